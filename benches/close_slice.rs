@@ -1,5 +1,5 @@
-//! Benchmark of the time to close a slice with one thread. The window has two million distinct pairs, either uniform
-//! (few candidates) or from the backbone model (many).
+//! Benchmark of the time to close a slice with one thread. The window contains two million distinct pairs: either
+//! uniform pairs (few candidates), or pairs of the backbone model (many candidates).
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Ingests all pairs, then returns the time to close the slice. Every close therefore has the same window.
+/// Ingests `pairs`, closes the slice, and returns the time of the close. At every close, the window therefore contains
+/// all of `pairs`.
 fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
     detector.ingest(pairs).expect("the CPU takes all pairs");
     let start = Instant::now();

@@ -1,8 +1,8 @@
 //! GPU workloads whose cost `cargo xtask gpu-model` counts. The command line is `gpu_model WORK ROUNDS`.
 //!
-//! The program prints the number of pairs or closes in a round. For closes, it also prints the results. A run with one
-//! round and a run with two do the same work outside the rounds. The difference between their counts is therefore the
-//! cost of one round.
+//! The program prints the number of pairs or closes in a round. For closes, it also prints the results. Outside the
+//! rounds, a run with one round and a run with two rounds do the same work. The difference between the costs of the two
+//! runs is therefore the cost of one round.
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
@@ -16,7 +16,7 @@ const MOST_ROUNDS: usize = 2;
 
 const PAIRS: usize = 1 << 18;
 
-/// Number of distinct pairs in a window of traffic.
+/// Number of distinct pairs in a full window.
 const LOAD: u32 = 5_000_000;
 
 fn main() -> Result<()> {

@@ -1,8 +1,8 @@
 //! Workloads whose instructions `cargo xtask instructions` counts. The command line is `instructions WORK ROUNDS`.
 //!
-//! The program prints the number of pairs, recorders or candidates in a round. A run with one round and a run with two
-//! do the same work outside the rounds, such as creating traffic and detectors. The difference between their counts is
-//! therefore the cost of one round.
+//! The program prints the number of pairs, recorders or candidates in a round. Outside the rounds, a run with one round
+//! and a run with two rounds do the same work, for example the creation of traffic and detectors. The difference
+//! between the instruction counts of the two runs is therefore the cost of one round.
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
@@ -14,17 +14,17 @@ use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 /// Maximum number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
-/// Number of pairs in a round of ingest. Look-ups of recent pairs run in trials of 2^14 pairs. If no pair repeats, they
-/// pause for 15 of 16 trials, so a round is one whole cycle.
+/// Number of pairs in a round of ingest. Recent pairs are looked up in trials of 2^14 pairs. If no pair repeats, the
+/// look-ups pause for 15 of every 16 trials, so a round is one whole cycle.
 const PAIRS: usize = 1 << 18;
 
 /// Number of pairs per call in workloads that do not measure calls.
 const CALL: usize = 1 << 14;
 
-/// Mean number of packets per pair in workloads with repeated pairs.
+/// Mean number of packets per pair in workloads that repeat pairs.
 const PACKETS_PER_PAIR: u32 = 20;
 
-/// Number of distinct pairs in the window of workloads that close slices.
+/// Number of distinct pairs in a full window.
 const LOAD: u32 = 500_000;
 
 fn main() -> Result<()> {
@@ -53,7 +53,7 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
-/// Returns the packets of five minutes of backbone traffic in order, for use in a single slice.
+/// Returns packets from five minutes of backbone traffic, in order. They are ingested in a single slice.
 fn packets() -> Vec<IpPair> {
     let count = MOST_ROUNDS * PAIRS;
     // The mean holds only over many pairs, so a fifth more pairs ensure that there are enough packets.
@@ -62,7 +62,7 @@ fn packets() -> Vec<IpPair> {
     model.slices().flatten().take(count).collect()
 }
 
-/// Ingests `rounds` rounds of `pairs`, with `call` pairs per call. Returns the number of pairs in a round.
+/// Ingests `rounds` rounds of `pairs`. Each call ingests `call` pairs. Returns the number of pairs in a round.
 fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> Result<usize> {
     ensure!(pairs.len() == MOST_ROUNDS * PAIRS, "expected all pairs, got {}", pairs.len());
     let detector = SlidingDetector::new(config, Device::Cpu)?;
@@ -73,8 +73,8 @@ fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> R
     Ok(PAIRS)
 }
 
-/// Closes `rounds` slices of an empty window. This measures the work that every close has in common. Returns the number
-/// of recorders.
+/// Closes `rounds` slices of an empty window. This measures the work that does not depend on the traffic. Returns the
+/// number of recorders.
 fn sweeps(rounds: usize) -> Result<usize> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     for _ in 0..rounds {
@@ -84,7 +84,8 @@ fn sweeps(rounds: usize) -> Result<usize> {
 }
 
 /// Closes `rounds` slices of a full window, and slices of an empty window for the remaining rounds. Only the work for
-/// candidates therefore depends on the number of rounds. Returns the number of candidates.
+/// candidates therefore depends on the number of rounds. Returns the number of candidates of the last close of the full
+/// window.
 fn candidates(rounds: usize) -> Result<usize> {
     let mut full = full_window()?;
     let mut empty = SlidingDetector::new(Config::default(), Device::Cpu)?;
@@ -98,7 +99,7 @@ fn candidates(rounds: usize) -> Result<usize> {
     Ok(candidates)
 }
 
-/// Returns a detector whose window contains backbone traffic of all ages.
+/// Returns a detector whose window contains backbone traffic in every slice.
 fn full_window() -> Result<SlidingDetector> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     let slices = detector.params().window();

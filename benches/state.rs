@@ -1,5 +1,6 @@
-//! Benchmark of converting snapshots and deltas to bytes and back on one thread. The default preset has 5 million
-//! distinct pairs in its window. The benchmark names include the sizes.
+//! Benchmarks of snapshots and deltas on one thread: taking them, converting them to bytes, and restoring or merging
+//! them. The detector has the default preset, and 5 million distinct pairs in its window. The benchmark names include
+//! the sizes.
 
 use std::hint::black_box;
 
@@ -10,10 +11,12 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Number of pairs in the running slice, for a delta of about 50,000 recorders and for one of about a million.
+/// Number of pairs in the running slice: for a delta of about 50,000 recorders, and for a delta of about a million
+/// recorders.
 const DELTAS: [usize; 2] = [28_300, 590_000];
 
-/// Returns a detector with 5 million distinct pairs in its window, and with `pairs` more pairs in its running slice.
+/// Returns a detector whose window contains 5 million distinct pairs, and whose running slice contains `pairs`
+/// additional pairs.
 fn filled(pairs: usize) -> SlidingDetector {
     let mut detector =
         SlidingDetector::new(Config::default(), Device::Cpu).expect("a preset is valid");

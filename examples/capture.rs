@@ -1,8 +1,8 @@
-//! Prints the super points of a capture, with slices of one second and a window of one minute.
+//! Prints the super points of a capture. A slice is one second long, and the window is one minute long.
 //!
 //! Run it with `cargo run --release --example capture -- FILE`. The file is a pcap or pcapng capture, or a CSV file
-//! with lines of `time_ms,src,dst`. Slices follow the timestamps of the packets. The program `srlg detect` does the
-//! same with all options and formats.
+//! with the header `time_ms,src,dst`. The timestamps of the packets determine their slices. The program `srlg detect`
+//! does the same, has more options and reads more formats.
 
 use std::fs::File;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use srlg_input::{View, ViewOptions};
 
 const WINDOW: u32 = 60;
 
-/// Maximum lead of a timestamp over the system clock; packets with later timestamps are not counted.
+/// Maximum time by which a timestamp may be ahead of the system clock. Packets with later timestamps are not counted.
 ///
-/// A timestamp far in the future would close all slices before it, so that every later packet would be too late.
+/// A timestamp far in the future would close all slices before it, and all packets that follow would be too late.
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// A detector that prints its reports.
@@ -51,7 +51,7 @@ fn print(report: &SliceReport) {
 }
 
 fn main() -> Result<()> {
-    let path = std::env::args().nth(1).context("missing argument: name a capture file")?;
+    let path = std::env::args().nth(1).context("missing argument: the path of a capture file")?;
     let mut reader =
         Reader::new(File::open(&path).with_context(|| format!("cannot open {path}"))?)?;
     // By default, both endpoints of a contact are counted. Other views count only the hosts of a network or only one

@@ -33,11 +33,10 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The results of a run.
 #[derive(Default)]
 struct Run {
     last: Vec<SuperPoint>,
-    /// Hosts with their exact cardinalities in the last window.
+    /// Inside hosts and their exact cardinalities in the last window.
     truth: Vec<(u32, u32)>,
     score: Score,
     packets: u64,
@@ -113,12 +112,11 @@ impl Run {
         println!("false negatives (FNR)          {}", percent(self.score.false_negative_ratio()));
         println!("error of estimates (RMSE)      {}", percent(self.score.rmse()));
         println!("memory                         {megabytes:.1} MB on {}", detector.device());
-        println!("time per slice                 {close:.1} ms to close, at most {slowest:.1} ms");
+        println!("time to close a slice          {close:.1} ms on average, at most {slowest:.1} ms");
         println!("ingest                         {} packets, {rate:.0} M pairs/s", self.packets);
     }
 }
 
-/// Returns the address family of an inside `host`.
 fn family(host: u32) -> Family {
     if host == inside_host(V6_HOST) { Family::V6 } else { Family::V4 }
 }

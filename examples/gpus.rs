@@ -1,7 +1,7 @@
 //! Distributes traffic over several GPUs and reports the super points of all traffic.
 //!
-//! Each device has a detector and a thread. The first detector merges the deltas of the others and produces the
-//! reports.
+//! Each device has a detector and a thread. The first detector merges the deltas of the other detectors and produces
+//! the reports.
 //!
 //! Run it with `cargo run --release --example gpus -- cuda:0 cuda:1`. Without device names, the example uses all GPUs.
 
@@ -49,7 +49,7 @@ fn run(devices: &[Device]) -> Result<()> {
             "{different} of {SLICES} reports differ from those of one detector that saw all traffic"
         );
     }
-    println!("equal to one detector on the CPU that saw all traffic: yes");
+    println!("all reports equal those of one detector on the CPU that saw all traffic");
     Ok(())
 }
 
@@ -78,8 +78,8 @@ fn all_gpus() -> Result<Vec<SlidingDetector>> {
     }
 }
 
-/// Distributes the pairs of `slice` over the detectors and closes the slice. A detector that fails is removed from the
-/// list.
+/// Distributes the pairs of `slice` over the detectors and closes the slice. A detector that fails is removed from
+/// `all`.
 fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result<SliceReport> {
     let mut unheard = 1; // Number of slices of the other detectors that the first one has not merged.
     while !all.is_empty() {
@@ -93,7 +93,7 @@ fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result
             "gpus: {device} failed in slice {slice}: {error}; the other devices take over its pairs"
         );
         if number == 0 {
-            eprintln!("gpus: earlier pairs that only {device} ingested are lost");
+            eprintln!("gpus: pairs of previous slices that only {device} ingested are lost");
             unheard = WINDOW; // Another detector becomes the first one.
         }
     }
@@ -121,7 +121,7 @@ fn try_close(
             };
             threads.push((number, scope.spawn(give)));
         }
-        // This thread runs the first detector, which merges the deltas of the others and produces the report.
+        // This thread runs the first detector, which merges the deltas of the other detectors and produces the report.
         first.ingest(part(0)).map_err(of_first)?;
         for (number, thread) in threads {
             let delta =
@@ -132,8 +132,8 @@ fn try_close(
     })
 }
 
-/// Returns the packets of a network of 1,024 hosts and of a flood. In the flood, each of three hosts receives packets
-/// from 400 new sources per slice.
+/// Returns the packets of `slice`, which are the traffic of 1,024 hosts and a flood. In each slice, each of the three
+/// flooded hosts receives packets from 400 new sources.
 fn traffic(slice: u64) -> Vec<IpPair> {
     let packet = |number: u32| {
         let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use srlg::state::Delta;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
-/// Returns the contacts of one inside host with the peers that have these numbers.
+/// Returns the contacts of one inside host with the peers that have the numbers in `peers`.
 fn contacts(peers: Range<u32>) -> Vec<IpPair> {
     let host = Ipv4Addr::new(10, 0, 0, 1);
     let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);
@@ -20,7 +20,7 @@ fn print(site: &str, report: &SliceReport) {
         println!("{site}: {} {:.0} ±{:.0}", point.host, point.cardinality, point.std_error);
     }
     if report.super_points.is_empty() {
-        println!("{site}: no super point");
+        println!("{site}: no super points");
     }
 }
 
@@ -53,6 +53,6 @@ fn main() -> Result<(), Error> {
     let merged = centre.close_slice()?;
     print("merged", &merged);
     assert_eq!(merged, witness.close_slice()?, "the report of one detector that saw all traffic");
-    println!("equal to one detector that saw all traffic: yes");
+    println!("the merged report equals that of one detector that saw all traffic");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Detects port scans by counting pairs of an address and a port as peers.
 //!
-//! A peer need not be a host. Here it is an address and a port, hashed to 64 bits. A host that tries 5,000 ports of one
-//! machine therefore has 5,000 peers.
+//! A peer need not be a host. In this example, a peer is an address and a port, hashed to 64 bits. A host that tries
+//! 5,000 ports of one machine therefore has 5,000 peers.
 //!
 //! Run it with `cargo run --release --example ports`.
 
@@ -38,7 +38,7 @@ fn main() -> Result<(), Error> {
 
 /// Returns connections in one direction, from client to server.
 ///
-/// If both directions were counted, the many ports of its clients would make a server look like a scanner.
+/// If both directions were counted, a server would look like a scanner, because its clients use many ports.
 fn connections() -> Vec<Connection> {
     let v4 = |network: [u8; 2], host: u16| {
         let [high, low] = host.to_be_bytes();

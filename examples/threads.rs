@@ -12,10 +12,10 @@ use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 /// Number of receiving threads, for example one per queue of a network card.
 const RECEIVERS: u32 = 3;
 
-/// Number of pairs that a feed can buffer while a slice is being closed. If its feed is full, a thread waits.
+/// Number of pairs that a feed can buffer while a slice is being closed. A thread waits while its feed is full.
 const CAPACITY: usize = 100_000;
 
-/// Receives one part of a scan: 2,000 targets, with 20 new targets every millisecond.
+/// Receives one part of a scan. The part has 2,000 targets, and 20 of them are contacted every millisecond.
 fn receive(number: u32, mut feed: Feed) -> Result<(), Error> {
     let scanner = Ipv4Addr::new(10, 0, 0, 1);
     let target = |n| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + n);

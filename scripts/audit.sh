@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Checks licences, sources and known faults of all dependencies with cargo-deny. Checks that no published package links
-# a crate in two versions (procedural macros may use two). With the tag of the last release, also checks with
-# cargo-semver-checks that the API of each published package has changed as its version says.
+# Checks licences, sources and known vulnerabilities of all dependencies with cargo-deny. Checks that no published
+# package links two versions of a crate (procedural macros may use two). If the tag of the last release is given, also
+# checks with cargo-semver-checks that the version of each published package matches its API changes.
 #
 #   scripts/audit.sh [--without-advisories] [TAG]
 #
 # Advisories are downloaded from GitHub, unless --without-advisories is given. Both programs are installed if they are
-# missing, which takes some minutes.
+# missing, which takes a few minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,12 +24,12 @@ need() {
 
 need deny
 cargo deny --locked check "${checks[@]}"
-# The libraries that the C library links. Its tests run cbindgen (MPL-2.0), which is not distributed.
+# The C library is checked without its test dependencies. One of them is cbindgen (MPL-2.0), which is not distributed.
 cargo deny --locked --manifest-path ./srlg-c/Cargo.toml --exclude-dev check --config "$PWD/deny.toml" "${checks[@]}"
 
 status=0
 while read -r crate; do
-    # A line without an indent is a crate in two or more versions.
+    # Each line without indentation names a crate that is linked in two or more versions.
     if cargo tree --locked -p "$crate" -e normal,no-proc-macro --duplicates 2>/dev/null | grep '^[a-z]'; then
         echo "$crate links the crates above in more than one version" >&2
         status=1

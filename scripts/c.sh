@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# c.sh [--measure]: checks the C library. The header and the golden lists must match the sources. The programs in C must
+# c.sh [--measure]: checks the C library. The header and the golden lists must match the sources. The C programs must
 # pass with gcc and clang, under ASan and under valgrind, and pkg-config must find the installed library. Missing
 # programs are installed if root runs this script. Skipped checks are printed, and are an error with SRLG_REQUIRE_C=1.
-# --measure only compares ingest from C and from Rust.
+# --measure only compares the speed of ingest from C and from Rust.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ install_library() {
     export PKG_CONFIG_PATH=$target/installed/lib/pkgconfig LD_LIBRARY_PATH=$target/installed/lib
 }
 
-# Compiles the example $1 against the installed library, with more flags.
+# Compiles the example $1 against the installed library. The other arguments are compiler flags.
 compile() {
     local name=$1
     shift
@@ -53,7 +53,7 @@ cargo clippy --quiet --no-default-features --locked -- -D warnings
 echo "== tests with cc"
 cargo test --quiet --locked
 
-# ASan checks the programs in C, and the calls of the library to functions of the C library.
+# ASan checks the C programs, and the calls from srlg to the C standard library.
 echo "== tests with gcc, ASan and UBSan"
 if has gcc scripts/debian-package.sh gcc gcc; then
     SRLG_CC=gcc SRLG_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" cargo test --quiet --locked --test c
@@ -78,7 +78,7 @@ fi
 
 echo "== the installed library, shared and static"
 if has pkg-config scripts/debian-package.sh pkg-config pkg-config; then
-    # This is the debug build, which exists already. Its flags and files are the same.
+    # The debug build already exists, and its flags and files are the same as those of a release build.
     install_library dev
     # shellcheck disable=SC2046
     compile detect $(pkg-config --libs srlg)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the exporters for tests/exporters: Debian's softflowd, pmacctd and fprobe, and tcpreplay, which sends packets
-# to fprobe. Their services are not started.
+# Installs the exporters for apps/srlg/tests/exporters: Debian's softflowd, pmacctd and fprobe, and tcpreplay, which
+# sends packets to fprobe. Their services are not started.
 set -euo pipefail
 
 package=$(dirname "$0")/debian-package.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Debian's libfaketime for tests of apps/srlg that set the system clock.
+# Installs Debian's libfaketime for the tests of apps/srlg that change the clock.
 set -euo pipefail
 
 "$(dirname "$0")/debian-package.sh" faketime "libfaketime 0.9.10 or later"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds target/gpu-suite/ with tests, benchmarks and run.sh, for a machine with an NVIDIA GPU. That machine needs only
 # the driver, x86-64 Linux and glibc 2.36 or newer, and neither Rust nor CUDA. The previous contents of the folder are
-# deleted, results included. Copy the folder to the machine, and start run.sh in it. `CARGO_TARGET_DIR` applies to the
-# build.
+# deleted, including results. Copy the folder to the machine, and start run.sh in it. `CARGO_TARGET_DIR` applies only to
+# the build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,14 +15,14 @@ fail() {
     exit 1
 }
 
-# Builds with the arguments for cargo, and copies the executable of target $2 into the suite as $1.
+# Runs cargo with the remaining arguments, and copies the executable of target $2 into the suite as $1.
 put() {
     local name=$1 target=$2 built
     shift 2
     echo "building $name"
     built=$(cargo "$@" --release --locked --message-format=json-render-diagnostics |
         sed -n "s/.*\"name\":\"$target\".*\"executable\":\"\([^\"]*\)\".*/\1/p")
-    [ -x "$built" ] || fail "cargo $* built no $target"
+    [ -x "$built" ] || fail "cargo $* did not build $target"
     strip -o "$suite/$name" "$built"
 }
 
@@ -32,10 +32,10 @@ check() {
     needed=$(objdump -T "$binary" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
     needed=${needed#GLIBC_}
     [ "$(printf '%s\n' "$needed" "$newest_glibc" | sort -V | tail -n 1)" = "$newest_glibc" ] ||
-        fail "$binary needs glibc $needed, and $newest_glibc must do: build on an older system"
+        fail "$binary needs glibc $needed, newer than $newest_glibc: build on an older system"
     if ldd "$binary" | grep -qiE 'libcuda|libnvrtc|not found'; then
         ldd "$binary" >&2
-        fail "$binary is linked to what a machine may not have"
+        fail "$binary links libraries that the machine with the GPU may not have"
     fi
     echo "$binary: glibc $needed"
 }
@@ -51,7 +51,7 @@ put srlg-host srlg_host test -p srlg-host --lib --no-run
 put srlg-evaluation srlg-evaluation build -p srlg-evaluation --bin srlg-evaluation
 put gpu_model gpu_model build -p srlg-benches --bin gpu_model
 cp scripts/gpu-suite/{run,bars}.sh "$suite/"
-# The work for a profiler.
+# run.sh finds the names of the kernels in the output of the profiler.
 sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' srlg-host/ptx/srlg.ptx >"$suite/kernels"
 [ -s "$suite/kernels" ] || fail "srlg-host/ptx/srlg.ptx has no entry point"
 git describe --always --dirty >"$suite/version" 2>/dev/null || echo unknown >"$suite/version"

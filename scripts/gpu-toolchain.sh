@@ -4,8 +4,8 @@
 #   - llvm-bitcode-linker, built from those sources;
 #   - NVIDIA's assembler ptxas from its Python package, only for `cargo xtask ptx --check`.
 # The last two are installed in target/gpu-toolchain/bin, independently of CARGO_TARGET_DIR and the
-# current folder. Existing tools stay. With a nightly of rustup, only the assembler is missing, which
-# `scripts/gpu-toolchain.sh ptxas` installs.
+# current folder. Existing tools are kept. With a nightly tool chain from rustup, only the assembler
+# is missing, which `scripts/gpu-toolchain.sh ptxas` installs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -41,9 +41,9 @@ install_packages() {
     [ -n "$wanted" ] || return 0
     [ "$(id -u)" = 0 ] || fail "install these packages as root: apt-get install $wanted"
     echo "installing $wanted"
-    quietly "apt-get update fails" apt-get update
-    # shellcheck disable=SC2086 # names of packages, one word each
-    DEBIAN_FRONTEND=noninteractive quietly "apt-get cannot install $wanted: Debian 12 has them, elsewhere: $nightly" \
+    quietly "cannot update the package lists" apt-get update
+    # shellcheck disable=SC2086 # each word is the name of a package
+    DEBIAN_FRONTEND=noninteractive quietly "cannot install $wanted: use Debian 12, or run $nightly" \
         apt-get install -y --no-install-recommends $wanted
 }
 
@@ -55,9 +55,9 @@ build_linker() {
     fi
     echo "building llvm-bitcode-linker"
     rm -rf "$build"
-    cp -rL "$linker_source" "$build" 2>/dev/null || fail "no $linker_source: reinstall rust-web-src"
-    printf '\n[workspace]\n' >>"$build/Cargo.toml" # or cargo takes it for a member of srlg
-    quietly "llvm-bitcode-linker does not build" env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u RUSTC_WRAPPER \
+    cp -rL "$linker_source" "$build" 2>/dev/null || fail "$linker_source is missing: reinstall rust-web-src"
+    printf '\n[workspace]\n' >>"$build/Cargo.toml" # so that it is not a member of the workspace of srlg
+    quietly "cannot build llvm-bitcode-linker" env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u RUSTC_WRAPPER \
         RUSTC=/usr/bin/rustc CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS=fallback \
         /usr/bin/cargo install --no-track --force --path "$build" --target-dir "$build/target" --root "$home"
     rm -rf "$build/target"
@@ -70,14 +70,14 @@ fetch_ptxas() {
         return
     fi
     if ! "$python" -m pip --version >/dev/null 2>&1; then
-        command -v dpkg-query >/dev/null || fail "python3 with pip is missing: it fetches ptxas"
+        command -v dpkg-query >/dev/null || fail "python3 with pip is missing: it downloads ptxas"
         install_packages python3-pip
         python=/usr/bin/python3
     fi
-    echo "fetching ptxas, 40 MB"
+    echo "downloading ptxas, 40 MB"
     rm -rf "$wheels" && mkdir -p "$wheels"
     echo "${ptxas_package//$'\n'/ }" >"$wheels/requirements"
-    quietly "pip cannot fetch ${ptxas_package%%$'\n'*}" "$python" -m pip download --no-deps \
+    quietly "pip cannot download ${ptxas_package%%$'\n'*}" "$python" -m pip download --no-deps \
         --only-binary=:all: --require-hashes -r "$wheels/requirements" -d "$wheels"
     quietly "the wheel has no ptxas" "$python" -c '
 import glob, sys, zipfile
@@ -93,14 +93,14 @@ open(sys.argv[2], "wb").write(wheel.read(name))' "$wheels" "$home/bin/ptxas"
 mkdir -p "$home/bin"
 case ${1-all} in
 all)
-    command -v apt-get >/dev/null || fail "this is not Debian: $nightly, then scripts/gpu-toolchain.sh ptxas"
+    command -v apt-get >/dev/null || fail "this is not Debian: run $nightly, and then scripts/gpu-toolchain.sh ptxas"
     install_packages rustc-web cargo-web rust-web-src
-    # The LLVM tools must have the version of that rustc, because bit code of other versions is not compatible.
+    # The LLVM tools must have the LLVM version of this rustc, because bitcode of other versions is not compatible.
     install_packages "llvm-$(/usr/bin/rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')"
     build_linker
     ;;
 ptxas) ;;
-*) fail "unknown argument $1: give none, or ptxas" ;;
+*) fail "unknown argument $1: must be ptxas, or absent" ;;
 esac
 fetch_ptxas
 echo "GPU tool chain: $home/bin"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-c.sh [PREFIX]: builds the C library, and installs it below PREFIX with its header and a file for pkg-config.
+# install-c.sh [PREFIX]: builds the C library, and installs it below PREFIX with its header and its pkg-config file.
 # PREFIX is /usr/local and LIBDIR is PREFIX/lib by default. DESTDIR is prepended to both, as in make install.
 # PROFILE=dev installs a debug build.
 set -euo pipefail
@@ -17,7 +17,7 @@ cargo build --profile "$profile" --locked
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 soname=$(sed -n 's/.*-soname,\(libsrlg.so.[0-9]*\)".*/\1/p' build.rs)
-# The standard library needs these. No crate of srlg links any other system library.
+# The Rust standard library needs these system libraries. The crates of srlg link no others.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 private=$(rustc --print native-static-libs --crate-type staticlib --crate-name empty --out-dir "$scratch" - <<<'' 2>&1 |
@@ -35,7 +35,7 @@ libdir=$libdir
 includedir=\${prefix}/include
 
 Name: srlg
-Description: Hosts in contact with many distinct others, in a sliding window
+Description: Detection of hosts with many distinct peers in a sliding window
 Version: $version
 Libs: -L\${libdir} -lsrlg
 Libs.private: $private

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds target/libpcap/libpcap.a from the source package of Debian, without D-Bus, RDMA and netlink. Debian's own static
-# library needs static libraries that Debian does not have. To build a static program:
+# Builds target/libpcap/libpcap.a from Debian's source package, without D-Bus, RDMA and netlink. Debian's own static
+# library needs static libraries that Debian does not provide. To build a static program:
 #   scripts/libpcap.sh
 #   LIBPCAP_LIBDIR=$PWD/target/libpcap RUSTFLAGS='-C target-feature=+crt-static' \
 #       cargo build --release -p srlg-cli --features live --target x86_64-unknown-linux-gnu

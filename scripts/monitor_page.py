@@ -1,14 +1,23 @@
 #!/usr/bin/python3
-"""Looks at the page of srlg in a headless Chromium, and fails where something is wrong with it.
+"""Checks the web page of srlg in a headless Chromium.
 
-usage: [TOKEN=TOKEN] monitor_page.py URL FOLDER [PROCESS]
+usage: [AXE=FILE] [TOKEN=TOKEN] [AS_NAME=NAME] [AFTER_MINUTES=1] monitor_page.py URL FOLDER [PROCESS]
 
-Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts,
-super points or history, a state other than the health, text wider than the screen, or a first paint after one second. The
-pages of an incident and of a host are looked at, too. FOLDER gets a screenshot of each page on a dark desktop, a light
-desktop and a phone. If axe-core is at AXE (an environment variable with the path of axe.min.js), its findings are
-failures. PROCESS, by its number, serves the page: it is ended at last, which the page must say. With TOKEN, which is ann's, the first alert is acknowledged, silenced and commented.
-With AS_NAME, a peer of each incident must be in an AS of that name.
+The check fails in any of these cases:
+  - The console shows a warning or an error.
+  - The page sends a request to another server.
+  - The page has no alerts, super points or history.
+  - The page shows a state that differs from its data.
+  - The page is wider than the screen.
+  - The first paint takes a second or longer.
+The pages of an incident and of a host are checked, too. A screenshot of each page on a dark desktop, a light desktop and
+a phone is written to FOLDER.
+
+PROCESS is the ID of the process that serves the page. It is stopped at the end, and the page must show this.
+AXE is the path of axe.min.js. With it, every finding of axe-core is a failure.
+TOKEN is the token of the user ann. With it, the first alert is acknowledged, silenced and commented on.
+AS_NAME is the name of an AS. With it, a peer of each incident must be in this AS.
+AFTER_MINUTES means that the database has values per minute. With it, a chart must show stored values.
 """
 
 import asyncio
@@ -25,10 +34,7 @@ import urllib.request
 
 import websockets
 
-# Path of axe.min.js, if it is to be run.
 AXE = os.environ.get("AXE")
-
-# Whether there are minutes in the database.
 TOKEN = os.environ.get("TOKEN")
 AS_NAME = os.environ.get("AS_NAME")
 AFTER_MINUTES = os.environ.get("AFTER_MINUTES")
@@ -37,7 +43,7 @@ SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", Fal
 
 
 class Browser:
-    """One page, by the DevTools protocol."""
+    """A page that is controlled with the DevTools protocol."""
 
     def __init__(self, socket):
         self.socket, self.number, self.problems, self.requests = socket, 0, [], []
@@ -73,17 +79,17 @@ class Browser:
         await asyncio.sleep(2)
 
     async def check(self, name, folder):
-        """Checks what all pages must be, and takes a screenshot."""
+        """Checks what every page must satisfy, and takes a screenshot."""
         paint = await self.value("performance.getEntriesByType('paint')"
                                  ".find(it => it.name === 'first-contentful-paint')?.startTime ?? -1")
         wide = await self.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         print(f"{name}: first paint after {paint:.0f} ms")
         if wide > 0:
-            self.problems.append(f"{name}: {wide} px too wide")
+            self.problems.append(f"{name}: the page is {wide} px too wide")
         if not 0 <= paint < 1000:
             self.problems.append(f"{name}: first paint after {paint} ms")
         if await self.value("document.querySelectorAll('main img, main script').length"):
-            self.problems.append(f"{name}: data are taken for HTML")
+            self.problems.append(f"{name}: data is interpreted as HTML")
         if AXE:
             await self.value(pathlib.Path(AXE).read_text() + "; 0")
             found = json.loads(await self.value(
@@ -94,9 +100,9 @@ class Browser:
         (folder / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
     async def count(self, name, selectors):
-        """Waits until each of the selectors finds something, and fails where one does not within half a minute.
+        """Waits until each selector finds something, and fails if one finds nothing for half a minute.
 
-        All are asked at once, as alerts and hosts come and go."""
+        All selectors are evaluated together, because alerts and hosts come and go."""
         counts = ", ".join(f"{json.dumps(what)}: document.querySelectorAll({json.dumps(of)}).length"
                            for what, of in selectors.items())
         for _ in range(60):
@@ -110,7 +116,7 @@ class Browser:
         self.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
 
     async def origins(self, name):
-        """Fails where the peers of an incident lack the name of their AS, or cannot be downloaded."""
+        """Fails if no peer of an incident is in the expected AS, or if the peers cannot be downloaded."""
         if not AS_NAME:
             return
         names = await self.value("[...document.querySelectorAll('#peers td:nth-child(3)')].map((it) => it.textContent)")
@@ -119,11 +125,11 @@ class Browser:
         rows = await self.value("fetch(document.querySelector('#peers-links a').href)"
                                 ".then((answer) => answer.text()).then((text) => text.trim().split('\\n').length - 1)")
         if rows != len(names):
-            self.problems.append(f"{name}: {len(names)} peers, and {rows} as CSV")
+            self.problems.append(f"{name}: {len(names)} peers on the page, but {rows} in the CSV file")
 
 
 async def act(page, folder):
-    """Acknowledges, silences and comments the first alert, as a person does."""
+    """Acknowledges, silences and comments on the first alert, like a user."""
     async def until(what, expression):
         for _ in range(50):
             if await page.value(f"Boolean({expression})"):
@@ -144,7 +150,7 @@ async def act(page, folder):
     await fill("0" * 32, "on it")
     await press("Acknowledge", "dialog")
     await until("no error", "document.querySelector('dialog [role=alert]').textContent === 'unknown token'")
-    # The browser complains of the refusal, as it should.
+    # The browser also logs the rejected request, which is expected.
     page.problems = [it for it in page.problems if "401" not in it]
     await page.check("dialog", folder)
     await fill(TOKEN, "on it")
@@ -184,7 +190,7 @@ async def look(socket_url, url, folder, process):
                 "hosts": ".view .scroll tbody tr", "charts": ".view canvas", "history": "#history-table tbody tr",
                 "bars": "#timeline rect",
             })
-            # All at once, as each slice brings a new state.
+            # One expression reads everything, because each slice brings a new state.
             state = await page.value("""({
                 shown: `${byId('state').className}: ${byId('state').textContent}`,
                 stated: `${last.health.level}: ${last.health.text}`,
@@ -207,26 +213,26 @@ async def look(socket_url, url, folder, process):
         if TOKEN:
             await page.open(url)
             await act(page, folder)
-        # Charts of the database come again, as does the choice of the zone.
+        # After a reload, the page must keep the time zone, and load the charts from the database again.
         await page.open(url)
         await page.value("byId('zone').click()")
         await page.open(url)
         if await page.value("byId('zone').textContent") != "Times: UTC":
-            page.problems.append("the zone is not kept")
+            page.problems.append("the time zone is not kept after a reload")
         if AFTER_MINUTES and await page.value("[...charts].every((chart) => chart.stored[0].length === 0)"):
-            page.problems.append("no chart has values of the database")
+            page.problems.append("no chart shows values from the database")
         problems = page.problems
         if process:
-            # The browser complains of that, too, as it should.
+            # The browser also logs the lost connection, which is expected.
             page.problems = []
             os.kill(process, signal.SIGTERM)
             await asyncio.sleep(2)
             says = await page.value("document.querySelector('#state').textContent")
-            print(f"after the end of srlg the page says: {says}")
+            print(f"after srlg stopped, the page shows: {says}")
             if says != "connection lost, reconnecting":
-                problems.append(f"the page does not say that the connection is lost: {says}")
+                problems.append(f"the page does not show that the connection is lost: {says}")
         page.problems = problems
-        page.problems += [f"a request to {it}" for it in page.requests
+        page.problems += [f"request to another server: {it}" for it in page.requests
                           if not it.startswith((url, "data:"))]
         return page.problems
 
@@ -236,7 +242,7 @@ def main():
     process = int(sys.argv[3]) if len(sys.argv) > 3 else None
     folder.mkdir(parents=True, exist_ok=True)
     program = shutil.which("chromium") or shutil.which("chromium-browser")
-    # A process of the browser may write into its profile for some milliseconds after the end of the first one.
+    # A child process of the browser may still write to the profile shortly after the browser has stopped.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-background-networking", "--remote-debugging-port=0",
@@ -251,7 +257,7 @@ def main():
             finally:
                 os.killpg(browser.pid, signal.SIGKILL)
     for problem in problems:
-        print(f"wrong: {problem}", file=sys.stderr)
+        print(f"failed: {problem}", file=sys.stderr)
     sys.exit(bool(problems))
 
 

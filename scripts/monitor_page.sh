@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests the page of srlg in a headless Chromium, with made-up boards and in `srlg demo`. Screenshots are in
-# target/monitor-page. Requires chromium and python3-websockets, which are installed with apt-get if root runs this
-# script.
+# Tests the web page of srlg in a headless Chromium, with artificial data, in `srlg demo` and in `srlg run`. Screenshots
+# are written to target/monitor-page. Requires chromium and python3-websockets, which are installed with apt-get if root
+# runs this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,17 +9,17 @@ scripts/debian-package.sh chromium "chromium"
 /usr/bin/python3 -c 'import websockets' 2>/dev/null ||
     apt-get install -yq --no-install-recommends python3-websockets
 
-# axe-core finds accessibility faults.
+# axe-core checks accessibility.
 if command -v npm >/dev/null && npm install --silent --no-save --prefix target/axe axe-core@4; then
     export AXE=$PWD/target/axe/node_modules/axe-core/axe.min.js
 else
     echo "axe-core is missing: accessibility is not checked" >&2
 fi
 
-# The features are those of the whole workspace, so that nothing is built again.
+# The features are the same as in a build of the whole workspace, so dependencies are not built again.
 cargo build --locked --workspace --bin srlg --example page
 target=${CARGO_TARGET_DIR:-target}/debug
-as_name="<b>Example Transit, Inc.</b>" # it must be shown as it is
+as_name="<b>Example Transit, Inc.</b>" # the page must show the tags as text
 log=$(mktemp) shown=
 trap 'kill $shown 2>/dev/null || true; rm -f "$log"' EXIT
 
@@ -29,13 +29,13 @@ show() {
     "$@" >"$log" &
     shown=$!
     until url=$(grep -o 'http://[^ ]*' "$log"); do
-        kill -0 "$shown" || { echo "$1 has ended without printing the address of a page" >&2; exit 1; }
+        kill -0 "$shown" || { echo "$1 stopped without printing the address of a page" >&2; exit 1; }
         sleep 0.1
     done
 }
 
 show "$target/examples/page"
-sleep 8 # wait for some boards, so that lines have points and rates are known
+sleep 8 # until lines have several points and rates are known
 AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
 wait "$shown" || true
 
@@ -50,13 +50,13 @@ AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url"
 wait "$shown" || true
 
 show "$target/srlg" demo --seconds 600
-# Attacks have come by then, and they come again during the test.
+# By then, attacks have started. More attacks follow during the test.
 sleep 8
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo
 kill "$shown"
 wait "$shown" || true
 
-# This program has an alert to acknowledge: a host is in contact with 200 others every second.
+# This configuration raises an alert to acknowledge, because a host is in contact with 200 peers every second.
 state=$(mktemp -d) token=$(openssl rand -hex 32)
 trap 'kill $shown 2>/dev/null || true; rm -rf "$log" "$state"' EXIT
 install -m 600 /dev/stdin "$state/tokens" <<<"ann $token"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs all published crates, checks the contents of the packages, and builds four programs from the packages alone,
+# Packs all published crates, checks the contents of the packages, and builds four programs from only these packages,
 # like a user without the repository. The packages are in target/package, and the programs in target/packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,8 @@ crates=(srlg-core srlg-kernels srlg-host srlg-input srlg)
 
 packages=()
 for crate in "${crates[@]}"; do packages+=(-p "$crate"); done
-# The programs below verify the packages. The address of the repository is missing, see docs/releasing.md.
+# With --no-verify, cargo does not build the packages, because the programs below do. With --quiet, it does not warn that
+# the address of the repository is missing (docs/releasing.md).
 cargo package --locked --no-verify --allow-dirty --quiet "${packages[@]}"
 
 folder=target/packages

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Checks the prose of the project, and draws sentences from it for a reader to judge.
 
-usage: prose.py check             README, first words of doc comments, words in Markdown
-       prose.py draw SEED [N]     N sentences (200 by default), the same ones for the same SEED and files
+usage: prose.py check             checks the README, the first words of doc comments, and the number of words in Markdown
+       prose.py draw SEED [N]     prints N sentences (200 by default), the same ones for the same SEED and files
 
-The sentences are those of Markdown files, doc comments, help texts (which are doc comments) and messages (texts in code
-that is not a test, and in the web page), if they have at least four words. A good seed is the hash of the commit that is
-judged.
+Sentences come from Markdown files, doc comments (which include help texts) and messages (texts in the code and in the
+web page, except in tests). A sentence has at least four words. A good seed is the hash of the commit that is judged.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ import re
 import subprocess
 import sys
 
-# Words of Markdown are counted without pages that a program writes and without the changelog.
+# Generated pages and the changelog do not count towards the number of words in Markdown.
 NOT_COUNTED = {"CHANGELOG.md", "docs/configuration.md"}
 MOST_WORDS = 60_000
 MOST_README_LINES = 90
@@ -23,10 +22,10 @@ MOST_SENTENCE_WORDS = 25
 LEAST_WORDS = 4
 LEAST_CELL_WORDS = 6
 
-# A doc comment that begins with one of these is a fragment, unless its first sentence is a whole one.
+# A doc comment that begins with one of these words is a fragment, unless WHOLE contains its first line.
 FRAGMENT = re.compile(r"(Of|What|Which|Those|Whoever)\b")
 
-# Sentences that begin with one of these words and are whole.
+# First lines of doc comments that begin with one of these words, but are whole sentences.
 WHOLE: set[str] = set()
 
 
@@ -36,22 +35,22 @@ def tracked(*patterns):
 
 
 def plain(text):
-    """Markdown without its marks."""
+    """Returns a text in Markdown without its markup."""
     text = re.sub(r"!?\[([^\]]*)\](\([^)]*\)|\[[^\]]*\])?", r"\1", text)
     text = re.sub(r"<[^>]+>", " ", text)
     return re.sub(r"\s+", " ", text.replace("**", "")).strip()
 
 
 def sentences(paragraph):
-    """Splits a paragraph after full stops that end sentences."""
+    """Returns the sentences of a paragraph."""
     text = plain(paragraph)
     parts = re.split(r"(?<=[.?!])(?<!e\.g\.)(?<!i\.e\.)(?<! J\.)\s+(?=[A-Z0-9`\"(])", text)
-    # A command or a name is not prose.
+    # A part with fewer words is a command or a name, which is not prose.
     return [part for part in parts if len(re.findall(r"[A-Za-z]{2,}", re.sub(r"`[^`]*`", " ", part))) >= LEAST_WORDS]
 
 
 def paragraphs(lines):
-    """Paragraphs, list items, headings and table cells of numbered lines of Markdown, each with its first line."""
+    """Yields the paragraphs, list items, headings and table cells in numbered lines of Markdown, with line numbers."""
     block, began, is_code = [], 0, False
     for number, line in lines:
         stripped = line.strip()
@@ -86,7 +85,7 @@ def markdown(path):
 
 
 def doc_comments(path):
-    """Blocks of doc comments, each as numbered lines without the slashes."""
+    """Yields the blocks of doc comments, each as numbered lines without slashes."""
     block = []
     for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
         match = re.match(r"\s*//[/!] ?(.*)$", line)
@@ -100,12 +99,12 @@ def doc_comments(path):
 
 
 def without_tests(text):
-    """Code without its unit tests, which end a file, and with as many lines before them."""
+    """Returns code up to its unit tests, which are at the end of the file."""
     return re.split(r"^#\[cfg\(test\)\]\n(?=mod \w+ \{)", text, maxsplit=1, flags=re.M)[0]
 
 
 def messages(path):
-    """Texts in code."""
+    """Yields the texts in code."""
     text = without_tests(pathlib.Path(path).read_text())
     text = re.sub(r"(?m)^\s*//.*$", "", text)
     for match in re.finditer(r'"((?:[^"\\]|\\.)*)"', text, flags=re.S):

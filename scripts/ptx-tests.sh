@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the test suite of all devices, tests/devices, on the committed kernels without a GPU. ptxrun provides a
-# libcuda.so that interprets the PTX. SRLG_PTXRUN names the folder of its sources, by default ../shared/tools/ptxrun.
-# Without the sources nothing runs. The suite takes about fifteen minutes. --quick runs only the tests that execute
-# every kernel with the least traffic, in less than a minute. --build only builds the interpreter. A kernel that reads
-# memory before it is written fails.
+# Runs the device tests (tests/devices) on the committed kernels without a GPU. ptxrun provides a libcuda.so that
+# interprets the PTX. SRLG_PTXRUN names the folder of its sources, by default ../shared/tools/ptxrun. Without the
+# sources, all tests are skipped. The tests take about fifteen minutes. --quick runs a few tests in less than a minute,
+# which execute every kernel with little traffic. --build only builds the interpreter. A test fails if a kernel reads
+# memory that was never written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,6 +32,6 @@ export PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} PTXRUN_CHECK=${PTXRUN_CHECK:-ini
 SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \
     cargo test --workspace --locked --test devices -- "${tests[@]}" | tee target/ptx-tests.log
 if [ "$*" = --quick ] && ! grep -q "^test result: ok. ${#quick[@]} passed" target/ptx-tests.log; then
-    echo "some of the ${#quick[@]} tests of --quick are missing" >&2
+    echo "--quick did not run all of its ${#quick[@]} tests" >&2
     exit 1
 fi

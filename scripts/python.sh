@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests the Python module. Formats and lints its Rust code, and builds the wheel and the source distribution. Installs
-# each in a fresh virtual environment and runs the tests there. The wheel is also tested with mypy, valgrind and the
-# notebook.
+# Tests the Python module. Checks the format of its Rust code and lints it, and builds the wheel and the source
+# distribution. Installs each in a fresh virtual environment and runs the tests there. The wheel is also tested with
+# mypy, valgrind and the notebook.
 #
 #   scripts/python.sh [--wheel]
 #
@@ -23,19 +23,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/build"
 "$work/build/bin/pip" install --quiet 'maturin>=1.16,<2'
-# The source distribution is compiled from the crates.io packages that are already downloaded.
+# The source distribution is compiled elsewhere. It shares this target folder, so that the dependencies are built once.
 export PYO3_PYTHON="$work/build/bin/python" CARGO_TARGET_DIR="$PWD/target"
 cargo clippy --locked --all-targets -- -D warnings
 "$work/build/bin/maturin" build --quiet --release --locked --out "$work/dist"
 "$work/build/bin/maturin" sdist --out "$work/dist"
 
-# Installs the file $2, called $1, with the packages for tests in a fresh virtual environment, and runs the tests there.
+# Installs the distribution $2 of the kind $1 in a fresh virtual environment with the test packages, and runs the tests.
 check() {
     local kind=$1 file=$2 bin="$work/$1/bin"
     echo "== $kind: $(basename "$file")"
     "$python" -m venv "$work/$kind"
     "$bin/pip" install --quiet "$file"
-    # This import comes before the packages for tests, because the module itself needs no other package.
+    # This import comes before the test packages are installed, to check that the module needs no other package.
     "$bin/python" -c 'import srlg; srlg.Detector(device="cpu").close_slice()'
     "$bin/pip" install --quiet 'pip>=25.1'
     "$bin/pip" install --quiet --group test
@@ -49,7 +49,7 @@ for kind in "${kinds[@]}"; do
     esac
 done
 "$work/wheel/bin/mypy"
-# The module of the wheel is a package, and its library is srlg.srlg.
+# In the wheel, the module is a package with the library srlg.srlg, which has no stub of its own.
 "$work/wheel/bin/python" -m mypy.stubtest srlg --allowlist <(echo srlg.srlg)
 
 if command -v valgrind >/dev/null; then
@@ -60,7 +60,7 @@ fi
 "$work/wheel/bin/pip" install --quiet --group notebook
 export SRLG_DATA="${SRLG_DATA:-$PWD/../../shared/data}"
 "$work/wheel/bin/jupyter" execute ../docs/notebook/srlg.ipynb
-[ -d "$SRLG_DATA/captures" ] || echo "skipped: the capture of the notebook, because $SRLG_DATA has no captures"
+[ -d "$SRLG_DATA/captures" ] || echo "skipped: the capture in the notebook, because $SRLG_DATA has no captures"
 
 [ "${#kinds[@]}" = 2 ] || echo "skipped: the source distribution"
 "$python" -c 'import sysconfig; sysconfig.get_config_var("Py_GIL_DISABLED") or print("skipped: free-threaded Python")'

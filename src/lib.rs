@@ -1,9 +1,9 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports each of these hosts with its estimated number of peers. Its memory is
+//! After every slice, a detector reports these hosts and an estimated number of peers for each. Its memory use is
 //! fixed.
 //!
-//! This crate is `srlg-host` under a shorter name. All items are documented there.
+//! This crate exports all items of `srlg-host` under a shorter name. The documentation of `srlg-host` has an overview.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -30,7 +30,7 @@ __all__ = [
 
 _Host: TypeAlias = str | IPv4Address | IPv6Address
 
-# Arrays of numpy. Type checkers treat them as buffers from Python 3.12 on.
+# NumPy arrays. Type checkers accept them as buffers only from Python 3.12 on.
 class _Array(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
@@ -59,10 +59,10 @@ class _PointDict(TypedDict):
 __version__: str
 
 class Error(Exception):
-    """The base of all exceptions of this module."""
+    """The base class of all exceptions of this module."""
 
 class ConfigError(Error):
-    """A size, a device name or a query window is invalid."""
+    """A size, a slice length, a device name or a query window is invalid."""
 
 class DeviceError(Error):
     """A GPU cannot be used, or has failed."""
@@ -74,11 +74,11 @@ class InputError(Error):
     """A file or a table cannot be read."""
 
 class BusyError(Error):
-    """Another thread has exclusive use of the same object."""
+    """Another thread has exclusive access to the same object."""
 
 @final
 class Detector:
-    """A detector of hosts in contact with at least `threshold` others within the last `window` slices."""
+    """A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices."""
 
     def __new__(
         cls,
@@ -155,7 +155,7 @@ class SuperPoint:
 
 @final
 class Health:
-    """The health of a detector in the last closed slice."""
+    """The health of a detector when it last closed a slice."""
 
     @property
     def load(self) -> float: ...
@@ -180,7 +180,7 @@ class Health:
 
 @final
 class Report:
-    """The super points of the window that ends with one slice, with the largest first."""
+    """The super points of the window that ends with `slice`, largest first."""
 
     @property
     def slice(self) -> int: ...
@@ -212,7 +212,7 @@ class Scan:
 
 @final
 class Contacts:
-    """The contacts of files, as an Arrow stream that can be read once."""
+    """The contacts in files, as an Arrow stream that can be read once."""
 
     @property
     def status(self) -> str: ...

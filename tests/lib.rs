@@ -1,4 +1,4 @@
-//! Examples from the documentation, which run as tests.
+//! The examples in the documentation, which run as tests.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

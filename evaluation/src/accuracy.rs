@@ -4,10 +4,10 @@
 //! Candidates come from the detector and never from the exact answer. A host is therefore missing from a report if it
 //! was not a candidate, or if its estimate was too low.
 //!
-//! False rates are means over the windows with a super point, with equal weight for each window. The probability of
-//! missing a host with θ peers is the mean of the probabilities in the reports. All other figures are computed over all
-//! windows together. If a stream does not have a figure, the figure is null in JSON and is left out of the mean over
-//! streams.
+//! False rates are means over all windows that have a super point, and each of these windows has the same weight. The
+//! probability of missing a host with θ peers is the mean of the probabilities in the reports. All other figures are
+//! computed over all windows together. If a figure cannot be computed for a stream, it is null in JSON and is left out
+//! of the mean over streams.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::study::{Form, Study, Sweep};
 use crate::system::points;
 use crate::table::{Table, short};
 
-/// Columns of the results. The table of `--row` omits columns without a heading.
+/// The table of `--row` omits columns without a heading.
 const COLUMNS: &[Column] = &[
     Column::percent("TFR").metric("tfr_mean", "%"),
     Column::percent("").metric("tfr_max", "%"),
@@ -61,7 +61,7 @@ pub(crate) struct Accuracy {
     stride: u32,
     #[command(flatten)]
     synthetic: Synthetic,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     #[command(flatten)]
@@ -103,7 +103,6 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
     if options.json { Ok(()) } else { print(options, &all[0]).context(UNWRITTEN) }
 }
 
-/// Returns the figures of one stream of traffic.
 fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Result<Row> {
     let Synthetic { window, threshold, traffic, .. } = options.synthetic;
     // The load is per 300 slices. For another window length, the load per window is a guess.
@@ -136,11 +135,13 @@ fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Resu
 struct Tally {
     rates: MeanRates,
     super_points: u64,
-    /// Errors of hosts with θ to 4θ peers.
+    /// Errors of hosts with at least θ and fewer than 4θ peers.
     low: Errors,
-    /// Errors of hosts with 4θ peers or more. For a host beyond range, the lower bound is used as its estimate.
+    /// Errors of hosts with at least 4θ peers. If the cardinality of a host is beyond range, the estimate is its lower
+    /// bound.
     high: Errors,
-    /// Super points that were not candidates: the finder missed them, and the previous report did not contain them.
+    /// Number of super points with an estimate of at least θ that were not reported. They were not candidates: the
+    /// finder missed them, and the previous report did not contain them.
     no_candidates: u64,
     /// Sum over all reports of the probability that the finder misses a host with θ peers.
     miss_probability: f64,
@@ -150,7 +151,8 @@ struct Tally {
     estimation: Duration,
 }
 
-/// Sums of the relative errors of estimates, and the number of stated intervals that cover the true value.
+/// Sums of the relative errors of estimates and of their squares, and the number of 95 % intervals that cover the true
+/// value.
 #[derive(Default)]
 pub(crate) struct Errors {
     pub(crate) count: f64,
@@ -175,7 +177,7 @@ impl Errors {
 }
 
 impl Tally {
-    /// Estimates the super points of the window, closes the slice and scores the report.
+    /// Estimates the true super points of the window, closes the slice and scores its report.
     fn score(
         &mut self,
         detector: &mut SlidingDetector,
@@ -205,7 +207,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns a cell for each of the [`COLUMNS`]. The results are from this number of `windows`.
+    /// Returns a cell for each of the [`COLUMNS`]. `windows` is the number of scored windows.
     fn cells(&self, windows: f64) -> Vec<Cell> {
         let Self { rates, low, high, .. } = self;
         let has_super_points = self.super_points > 0;
@@ -229,7 +231,7 @@ impl Tally {
     }
 }
 
-/// Prints the means over streams, as a list or as a row.
+/// Prints the means over streams as a list or, with `--row`, as a table.
 fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let means = COLUMNS.iter().enumerate().map(|(number, column)| {
@@ -246,7 +248,7 @@ fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a table of the settings and the means of all columns with a heading.
+/// Returns a table with one row: the settings, and the means of all columns that have a heading.
 fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)>) -> Table {
     let means = means.filter(|(column, _)| !column.heading.is_empty());
     let means = means.map(|(column, mean)| (column.heading, format!("{mean} %")));
@@ -265,7 +267,7 @@ fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)
     table
 }
 
-/// Returns the mean, with its standard error if there are at least two values.
+/// Formats the mean, with its standard error if there are at least two values.
 fn mean(values: &[f64]) -> String {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

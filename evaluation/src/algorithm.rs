@@ -1,8 +1,8 @@
 //! The command `algorithm`, which draws the pictures of docs/algorithm.md from the arrays of a small detector.
 //!
 //! [`state`] generates the traffic, fills the arrays, and recovers the values that the pictures show. [`pictures`]
-//! draws the pictures. The pictures depend on the seed alone, so equal seeds produce equal bytes. The page quotes the
-//! numbers that the default seed gives.
+//! draws the pictures. The pictures depend only on the seed, so the same seed always produces the same bytes.
+//! docs/algorithm.md quotes the numbers for the default seed.
 
 mod pictures;
 mod state;

@@ -1,11 +1,12 @@
-//! The command `alike`, which measures misses of the finder and the duration of a close when the load is spread evenly
-//! over hosts.
+//! The command `alike`, which measures how many hosts the finder misses, and how long a close takes, if the load is
+//! spread evenly over all hosts.
 //!
-//! A backbone has few large hosts and very many small ones. Here, all hosts have the same number of peers. Examples are
-//! a busy /16, a million customers of a provider, and a flood of single contacts. Hosts with exactly θ peers are
-//! planted among them. For each number of hosts and each load, contacts are spread evenly over the slices of a window.
-//! Misses are counted when the last slice of this window closes, because until then, no report has kept a host as a
-//! candidate. In the slices that follow, the duration of a close is measured.
+//! A backbone has few large hosts and very many small ones. In this experiment, all hosts have about the same number of
+//! peers. Similar traffic occurs in a busy /16, at a provider with a million customers, and in a flood of single
+//! contacts. Hosts with exactly θ peers are planted in addition. For each number of hosts and each load, contacts are
+//! spread evenly over the slices of a window. Misses are counted when the last slice of this window closes, because
+//! until then, no report has kept a host as a candidate. The duration of a close is measured in this slice and in the
+//! slices that follow.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -56,23 +57,23 @@ pub(crate) struct Alike {
     /// Number of hosts with exactly θ peers, in addition to the load
     #[arg(long, default_value = "500", value_parser = number::count)]
     planted: u32,
-    /// Number of closes, whose median time is printed
+    /// Number of slices after the first full window; the median time of all closes is printed
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     #[command(flatten)]
     sizes: Sizes,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Print one JSON object per load
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
 }
 
-/// Traffic of similar hosts and of planted hosts.
+/// Traffic of equally large hosts and of planted hosts.
 struct Traffic<'a> {
     options: &'a Alike,
     hosts: u32,
@@ -83,8 +84,9 @@ struct Traffic<'a> {
 
 struct Outcome {
     first: SliceReport,
-    /// Number of planted hosts whose estimate reaches θ, followed by the number of these that were not reported.
+    /// Number of planted hosts with an estimate of at least θ.
     high: usize,
+    /// Number of planted hosts with an estimate of at least θ that were not reported.
     missed: usize,
     close_ms: Sample,
 }
@@ -142,13 +144,13 @@ impl Traffic<'_> {
             closes.push(1e3 * seconds);
             first = first.or(Some(report));
         }
-        let first = first.context("a window has at least one slice")?;
+        let first = first.context("no slice was closed")?;
         let is_reported = |host: IpAddr| first.super_points.iter().any(|point| point.host == host);
         let missed = high.iter().filter(|&&host| !is_reported(host)).count();
         Ok(Outcome { first, high: high.len(), missed, close_ms: Sample::of(closes) })
     }
 
-    /// Returns the planted hosts whose estimate reaches θ.
+    /// Returns the planted hosts with an estimate of at least θ.
     fn high(&self, detector: &SlidingDetector) -> Result<Vec<IpAddr>> {
         let mut high = Vec::new();
         for number in 0..self.options.planted {
@@ -160,7 +162,7 @@ impl Traffic<'_> {
         Ok(high)
     }
 
-    /// Returns the pairs of a slice: its part of the load, from random hosts.
+    /// Returns the background pairs of a slice, whose hosts are random.
     fn background(&self, slice: u32) -> Vec<IpPair> {
         let until = |slice: u32| u64::from(self.load) * u64::from(slice) / u64::from(self.window);
         let pair = |number: u64| {
@@ -171,8 +173,8 @@ impl Traffic<'_> {
         (until(slice)..until(slice + 1)).map(pair).collect()
     }
 
-    /// Returns the contacts of the planted hosts in a slice. In any window, each host has θ contacts, spread evenly
-    /// over the slices.
+    /// Returns the contacts of the planted hosts in a slice. In any window, each of these hosts has θ contacts, which
+    /// are spread evenly over the slices.
     fn planted(&self, slice: u32) -> Vec<IpPair> {
         let until = |place: u64| place * u64::from(self.threshold) / u64::from(self.window);
         let contacts = |number: u32| {
@@ -194,7 +196,7 @@ impl Outcome {
         let (health, family) = (&first.health.finder, traffic.options.family);
         let miss_probability = missed::at_threshold(health, family);
         let found_from = missed::found_from(health, family);
-        // These are the minimum number of cells of a candidate, and the share of the cells in use.
+        // `asked` is the minimum number of cells of a candidate, and `in_use` is the share of cells in use.
         let (asked, in_use) = match &health.fill {
             FinderFill::Cells { c_min, in_use, .. } => (*c_min, *in_use),
             FinderFill::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),

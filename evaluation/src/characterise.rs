@@ -1,9 +1,9 @@
 //! The command `characterise`, which measures how the error depends on cardinality, load, memory, window, threshold and
 //! tags.
 //!
-//! A step of a [sweep](sweeps) is one setting of traffic. All configurations of the step process the same streams. At
-//! the end of the window, each configuration estimates the same hosts, which the exact answer selects. The errors
-//! therefore do not include misses of the finder. False rates are computed from the reports.
+//! Each step of a [sweep](sweeps) has one setting of the traffic. All configurations of a step process the same
+//! streams. At the end of the window, each configuration estimates the same hosts, which are selected by their true
+//! cardinality. The errors therefore do not include misses of the finder. False rates are computed from the reports.
 
 mod sweeps;
 
@@ -26,7 +26,7 @@ use crate::study::{CommandLine, FolderOptions, Study};
 use crate::system;
 use sweeps::{Entrant, Setting, Step};
 
-/// Number of standard errors on each side of a mean that make a 95 % interval.
+/// Half the length of a 95 % interval, in standard errors.
 const INTERVAL: f64 = 1.96;
 
 const RMSE: Column = Column::percent("RMSE").metric("rmse", "%");
@@ -55,7 +55,7 @@ pub(crate) struct Characterise {
     /// Number of streams per setting. More streams make the error bars of the plots shorter
     #[arg(long, default_value = "3", value_parser = number::count)]
     streams: u32,
-    /// Seed of the first stream and its hashes; each further stream uses the next seed
+    /// Seed of the first stream and its hashes; the seed increases by one with each stream
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
     /// Use tiny sizes to test the command. The figures have no meaning
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
 }
 
 struct Outcome {
-    /// Errors in each band of cardinality.
+    /// Errors of the hosts in each band of true cardinality.
     errors: Vec<Errors>,
     rates: MeanRates,
     memory_bytes: usize,
@@ -189,13 +189,14 @@ fn with_interval(mean: Option<Mean>) -> Cell {
     Cell::ratio(mean.map(|mean| mean.value)).within(half)
 }
 
-/// Returns the RMSE. With m normally distributed errors, its standard error is the RMSE divided by sqrt(2 m).
+/// Returns the RMSE. For m normally distributed errors, its standard error is the RMSE divided by sqrt(2 m).
 fn rmse(errors: &Errors) -> Option<Mean> {
     let value = libm::sqrt(errors.mean(errors.squares)?);
     Some(Mean { value, half: INTERVAL * value / libm::sqrt(2.0 * errors.count) })
 }
 
-/// Returns the mean error. Its standard error is the standard deviation divided by sqrt(m).
+/// Returns the mean error. Its standard error is the standard deviation of the errors divided by the square root of
+/// their number.
 fn bias(errors: &Errors) -> Option<Mean> {
     let value = errors.mean(errors.sum)?;
     let variance = (errors.mean(errors.squares)? - value * value).max(0.0);

@@ -1,4 +1,5 @@
-//! The command line. It measures detectors, repeats the experiments of the paper and converts traffic to files.
+//! The command line of `srlg-evaluation`. Its commands measure detectors, repeat the experiments of the paper, and
+//! write traffic to files.
 //!
 //! An error is printed as one line on standard error, with exit status 2. No incomplete file is left behind.
 
@@ -25,10 +26,10 @@ use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
 use crate::traces::{self, Traces};
 
-/// Options that do not change the figures.
+/// Options that do not affect the results.
 const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
 
-/// Synthetic and recorded traffic for measuring srlg. Numbers accept the suffixes k, M and G.
+/// Measure srlg on synthetic and recorded traffic. Numbers can have the suffix k, M or G.
 #[derive(Parser)]
 #[command(name = "srlg-evaluation", version)]
 pub(crate) struct Cli {
@@ -40,7 +41,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Compare a detector with the exact answer on synthetic backbone traffic
     Accuracy(Accuracy),
-    /// Measure misses of the finder and the duration of a close when all hosts have the same number of peers
+    /// Measure how many hosts the finder misses, and how long a close takes, if all hosts have about the same number of
+    /// peers
     Alike(Alike),
     /// Measure the errors of hosts with θ to ten million peers
     Giants(Giants),
@@ -58,14 +60,14 @@ enum Command {
     Speed(Speed),
     /// Measure how time and memory grow with distinct pairs, slices and threads, with tables and plots
     Growth(Growth),
-    /// Measure the cost of many nodes: bytes, merge and close times of a collector, and trees of collectors, with
-    /// tables and plots
+    /// Measure the cost of many nodes: traffic between nodes, merge and close times of a collector, and trees of
+    /// collectors, with tables and plots
     Scale(Scale),
     /// Draw the picture of the README: a planted flood and its estimate
     Picture(Picture),
     /// Draw the pictures of docs/algorithm.md from the arrays of a small detector
     Algorithm(Algorithm),
-    /// Measure the figures of docs/ again and write them into their pages
+    /// Repeat the measurements in docs/ and write the results to their pages
     Report(Report),
     /// Write synthetic backbone traffic: packets from inside hosts to their peers
     Generate(Generate),
@@ -79,7 +81,7 @@ enum Command {
     },
 }
 
-/// Runs the command that the process arguments select and returns its exit status.
+/// Runs the command that the process arguments select, and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
@@ -106,7 +108,7 @@ pub fn run() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Returns the [`CommandLine`](crate::study::CommandLine) of the running command.
+/// Returns the command line that repeats the running command, as a [`CommandLine`](crate::study::CommandLine) does.
 fn repeating(instead: &[(&str, &str)]) -> String {
     let mut program = Cli::command();
     let matches = program.get_matches_mut();
@@ -119,7 +121,8 @@ fn repeating(instead: &[(&str, &str)]) -> String {
     format!("cargo run --release -p srlg-evaluation -- {name}{}", options.collect::<String>())
 }
 
-/// Returns an option with its value, which may be the default. Returns `None` if the option has no value.
+/// Returns an option with its value, which may be the default. Returns `None` if the option has no value, or if it is a
+/// flag that was not given.
 fn option(argument: &Arg, matches: &ArgMatches, instead: &[(&str, &str)]) -> Option<String> {
     let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
     if let Some((_, value)) = instead.iter().find(|(option, _)| *option == long) {

@@ -1,9 +1,9 @@
 //! The command `peers`, which compares srlg with common alternatives on the same traffic.
 //!
-//! The exact answer of every slice is computed once. The systems then run one after the other, because together they do
-//! not fit into memory. The traffic is generated again from its seed for each system, so that no two systems share the
-//! caches. Every system ingests the same packets, closes every slice, and is scored against the same answer. A value
-//! that does not exist is printed as `-` or null, never as 0.
+//! The exact answer of every slice is computed once. The systems then run one after the other, because together they
+//! would not fit into memory and would share the caches. For each system, the traffic is generated again from its seed.
+//! Every system ingests the same packets, closes every slice, and is scored against the same exact answers. A missing
+//! value is printed as `-` or null, never as 0.
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -22,7 +22,7 @@ use crate::system::{Srlg, System};
 use crate::table::{machine, short};
 use crate::track::{Quality, Track, Window};
 
-/// Maximum number of slices per window. A ring of more sketches would have almost no memory for each.
+/// Maximum number of slices per window. In a ring with more sketches, each sketch would have almost no memory.
 const LONGEST_WINDOW: u32 = 10_000;
 
 /// Number of memory measurements per window. It is small, because some systems take long to compute their memory.
@@ -56,7 +56,7 @@ pub(crate) struct Peers {
 
 enum Contender {
     Srlg(Preset),
-    /// A plan of srlg for the load, with this many bytes of recorders.
+    /// srlg, planned for the load and this many bytes of recorders.
     Planned(usize),
     Table(Peer),
     /// A sketch with this many times the memory of srlg's default.
@@ -69,8 +69,8 @@ enum Contender {
 const LITTLE: usize = 4_000_000;
 const LEAST: usize = 500_000;
 
-/// Super points of every full window of the stream. The first window ends with slice `window`, where slices are
-/// numbered from 1.
+/// Super points of every full window of the stream. Slices are numbered from 1, and the first full window ends with
+/// slice `window`.
 type Truth = Vec<Vec<(Address, u32)>>;
 
 pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
@@ -164,14 +164,13 @@ fn truth(options: &Peers, slices: u32) -> Truth {
 
 /// Processes the traffic with a system and returns its row.
 ///
-/// Times are medians over the slices from the end of the first full window onwards. Before that, tables still grow and
-/// windows are not yet full.
+/// Times are medians over all slices at whose end a window is full. In earlier slices, tables are still growing.
 fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Row {
     let Synthetic { window, threshold, .. } = options.synthetic;
     let (mut track, mut memory_bytes) = (Track::new(system), 0);
     for (slice, packets) in (1..).zip(options.slices()) {
         track.ingest(&packets);
-        // The memory is measured before the close, because some systems start a new window there.
+        // The memory is measured before the close, because some systems discard their data when a window closes.
         if slice % window.div_ceil(LOOKS) == 0 || slice % window == 0 {
             memory_bytes = memory_bytes.max(track.system.memory_bytes());
         }

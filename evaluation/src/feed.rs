@@ -1,4 +1,4 @@
-//! Ingest of pairs into systems by address family, in batches, and from several threads.
+//! Helpers that ingest pairs by address family, in batches, and from several threads.
 
 use std::thread;
 
@@ -8,8 +8,8 @@ use srlg_host::SlidingDetector;
 use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, FamilyPairs};
 
-/// A feeder, which ingests pairs into detectors. It converts the host numbers of the exact answer to addresses of a
-/// family.
+/// A feeder that converts the 32-bit host numbers of pairs to addresses of a family and ingests the pairs into a
+/// detector.
 pub(crate) struct Feeder {
     family: Family,
     split: FamilyPairs,
@@ -40,7 +40,8 @@ impl Feeder {
     }
 }
 
-/// Returns `pairs` with hosts of `family`, in batches of `len` pairs, as an application collects them.
+/// Converts the host numbers of `pairs` to addresses of `family`, and returns the pairs in batches of at most `len`
+/// pairs.
 pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
     let batch = |pairs: &[IpPair]| {
         let mut batch = PairBatch::new();
@@ -68,8 +69,7 @@ pub(crate) fn in_parallel<Share: Send>(
     })
 }
 
-/// Splits the pairs by a hash of their inside host into `shares` lists, one per system. The order within a list is
-/// kept.
+/// Splits the pairs into `shares` lists by a hash of their inside host. Each list keeps the order of its pairs.
 pub(crate) fn split_by_host<'a>(
     pairs: impl IntoIterator<Item = &'a IpPair>,
     shares: u32,

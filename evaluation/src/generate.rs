@@ -1,9 +1,9 @@
 //! The commands `generate` and `convert`, which write traffic to files.
 //!
 //! A pcap file is little-endian, with timestamps in microseconds. A packet has an Ethernet header, an IPv4 header and a
-//! UDP or TCP header. Its first 60 to 90 bytes are captured. A packet depends only on its pair and time. Lengths and
-//! the IPv4 checksum are correct. UDP checksums are absent, which UDP allows. The TCP checksum cannot be correct,
-//! because it covers a payload that is not captured.
+//! UDP or TCP header. Its first 60 to 90 bytes are captured. The bytes of a packet depend only on its pair and time.
+//! Lengths and the IPv4 checksum are correct. UDP checksums are absent, which UDP allows. The TCP checksum cannot be
+//! correct, because it covers a payload that is not captured.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
@@ -30,7 +30,7 @@ pub(crate) struct Generate {
     /// Number of one-second slices
     #[arg(long, default_value = "60", value_parser = number::count)]
     slices: u32,
-    /// Approximate number of distinct pairs in all slices, or in any 300 slices if --slices is larger
+    /// Approximate number of distinct pairs in all slices, or in any 300 slices if --slices is above 300
     #[arg(long, default_value = "500k", value_parser = number::count)]
     pairs: u32,
     /// Mean number of packets per pair
@@ -148,7 +148,7 @@ pub(crate) fn write_pcap_header(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a packet from the inside host to its peer at `time_us` after the Unix epoch.
+/// Writes a packet that the inside host sends to its peer `time_us` microseconds after the Unix epoch.
 pub(crate) fn write_pcap_packet(
     out: &mut impl Write,
     time_us: u64,
@@ -167,7 +167,7 @@ pub(crate) fn write_pcap_packet(
     out.write_all(&frame(pair, on_wire)[..captured as usize])
 }
 
-/// Returns the captured bytes of a packet whose length is `on_wire` bytes.
+/// Returns the first 90 bytes of a packet whose length is `on_wire` bytes.
 fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
     let protocol = if below(4, name) == 0 { UDP } else { TCP };
@@ -196,7 +196,7 @@ fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     frame
 }
 
-/// Returns the ones' complement sum of RFC 1071, section 1, over the 16-bit words of a header.
+/// Returns the ones' complement sum (RFC 1071, section 1) of the 16-bit words of a header.
 fn ones_complement_sum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let sum: u32 = words.sum();

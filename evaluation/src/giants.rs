@@ -1,9 +1,10 @@
-//! The command `giants`, which measures errors of hosts with θ to ten million peers and checks lower bounds.
+//! The command `giants`, which measures the errors of estimates for hosts with θ to ten million peers and checks lower
+//! bounds.
 //!
-//! A detector processes two windows of background traffic: pairs of random hosts, at a constant rate. Its state is then
-//! stored. Each trial restores this state and adds one host with distinct peers. The contacts are spread evenly over
-//! the window, all in the running slice, or all in the oldest slice. A trial therefore has the background and a single
-//! measured host.
+//! A detector processes two windows of background traffic: pairs of random hosts, at a constant rate. The state of the
+//! detector is then stored. Each trial restores this state and adds one host with distinct peers. The contacts of the
+//! host are spread evenly over the window, or all are in the running slice, or all are in the oldest slice. A trial
+//! therefore contains the background and a single measured host.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -23,7 +24,7 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
-/// Index of the first measured host. Background hosts have smaller indices.
+/// Host number of the first measured host. Background hosts have smaller numbers.
 const FIRST: u32 = 0xc000_0000;
 
 const COLUMNS: &[Column] = &[
@@ -44,7 +45,7 @@ pub(crate) struct Giants {
     /// Distinct pairs of the background per window
     #[arg(long, default_value = "2M", value_parser = number::integer)]
     load: u64,
-    /// Number of trials for each number of peers and each spread of contacts
+    /// Number of trials for each number of peers and each distribution of contacts
     #[arg(long, default_value = "25", value_parser = number::count)]
     trials: u32,
     /// Slices per window
@@ -59,7 +60,7 @@ pub(crate) struct Giants {
     /// Number of fine positions of a linear estimator, which overrides the plan
     #[arg(long, value_parser = number::count)]
     linear_width: Option<u32>,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
@@ -70,7 +71,7 @@ pub(crate) struct Giants {
     json: bool,
 }
 
-/// Spread of the contacts of a host.
+/// Distribution of a host's contacts over the window.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
     Even,
@@ -78,19 +79,18 @@ enum Manner {
     Old,
 }
 
-/// A measured host: its number of peers, and the spread of its contacts.
 #[derive(Clone, Copy)]
 struct Giant {
     manner: Manner,
     cardinality: u32,
 }
 
-/// The outcome of all trials of one kind.
+/// Results of all trials for one [`Giant`].
 #[derive(Default)]
 struct Outcome {
     /// Errors of the estimates within range.
     errors: Errors,
-    /// Sum of the relative standard errors that were stated for estimates within range.
+    /// Sum of the stated standard errors, relative to the truth, over all estimates within range.
     stated: f64,
     beyond: u32,
     /// Number of hosts beyond range whose lower bound is above the true value.
@@ -146,7 +146,7 @@ impl Giants {
         }
     }
 
-    /// Returns the options that determine the sizes of the detector.
+    /// Returns a text that names the values of `--memory` and `--lines`, or `default` if both are missing.
     fn sizes(&self) -> String {
         let memory = self.memory.map(|bytes| format!("{} MB", bytes as f64 / 1e6));
         let lines = self.lines.map(|lines| format!("{lines} lines"));
@@ -155,7 +155,7 @@ impl Giants {
     }
 }
 
-/// Returns the state of the detector after two windows of background.
+/// Ingests two windows of background traffic and returns the state of the detector.
 fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapshot> {
     let Giants { load, window, seed, family, .. } = *options;
     let mut feeder = Feeder::new(family);
@@ -194,7 +194,7 @@ impl Giant {
     }
 }
 
-/// Returns peer number `contact` of `host`, from a bijection on 32 bits.
+/// Returns the peer with the index `contact` of `host`. A bijection on 32 bits makes the peers of a host distinct.
 fn opposite(host: u32, contact: u32) -> u32 {
     let mut x = contact.wrapping_add(mix(host.into()) as u32);
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);

@@ -2,8 +2,8 @@
 //! threads.
 //!
 //! Along a sweep, one parameter varies. All systems ingest the same pairs on the CPU. They run one after the other, so
-//! that each is alone in memory. A table omits loads that are too large for a system and families that it does not
-//! support.
+//! that only one system is in memory at a time. Loads that are too large for a system and families that the system does
+//! not support are omitted.
 
 use std::time::{Duration, Instant};
 
@@ -48,11 +48,11 @@ pub(crate) struct Growth {
     /// Maximum number of distinct pairs for the hash map of hash maps, which is slow and large
     #[arg(long, default_value = "30M", value_parser = number::count)]
     most_sets: u32,
-    /// Number of closes per setting, whose median is printed
+    /// Number of closes per setting, whose median duration is printed
     #[arg(long, default_value = "7", value_parser = number::count)]
     closes: u32,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each); maps are measured with
-    /// IPv4 only
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family); maps are
+    /// measured with IPv4 only
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
@@ -65,7 +65,7 @@ pub(crate) struct Growth {
     output: FolderOptions,
 }
 
-/// A system and its traffic.
+/// A system and the traffic that it processes.
 #[derive(Clone, Copy)]
 struct Step {
     system: Option<Peer>,
@@ -109,13 +109,13 @@ impl Growth {
         };
         let mut text = format!(
             "Measured on {}. `Config::default()` on the CPU {beside}. Every time is the median of {} slices, \
-             each in a full window of new pairs. Hosts are as in model A.",
+             measured with a full window and new pairs only. Hosts have the cardinalities of model A.",
             machine(),
             self.closes,
         );
         if self.family == Family::V4 {
             text += &format!(
-                " The hash map of hash maps is left out above {} pairs. With several threads, all threads \
+                " The hash map of hash maps is not measured above {} pairs. If there are several threads, they \
                  share one detector, but each thread has a separate map with separate hosts.",
                 short(self.most_sets),
             );
@@ -146,8 +146,8 @@ impl Growth {
         ]
     }
 
-    /// Returns a sweep of every system over all `places`. Loads that are too large for a system and families that it
-    /// does not support are omitted.
+    /// Returns a sweep that measures every system at each of the `places`. Loads that are too large for a system and
+    /// families that the system does not support are omitted.
     fn sweep(
         &self,
         place: &str,
@@ -171,7 +171,8 @@ impl Growth {
     }
 }
 
-/// Adds the row of a step and the stages of its close, and updates the growth along the sweep up to this step.
+/// Adds the row and the stages of a step, and updates the text above the table, which states the growth up to this
+/// step.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
     let details = details!(step => load, window, threads; "system": name);
@@ -185,7 +186,7 @@ fn add(results: &mut Results, step: &Step, cost: &Cost) {
     results.above = SYSTEMS.map(|system| growth(results, &self::name(system))).concat();
 }
 
-/// Adds a point to the line of each stage.
+/// Adds a point for each stage to the chart of the stages.
 fn add_stages(results: &mut Results, x: u32, close: &Close) {
     let y = Axis { label: "stage of a close, ms", scale: Scale::Logarithmic };
     let mut plot = results.plots.pop().unwrap_or_else(|| results.plot_of("stages", y, Vec::new()));
@@ -208,8 +209,8 @@ impl Close {
     }
 }
 
-/// Returns a line with the growth of a system's charted values along the sweep. The line is empty if there are fewer
-/// than two rows.
+/// Returns a line with the growth factors of a system's charted values. The line is empty if the system has fewer than
+/// two rows.
 fn growth(results: &Results, system: &str) -> String {
     let rows: Vec<_> = results.rows.iter().filter(|row| row.names[0] == system).collect();
     let [first, .., last] = rows[..] else { return String::new() };
@@ -227,27 +228,27 @@ fn growth(results: &Results, system: &str) -> String {
     )
 }
 
-/// Returns text that names the longest stage of a close.
+/// Returns a text with the name of the longest stage of a close and its share of the duration.
 fn longest(close: &Cell) -> Option<String> {
     let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
     let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
     let (name, ms) = stages.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!("; the stage {name} is {:.0} % of the last close", 100.0 * ms / close.value?))
+    Some(format!("; the stage `{name}` takes {:.0} % of the last close", 100.0 * ms / close.value?))
 }
 
 const PAIRS_PER_CALL: usize = 1 << 14;
-/// Number of pairs that are generated between two measurements.
+/// Maximum number of pairs that are generated at once. The generation is not timed.
 const PAIRS_PER_BLOCK: usize = 1 << 20;
 
-/// Medians of the costs of a system.
+/// Costs of a system. The durations are medians.
 struct Cost {
     ingest_ns: f64,
-    /// The cost of a close, or `None` if no slice was closed.
+    /// Costs of a close, or `None` if no slice was closed.
     close: Option<Close>,
     memory_bytes: usize,
 }
 
-/// The duration of a close, and whether the search was complete.
+/// The durations of a close and its stages, and whether the search was complete.
 struct Close {
     ms: f64,
     stages_ms: Vec<(&'static str, f64)>,
@@ -280,7 +281,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Fills the window, then measures consecutive slices and closes each of them.
+    /// Fills the window, then measures the ingest and the close of consecutive slices.
     fn slices(mut self) -> Result<Cost> {
         let mut system = self.system()?;
         let pairs = (self.step.load / self.step.window).max(1) as usize;
@@ -356,9 +357,9 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: None, memory_bytes })
     }
 
-    /// Returns the nanoseconds per pair in a window that is already full of other pairs. Each round ingests a quarter
-    /// of the window, which takes long compared with starting a thread. Rounds in which a table grows do not affect the
-    /// median.
+    /// Returns the median time per ingested pair, in nanoseconds. A first round fills the window and is not counted.
+    /// Each further round ingests a quarter of the window, which takes much longer than starting a thread. The few
+    /// rounds in which a table grows do not affect the median.
     fn ns_per_pair(
         mut self,
         mut ingest: impl FnMut(&[Vec<PairBatch>]) -> Result<f64>,

@@ -1,9 +1,10 @@
 //! Experiments that compare srlg with exact answers, with the systems of the paper, and with common alternatives.
 //!
-//! [`command`] is the command line, with one module per experiment. An experiment lists its sweeps, and defines a trial
-//! that adds the rows of a step. The engine in `study` runs the trial of every step. `results` stores the rows and
-//! converts them to tables, charts and JSON. `system` defines the interface of all measured systems. These are srlg,
-//! the systems of the paper (`rivals`), and common alternatives in `peers`, such as hash maps and estimators per host.
+//! [`command`] is the command line. Each experiment has its own module, which lists its sweeps and defines a trial that
+//! measures a step and adds its rows to the results. The engine in `study` runs the trial of every step. `results`
+//! stores the rows and converts them to tables, charts and JSON. `system` defines the interface of all measured
+//! systems: srlg, the systems of the paper (`rivals`), and common alternatives (`peers`), such as hash maps and
+//! estimators per host.
 //!
 //! Traffic, exact answers and scores come from [`srlg_traffic`]. This crate is not published.
 #![forbid(unsafe_code)]
@@ -39,7 +40,7 @@ mod table;
 mod traces;
 mod track;
 
-/// Maximum length of a stream, in slices: 92 days.
+/// Maximum length of a stream, in slices of one second: 92 days.
 const MOST_SLICES: u32 = 8_000_000;
 /// Maximum number of pairs per period. Above this number, the model runs out of inside addresses.
 const MOST_PAIRS: u32 = 50_000_000;

@@ -1,4 +1,4 @@
-//! The command `srlg-evaluation`. Its code is in the library, so that its tests are compiled only once.
+//! The command `srlg-evaluation`. The code is in the library, so that the tests are compiled only once.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Probabilities that the finder misses hosts of an address family, as stated in reports.
+//! Values that reports state about the hosts of an address family that the finder misses.
 
 use srlg_host::report::FinderHealth;
 use srlg_traffic::family::Family;
@@ -10,13 +10,13 @@ pub(crate) fn at_threshold(health: &FinderHealth, family: Family) -> f64 {
     of_family(family, v4, v6, f64::midpoint)
 }
 
-/// Returns the smallest number of peers at which the finder finds 99 % of the hosts of this `family`. For mixed
-/// traffic, returns the larger of the two numbers.
+/// Returns the minimum number of peers at which the finder finds 99 % of the hosts of this `family`. For mixed traffic,
+/// returns the larger of the two numbers.
 pub(crate) fn found_from(health: &FinderHealth, family: Family) -> f64 {
     of_family(family, health.found_from, health.found_from_v6, f64::max)
 }
 
-/// Selects the value of a family. The paper's scheme does not have a value for IPv6.
+/// Returns the value for `family`. The paper's scheme has no value for IPv6, so its value for IPv4 is used instead.
 fn of_family(family: Family, v4: f64, v6: Option<f64>, of_both: fn(f64, f64) -> f64) -> f64 {
     let v6 = v6.unwrap_or(v4);
     match family {

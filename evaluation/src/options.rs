@@ -36,7 +36,7 @@ impl Preset {
 
 #[derive(Args)]
 pub(crate) struct Sizes {
-    /// Sizes and sampling of the detector
+    /// Scheme and sizes of the detector
     #[arg(long, value_enum, default_value = "default")]
     pub(crate) preset: Preset,
     /// Plan the sizes for the load and this many bytes of recorders
@@ -45,7 +45,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the preset, or the plan for `load` distinct pairs in the window of `base`.
+    /// Returns `base` or, if `memory` is set, the plan for `load` distinct pairs per window.
     pub(crate) fn config(&self, base: Config, load: u32) -> Result<Config> {
         self.memory.map_or(Ok(base), |memory| planned(base, load.into(), memory))
     }
@@ -68,7 +68,7 @@ pub(crate) fn planned(base: Config, load: u64, memory: u64) -> Result<Config> {
 /// they determine all results except times.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Synthetic {
-    /// Seconds per window. A slice is one second, except in windows that do not slide
+    /// Seconds per window. A slice is one second long, but a window that does not slide is a single slice
     #[arg(long, default_value = "300", value_parser = number::count)]
     pub(crate) window: u32,
     /// Minimum number of distinct peers of a super point
@@ -89,7 +89,7 @@ impl Synthetic {
         Config { window, threshold, seed, ..preset.config() }
     }
 
-    /// Returns the options as details for JSON.
+    /// Returns the options as details for JSON objects.
     pub(crate) fn details(&self) -> Details {
         details!(self => window, threshold, seed; "traffic": self.traffic.name())
     }

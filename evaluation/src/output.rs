@@ -1,7 +1,7 @@
 //! Output of commands: files, pages of docs/, and progress bars.
 //!
-//! An incomplete file is named `NAME.partial`. It is renamed to `NAME` once it is complete, and removed if the command
-//! fails. In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
+//! A file is written as `NAME.partial`. It is renamed to `NAME` when it is complete, or removed if the command fails.
+//! In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,7 +15,8 @@ use tempfile::TempPath;
 /// Context of errors that occur while printing.
 pub(crate) const UNWRITTEN: &str = "cannot write to standard output";
 
-/// An output file, which must be finished, or standard output. It counts the bytes that were written.
+/// An output file or standard output, with a count of the bytes written. A file gets its final name only in
+/// [`finish`](Self::finish).
 pub(crate) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     written: u64,
@@ -70,17 +71,16 @@ impl Write for Output {
     }
 }
 
-/// Writes a whole file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     let mut output = Output::create(path)?;
     output.write_all(text.as_bytes()).context("cannot write the output")?;
     output.finish()
 }
 
-/// The line that follows the content of a place.
+/// The marker line at the end of a place.
 const END: &str = "<!-- end -->";
 
-/// A Markdown file with places for results.
+/// A Markdown page. Its *places* are the sections between marker lines, which commands fill with results.
 pub(crate) struct Page {
     pub(crate) path: PathBuf,
     text: String,
@@ -96,7 +96,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Opens the page. If it does not exist, starts a page with a title and empty `places`.
+    /// Opens the page or, if its file does not exist, creates a page with a title and empty `places`.
     pub(crate) fn open_or_start(path: &Path, title: &str, places: &[&str]) -> Result<Self> {
         if path.exists() {
             return Self::open(path, places);
@@ -112,12 +112,12 @@ impl Page {
         Ok(())
     }
 
-    /// Writes the page to its file.
     pub(crate) fn write(&self) -> Result<()> {
         write(&self.path, &self.text)
     }
 
-    /// Splits the page around a place: the text up to its first marker, and the text from its end marker onwards.
+    /// Splits the page around the content of a place. The first part ends with the start marker of the place, and the
+    /// second part starts with its end marker.
     fn split(&self, place: &str) -> Result<(&str, &str)> {
         let start = start(place);
         let split = || {
@@ -130,7 +130,7 @@ impl Page {
     }
 }
 
-/// Returns the line that opens `place`.
+/// Returns the marker line at the start of `place`.
 fn start(place: &str) -> String {
     format!("<!-- table: {place} -->")
 }

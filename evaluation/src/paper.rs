@@ -1,9 +1,10 @@
 //! The command `paper`, which repeats the experiments of section 5 of the paper on synthetic traffic.
 //!
-//! Discrete windows are one slice each, and share no data with the next window. All systems take part in them. Sliding
-//! windows consist of one-second slices, and only the presets of srlg support them. All systems process the same
-//! packets and are scored against the exact answer. Each system finds the hosts itself, except GSE, which cannot. If
-//! two runs have equal options, they can differ only in the machine and the times.
+//! A discrete window is one slice, and shares no data with the next window. All systems are measured in discrete
+//! windows. Sliding windows consist of one-second slices, and only the presets of srlg support them. All systems
+//! process the same packets and are scored against the exact answer. Each system finds the hosts itself, except GSE,
+//! which only estimates hosts from a given list. The results of two runs with equal options can differ only in the name
+//! of the machine and in the times.
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
@@ -50,7 +51,7 @@ struct Traffic {
     super_points: usize,
 }
 
-/// An experiment at one load, which adds its rows to the results.
+/// A function that runs an experiment at one load and adds its rows to the results.
 type Trial = fn(&Paper, u32, &mut Results) -> Result<()>;
 
 pub(crate) fn run(options: &Paper, line: CommandLine) -> Result<()> {
@@ -88,8 +89,8 @@ impl Paper {
 
 /// Rejects an amount of memory that is too small for a rival.
 ///
-/// DCDS needs 8 arrays of at least 128 vectors, with 4 bits per peer at the threshold. VBFA needs a word for each of
-/// 40,960 vectors.
+/// DCDS needs 8 arrays of at least 128 vectors, and each vector has 4θ bits. VBFA needs a word for each of 40,960
+/// vectors.
 fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
     let least = threshold.saturating_mul(1000).max(400_000);
     ensure!(
@@ -119,7 +120,7 @@ fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Scores all systems in the window that consists of these slices.
+/// Scores all systems in the window that consists of `slices`.
 fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffic {
     let mut exact = ExactWindow::new(1);
     slices.iter().flatten().for_each(|&pair| exact.touch(pair));
@@ -138,7 +139,8 @@ fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffi
     traffic
 }
 
-/// Measures consecutive sliding windows with the presets of srlg. The first window ends with second number `window`.
+/// Measures consecutive sliding windows with the presets of srlg. Seconds are numbered from 1, and the first window
+/// ends with second `window`.
 fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic } = options.synthetic;
     let mut tracks = srlg(&options.synthetic)?;
@@ -167,7 +169,7 @@ fn srlg(options: &Synthetic) -> Result<Vec<Track>> {
     Preset::value_variants().iter().map(track).collect()
 }
 
-/// Returns the systems of the paper with `bytes` of memory each.
+/// Returns the systems of the paper, each with `bytes` bytes of memory.
 fn rivals(bytes: u32, threshold: u32, seed: u64) -> [Track; 3] {
     let bytes = bytes as usize;
     let dcds = dcds::Dcds::new(&dcds::Config::with_memory(bytes, threshold, seed));
@@ -236,7 +238,7 @@ fn results(options: &Paper, slides: bool, load: u32) -> Results {
         setting: match slides {
             false => format!("{windows} consecutive windows of {window} s"),
             true => {
-                format!("{windows} windows of {window} slices of one second, one window per slice")
+                format!("{windows} windows, one per slice. Each has {window} slices of one second")
             }
         },
         names: vec!["system"],
@@ -309,7 +311,7 @@ fn by_window(tracks: &[Track]) -> Table {
     table
 }
 
-/// Returns the plot of a measure in every window. The first window ends with second number `window`.
+/// Returns the plot of a measure, with one point per window. The first window ends with second `window`.
 fn plot(window: u32, load: &str, tracks: &[Track], measure: &Measure) -> Plot {
     let Measure { name, meaning, label, of } = *measure;
     let series = tracks.iter().map(|track| {

@@ -1,16 +1,16 @@
 //! Alternatives to srlg that are measured on the same traffic.
 //!
 //! - [`ExactSets`]: a hash map from the standard library for each host, with its peers.
-//! - [`ExactPairs`]: one hash map of pairs, with a fast hash.
-//! - [`CompactPairs`]: one table of pairs that uses the fewest bytes per pair.
+//! - [`ExactPairs`]: one hash map of pairs, with a fast hash function.
+//! - [`CompactPairs`]: one compact table of pairs, with 7 bytes per place.
 //! - [`EstimatorMap`], [`HyperLogLogMap`]: an estimator from a public crate for each host.
 //! - [`SketchRing`]: one invertible sketch per slice. All of them are merged at every close.
 //! - [`TwoZones`]: two invertible sketches. A scan moves the content of one into the other.
 //! - [`RgsSketch`]: an invertible sketch for small memory budgets.
 //!
 //! Each alternative is a [`System`] with windows of `window` slices and a threshold. The exact tables and the ring
-//! report the window that ends with the closed slice. A report of [`TwoZones`] covers one to two windows. The
-//! estimators and RGS-Sketch cannot forget pairs, so they restart in every window. For a table,
+//! report on the window that ends with the closed slice. A report of [`TwoZones`] covers one to two windows. The
+//! estimators and RGS-Sketch cannot forget pairs, so they restart in every window. For a hash table,
 //! [`memory_bytes`](System::memory_bytes) includes unused places.
 
 mod compact;
@@ -65,7 +65,8 @@ impl Peer {
         matches!(self, Self::Sets | Self::Pairs | Self::Compact)
     }
 
-    /// Creates an empty system with the window, threshold and seed of `config`. A sketch gets `sketch_bytes` of memory.
+    /// Creates an empty system with the window, threshold and seed of `config`. A sketch uses at most `sketch_bytes`
+    /// bytes of memory.
     pub(crate) fn make(self, config: &Config, sketch_bytes: usize) -> Box<dyn System + Send> {
         let Config { window, threshold, seed, .. } = *config;
         match self {

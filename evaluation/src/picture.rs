@@ -19,11 +19,11 @@ use srlg_traffic::synthetic::{Model, mix};
 const VICTIM: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
 /// Number of slices in a window, and number of seconds in the picture. A slice is one second, and the picture starts
-/// with the first whole window.
+/// after the first full window.
 const WINDOW: u32 = 300;
 const SHOWN: u32 = 480;
 
-/// Second at which the flood starts, and number of seconds for which it grows.
+/// Second of the picture at which the flood starts, and number of seconds during which it grows.
 const BEGIN: u32 = 30;
 const GROWS: u32 = 60;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
     }
     writeln!(
         io::stdout(),
-        "in {SHOWN} s, the victim is reported for {reported} s, and the true number is within two standard errors for {within} s"
+        "the victim was reported for {reported} of {SHOWN} s, and the true number was within two standard errors of the estimate for {within} s"
     )
     .context("cannot write to standard output")
 }

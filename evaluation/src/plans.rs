@@ -1,7 +1,7 @@
 //! The command `plans`, which checks the guarantees of [`Config::for_load`], or prints a table of its plans.
 //!
-//! Each plan is [measured](trial) in traffic with exactly its load, which includes planted hosts. The results are
-//! compared with the guarantees of the plan.
+//! Each plan is [measured](trial) with traffic that has exactly the load of the plan and contains planted hosts. The
+//! results are compared with the guarantees of the plan.
 
 mod trial;
 
@@ -38,10 +38,11 @@ pub(crate) struct Plans {
     /// Measure each plan with the minimum memory that it needs, instead of --memories
     #[arg(long)]
     least: bool,
-    /// Slices per window. Consecutive plans use these values in turn, so that all combinations occur
+    /// Slices per window. Consecutive measured plans use these values in turn
     #[arg(long, value_delimiter = ',', default_value = "1,10,300", value_parser = number::count)]
     windows: Vec<u32>,
-    /// Number of hosts with 2θ, θ and θ/2 peers to plant per plan and kind of traffic, as far as --work allows
+    /// Number of hosts of each size (2θ, θ and θ/2 peers) to plant per plan and kind of traffic, as far as --work
+    /// allows
     #[arg(long, default_value = "1k", value_parser = number::count)]
     hosts: u32,
     /// Maximum number of pairs to ingest per plan and kind of traffic; at least two windows are always ingested. A pass
@@ -51,17 +52,17 @@ pub(crate) struct Plans {
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Print the table of plans by memory, load and threshold, without any measurement
     #[arg(long, conflicts_with_all = ["json", "least"])]
     table: bool,
-    /// Print one JSON object per plan and traffic
+    /// Print one JSON object per plan and kind of traffic
     #[arg(long)]
     json: bool,
     /// Page in which to replace the table between `<!-- table: NAME -->` and the next `<!-- end -->`. NAME is sizes
-    /// with --table, least with --least, and otherwise plans, which has a row for each threshold
+    /// with --table, least with --least, and plans otherwise
     #[arg(long)]
     write: Option<PathBuf>,
 }
@@ -126,8 +127,8 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
 }
 
 impl Plans {
-    /// Returns all combinations of threshold, load and memory, each with one of the windows in turn. Loads without room
-    /// for the planted hosts are omitted.
+    /// Returns all combinations of threshold, load and memory, each with one of the windows in turn. Loads that are too
+    /// small for the planted hosts are omitted.
     fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (row, &threshold) in self.thresholds.iter().enumerate() {
@@ -148,7 +149,7 @@ impl Plans {
     }
 }
 
-/// Returns the minimum memory of a plan, or `None` if it is 4 GiB or more.
+/// Returns the minimum memory of a plan, or `None` if no plan exists or it needs 4 GiB or more.
 fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
     match Config::for_load(threshold, window, load.into(), 0) {
         Err(ConfigError::Memory { least, .. }) => least.try_into().ok(),
@@ -157,7 +158,7 @@ fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
 }
 
 impl Place {
-    /// Returns an answer for each kind of traffic, or one answer for a rejection.
+    /// Returns an answer for each kind of traffic, or a single answer if the plan is rejected.
     fn answers(&self, options: &Plans) -> Result<Vec<Answer>> {
         let place = *self;
         let Self { threshold, window, load, memory } = place;
@@ -183,8 +184,8 @@ impl Answer {
 }
 
 impl Trial {
-    /// Returns whether errors are larger than guaranteed, or smaller than expected for the effective load at the end.
-    /// The difference must exceed both the tolerance and chance.
+    /// Returns whether errors are larger than guaranteed, or smaller than expected for the effective load. The
+    /// difference must exceed both the tolerance and chance.
     fn errs_otherwise(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let most = TOLERANCE.max(3.0 * outcome.noise());
@@ -217,7 +218,7 @@ fn at_least(count: u32, mean: f64) -> f64 {
     1.0 - fewer
 }
 
-/// Maximum noise of a meaningful error, as a share of the error.
+/// Minimum relative noise of errors that the summary omits.
 const CLEAR: f64 = 0.05;
 
 const COLUMNS: &[Column] = &[
@@ -361,7 +362,7 @@ fn range(ratios: impl Iterator<Item = f64>) -> String {
     }
 }
 
-/// Returns the column in which a rejection is counted.
+/// Returns the index of the rejection column in which `refusal` is counted.
 fn rule(refusal: &ConfigError) -> usize {
     match refusal {
         ConfigError::PlanCells { .. } => 0,
@@ -381,7 +382,7 @@ fn sizes(options: &Plans) -> String {
     tables.collect()
 }
 
-/// Returns a table of the plans for all thresholds and loads, with all amounts of memory.
+/// Returns a table with a row for each threshold and load, and a column for each amount of memory.
 fn sizes_of(options: &Plans, window: u32) -> Table {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let memories: Vec<_> = options.memories.iter().map(|&it| megabytes(it.into())).collect();

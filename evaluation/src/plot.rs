@@ -1,8 +1,8 @@
 //! Line charts as SVG.
 //!
-//! Equal charts have equal bytes on every machine, because this module does not measure text widths, which depend on
-//! the viewer's fonts. Values that an axis cannot show are omitted: infinite values, NaN, and non-positive values on a
-//! logarithmic axis.
+//! The same chart has the same bytes on every machine, because this module does not measure the widths of texts, which
+//! depend on the installed fonts. Values that an axis cannot show are omitted: infinite values, NaN, and non-positive
+//! values on a logarithmic axis.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (860, 460);
-/// Height of the title and the legend above the plot.
+/// Height of the title and the legend above the plot, in pixels.
 const HEAD: i32 = 62;
-/// Approximate width of a letter in the legend, in any font, in pixels.
+/// Approximate width of a letter in the legend, in pixels.
 const LETTER: i32 = 8;
 /// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
@@ -25,7 +25,7 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
-/// Maximum number of points that are drawn as marks. A longer series is a line without marks.
+/// Maximum number of points in a series that is drawn with marks. A longer series is a line without marks.
 const MOST_MARKS: usize = 40;
 
 /// A line chart: series of points on two axes.
@@ -38,14 +38,12 @@ pub(crate) struct Chart {
     pub(crate) series: Vec<Series>,
 }
 
-/// A chart and the name of its file.
 #[derive(Clone)]
 pub(crate) struct Plot {
     pub(crate) file: String,
     pub(crate) chart: Chart,
 }
 
-/// Label and scale of an axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Axis {
     pub(crate) label: &'static str,
@@ -74,7 +72,7 @@ pub(crate) struct Point {
 }
 
 impl Series {
-    /// Returns a line for each name, in order of appearance.
+    /// Returns a series for each name, in the order in which the names first appear.
     pub(crate) fn by_name(points: impl IntoIterator<Item = (String, Point)>) -> Vec<Self> {
         let mut lines = Vec::new();
         points.into_iter().for_each(|(name, point)| Self::add(&mut lines, &name, point));
@@ -165,7 +163,7 @@ impl Chart {
         Span::around(self.x.scale, points.map(|point| point.x))
     }
 
-    /// Returns the vertical span. A linear axis includes 0, so that lengths are proportional to values.
+    /// Returns the span of the y axis. A linear y axis includes 0, so that heights are proportional to values.
     fn vertical(&self) -> Span {
         let scale = self.y.scale;
         let points = self.series.iter().flat_map(|series| self.shown(series));
@@ -183,9 +181,9 @@ impl Scale {
 
 /// Maximum number of labels on an axis.
 const MOST_LABELS: usize = 10;
-/// Maximum number of labels on a logarithmic axis that has too few labels at powers of ten.
+/// Maximum number of evenly spaced labels on a logarithmic axis that has fewer than three round labels.
 const FEW_LABELS: usize = 6;
-/// Maximum number of decades in which a logarithmic axis has labels at 2 and 5.
+/// Maximum length, in decades, of a logarithmic axis that also has labels at 2 and 5 times powers of ten.
 const FEW_DECADES: f64 = 3.0;
 
 /// The range of values on an axis.
@@ -212,7 +210,7 @@ impl Span {
         Self { scale, range }
     }
 
-    /// Returns the position of `value` along the axis, as a share of its length.
+    /// Returns the position of `value` along the axis, as a share of the length of the axis.
     fn share(&self, value: f64) -> f64 {
         let place = |value: f64| match self.scale {
             Scale::Linear => value,
@@ -222,7 +220,7 @@ impl Span {
         (place(value) - start) / (end - start)
     }
 
-    /// Returns the multiples of the smallest round step at which there are fewer than `most` labels.
+    /// Returns the multiples of the smallest round step at which there are at most `most` labels.
     fn even_labels(&self, most: usize) -> Vec<f64> {
         let length = self.range.end - self.range.start;
         let mut steps = round_numbers(libm::floor(libm::log10(length)) as i32 - 2);
@@ -232,7 +230,7 @@ impl Span {
         multiples.take_while(|&value| value <= self.range.end).collect()
     }
 
-    /// Returns round numbers. If the span has many decades, these are only powers of ten.
+    /// Returns the round numbers in the span, or only the powers of ten if the span has many decades.
     fn decade_labels(&self) -> Vec<f64> {
         let first = libm::floor(libm::log10(self.range.start)) as i32;
         let decades = libm::log10(self.range.end / self.range.start);
@@ -273,7 +271,7 @@ impl Ranged for Span {
 }
 
 impl ValueFormatter<f64> for Span {
-    /// Formats a value without superfluous digits. Values from 10,000 have a suffix.
+    /// Formats a value without superfluous digits. Values of 10,000 or more have the suffix k or M.
     fn format(value: &f64) -> String {
         let (value, suffix) = match value.abs() {
             1e6.. => (value / 1e6, "M"),

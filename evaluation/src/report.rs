@@ -1,7 +1,8 @@
 //! The command `report`, which measures the figures of docs/ again and writes them into their pages.
 //!
-//! [`SECTIONS`] lists the figures. Some commands write their own pages. The rows that other commands print become a
-//! table in docs/measurements.md, below the command lines. A section is written only if all its commands succeed.
+//! [`SECTIONS`] lists the figures. Some commands write their pages themselves. If the commands of a section print rows
+//! instead, the rows become a table in docs/measurements.md, below the command lines. The table is written only if all
+//! commands of the section succeed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +15,7 @@ use clap::Args;
 use crate::output::{Page, UNWRITTEN};
 use crate::table::{Table, machine};
 
-/// Path of the page of all tables without a separate page, relative to the root of the repository.
+/// Page that contains all tables of [`Section::table`], as a path relative to the root of the repository.
 const MEASUREMENTS: &str = "docs/measurements.md";
 
 #[derive(Args)]
@@ -24,7 +25,7 @@ pub(crate) struct Report {
     /// List the sections with their commands, without running them
     #[arg(long)]
     list: bool,
-    /// Folder of recorded traffic, for the section `traces`
+    /// Folder that contains recorded traffic, for the sections `traces` and `monitor-attacks`
     #[arg(long, value_name = "DIR", default_value = "../shared/data")]
     data: String,
 }
@@ -38,7 +39,7 @@ pub(crate) fn run(options: &Report) -> Result<()> {
         Path::new(MEASUREMENTS).exists(),
         "cannot find {MEASUREMENTS}; run this command in the root of the repository"
     );
-    // This check precedes hours of work, so that a page without a required place is rejected at once.
+    // A page that lacks a required place is rejected here, before hours of work.
     let places: Vec<&str> = chosen.iter().filter(|it| it.is_table).map(|it| it.name).collect();
     Page::open(Path::new(MEASUREMENTS), &places)?;
     // The commit is read before the first section changes a page.
@@ -108,7 +109,7 @@ fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     page.write()
 }
 
-/// Returns the standard output of a command if it succeeds.
+/// Runs a command and returns its standard output. Fails if the command fails.
 fn output(line: &str) -> Result<String> {
     let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -117,8 +118,8 @@ fn output(line: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Returns the name of the measured commit, with a note if files differ from it. Pages do not count, because earlier
-/// sections change them.
+/// Returns the name of the measured commit, with a note if files differ from the commit. Files in docs/ are not
+/// compared, because this command changes them.
 fn commit() -> Result<String> {
     let git = |args: &[&str]| {
         Command::new("git")
@@ -139,8 +140,8 @@ fn commit() -> Result<String> {
 const BENCHMARK: [&str; 3] = ["benchmark", "ns", "±"];
 
 /// Adds the rows in the output of a command to the table. Rows are lines that start with `|`, and benchmark lines
-/// (`test NAME ... bench: N ns/iter`). The first headings start the table. All later rows must have the same headings,
-/// even if they come from different commands.
+/// (`test NAME ... bench: N ns/iter`). The first headings start the table. All rows must have these headings, even if
+/// several commands print them.
 fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     let (mut found, mut columns) = (false, None);
     let mut lines = output.lines().map(str::trim).peekable();
@@ -167,7 +168,7 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts the table with these headings, or checks that an existing table has them.
+/// Starts the table with `headings`. If the table already exists, checks that it has the same headings.
 fn begin<'a>(table: &'a mut Option<Table>, headings: &[&str]) -> Result<&'a mut Table> {
     let table = table.get_or_insert_with(|| Table::new(headings));
     ensure!(
@@ -181,28 +182,25 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Parses a benchmark line into its name, its nanoseconds and their deviation.
+/// Parses a benchmark line into the name of the benchmark, the nanoseconds, and their deviation.
 fn benchmark(line: &str) -> Option<[String; 3]> {
     let (name, figures) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
     let (nanoseconds, deviation) = figures.split_once("ns/iter (+/-")?;
     Some([name, nanoseconds, deviation.trim_end_matches(')')].map(|cell| cell.trim().to_owned()))
 }
 
-/// Figures that are measured together.
 struct Section {
-    /// Name of the section, and of its place in docs/measurements.md if it is a table.
+    /// Name of the section. If it is a table, also the name of its place in docs/measurements.md.
     name: &'static str,
-    /// Description in the list of sections.
     what: &'static str,
-    /// Whether `report` puts the rows that the commands print into a table. If not, the commands write a page
-    /// themselves.
+    /// Whether `report` writes the printed rows as a table. If not, the commands write a page themselves.
     is_table: bool,
-    /// Command lines, as the page shows them.
+    /// Command lines as the page shows them, with `DIR` for the folder of recorded traffic.
     lines: &'static [&'static str],
 }
 
 impl Section {
-    /// Returns the commands, with `data` as the folder of recorded traffic.
+    /// Returns the command lines, with `data` in place of `DIR`.
     fn lines(&self, data: &str) -> Vec<String> {
         self.lines.iter().map(|line| line.replace("DIR", data)).collect()
     }
@@ -216,39 +214,39 @@ impl Section {
     }
 }
 
-/// All sections. The fastest ones come first and the pages last. Commands are written as a reader would type them in
-/// the root of the repository. `DIR` represents the folder of recorded traffic.
+/// All sections. Tables come first, and pages last. Commands are written as a reader would type them in the root of the
+/// repository.
 #[rustfmt::skip] // tables of commands
 const SECTIONS: &[Section] = &[
-    Section::table("decoding", "exported records per second, compared with bare parsers", &[
+    Section::table("decoding", "exported flow records decoded per second, compared with bare parsers", &[
         "cargo test --release -p srlg-input --test speed exports -- --ignored --nocapture --test-threads 1",
     ]),
     Section::table("state", "sizes and times of snapshots and deltas", &[
         "cargo bench -p srlg-benches --bench state -- --output-format bencher",
     ]),
-    Section::table("hash", "ingest by scheme, address family and hash", &[
+    Section::table("hash", "ingest rate by scheme, address family and hash", &[
         "cargo bench -p srlg-benches --bench ingest -- --output-format bencher",
     ]),
-    Section::table("deltas", "deltas of a full window, of a single node and in a mesh", &[
+    Section::table("deltas", "delta sizes of a single node and in a mesh, in the first slice and after three windows", &[
         "cargo test --release --test behaviour growth_of_deltas -- --ignored --nocapture",
     ]),
-    Section::table("network", "deltas per second of a collector, and messages of a broker", &[
+    Section::table("network", "deltas per second of a collector, and messages per second of a broker", &[
         "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
         "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
-    Section::table("captured-packet", "time per captured packet, with one thread and with two", &[
+    Section::table("captured-packet", "time per captured packet, with one and two threads", &[
         "cargo test --release -p srlg-cli --features live --test load captured -- --ignored --nocapture",
     ]),
-    Section::table("monitor-throughput", "records per second of `srlg run`, over loopback", &[
+    Section::table("monitor-throughput", "records per second that `srlg run` receives over loopback", &[
         "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test load records_of_netflow -- --ignored --nocapture",
     ]),
     Section::table("monitor-memory", "memory of `srlg run` during a replayed hour", &[
         "cargo test -p srlg-cli --test load an_hour -- --nocapture",
     ]),
-    Section::table("monitor-attacks", "recorded attacks that softflowd exports", &[
+    Section::table("monitor-attacks", "alerts for recorded attacks that softflowd exports", &[
         "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test site attacks -- --nocapture",
     ]),
-    Section::table("speed", "pairs per second and times of closes, compared with common alternatives", &[
+    Section::table("speed", "ingest rates and close times, compared with common alternatives", &[
         "cargo run --release -p srlg-evaluation -- speed --device cpu --loads 2M,5M,10M",
     ]),
     Section::table("accuracy", "errors of the default scheme under load", &[
@@ -276,13 +274,13 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 20M --windows 1 --stride 13 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 20M --windows 1 --stride 13 --streams 3 --row",
     ]),
-    Section::table("giants", "errors of hosts from 1,024 to ten million peers", &[
+    Section::table("giants", "errors for hosts with 1,024 to ten million peers", &[
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M",
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 10M",
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M --memory 8M",
         "cargo run --release -p srlg-evaluation -- giants --trials 1000 --load 6M --lines 26041 --linear-width 4096 --cardinalities 1024,4096",
     ]),
-    Section::table("alike", "misses and closes if all hosts have the same number of peers", &[
+    Section::table("alike", "misses and close times if all hosts have the same number of peers", &[
         "cargo run --release -p srlg-evaluation -- alike",
         "cargo run --release -p srlg-evaluation -- alike --hosts 4G --loads 20M,60M",
         "cargo run --release -p srlg-evaluation -- alike --hosts 16M --loads 100M --memory 316000000 --planted 6000",
@@ -300,7 +298,7 @@ const SECTIONS: &[Section] = &[
     Section::page("algorithm", "the pictures of docs/algorithm.md", &[
         "cargo run --release -p srlg-evaluation -- algorithm",
     ]),
-    Section::page("scale", "docs/scaling: many nodes", &[
+    Section::page("scale", "docs/scaling: the cost of many nodes", &[
         "cargo run --release -p srlg-evaluation -- scale",
     ]),
     Section::page("peers", "docs/peers.md: common alternatives", &[
@@ -311,10 +309,10 @@ const SECTIONS: &[Section] = &[
     Section::page("paper", "docs/paper: the paper's experiments", &[
         "cargo run --release -p srlg-evaluation -- paper",
     ]),
-    Section::page("characterise", "docs/characterise: errors against every parameter", &[
+    Section::page("characterise", "docs/characterise: errors by parameter", &[
         "cargo run --release -p srlg-evaluation -- characterise",
     ]),
-    Section::page("traces", "docs/real-traffic.md: recorded traffic", &[
+    Section::page("traces", "docs/real-traffic.md: errors on recorded traffic", &[
         "cargo run --release -p srlg-evaluation -- traces --data DIR --cut 300x1,60x5 --write docs/real-traffic.md",
         "cargo run --release -p srlg-evaluation -- traces --data DIR --cut 1x300 --stride 10 --write docs/real-traffic.md",
     ]),

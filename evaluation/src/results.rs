@@ -1,15 +1,15 @@
 //! Rows of figures, and the tables, charts and JSON objects that are generated from them.
 //!
 //! [`Results`] consist of [`Row`]s of [`Cell`]s under [`Column`]s. A column defines the format of its cells in a table,
-//! their name in JSON, and their chart. A cell stores its value in the unit of the JSON. A missing value is null in
-//! JSON, a text in the table, and absent from the chart. Equal results produce identical output.
+//! their name in JSON, and their chart. A cell stores its value in the unit of the JSON output. A missing value is null
+//! in JSON and a text in the table, and the chart omits it. Equal results produce identical output.
 
 use serde_json::{Value, json};
 
 use crate::plot::{Axis, Chart, Plot, Point, Scale, Series};
 use crate::table::{self, Table, percent};
 
-/// Named values of a JSON object.
+/// Names and values of JSON fields.
 pub(crate) type Details = Vec<(&'static str, Value)>;
 
 /// Creates [`Details`] from named fields of structures, followed by other values: `details!(options => seed, quick;
@@ -28,22 +28,21 @@ macro_rules! details {
 }
 pub(crate) use details;
 
-/// Format of the cells of a column.
 #[derive(Clone, Copy)]
 enum Style {
     Decimals(usize),
-    /// A number of bytes in units of 10^6, with one decimal.
+    /// A number of bytes, formatted in units of 10^6 with one decimal.
     Megabytes,
     Percent,
     Signed,
 }
 
-/// Properties of all cells of a column.
+/// Properties that all cells of a column share.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     style: Style,
-    /// Name and unit in JSON, or `None` if the column is only in tables.
+    /// Name and unit in JSON, or `None` if the JSON output omits the column.
     pub(crate) metric: Option<Metric>,
     pub(crate) curve: Option<Curve>,
 }
@@ -58,7 +57,7 @@ pub(crate) struct Metric {
 /// A chart of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Curve {
-    /// Last part of the file name.
+    /// Last part of the file name of the chart, without `.svg`.
     pub(crate) file: &'static str,
     y: Axis,
 }
@@ -81,17 +80,17 @@ impl Column {
         Self::new(heading, Style::Percent)
     }
 
-    /// Creates a column of percentages with a sign.
+    /// Creates a column of percentages that have a plus or minus sign.
     pub(crate) const fn signed(heading: &'static str) -> Self {
         Self::new(heading, Style::Signed)
     }
 
-    /// Adds the column to the JSON output, with an object for each cell.
+    /// Adds the column to the JSON output under this name.
     pub(crate) const fn metric(self, name: &'static str, unit: &'static str) -> Self {
         Self { metric: Some(Metric { name, unit }), ..self }
     }
 
-    /// Adds a logarithmic chart, whose label is the heading.
+    /// Adds a chart with a logarithmic y axis. The heading becomes the label of the axis.
     pub(crate) const fn chart(self, file: &'static str) -> Self {
         self.chart_of(file, self.heading, Scale::Logarithmic)
     }
@@ -121,10 +120,10 @@ impl Column {
     }
 }
 
-/// A figure of a row, or a text.
+/// A cell of a row: a figure or a text.
 pub(crate) struct Cell {
     pub(crate) value: Option<f64>,
-    /// Half the length of the interval around the value, or 0 if there is no interval.
+    /// Half the length of the interval around the value, or 0 if no interval is set.
     half: f64,
     /// Text in tables if there is no value.
     text: String,
@@ -183,9 +182,9 @@ pub(crate) struct Results {
     /// Name of the place in the page, which is also the first part of the file names of charts.
     pub(crate) place: String,
     pub(crate) heading: String,
-    /// Setting that all rows have in common.
+    /// Setting that all rows share.
     pub(crate) setting: String,
-    /// Text above the table, and text below it. Each ends with a line break.
+    /// Text above the table, and text below it.
     pub(crate) above: String,
     pub(crate) below: String,
     /// Headings of the columns that name the rows. The second one is the label of the x axis.
@@ -222,7 +221,7 @@ impl Row {
 }
 
 impl Results {
-    /// Returns the setting, the charts if `images` is set, and the table.
+    /// Returns the results as Markdown: the setting, `above`, the charts if `images` is set, the table, and `below`.
     pub(crate) fn text(&self, images: bool) -> String {
         let image =
             |plot: Plot| format!("![{}: {}]({})\n\n", self.heading, plot.chart.y.label, plot.file);
@@ -250,13 +249,13 @@ impl Results {
         table
     }
 
-    /// Returns the head of a table that is written line by line. Its columns are as wide as the headings.
+    /// Returns the first two lines of a table that is printed line by line. The columns are as wide as their headings.
     pub(crate) fn head(&self) -> String {
         let headings: Vec<_> = self.headings().into_iter().map(str::to_owned).collect();
         format!("{}\n{}", table::line(&headings, &self.widths()), table::rule(&self.widths()))
     }
 
-    /// Returns the line of a row in a table that is written line by line.
+    /// Returns the line for a row of a table that is printed line by line.
     pub(crate) fn line(&self, row: &Row) -> String {
         table::line(&self.cells(row), &self.widths())
     }
@@ -269,7 +268,7 @@ impl Results {
         self.rows.iter().filter(|row| !row.json_only)
     }
 
-    /// Returns the charts of the columns, followed by the other charts.
+    /// Returns the charts of the columns, followed by the additional charts.
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let of_columns = (0..self.columns.len()).filter_map(|column| self.plot(column));
         of_columns.chain(self.plots.iter().cloned()).collect()
@@ -287,14 +286,15 @@ impl Results {
         Some(self.plot_of(curve.file, curve.y, Series::by_name(points)))
     }
 
-    /// Creates a chart whose x axis is the parameter of the sweep.
+    /// Creates a chart that has the varied parameter on its x axis.
     pub(crate) fn plot_of(&self, file: &str, y: Axis, series: Vec<Series>) -> Plot {
         let x = Axis { label: self.names[1], scale: Scale::Logarithmic };
         let title = format!("{}: {}", self.heading, self.setting);
         Plot { file: format!("{}-{file}.svg", self.place), chart: Chart { title, x, y, series } }
     }
 
-    /// Returns a JSON object for each figure, with all settings that the figure depends on.
+    /// Returns a JSON object for each cell of the columns that have a metric. The object includes all settings that the
+    /// cell depends on.
     pub(crate) fn figures(&self) -> impl Iterator<Item = Value> {
         self.rows.iter().flat_map(move |row| {
             let cells = self.columns.iter().zip(&row.cells);
@@ -309,7 +309,8 @@ impl Results {
         })
     }
 
-    /// Returns a JSON object for a row, with a field for each figure. Figures without decimals are integers.
+    /// Returns a JSON object for a row, with a field for each column that has a metric. Figures without decimals are
+    /// integers.
     pub(crate) fn object(&self, row: &Row) -> Value {
         let figures = self.columns.iter().zip(&row.cells).filter_map(|(column, cell)| {
             let value = match column.style {

@@ -2,13 +2,14 @@
 //!
 //! - [`dcds`] selects vectors by remainders, and recovers hosts with the Chinese remainder theorem.
 //! - [`vbfa`] selects vectors by runs of address bits, and recovers hosts from runs that overlap.
-//! - [`gse`] has one shared bit array with a virtual vector per host, and is given the hosts.
+//! - [`gse`] has one bit array, in which each host has a virtual vector. It cannot recover hosts, so it stores their
+//!   addresses.
 //!
-//! All of them store only bits and use discrete windows: `close_slice` reports, then starts an empty window. The first
-//! two are [`VectorFilter`]s, which consist of [`Arrays`] and a [`Reversal`]. A pair sets the same bit in one vector of
-//! every array. The cardinality of a host is the linear count of the AND of its vectors. A report [`Walk`]s through the
-//! combinations of full vectors. An AND only clears bits, so a combination is dropped as soon as too many of its bits
-//! are zero.
+//! All three systems store bits instead of counters and use discrete windows: `close_slice` reports, then starts an
+//! empty window. DCDS and VBFA are [`VectorFilter`]s, which consist of [`Arrays`] and a [`Reversal`]. A pair sets the
+//! same bit in one vector of every array. The cardinality of a host is the linear count of the AND of its vectors. A
+//! report [`Walk`]s through the combinations of hot vectors, which have few zero bits. An AND only clears bits, so a
+//! combination is dropped as soon as its AND has too many zero bits.
 
 pub(crate) mod dcds;
 pub(crate) mod gse;
@@ -21,8 +22,7 @@ use crate::system::System;
 
 const WORD: u32 = u64::BITS;
 
-/// Default for the maximum number of combinations that a search tries. A search that tries all of them takes a few
-/// seconds.
+/// Default maximum number of combinations that a search tries. A search that reaches this maximum takes a few seconds.
 const MOST_COMBINATIONS: u64 = 1 << 30;
 
 /// Progress of the search for hosts in the last `close_slice`.
@@ -30,7 +30,8 @@ const MOST_COMBINATIONS: u64 = 1 << 30;
 pub(crate) struct Search {
     /// Number of combinations of vectors that were tried.
     pub(crate) tried: u64,
-    /// Whether all combinations were tried. If not, hosts may be missing from the report.
+    /// Whether the search finished within the maximum number of combinations. If not, hosts may be missing from the
+    /// report.
     pub(crate) complete: bool,
 }
 
@@ -39,7 +40,7 @@ fn zeros(words: impl Iterator<Item = u64>) -> u32 {
 }
 
 /// Returns the linear count (Whang, Vander-Zanden, Taylor 1990): the estimated number of pairs if `zeros` of `bits`
-/// bits are zero. If all bits are one, the number has no upper limit, so the count for one zero bit is returned.
+/// bits are zero. If all bits are one, the estimate would be infinite, so the count for one zero bit is returned.
 fn linear_count(zeros: u32, bits: u32) -> f64 {
     let bits = f64::from(bits);
     bits * libm::log(bits / f64::from(zeros.max(1)))
@@ -48,9 +49,9 @@ fn linear_count(zeros: u32, bits: u32) -> f64 {
 /// Sizes and limits of a [`VectorFilter`].
 #[derive(Clone, Debug)]
 pub(crate) struct Config<Sizes> {
-    /// Minimum estimate of a reported host.
+    /// Minimum estimate at which a host is reported.
     threshold: u32,
-    /// Number of vectors in each array.
+    /// Sizes of the arrays, as the system defines them.
     sizes: Sizes,
     vector_bits: u32,
     /// Maximum number of combinations of vectors that a `close_slice` tries.
@@ -63,10 +64,9 @@ pub(crate) struct VectorFilter<R> {
     threshold: u32,
     most_combinations: u64,
     arrays: Arrays,
-    /// Hash keys of the inside host and of the pair.
+    /// Hash keys for the inside host and for the pair.
     keys: [Key; 2],
     reversal: R,
-    /// Progress of the search in the last `close_slice`.
     search: Search,
 }
 
@@ -90,8 +90,8 @@ impl<R: Reversal> VectorFilter<R> {
         }
     }
 
-    /// Returns the bit that a pair sets in its vectors. The bit depends on the pair and not only on the peer, so that
-    /// hosts with common peers do not set the same bits.
+    /// Returns the index of the bit that a pair sets in its vectors. The index depends on both hosts of the pair, so
+    /// that inside hosts with common peers do not set the same bits.
     fn bit(&self, pair: IpPair) -> u32 {
         let [host, key] = self.keys;
         reduce(hash(pair.opposite ^ hash(pair.inside, host), key), self.arrays.vector_bits)
@@ -124,21 +124,21 @@ impl<R: Reversal> System for VectorFilter<R> {
         self.search.complete
     }
 
-    /// Returns the memory of the vectors, without other data.
+    /// Returns the size of the vectors in bytes, without that of other data.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()
     }
 }
 
-/// A mapping from a host to its vectors, and back from the vectors to the host, array by array.
+/// A mapping from a host to its vectors. Its inverse recovers the host from the vectors, array by array.
 pub(crate) trait Reversal: Sized {
     /// Name of the system in tables and plots.
     const NAME: &str;
 
-    /// Type of the sizes, such as the number of vectors in each array.
+    /// Sizes of the arrays, such as the number of vectors in each array.
     type Sizes;
 
-    /// Known properties of a host, derived from the vectors of the first arrays.
+    /// Known properties of a host, derived from the vectors that have been joined.
     type Clue: Copy;
 
     /// Creates the reversal for these sizes. Also returns the number of vectors in each array.
@@ -146,7 +146,7 @@ pub(crate) trait Reversal: Sized {
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
-    /// Returns the clue before any vector is joined: no property of the host is known.
+    /// Returns the clue before any vector is joined, when no property of the host is known.
     fn nothing(&self) -> Self::Clue;
 
     /// Returns the only vector of `array` that is consistent with `known`, if `known` determines the vector.
@@ -159,7 +159,7 @@ pub(crate) trait Reversal: Sized {
     fn host(&self, known: Self::Clue) -> Address;
 }
 
-/// Arrays of bit vectors, all with the same number of bits.
+/// Arrays of bit vectors that all have the same number of bits.
 struct Arrays {
     vector_bits: u32,
     /// Vectors of each array, one after the other.
@@ -198,8 +198,8 @@ impl Arrays {
         self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
     }
 
-    /// Returns the hosts with an estimate of at least `threshold`, and their estimates. Tries at most `most`
-    /// combinations of vectors.
+    /// Returns the hosts whose estimates are at least `threshold`, their estimates, and the progress of the search.
+    /// Tries at most `most` combinations of vectors.
     fn report<R: Reversal>(
         &self,
         reversal: &R,
@@ -209,7 +209,8 @@ impl Arrays {
         let zeros: Vec<Vec<u32>> = self.arrays.iter().map(|array| self.zeros(array)).collect();
         let background = self.background(&zeros);
         let bits = f64::from(self.vector_bits);
-        // The estimate decreases as the number of zeros grows. Up to this number, it is at least the threshold.
+        // The estimate decreases as the number of zeros grows. Up to `most_zeros`, the estimate is at least the
+        // threshold.
         let most_zeros = bits * libm::exp(-(f64::from(threshold) + background) / bits);
         let most_zeros = most_zeros as u32;
         let hot: Vec<_> = zeros.iter().map(|zeros| hot(zeros, most_zeros)).collect();
@@ -228,7 +229,7 @@ impl Arrays {
     }
 
     /// Returns the contribution of other hosts to an estimate: the linear count of the bits that are one in every array
-    /// by chance. The calculation assumes that a host's vectors are as full as the average vector.
+    /// by chance. The calculation assumes that the vectors of a host are as full as the average vector.
     fn background(&self, zeros: &[Vec<u32>]) -> f64 {
         let bits = f64::from(self.vector_bits);
         let mean = |zeros: &Vec<u32>| {
@@ -259,8 +260,8 @@ struct Walk<'a, R> {
 }
 
 impl<'a, R: Reversal> Walk<'a, R> {
-    /// Tries the hot vectors of `array` and of later arrays. `before` is the AND of the vectors chosen in earlier
-    /// arrays.
+    /// Tries the hot vectors of `array` and, recursively, of the arrays after it. `before` is the AND of the vectors
+    /// chosen in the arrays before it.
     fn descend(&mut self, array: usize, known: R::Clue, before: &[u64]) {
         if array == self.hot.len() {
             let found = (self.reversal.host(known), zeros(before.iter().copied()));
@@ -281,7 +282,7 @@ impl<'a, R: Reversal> Walk<'a, R> {
         }
     }
 
-    /// Returns the hot vectors of `array` that can be joined with `known`.
+    /// Returns the hot vectors of `array` to try: all of them, or only the vector that `known` determines.
     fn agreeing(&self, array: usize, known: R::Clue) -> &'a [u32] {
         let hot = &self.hot[array];
         let Some(only) = self.reversal.only(array, known) else { return hot };

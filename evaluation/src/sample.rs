@@ -27,19 +27,20 @@ impl Sample {
         Self { median, min: values[0], max: values[values.len() - 1], rounds: values.len() }
     }
 
-    /// Returns the statistics of the rate of `work` per second, for rounds that took `seconds`.
+    /// Returns the statistics of the work per second, if each round does the same `work` and takes one of the
+    /// `seconds`.
     pub(crate) fn rate(work: f64, seconds: &[f64]) -> Self {
         Self::of(seconds.iter().map(|seconds| work / seconds))
     }
 
-    /// Returns the same statistics in another unit.
+    /// Multiplies the statistics by `factor`, to convert their unit.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         let Self { median, min, max, rounds } = self;
         Self { median: factor * median, min: factor * min, max: factor * max, rounds }
     }
 }
 
-/// Returns the median duration of each stage in milliseconds. All closes must have the same stages.
+/// Returns the median duration of each stage, in milliseconds. All closes must have the same stages.
 pub(crate) fn stage_medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
     let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
     let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
@@ -54,21 +55,21 @@ pub(crate) fn stages_json(stages: &[(&'static str, f64)]) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Returns the seconds that each of `rounds` rounds took. An additional first round warms up and is not counted.
+/// Returns the seconds that each of `rounds` rounds took. They follow a warm-up round, which is not counted.
 pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
     round()?;
     (0..rounds).map(|_| round()).collect()
 }
 
-/// Returns the result of `work` and the processor time of this process, in seconds, summed over all threads. Other
-/// programs on the machine hardly change the processor time, apart from cache effects.
+/// Returns the result of `work` and its processor time, in seconds, summed over all threads. Apart from cache effects,
+/// other programs on the machine hardly affect the processor time.
 pub(crate) fn processor_time<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = ProcessTime::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Closes the slice. Returns the report and the duration in seconds.
+/// Closes the running slice. Returns the report and the duration of the close in seconds.
 pub(crate) fn timed_close(detector: &mut SlidingDetector) -> Result<(SliceReport, f64)> {
     let start = Instant::now();
     let report = detector.close_slice()?;

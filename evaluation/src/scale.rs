@@ -1,9 +1,9 @@
-//! The command `scale`, which measures the cost of many nodes: bytes between them, merge and close times of a
+//! The command `scale`, which measures the cost of many nodes: the bytes that they send, the merge and close times of a
 //! collector, and trees of collectors.
 //!
-//! Every node and [`Collector`] is simulated, one after the other. They exchange the bytes that a network would carry,
-//! and only library calls are timed. The command fails if the state of a tree is not bit for bit the same as the state
-//! of a single collector.
+//! Nodes and [`Collector`]s are simulated one after the other. They exchange the bytes that a network would carry, and
+//! only library calls are timed. The command fails unless the root of a tree has exactly the same state as a single
+//! collector.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::sample::Sample;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::table::{machine, short};
 
-/// Maximum number of nodes. Each node is simulated.
+/// Maximum number of nodes. It is limited, because each node is simulated.
 const MOST_NODES: u32 = 100_000;
 
 const OF_TRAFFIC: &[Column] = &[
@@ -34,14 +34,16 @@ const OF_TRAFFIC: &[Column] = &[
     Column::decimals(2, "making the delta, ms")
         .metric("delta_make_ms", "ms")
         .chart("delta-make-ms"),
-    Column::decimals(2, "merging it, ms").metric("delta_merge_ms", "ms").chart("delta-merge-ms"),
+    Column::decimals(2, "merging the delta, ms")
+        .metric("delta_merge_ms", "ms")
+        .chart("delta-merge-ms"),
 ];
 const OF_NODES: &[Column] = &[
     Column::decimals(0, "bytes to the collector")
         .metric("collector_bytes", "bytes")
         .chart("collector-bytes"),
     Column::decimals(0, "bytes per delta").metric("delta_bytes", "bytes"),
-    Column::decimals(1, "merging all, ms")
+    Column::decimals(1, "merging all deltas, ms")
         .metric("collector_merge_ms", "ms")
         .chart("collector-merge-ms"),
     Column::decimals(0, "deltas per second").metric("deltas_per_second", "1/s"),
@@ -55,7 +57,7 @@ const OF_TREES: &[Column] = &[
         .chart("tree-root-bytes"),
     Column::decimals(0, "bytes on all links").metric("tree_bytes", "bytes"),
     Column::decimals(1, "root, ms").metric("tree_root_ms", "ms"),
-    Column::decimals(1, "from nodes to answer, ms")
+    Column::decimals(1, "from the nodes to the report, ms")
         .metric("tree_latency_ms", "ms")
         .chart("tree-latency-ms"),
 ];
@@ -68,19 +70,19 @@ pub(crate) struct Scale {
     /// Distinct pairs per node and slice
     #[arg(long, default_value = "2k", value_parser = number::count)]
     pairs: u32,
-    /// Maximum number of distinct pairs per node and slice in the sweep that varies it
+    /// Maximum number of distinct pairs per node and slice in the sweep over this number
     #[arg(long, default_value = "3M", value_parser = number::count)]
     most: u32,
-    /// Distinct pairs of the whole network per window, for which sizes are planned; requires --memory
+    /// Distinct pairs per window in the whole network, for which sizes are planned; requires --memory
     #[arg(long, requires = "memory", value_parser = number::integer)]
     load: Option<u64>,
-    /// Bytes of recorders that the plan may use [default: Config::default() in 31.6 MB]
+    /// Maximum size of the recorders in the plan, in bytes [default: Config::default() in 31.6 MB]
     #[arg(long, requires = "load", value_parser = number::integer)]
     memory: Option<u64>,
     /// Number of repetitions of short measurements, whose median is printed
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
@@ -101,7 +103,7 @@ enum Step {
     Nodes {
         series: &'static str,
         nodes: u32,
-        /// Number of pairs of all nodes together.
+        /// Total number of pairs of all nodes.
         pairs: u64,
     },
     /// Trees of collectors over this number of nodes, with different numbers of children per collector.
@@ -141,7 +143,7 @@ impl Scale {
         planned(base, load, memory)
     }
 
-    /// Returns the settings of the sweep `of`, for its JSON objects.
+    /// Returns the fields that the JSON objects of a sweep over `of` share.
     fn details(&self, of: &str) -> Details {
         details!(
             self => nodes, pairs, load, memory, repeat, seed, quick;
@@ -154,7 +156,7 @@ impl Scale {
     }
 }
 
-/// Settings that all sweeps share.
+/// Settings that are common to all sweeps.
 struct Setting<'a> {
     options: &'a Scale,
     /// The configuration of every node and collector.
@@ -164,8 +166,9 @@ struct Setting<'a> {
 impl Setting<'_> {
     fn text(&self) -> Result<String> {
         Ok(format!(
-            "Measured on {}, with {:.1} MB of recorders, θ = {} and {} slices in the window, on the CPU. A node sends \
-             the delta of a slice as bytes. A collector decodes and merges them. No network is involved.",
+            "The figures were measured on {}, with {:.1} MB of recorders, θ = {} and windows of {} slices. Detectors \
+             ran on the CPU. A node sends the delta of a slice as bytes, and a collector decodes and merges the \
+             delta. No network is involved.",
             machine(),
             self.config.validate()?.recorder_bytes() as f64 / 1e6,
             self.config.threshold,
@@ -187,14 +190,14 @@ impl Setting<'_> {
         });
         let series = "shared traffic";
         let shares = places().map(|nodes| Step::Nodes { series, nodes, pairs: shared });
-        let of_traffic = "One node and one slice, in which every pair is new";
+        let of_traffic = "One node sends one slice in which every pair is new";
         let of_nodes = format!(
-            "One slice, one thread. Nodes with separate traffic have {each} pairs each. Nodes with \
-             shared traffic have {shared} pairs in total"
+            "One slice is merged with one thread. Separate traffic means {each} pairs per node. Shared \
+             traffic means {shared} pairs in total"
         );
         let of_trees = format!(
-            "One slice of {} nodes with {each} separate pairs each. Collectors on a level \
-             work in parallel, with one thread each",
+            "Each of {} nodes sends one slice with {each} separate pairs. Collectors of a level work in \
+             parallel and use one thread each",
             short(of_tree)
         );
         let sweep = |place, heading, x, setting, columns, steps| {
@@ -205,13 +208,14 @@ impl Setting<'_> {
         let trees = vec![Step::Trees(of_tree)];
         let (deltas, collectors) = (deltas.collect(), own.chain(shares).collect());
         vec![
-            sweep("traffic", "Bytes against traffic", of_slice, of_traffic, OF_TRAFFIC, deltas),
-            sweep("nodes", "A collector against nodes", "nodes", &of_nodes, OF_NODES, collectors),
+            sweep("traffic", "Deltas by traffic", of_slice, of_traffic, OF_TRAFFIC, deltas),
+            sweep("nodes", "Collector by nodes", "nodes", &of_nodes, OF_NODES, collectors),
             sweep("tree", "A tree of collectors", below, &of_trees, OF_TREES, trees),
         ]
     }
 
-    /// Measures the bytes and times of a node with this number of distinct pairs.
+    /// Measures the delta of a node that has this number of distinct pairs: its size, and the times to make and merge
+    /// it.
     fn delta(&self, pairs: u32) -> Result<Row> {
         let stream = Stream::new(self.options.seed, pairs.max(1000));
         let all: Vec<IpPair> = stream.take(pairs as usize).collect();
@@ -229,8 +233,8 @@ impl Setting<'_> {
         Ok(row("a node", pairs, (0..OF_TRAFFIC.len()).map(median)))
     }
 
-    /// Returns the delta of a node that has processed only these pairs, all in the running slice. In a window that is
-    /// already full, fewer recorders change, so this delta is as large as possible.
+    /// Returns the delta of a node that has processed only these pairs, all in the running slice. If the window were
+    /// full, the same pairs would change fewer recorders, so this delta is as large as possible.
     fn node(&self, pairs: &[IpPair]) -> Result<Message> {
         let mut detector = detector(self.config)?;
         Feeder::new(self.options.family).ingest(&detector, pairs)?;
@@ -247,7 +251,7 @@ impl Setting<'_> {
         (0..nodes).map(send).collect()
     }
 
-    /// Measures the bytes and times of a collector of `nodes` nodes, which have `pairs` pairs in total.
+    /// Measures a collector that receives the deltas of `nodes` nodes with `pairs` pairs in total.
     fn collector(&self, series: &str, nodes: u32, pairs: u64) -> Result<Row> {
         let mut collector = Collector::of(self.config, &self.nodes(nodes, pairs)?)?;
         let close = collector.close()?.as_secs_f64();
@@ -256,7 +260,7 @@ impl Setting<'_> {
         Ok(row(series, nodes, [bytes, bytes / count, merge * 1e3, count / merge, close * 1e3]))
     }
 
-    /// Adds a row for each tested number of children per collector.
+    /// Measures trees over `nodes` nodes and adds a row for each number of children per collector.
     fn trees(&self, nodes: u32, results: &mut Results, bar: &ProgressBar) -> Result<()> {
         let sent = self.nodes(nodes, self.options.pairs_of(nodes))?;
         let flat = Collector::of(self.config, &sent)?.detector.snapshot()?;
@@ -274,7 +278,7 @@ impl Setting<'_> {
     }
 }
 
-/// Returns the row of a series at position `x`, with its `values`.
+/// Returns the row of a series that has `values` at position `x`.
 fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
     let cells = values.into_iter().map(Into::into).collect();
     Row::new(vec![series.to_owned(), short(x)], cells, details!("series": series, "x": x)).at(x)
@@ -282,21 +286,20 @@ fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
 
 /// The running slice of all nodes and collectors.
 ///
-/// An epoch starts with this slice, so the ages of epochs do not affect the results.
+/// An epoch starts with this slice, so that the position of the slice in its epoch does not affect the results.
 const SLICE: u64 = 1 << 32;
 
-/// Returns an empty detector in the slice [`SLICE`].
 fn detector(config: Config) -> Result<SlidingDetector> {
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
     detector.skip_to(SLICE)?;
     Ok(detector)
 }
 
-/// The data that a node or a collector sends at the end of a slice, as bytes.
+/// The delta that a node or a collector sends when the slice ends.
 struct Message {
     bytes: Vec<u8>,
     recorders: usize,
-    /// Time from the end of the slice until the bytes are ready.
+    /// Time to make and encode the delta.
     time: Duration,
 }
 
@@ -311,10 +314,10 @@ impl Message {
     }
 }
 
-/// A detector that merges the data of the running slice from nodes or other collectors.
+/// A detector that merges deltas of the running slice, which nodes or the collectors below it have sent.
 struct Collector {
     detector: SlidingDetector,
-    /// Time spent on reading and merging.
+    /// Time spent on decoding and merging deltas.
     time: Duration,
     bytes: usize,
 }
@@ -339,7 +342,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Closes the slice and returns the duration.
+    /// Closes the slice and returns the duration of the close.
     fn close(&mut self) -> Result<Duration> {
         let start = Instant::now();
         self.detector.close_slice()?;
@@ -347,7 +350,7 @@ impl Collector {
     }
 }
 
-/// The cost of a tree of collectors. All collectors on a level work in parallel.
+/// The cost of a tree of collectors. The collectors of a level are assumed to work in parallel.
 #[derive(Default)]
 struct Tree {
     levels: u32,
@@ -358,8 +361,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Builds levels of collectors until a level has only one collector. Each collector merges the data of its children
-    /// and sends one delta to its parent.
+    /// Builds levels of collectors until a level has only one collector, and returns this root. Each collector merges
+    /// the data of its children and sends one delta to its parent.
     fn grow(&mut self, config: Config, nodes: &[Message], fan_in: usize) -> Result<Collector> {
         self.latency = slowest(nodes.iter().map(|message| message.time));
         let mut level = self.level(config, nodes, fan_in)?;
@@ -388,8 +391,8 @@ impl Tree {
         Ok(level)
     }
 
-    /// Returns the number of levels, the number of collectors, the bytes to the root, the bytes on all links, and two
-    /// durations in milliseconds: of the root, and from the nodes to the answer.
+    /// Returns the number of levels, the number of collectors, the bytes to the root, the bytes on all links, the time
+    /// of the root, and the time from the nodes to the report. Times are in milliseconds.
     fn figures(&self, mut root: Collector) -> Result<[f64; 6]> {
         let last = root.time + root.close()?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -1,8 +1,8 @@
 //! The command `speed`, which measures how fast a detector ingests pairs and closes slices, compared with the limits of
-//! its machine.
+//! the machine.
 //!
-//! For each kind of metric, one function measures a [`Setting`]. Traffic is generated before the measurement. Every
-//! round of a metric repeats the same work. A round ends only when the device has finished its work.
+//! [`KINDS`] lists the functions that measure the metrics. Traffic is generated before each measurement. All rounds of
+//! a metric do the same work. A round ends only when the device has finished its work.
 
 mod capture;
 mod entrants;
@@ -40,10 +40,10 @@ const MOST_ROUNDS: u32 = 10_000;
 
 const PAIRS_PER_CALL: usize = 1 << 14;
 
-/// Number of single-pair calls in a round. It is limited, because a call may take several microseconds.
+/// Maximum number of single-pair calls in a round, because a call may take several microseconds.
 const MOST_CALLS: u32 = 200_000;
 
-/// Number of inside hosts in the distinct pairs.
+/// Number of inside hosts from which distinct pairs are generated.
 const HOSTS: u32 = 200_000;
 
 #[derive(Args)]
@@ -51,23 +51,22 @@ pub(crate) struct Speed {
     /// Device of the detector: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: Device,
-    /// Sizes and sampling of the detector
+    /// Scheme and sizes of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
-    /// Address family of the traffic in the measurements of closes: IPv4, IPv6, or mixed (half of the inside hosts in
-    /// each)
+    /// Address family of the traffic for close times: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Pairs per round of ingest [default: 4M on a CPU, 64M on a GPU]
     #[arg(long, value_parser = number::count)]
     pairs: Option<u32>,
-    /// Approximate numbers of distinct pairs per window in the measurements of closes
+    /// Approximate numbers of distinct pairs per window for close times
     #[arg(long, default_value = "1M,2M,5M,10M", value_delimiter = ',', value_parser = number::count)]
     loads: Vec<u32>,
     /// Approximate size of the capture file, in bytes
     #[arg(long, default_value = "128M", value_parser = number::count)]
     capture: u32,
-    /// Number of rounds, whose median, minimum and maximum are printed; slow systems have two rounds
+    /// Number of rounds, whose median, minimum and maximum are printed; slow systems run two rounds
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes
@@ -93,10 +92,10 @@ impl Speed {
 type Measure = fn(&Setting<'_>, &mut Vec<Metric>) -> Result<()>;
 
 const KINDS: &[(&str, Measure)] = &[
-    ("reads of the CPU", entrants::reads),
+    ("CPU reads", entrants::reads),
     ("ingest", ingest::measure),
     #[cfg(feature = "cuda")]
-    ("limits of the GPU", gpu::measure),
+    ("GPU limits", gpu::measure),
     ("calls", calls),
     ("capture", capture::measure),
     ("close", close_slices),
@@ -122,15 +121,15 @@ pub(crate) fn run(options: &Speed) -> Result<()> {
     writeln!(io::stdout(), "Measured on {}.\n\n{}", machine(), all[0].table()).context(UNWRITTEN)
 }
 
-/// A measured figure. It is identified by `metric`, `system`, `device`, `threads`, `load` and details such as `kind`,
-/// `of` and `traffic`. A missing `load` is printed as null or `-`.
+/// A measured figure. In the output, it is identified by `metric`, `system`, `device`, `threads`, `load` and details
+/// such as `kind`, `of` and `traffic`. A missing `load` is printed as null or `-`.
 struct Metric {
     name: String,
     system: String,
     unit: &'static str,
     threads: u32,
-    /// Number of pairs in a round, or of distinct pairs in the window. The value is `None` if the figure does not
-    /// depend on pairs.
+    /// Number of pairs in a round, or number of distinct pairs in the window. The value is `None` if the figure does
+    /// not depend on pairs.
     load: Option<u32>,
     sample: Sample,
     details: Vec<(&'static str, Value)>,
@@ -187,7 +186,6 @@ struct Setting<'a> {
     config: Config,
     /// The actual device, which is never [`Device::Auto`].
     device: Device,
-    /// Number of pairs in a round of ingest.
     pairs: u32,
     recorder_bytes: usize,
 }
@@ -206,7 +204,7 @@ impl<'a> Setting<'a> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }
 
-    /// Creates a figure for srlg that is measured in rounds of ingest.
+    /// Creates a figure for srlg whose load is the number of pairs in a round of ingest.
     fn metric(&self, name: &str, unit: &'static str, threads: u32, sample: Sample) -> Metric {
         Metric::new(name, unit, threads, sample).load(self.pairs)
     }
@@ -216,14 +214,15 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Starts a slice in which no recorder has been touched, so that the first touch of each recorder writes to it.
+/// Starts a slice in a new epoch, in which no recorder has been touched. The first touch of each recorder therefore
+/// writes to it.
 fn begin_untouched(detector: &mut SlidingDetector) -> Result<()> {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next)?;
     Ok(detector.flush()?)
 }
 
-/// Measures the nanoseconds of an `ingest` call with one pair, which shows the benefit of batches.
+/// Measures the duration of an `ingest` call with one pair, in nanoseconds. The result shows the benefit of batches.
 fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let calls = setting.pairs.min(MOST_CALLS);
     let pairs = setting.distinct(calls);
@@ -240,7 +239,8 @@ fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     Ok(())
 }
 
-/// Measures the duration of a close in milliseconds, in total and by stage, in full windows of the backbone model.
+/// Measures the total duration of a close and the durations of its stages, in milliseconds. Windows are full and
+/// contain traffic of the backbone model.
 fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     for &load in &setting.options.loads {
         let closes = closes(setting, load)?;
@@ -257,7 +257,6 @@ fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> 
     Ok(())
 }
 
-/// The duration and the results of a close.
 struct Close {
     seconds: f64,
     stages: Vec<(&'static str, Duration)>,
@@ -266,8 +265,8 @@ struct Close {
 }
 
 /// Returns the closes of consecutive full windows. The first close is left out, because the device grows its lists
-/// during this close. Windows slide during the measurement. Every close has a new slice of traffic, which the device
-/// has completely ingested.
+/// during this close. Before each close, the device has completely ingested a new slice of traffic, so the window
+/// slides.
 fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     let Setting { options, config, .. } = setting;
     let mut detector = setting.detector()?;
@@ -305,7 +304,7 @@ fn detail(name: &str, value: &Value) -> String {
     }
 }
 
-/// Formats a value with at least three digits.
+/// Formats a value with at least three significant digits, or with four decimals if it is below 1.
 fn digits(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

@@ -1,8 +1,9 @@
-//! The engine of all sweeps. A sweep lists the values that vary, and a trial measures each step. The rows become pages,
-//! tables, charts and JSON.
+//! The engine that runs all sweeps. A sweep lists the values of a parameter, and a trial measures each value. The
+//! resulting rows become pages, tables, charts and JSON.
 //!
 //! A [`Sweep`] consists of [`Results`] without rows, and the steps that produce the rows. A [`Study`] is opened before
-//! the measurements, so that it fails early if it cannot write. It [runs](Study::run) the trial of every step in order.
+//! the measurements, so that it fails early if it cannot write. [`Study::run`] then runs the trial for every step in
+//! order.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,14 +16,14 @@ use indicatif::ProgressBar;
 use crate::output::{self, Page};
 use crate::results::{Column, Details, Results};
 
-/// Name of the place with the command and settings that all results of a page share.
+/// Name of the place for the command and the settings, which all results of a page share.
 const SETUP: &str = "setup";
 
-/// A function that returns the command line to repeat the results. It contains all options that the results depend on.
-/// Options in `instead` have the values listed there.
+/// A function that returns the command line that reproduces the results. The line contains all options that affect the
+/// results. Options in `instead` get the values listed there.
 pub(crate) type CommandLine = fn(instead: &[(&str, &str)]) -> String;
 
-/// Options of a study that writes a folder.
+/// Options of a study that has a folder for its page and plots.
 #[derive(Args)]
 pub(crate) struct FolderOptions {
     /// Folder of README.md and the plots [default: the folder of the study under docs/, or none with --json]
@@ -33,7 +34,7 @@ pub(crate) struct FolderOptions {
     json: bool,
 }
 
-/// Options of a study that fills places in a page with other content.
+/// Options of a study that fills places in an existing page.
 #[derive(Args)]
 pub(crate) struct PageOptions {
     /// Print one JSON object per metric
@@ -47,13 +48,13 @@ pub(crate) struct PageOptions {
 
 /// A series of measurements along one parameter.
 pub(crate) struct Sweep<Step> {
-    /// Results of the sweep. They have no rows before the measurement.
+    /// Results of the sweep, which have no rows before the measurement.
     pub(crate) results: Results,
     pub(crate) steps: Vec<Step>,
 }
 
 impl<Step> Sweep<Step> {
-    /// Creates a sweep of a study with a folder. The names in its rows have the headings `names`.
+    /// Creates a sweep for a study that has a folder. `names` are the headings of the cells that identify a row.
     pub(crate) fn new(
         place: &str,
         heading: &str,
@@ -94,8 +95,8 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// Opens a study whose page is README.md in a folder, which is `folder` unless the options name another. The page
-    /// has a place for each sweep. A new page starts with `title`.
+    /// Opens a study whose page is README.md in the folder that the options name. The default is `folder`, or no page
+    /// with `--json`. The page has a place for each sweep. A new page starts with `title`.
     pub(crate) fn in_folder<Step>(
         options: &FolderOptions,
         folder: &str,
@@ -116,7 +117,7 @@ impl Study {
         Ok(Self { page: Some(page), form })
     }
 
-    /// Opens a study that writes to the page in the options, if there is one. The page must have all `places`.
+    /// Opens a study that writes to the page that the options name, if any. The page must have all `places`.
     pub(crate) fn in_page(options: &PageOptions, places: &[String]) -> Result<Self> {
         let page = options.write.as_ref().map(|page| Page::open(page, places)).transpose()?;
         Ok(Self { page, form: if options.json { Form::Figures } else { Form::Tables } })
@@ -127,7 +128,7 @@ impl Study {
         Self { page: None, form }
     }
 
-    /// Starts the page with a shell block for the command `line`, followed by `text`.
+    /// Fills the place `setup` of the page with a shell block for the command `line`, followed by `text`.
     pub(crate) fn set_up(mut self, line: CommandLine, text: &str) -> Result<Self> {
         if let Some(page) = &mut self.page {
             page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", line(&[])))?;
@@ -135,8 +136,8 @@ impl Study {
         Ok(self)
     }
 
-    /// Runs the trial of every step of all sweeps and prints the rows that the trials add. Each step of a sweep
-    /// advances the progress bar by `units`. A trial may move the bar itself, or leave this to the engine.
+    /// Runs the trial for every step of all sweeps, and prints and writes the rows that the trials add. Each step
+    /// advances the progress bar by `units`. A trial may also advance the bar during its step.
     pub(crate) fn run<Step>(
         &mut self,
         units: u32,
@@ -165,7 +166,7 @@ impl Study {
         Ok(all)
     }
 
-    /// Prints the rows after the first `known` rows, if the form prints rows as soon as they are known.
+    /// If the form prints rows as soon as they are known, prints all rows after the first `known` rows.
     fn print_rows(&self, results: &Results, known: usize) -> io::Result<()> {
         let (mut out, mut rows) = (io::stdout().lock(), results.rows[known..].iter());
         match self.form {
@@ -180,7 +181,7 @@ impl Study {
         }
     }
 
-    /// Prints the output that is only printed once all rows are known.
+    /// If the form waits for all rows, prints the tables or the JSON objects.
     fn print(&self, all: &[Results]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let mut results = all.iter();
@@ -197,7 +198,7 @@ impl Study {
     }
 }
 
-/// Fills the page. If several results have the same place, each gets a heading there.
+/// Writes the charts and the page. If several results share a place, each of them gets a heading there.
 fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     for plot in results.iter().flat_map(Results::plots) {
         output::write(&page.path.with_file_name(&plot.file), &plot.chart.svg()?)?;
@@ -212,7 +213,7 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     page.write()
 }
 
-/// Returns `least` and its products with 3, 10, 30 and so on. These numbers are round and nearly evenly spaced on a
+/// Returns `least` multiplied by 1, 3, 10, 30 and so on. The numbers are round and nearly evenly spaced on a
 /// logarithmic axis.
 pub(crate) fn round(least: u32) -> impl Iterator<Item = u32> {
     let decades = (0..).map(move |decade| u64::from(least) * 10_u64.pow(decade));

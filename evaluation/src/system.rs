@@ -8,29 +8,29 @@ use srlg_host::report::StageTimes;
 use srlg_host::{Device, Error, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 
-/// A system that ingests the pairs of a slice and reports super points when the slice ends.
+/// A system that ingests the pairs of a slice and reports super points when the slice closes.
 pub(crate) trait System {
     /// Returns the name of the system in tables and plots.
     fn name(&self) -> String;
 
     fn ingest(&mut self, pairs: &[IpPair]);
 
-    /// Ingests a batch of pairs into the running slice. If the system supports only IPv4, all pairs must be IPv4.
+    /// Ingests a batch of pairs into the running slice.
     ///
     /// # Panics
     ///
-    /// Panics if the system supports only IPv4 and the batch has other pairs, or if the batch is in device memory.
+    /// Panics if the system supports only IPv4 and the batch has IPv6 pairs, or if the batch is in device memory.
     fn ingest_batch(&mut self, batch: &PairBatch) {
-        const READ: &str = "batches of ordinary memory can be read";
+        const READ: &str = "batches in ordinary memory can be read";
         assert!(batch.v6().expect(READ).is_empty(), "{} ingests only IPv4 pairs", self.name());
         self.ingest(&batch.v4().expect(READ));
     }
 
-    /// Waits until all ingested pairs are visible to reports. Measurements depend on this.
+    /// Waits until all ingested pairs are visible to reports. Measured times must include this wait.
     fn flush(&mut self) {}
 
-    /// Closes the slice. Returns the hosts with an estimate of at least the threshold of the system, with their
-    /// estimates. The window then moves by one slice.
+    /// Closes the slice and moves the window by one slice. Returns the hosts whose estimates are at least the threshold
+    /// of the system, and their estimates.
     fn close_slice(&mut self) -> Vec<(Address, f64)>;
 
     /// Closes the slice without a report.
@@ -38,7 +38,8 @@ pub(crate) trait System {
         self.close_slice();
     }
 
-    /// Returns the durations of the stages of the last [`close_slice`](Self::close_slice), if the system has them.
+    /// Returns the durations of the stages of the last [`close_slice`](Self::close_slice), or an empty list if the
+    /// system does not have stages.
     fn stages(&self) -> &[(&'static str, Duration)] {
         &[]
     }
@@ -49,7 +50,7 @@ pub(crate) trait System {
         true
     }
 
-    /// Returns the current memory of the system, in bytes. For hash maps, this is the size of their tables.
+    /// Returns the memory that the system currently uses, in bytes. For hash maps, this is the size of their tables.
     fn memory_bytes(&self) -> usize;
 }
 
@@ -57,12 +58,11 @@ pub(crate) trait System {
 pub(crate) struct Srlg {
     label: String,
     detector: SlidingDetector,
-    /// Stages of the last close.
     stages: Vec<(&'static str, Duration)>,
 }
 
 impl Srlg {
-    /// Creates a detector with `config`, which tables call `srlg` with this `label`.
+    /// Creates a detector with `config`. Its name in tables is `srlg, LABEL`.
     ///
     /// # Errors
     /// Returns the errors of [`SlidingDetector::new`].
@@ -103,7 +103,7 @@ impl System for Srlg {
         &self.stages
     }
 
-    /// Returns whether the finder was not overloaded.
+    /// Returns `true` unless the finder was overloaded.
     fn is_complete(&self) -> bool {
         self.detector.health().finder.overload.is_none()
     }
@@ -115,8 +115,8 @@ impl System for Srlg {
     }
 }
 
-/// Returns the stages of a close that process recorders, with their names, in order. The other stages apply to feeds,
-/// which the measured systems do not have.
+/// Returns the names and durations of the stages in which a close processes recorders. The remaining stages mainly
+/// concern feeds, which the measured systems do not have.
 pub(crate) const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
     [("search", times.search), ("estimate", times.estimate), ("age", times.age)]
 }
@@ -133,8 +133,8 @@ mod tests {
     use crate::peers::{ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
     use srlg_core::RsraSizes;
 
-    /// Ingests and closes eight slices, and returns the last report. If `skip` is set, the first seven slices are
-    /// closed without a report.
+    /// Closes eight slices and returns the last report. If `skip` is set, the first seven slices are closed without a
+    /// report.
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
             let pairs =
@@ -163,7 +163,8 @@ mod tests {
             &|| Box::new(SketchRing::new(window, threshold, 1 << 20, 1)),
         ];
         for make in makers {
-            // Windows are slices 4 to 7, and slice 7 is empty. The windows of the estimators differ.
+            // For exact systems, the last window has slices 4 to 7, and slice 7 is empty. The windows of estimators can
+            // differ.
             let report = last_report(make(), true);
             assert_eq!(report, last_report(make(), false), "{}", make().name());
             assert_eq!(report.len(), 3, "{}", make().name());
@@ -176,8 +177,8 @@ mod tests {
         let config = Config { threshold: 64, ..Config::paper_with(finder) };
         let mut system = Srlg::new("preset paper", config).unwrap();
         assert!(system.is_complete());
-        // The number of peers per host is 6 times the threshold. Each host has a rough estimator that is hot even at
-        // the full weight.
+        // Each host has 400 peers, about 6 times the threshold. The rough estimator of each host is therefore hot even
+        // at the full weight.
         let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, opposite: pair * 7919 });
         system.ingest(&pairs.collect::<Vec<_>>());
         system.close_slice();

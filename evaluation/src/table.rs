@@ -42,7 +42,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Returns a line of cells. The first cell is a name, and the others are figures.
+/// Returns a line of cells. The first cell is left-aligned, because it is a name. All other cells are right-aligned.
 pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
         if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }
@@ -56,7 +56,7 @@ pub(crate) fn rule(widths: &[usize]) -> String {
     format!("|{:-<1$}|{2}", "", widths[0] + 2, figures.collect::<String>())
 }
 
-/// Formats `number` in the format that options accept, with the largest suffix that is exact.
+/// Formats `number` as options accept it, with the largest suffix that represents it exactly.
 pub(crate) fn short(number: u32) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let unit = units.into_iter().find(|&(unit, _)| number > 0 && number.is_multiple_of(unit));
@@ -64,7 +64,7 @@ pub(crate) fn short(number: u32) -> String {
     format!("{}{suffix}", number / unit)
 }
 
-/// Formats a percentage. Small values have more digits.
+/// Formats a percentage. Values below 10 have two decimals, except for 0.
 pub(crate) fn percent(percent: f64) -> String {
     match percent {
         0.0 => "0".to_owned(),
@@ -73,7 +73,7 @@ pub(crate) fn percent(percent: f64) -> String {
     }
 }
 
-/// Returns the number of cores and the CPU model of this machine, for pages with times.
+/// Returns the number of cores and the CPU model of this machine, for pages that contain times.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

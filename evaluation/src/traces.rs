@@ -1,8 +1,9 @@
 //! The command `traces`, which compares a detector on recorded traffic with the exact answer, window by window.
 //!
 //! There is a table for every preset and [`Cut`], with a row for every record file and threshold. The detector finds
-//! its candidates itself, and both ends of a record are counted. The text below a table lists the traces without a row.
-//! Such a trace is shorter than a window, has too many slices, or has no super points.
+//! its candidates itself, and both hosts of a record are counted. The text below a table lists the traces that do not
+//! have a row. These traces are shorter than a window, have too many slices, or have neither true nor reported super
+//! points.
 
 use std::path::{Path, PathBuf};
 
@@ -33,10 +34,10 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Traces {
-    /// Folder of record files, NAME.spt.zst, or a folder with record files in dev/ [default: SRLG_DATA]
+    /// Folder that contains record files (NAME.spt.zst), directly or in its subfolder dev/ [default: SRLG_DATA]
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Sizes and sampling of the detector
+    /// Scheme and sizes of the detector
     #[arg(long, value_enum, value_delimiter = ',', default_value = "default,paper")]
     preset: Vec<Preset>,
     /// Seconds per slice and slices per window
@@ -55,12 +56,10 @@ pub(crate) struct Traces {
     output: PageOptions,
 }
 
-/// Length of a slice, and number of slices per window.
+/// Length of a slice in seconds, and number of slices per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cut {
-    /// Length of a slice, in seconds.
     seconds: u32,
-    /// Number of slices per window.
     window: u32,
 }
 
@@ -74,7 +73,7 @@ fn cut(text: &str) -> Result<Cut> {
 }
 
 impl Cut {
-    /// Returns the slice of a record. The first slice starts at time 0 of the trace.
+    /// Returns the number of the slice that contains a record. Slice 0 starts at time 0 of the trace.
     fn slice(self, record: &Record) -> u32 {
         (u64::from(record.time_ms) / (u64::from(self.seconds) * 1000)) as u32
     }
@@ -97,7 +96,7 @@ impl Recording {
         Ok(Self { name: name.trim_end_matches(SUFFIX).to_owned(), records })
     }
 
-    /// Returns the number of slices up to the last record.
+    /// Returns the number of slices up to and including that of the last record.
     fn slices(&self, cut: Cut) -> u32 {
         self.records.last().map_or(0, |record| cut.slice(record) + 1)
     }
@@ -144,7 +143,7 @@ struct Table {
 }
 
 impl Table {
-    /// Returns the name of the table in the markers of a page.
+    /// Returns the name of the place for the table in a page.
     fn place(&self) -> String {
         let Self { preset, cut } = self;
         format!("{} s x {}, preset {}", cut.seconds, cut.window, preset.name())
@@ -168,7 +167,7 @@ impl Table {
         }
     }
 
-    /// Adds the rows of a recording, one per threshold, unless it is too short or too long.
+    /// Adds one row per threshold for a recording, unless the recording is too short or too long.
     fn measure(
         &self,
         recording: &Recording,
@@ -188,7 +187,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the text below the table, which lists the traces without a row.
+    /// Returns the text below the table, which lists the traces that do not have a row.
     fn left_out(&self, recordings: &[Recording], options: &Traces, rows: &[Row]) -> String {
         let quiet: Vec<&Row> = rows.iter().filter(|row| row.json_only).collect();
         let quiet = quiet.chunk_by(|one, next| one.names[0] == next.names[0]).map(|rows| {
@@ -235,8 +234,9 @@ fn row(trace: &str, threshold: u32, windows: u32, score: &Score) -> Row {
 
 /// A detector and an exact counter that process the same trace, slice by slice.
 ///
-/// Of the windows within the trace, every `stride`-th is scored. Empty time is skipped only after a whole window
-/// without pairs, so that a detector that forgets pairs too late is noticed.
+/// Every `stride`-th window of the trace is scored. Slices without records are skipped only once the window has been
+/// empty for more than `window` slices. Until then they are closed, so that a detector that forgets pairs too late is
+/// noticed.
 struct Replay {
     detector: SlidingDetector,
     exact: ExactWindow,
@@ -244,7 +244,7 @@ struct Replay {
     threshold: u32,
     stride: u32,
     slice: u32,
-    /// Number of slices, since the last record, at whose end the window was empty.
+    /// Number of consecutive slices that ended with an empty window.
     silent: u32,
     score: Score,
 }
@@ -280,8 +280,8 @@ impl Replay {
         Ok(self.score)
     }
 
-    /// Closes slices until `slice` is running. If the window is empty, the remaining slices are skipped without being
-    /// closed.
+    /// Closes slices until `slice` is running. Once the window has been empty for long enough, the remaining slices are
+    /// skipped.
     fn advance_to(&mut self, slice: u32) -> Result<()> {
         while self.slice < slice && self.silent <= self.cut.window {
             self.close()?;
@@ -293,7 +293,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Closes the running slice. If this ends a `stride`-th window, scores the window.
+    /// Closes the running slice. If the window that ends with the slice is to be scored, scores the window.
     fn close(&mut self) -> Result<()> {
         self.silent += u32::from(self.exact.distinct_pairs() == 0);
         if self.scored_before(self.slice + 1) > self.scored_before(self.slice) {
@@ -315,7 +315,7 @@ mod tests {
 
     const TABLE: Table = Table { preset: Preset::Default, cut: Cut { seconds: 60, window: 5 } };
 
-    /// Returns the records of a scan of 200 hosts in each of the `minutes`, always by the same scanner.
+    /// Returns the records of one scanner, which scans 200 hosts in each of the `minutes`.
     fn scans(minutes: &[u32]) -> Vec<Record> {
         let record =
             |minute, destination| Record { time_ms: minute * 60_000, source: 1, destination };
@@ -332,7 +332,7 @@ mod tests {
     fn a_scan_is_a_super_point_of_every_window_that_holds_it() {
         // Windows end in minutes 4 to 60. The windows that end in minutes 20 to 24 have the scan of minute 20.
         let score = replay(&[0, 20, 60], 1);
-        // The windows that end in minutes 4 and 60 have the other two scans.
+        // The window that ends in minute 4 has the first scan, and the window that ends in minute 60 has the last scan.
         assert_eq!((score.true_super_points, score.reported), (7, 7));
         assert_eq!((score.false_positives, score.false_negatives), (0, 0));
     }

@@ -1,7 +1,7 @@
-//! A measured system with its times, and with the scores of its reports.
+//! A measured system, its times, and the scores of its reports.
 //!
-//! Times are processor times of the system in the scored windows, without the time to generate the traffic and compute
-//! the exact answer.
+//! Times are processor times of the system. They do not include the time to generate the traffic or to compute the
+//! exact answer.
 
 use srlg_core::{Address, IpPair};
 use srlg_traffic::score::{MeanRates, Score};
@@ -13,7 +13,7 @@ use crate::system::System;
 pub(crate) struct Track {
     pub(crate) system: Box<dyn System>,
     pub(crate) windows: Vec<Window>,
-    /// Number of packets since the last window ended, and seconds spent on ingesting them.
+    /// Number of packets in the running slice, and seconds spent on ingesting them.
     packets: usize,
     ingest: f64,
 }
@@ -21,12 +21,12 @@ pub(crate) struct Track {
 #[derive(Default)]
 pub(crate) struct Window {
     pub(crate) score: Score,
-    /// Score of the super points with fewer than 4θ peers. All other reported hosts are counted as false here, so only
-    /// the errors are meaningful.
+    /// Score of the super points with fewer than 4θ peers. In this score, all other reported hosts count as false
+    /// positives, so only the errors are meaningful.
     pub(crate) low: Score,
-    /// Whether the search was complete.
     pub(crate) is_complete: bool,
-    /// Number of packets in the last slice, seconds spent on ingesting them, and seconds spent on closing it.
+    /// Number of packets in the last slice of the window, seconds spent on ingesting them, and seconds spent on closing
+    /// the slice.
     pub(crate) packets: usize,
     pub(crate) ingest: f64,
     pub(crate) close: f64,
@@ -48,7 +48,7 @@ impl Track {
         (self.packets, self.ingest) = (0, 0.0);
     }
 
-    /// Closes a slice and scores its report against the exact super points.
+    /// Closes a slice and scores its report against `truth`, the exact super points.
     pub(crate) fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
         let (report, close) = processor_time(|| self.system.close_slice());
         let is_low = |&(_, count): &(_, u32)| u64::from(count) < 4 * u64::from(threshold);
@@ -64,13 +64,13 @@ impl Track {
     }
 }
 
-/// Mean rates and errors of the reports in several windows.
+/// False rates and errors of reports, over several windows.
 #[derive(Default)]
 pub(crate) struct Quality {
     pub(crate) rates: MeanRates,
     /// Errors of reported super points.
     pub(crate) errors: Score,
-    /// Errors of reported super points with θ to 4θ peers.
+    /// Errors of reported super points that have fewer than 4θ peers.
     pub(crate) low_errors: Score,
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use cpu_time::ProcessTime;
     use std::time::Duration;
 
-    /// A system that reports its input and needs a millisecond per pair. Its search is incomplete in slices with
+    /// A system that reports its input and takes a millisecond per pair. Its search is incomplete if a slice has
     /// several pairs.
     #[derive(Default)]
     struct Echo {

@@ -1,13 +1,13 @@
 //! Code that the fuzz targets share: small detectors, and inputs with valid checksums and compression.
 //!
-//! The first byte of an input selects how the other bytes are used. They are used unchanged, with a correct checksum,
-//! or as a body that is compressed into an envelope with correct lengths. Without this help, a fuzzer would rarely
-//! produce a correct checksum.
+//! The first byte of an input selects how the other bytes are used. They are used unchanged, their last four bytes are
+//! replaced with a correct checksum, or they are compressed into an envelope with correct lengths. Without this help, a
+//! fuzzer would rarely produce a correct checksum.
 
 use srlg_host::config::{RsraSizes, Scheme};
 use srlg_host::{Config, Device, SlidingDetector};
 
-/// Creates a detector with the tagged or the paper's scheme, in slice 5.
+/// Creates a detector that has the tagged scheme or the paper's scheme. Slice 5 is running.
 pub fn detector(is_tagged: bool) -> SlidingDetector {
     let scheme = match is_tagged {
         true => Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
@@ -23,8 +23,8 @@ pub fn detector(is_tagged: bool) -> SlidingDetector {
     detector
 }
 
-/// Returns the bytes that `input` describes. `envelope` is a valid message of the same kind, and its frame starts at
-/// `start`.
+/// Returns the bytes that `input` describes. `envelope` is a valid message of the same kind, and its compressed body
+/// starts at byte `start`.
 pub fn bytes_of(input: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
     let Some((way, rest)) = input.split_first() else { return Vec::new() };
     match way % 3 {

@@ -1,4 +1,4 @@
-//! The two schemes of srlg as plain arrays and loops, written for reading and for comparison.
+//! The two schemes of srlg as plain arrays and loops, written to be read and to be compared with the fast code.
 //!
 //! [`TaggedModel`] implements `Config::default()`, which docs/tagged-recorders.md and docs/design.md explain. Read
 //! `tagged.rs` from top to bottom, then `tagged/counting.rs` with docs/tagged-recorders.md. Finally, read
@@ -6,12 +6,12 @@
 //! fast code.
 //!
 //! [`PaperModel`] implements `Config::paper()`. `paper.rs` follows the paper line by line, with the corrections of
-//! docs/paper-notes.md. The model and the fast code share the hash functions, and the positions and columns that are
-//! computed from hashes. Pinned vectors test the shared code.
+//! docs/paper-notes.md. The model and the fast code share the hash functions and the code that computes positions and
+//! columns from hashes. Pinned vectors test the shared code.
 //!
-//! A recorder is an integer in a `Vec`, and each step visits every recorder, so models are only suitable for small
-//! sizes. Each model is an oracle for the tests. The recorders, tallies, candidates and estimates of a detector must be
-//! the same as in the model, bit for bit.
+//! A recorder is an integer in a `Vec`, and the recorders are aged and merged one by one. Models are therefore only
+//! suitable for small sizes. Each model is an oracle for the tests. The recorders, tallies, candidates and estimates of
+//! a detector must be the same as in the model, bit for bit.
 //!
 //! # Example
 //!

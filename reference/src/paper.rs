@@ -1,9 +1,9 @@
 //! A model of the paper's scheme, which follows the paper line by line and is as slow as the published algorithms.
 //!
-//! [`PaperModel`] is the oracle of the fast code for small parameters. It shares only the hash functions with the fast
-//! code, through the parameters of the finder and the counter. Recorders are plain integers, candidate tuples grow by
-//! brute force, and union estimators are built as arrays. Where the paper is incorrect, the model contains the
-//! correction and marks it as a deviation.
+//! [`PaperModel`] is the oracle of the fast code for small parameters. With the fast code, it shares only the hash
+//! functions and the code that computes positions and columns from hashes. Recorders are plain integers, candidate
+//! tuples grow by brute force, and union estimators are built as arrays. Where the paper is incorrect, the model
+//! contains the correction and marks it as a deviation.
 
 use srlg_core::counter::RowsParams;
 use srlg_core::finder::RsraParams;
@@ -23,17 +23,18 @@ pub struct PaperModel {
     pub slea: Vec<Vec<u16>>,
 }
 
-/// A candidate tuple, with a column in every row and the address that its bits spell.
+/// A candidate tuple: a hot column of every row, and the address that the bits of these columns spell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuple {
-    /// Hot columns, one for each row.
+    /// Hot columns, one per row.
     pub columns: Vec<u32>,
-    /// Address that the bits spell. It has more than 32 bits if the tuple does not spell a valid address.
+    /// Address that the bits of the columns spell. It has more than 32 bits if the tuple does not spell a valid
+    /// address.
     pub address: u64,
 }
 
 impl PaperModel {
-    /// Creates a model of `config` whose recorders are untouched.
+    /// Creates a model for `config`. All recorders are untouched.
     ///
     /// # Errors
     ///
@@ -74,7 +75,8 @@ impl PaperModel {
         }
     }
 
-    /// Adds 1 to every recorder (deviation: the paper lets the maximum wrap around, whereas here it stays).
+    /// Adds 1 to every recorder. Deviation: a recorder at the maximum wraps around in the paper, but keeps its value
+    /// here.
     pub fn next_slice(&mut self) {
         let rough = self.rsra.iter_mut().flatten().flatten();
         for recorder in rough.chain(self.slea.iter_mut().flatten()) {
@@ -82,7 +84,7 @@ impl PaperModel {
         }
     }
 
-    /// Merges `other` into this model by taking the minimum of each recorder: algorithms 2 and 7. Deviation: the paper
+    /// Merges `other` into this model by taking the minimum of each recorder (algorithms 2 and 7). Deviation: the paper
     /// takes the maximum, which loses pairs that only one node saw.
     pub fn merge(&mut self, other: &Self) {
         let ours = self.rsra.iter_mut().flatten().flatten().chain(self.slea.iter_mut().flatten());
@@ -92,7 +94,8 @@ impl PaperModel {
         }
     }
 
-    /// Returns `HSE(row)`: the columns whose rough estimator has at least `weight` recorders below `window`.
+    /// Returns `HSE(row)`: the columns whose rough estimator has at least `weight` recorders with an age below
+    /// `window`.
     #[must_use]
     pub fn hot(&self, row: usize, window: u16, weight: u32) -> Vec<u32> {
         let is_hot = |estimator: &[u16]| {
@@ -102,8 +105,8 @@ impl PaperModel {
         columns.filter(|(_, estimator)| is_hot(estimator)).map(|(column, _)| column).collect()
     }
 
-    /// Returns the candidate tuples, which grow row by row: algorithm 4 for rows 0 to 2, and algorithm 5 for the
-    /// others. Deviation: the indices of B in the paper are too low by one.
+    /// Returns the candidate tuples, which grow row by row (algorithm 4 for rows 0 to 2, algorithm 5 for all further
+    /// rows). Deviation: the indices of B in the paper are too low by one.
     #[must_use]
     pub fn tuples(&self, window: u16, weight: u32) -> Vec<Tuple> {
         let hot: Vec<Vec<u32>> =
@@ -125,8 +128,8 @@ impl PaperModel {
         reading.into_iter().map(|columns| self.spell(columns)).collect()
     }
 
-    /// Returns whether the left q-δ bits of `B(i-1)` are equal to the right q-δ bits of `B(i)`. Here, i is the last row
-    /// of the tuple.
+    /// Returns whether the left q-δ bits of `B(i-1)` are equal to the right q-δ bits of `B(i)`. Here, i is the index of
+    /// the last row of the tuple.
     fn overlaps(&self, columns: &[u32]) -> bool {
         let last = columns.len() - 1;
         let bits = |row: usize| columns[0] ^ columns[row];
@@ -134,8 +137,8 @@ impl PaperModel {
         bits(last - 1) >> self.finder.bit_stride() == bits(last) & ((1 << shared) - 1)
     }
 
-    /// Returns the tuple with the address that `B(1)`, `B(2)` and so on spell side by side: equation 7
-    /// (`eqt_RHFG_bits_from_xor_cid`).
+    /// Returns the tuple of `columns`. Its address consists of the bits of `B(1)`, `B(2)` and so on, each shifted to
+    /// its place in the address (equation 7, `eqt_RHFG_bits_from_xor_cid`).
     fn spell(&self, columns: Vec<u32>) -> Tuple {
         let bits = |row: usize| u64::from(columns[0] ^ columns[row]);
         let placed = (1..columns.len()).map(|row| {
@@ -166,7 +169,8 @@ impl PaperModel {
         hosts
     }
 
-    /// Returns the union estimator USRE: for each recorder, the maximum age over the rows of `host`.
+    /// Returns the union estimator USRE of `host`: for each recorder, the maximum age in the rough estimators of all
+    /// rows.
     fn union_rough(&self, host: Address) -> Vec<u16> {
         let estimators =
             (0..).zip(self.columns(host)).map(|(row, column)| &self.rsra[row][column as usize]);
@@ -175,7 +179,7 @@ impl PaperModel {
         })
     }
 
-    /// Returns `|USLE|^k` of `host`: the first part of algorithm 8. Deviation: the loop in the paper reads only row 0.
+    /// Returns `|USLE|^k` of `host` (the first part of algorithm 8). Deviation: the loop in the paper reads only row 0.
     #[must_use]
     pub fn union_weight(&self, host: Address, window: u16) -> u32 {
         let width = self.counter.width() as usize;
@@ -189,8 +193,8 @@ impl PaperModel {
         union.iter().filter(|&&age| age < window).count() as u32
     }
 
-    /// Returns the estimated cardinality of `host`: algorithm 8 with equations 12 and 9. Deviations: the corrected
-    /// weight is used, and the estimate is at least 0. Returns `None` if the union is full.
+    /// Returns the estimated cardinality of `host` (algorithm 8, equations 12 and 9). Deviations: the corrected weight
+    /// is used, and the estimate is at least 0. Returns `None` if the union is full.
     #[must_use]
     pub fn cardinality(&self, host: Address, window: u16) -> Option<f64> {
         let width = f64::from(self.counter.width());
@@ -206,8 +210,8 @@ impl PaperModel {
         Some(width * libm::log(width / (width - weight)))
     }
 
-    /// Returns the columns of a host, `RHFG(inside)`. Row 0 has a hash of the address. Row i has the same hash, xored
-    /// with `B(i)`.
+    /// Returns `RHFG(inside)`, the column of a host in each row. In row 0, the column is a hash of the address. In row
+    /// i, it is this hash xored with `B(i)`.
     fn columns(&self, inside: Address) -> Vec<u32> {
         let base = self.finder.base_column(inside);
         let q = self.finder.column_bits();
@@ -216,7 +220,7 @@ impl PaperModel {
         (0..self.finder.rows()).map(|i| if i == 0 { base } else { bits(i) as u32 ^ base }).collect()
     }
 
-    /// Returns the index of the first recorder of the linear estimator of `inside` in `row`.
+    /// Returns the index of the recorder in `row` at which the linear estimator of `inside` starts.
     fn linear_start(&self, row: usize, inside: Address) -> usize {
         (self.counter.column(row as u32, inside) * self.counter.stride()) as usize
     }

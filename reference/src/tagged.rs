@@ -1,8 +1,8 @@
 //! A model of the default scheme, which follows docs/tagged-recorders.md section by section.
 //!
 //! This file contains sizes and epochs, hosts and regions, touch and echo, ageing and merging. `counting` contains the
-//! tally of a host's positions and the estimates from the tally. `finding` contains the cells, the candidates, and the
-//! reconstruction of IPv6 hosts from cells.
+//! tally of a host's positions and the estimates that are computed from it. `finding` contains the cells, the
+//! candidates, and the reconstruction of IPv6 hosts from cells.
 //!
 //! The ages in `cells` and `slea` are always relative to the running slice, `slice`.
 
@@ -32,7 +32,7 @@ const PEER_KEY: usize = 15;
 const PLACE_KEY: usize = 16;
 const LIMB_KEYS: [usize; 2] = [17, 18];
 
-/// The ID of a host of either family, as two words. `lo` selects the lines of a host and identifies a peer. `hi`
+/// The ID of an IPv4 or IPv6 host, as two 32-bit words. `lo` selects the lines of a host and identifies a peer. `hi`
 /// determines the tags.
 #[derive(Clone, Copy)]
 struct Id {
@@ -40,7 +40,7 @@ struct Id {
     hi: u32,
 }
 
-/// The positions of a linear estimator that one peer in 2^s touches, unless the peer belongs to a coarser region.
+/// A region of a linear estimator. One peer in 2^s touches it, unless the peer belongs to a coarser region.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first: u32,
@@ -49,8 +49,7 @@ struct Region {
 }
 
 impl Region {
-    /// Returns the regions of a linear estimator. The first one is the fine region with `width` positions, and the last
-    /// one is the coarsest.
+    /// Returns the regions of a linear estimator, from the fine region of `width` positions to the coarsest region.
     fn all(width: u32) -> Vec<Self> {
         let coarse: &[(u32, u32)] = match width {
             0..256 => &[],
@@ -80,23 +79,23 @@ pub struct TaggedModel {
     cell_epoch: u64,
     /// E: number of slices in an epoch of the SLEA.
     epoch: u64,
-    /// W: maximum number of ages in a window. The word of an echo is W ages older than the word of its touch.
+    /// W: maximum number of ages in a window. The age in the word of an echo is W higher than the age in the word of
+    /// its touch.
     window_ages: u32,
     /// T: number of tags. A word in the SLEA is `age * tags + tag`.
     tags: u32,
     lines: u32,
-    /// Regions of a linear estimator. The first one is the fine region, and the last one is the coarsest.
+    /// Regions of a linear estimator, from the fine region to the coarsest region.
     regions: Vec<Region>,
-    /// Number of the running slice.
     slice: u64,
-    /// Words of all cells.
+    /// Words of all cells, by cell number.
     pub cells: Vec<u64>,
-    /// Words of all lines.
+    /// Words of all recorders in the SLEA, line by line.
     pub slea: Vec<u16>,
 }
 
 impl TaggedModel {
-    /// Creates a model of `config` whose recorders are untouched. Slice 0 is running.
+    /// Creates a model for `config`. All recorders are untouched, and slice 0 is running.
     ///
     /// # Errors
     ///
@@ -143,7 +142,7 @@ impl TaggedModel {
     }
 
     /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. Every pair
-    /// writes a touch and an echo into the SLEA. Each recorder keeps the smaller word.
+    /// writes a touch and an echo into the SLEA. A recorder keeps the smaller of its current word and the new word.
     pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
         let Ip6Pair { inside, opposite } = pair.into();
         let hosts = [host(inside), host(opposite)];
@@ -162,7 +161,8 @@ impl TaggedModel {
         }
     }
 
-    /// Makes `slice` the running slice, and ages every recorder by the number of epochs that start until then.
+    /// Makes `slice` the running slice. Every recorder is aged by the number of epochs that start after the previous
+    /// running slice, up to and including `slice`.
     ///
     /// # Panics
     /// Panics if `slice` is before the running slice.
@@ -184,8 +184,8 @@ impl TaggedModel {
         self.slice = slice;
     }
 
-    /// Merges `other`, which must have the same sizes and seed, into this model. Before that, `other` is aged to the
-    /// running slice of this model.
+    /// Merges `other`, which must have the same sizes and seed, into this model. Before the merge, a copy of `other` is
+    /// aged to the running slice of this model.
     ///
     /// # Panics
     /// Panics if `other` is ahead of this model.
@@ -200,13 +200,12 @@ impl TaggedModel {
         }
     }
 
-    /// Returns the hash of `word` under the key with index `key`.
     fn hash(&self, word: u32, key: usize) -> u32 {
         self.config.hash.of(word, self.keys[key])
     }
 
-    /// Returns the age of an event that happened `late` slices ago, in epochs of `epoch` slices. If the event was
-    /// before slice 0, the age is larger than all valid ages.
+    /// Returns the age of a contact that was `late` slices ago, in epochs of `epoch` slices. If the contact was before
+    /// slice 0, the age is larger than all valid ages.
     fn age(&self, late: u32, epoch: u64) -> u64 {
         match self.slice.checked_sub(late.into()) {
             Some(then) => (self.slice / epoch - then / epoch).min(0xffff),
@@ -214,9 +213,9 @@ impl TaggedModel {
         }
     }
 
-    /// Returns z: the position of `host` that its contacts with `opposite` touch. It is in the coarsest region that the
-    /// low bits of the hash select. The position is xored with bits of the host, so that a popular peer has different
-    /// places in the lines of different hosts.
+    /// Returns z, the position of `host` that its contacts with `opposite` touch. The position is in the coarsest
+    /// region for which the lowest s bits of the peer's hash are 0. The position is xored with bits of the host, so
+    /// that a popular peer has different places in the lines of different hosts.
     fn position(&self, host: Id, opposite: Id) -> u32 {
         let hash = self.hash(opposite.lo, POSITION_KEY);
         let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
@@ -225,8 +224,8 @@ impl TaggedModel {
         (first + reduce(hash, width)) ^ (self.spread(host) % LINE)
     }
 
-    /// Returns the indices of the recorders for the touch and for the echo of a position. Both are in the same line.
-    /// The twist of the host determines their distance.
+    /// Returns the indices of the recorders for the touch and for the echo of a position. Both recorders are in the
+    /// same line. The xor of their indices is the twist of the host.
     fn places(&self, host: Id, position: u32) -> [usize; 2] {
         let twist = 1 + reduce(self.spread(host), LINE - 1);
         let line = self.hash(self.host_seed(host).wrapping_add(position / LINE), LINE_KEY);
@@ -234,12 +233,13 @@ impl TaggedModel {
         [touch as usize, (touch ^ twist) as usize]
     }
 
-    /// Returns the bits that determine the twist, the place in a line and the sampling of a host.
+    /// Returns the bits of a host that determine its twist, the order of its positions in a line, and which of its
+    /// pairs are sampled.
     fn spread(&self, host: Id) -> u32 {
         self.host_seed(host).wrapping_mul(0x9e37_79b1)
     }
 
-    /// Returns the hash of a host that determines its lines.
+    /// Returns the hash from which the lines of `host` are derived.
     fn host_seed(&self, host: Id) -> u32 {
         self.hash(host.lo, HOST_KEY)
     }
@@ -268,7 +268,7 @@ impl TaggedModel {
         }
     }
 
-    /// Returns p, the share of the peers that touch region number `region`.
+    /// Returns p, the share of peers that touch the region with the index `region`.
     fn share(&self, region: usize) -> f64 {
         let from =
             |region: usize| self.regions.get(region).map_or(0.0, |it| 0.5f64.powi(it.s as i32));
@@ -276,12 +276,12 @@ impl TaggedModel {
     }
 }
 
-/// Returns the four 32-bit words of an address, with the highest word first.
+/// Returns the four 32-bit words of an address, most significant word first.
 fn words(host: Ipv6Addr) -> Limbs {
     [96, 64, 32, 0].map(|shift| (host.to_bits() >> shift) as u32)
 }
 
-/// Returns the host with these words. For an IPv4-mapped address, it is the IPv4 host.
+/// Returns the host whose address consists of these words. An IPv4-mapped address becomes an IPv4 host.
 fn host(words: Limbs) -> IpAddr {
     let bits = words.iter().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
     Ipv6Addr::from_bits(bits).to_canonical()

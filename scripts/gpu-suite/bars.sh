@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # bars.sh RESULTS: checks the performance bars of a GPU. It reads the file that run.sh wrote, adds an object for each
-# bar, and prints the bars as a table. A bar without a measurement does not hold. If there are several rounds of pairs,
-# the worst one counts.
+# bar, and prints the bars as a table. A bar without a measurement does not hold. If a metric was measured several
+# times, the worst value counts.
 set -euo pipefail
 export LC_ALL=C
 
-results=${1:?give the file of results}
+results=${1:?give the file with the results}
 [ -r "$results" ] || { echo "bars.sh: cannot read $results" >&2 && exit 2; }
 lines=()
 
-# Prints the values of a metric on the GPU, one per line, the smallest first. $2 selects a load.
+# Prints the values of the metric $1 on the GPU, one per line, in ascending order. $2 selects a load.
 values() {
     local line='"metric":"'$1'"' load='"load":'${2:-.*}'[,}]'
     grep "$line" "$results" | grep '"device":"cuda' | grep "$load" |
@@ -28,8 +28,8 @@ bar() {
     printf '%-44s %12s  at %-5s %8s %-10s  %s\n' "$name" "${value:--}" "$side" "$bound" "$unit" "$outcome"
 }
 
-# Prints the number of tests that did not pass, or nothing if no test used the GPU. Tests of recorded traffic do not
-# count, because few machines have it.
+# Prints the number of tests that did not pass, or nothing if no test used the GPU. Skipped tests of recorded traffic do
+# not count, because few machines have such traffic.
 tests_that_did_not_pass() {
     local tests
     tests=$(grep '"test":' "$results") || return 0
@@ -38,7 +38,7 @@ tests_that_did_not_pass() {
         grep -cv '"test":"recorded::.*"outcome":"skipped"' || true
 }
 
-# Prints the number of errors that a check found, or nothing if it did not end.
+# Prints the number of errors that the check $1 found, or nothing if it did not finish.
 errors_of() {
     local line
     line=$(grep '"check":"'"$1"'"' "$results" | tail -n 1) || return 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests bars.sh with made-up results.
+# Tests bars.sh with artificial results.
 set -euo pipefail
 bars=$(dirname "${BASH_SOURCE[0]}")/bars.sh
 results=$(mktemp)
@@ -23,17 +23,17 @@ metric() {
 passed='{"test":"odd::one::cuda","binary":"devices","outcome":"ok"}'
 
 expect "$none,$none,$none,$none,$none,$none" ''
-# Results of a CPU, or of a machine without a GPU, are not measurements of a GPU.
+# Results from a CPU, or from a machine without a GPU, do not count as measurements.
 expect "$none,$none,$none,$none,$none,$none" "$(metric close_slice_ms 0.5 5000000 cpu)" \
     "${passed/ok/skipped}" "${passed/cuda/cpu}" '{"check":"memcheck","outcome":"absent"}'
 expect "holds,holds,holds,holds,holds,holds" "$passed" '{"check":"memcheck","outcome":"ok"}' \
     "$(metric ingest_resident_distinct 10000 64000000 cuda:0)" "$(metric ingest_resident_repeated 2.1e4 64000000 cuda:0)" \
     "$(metric pinned_share_of_copy 90.0 64000000 cuda:0)" "$(metric close_slice_ms 1.0 5000000 cuda:0)" \
     "$(metric close_slice_ms 3.0 10000000 cuda:0)" '{"test":"recorded::all::cuda","binary":"devices","outcome":"skipped"}'
-# The cases are the worst of two rounds, another load, an unfinished check, and a skipped test while others use the GPU.
+# This case has two values of one metric, another load, an unfinished check, and a skipped test beside one that passed.
 expect "missed,$none,$none,$none,$none,missed" "$(metric ingest_resident_distinct 12000 64000000 cuda:0)" \
     "$(metric ingest_resident_distinct 9999.9 4000000 cuda:0)" "$(metric close_slice_ms 0.1 15000000 cuda:0)" \
     '{"check":"memcheck","outcome":"unfinished"}' "$passed" '{"test":"odd::two::cuda","binary":"devices","outcome":"skipped"}'
 expect "$none,$none,$none,missed,missed,missed" "$(metric close_slice_ms 1.001 5000000 cuda:0)" \
     '{"check":"memcheck","outcome":"failed","errors":3}' "${passed/ok/failed}"
-echo "bars.sh: as expected"
+echo "bars.sh: all tests passed"

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Tests and measures srlg on this machine: ./run.sh [--without-cuda] [--small] [FOLDER]
 #
-# Writes tests, checks, kernels, metrics and bars to FOLDER/results.jsonl, by default in $OUT or ./out. Prints a table
-# of the metrics and a table of the bars. The exit status is 1 if a test or a check failed or was interrupted, or if
-# nothing could be measured. A missing tool or a missed bar is not a failure.
+# Writes tests, checks, kernels, metrics and bars to FOLDER/results.jsonl. FOLDER is $OUT or ./out by default. Prints a
+# table of the metrics and a table of the bars. The exit status is 1 if a test or a check failed or was interrupted, or
+# if nothing could be measured. A missing tool or a missed bar is not a failure.
 # --without-cuda runs everything on the CPU, without the GPU.
-# --small tests the folder with a few tests. The metrics have so few pairs that they have no meaning.
+# --small checks quickly that the suite works. It runs a few tests, and measures so few pairs that the metrics have no
+# meaning.
 # SRLG_DATA names a folder of recorded traffic. Without it, the test of recorded traffic is skipped.
-# SRLG_SUITE_SECONDS limits the whole run. The limits of all steps together are 470 seconds.
+# SRLG_SUITE_SECONDS limits the whole run, by default to 480 seconds. The limits of all steps add up to 470 seconds.
 set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -33,21 +34,21 @@ fail() {
     failures=$((failures + 1))
 }
 
-# Runs a command for at most the given seconds, and at most for the remaining time of the suite.
+# Runs a command for at most the given number of seconds, and no longer than the remaining time of the suite.
 bounded() {
     local seconds=$1 left=$((end - SECONDS))
     shift
-    [ "$left" -gt 0 ] || { echo "skipped: no time is left" && return 124; }
+    [ "$left" -gt 0 ] || { echo "skipped: no time left" && return 124; }
     # The command runs in the foreground, so that an interrupt reaches it.
     timeout --foreground --kill-after=5 "$((seconds < left ? seconds : left))" "$@"
 }
 
-# Prints the value of a field in a line of JSON. Text ends at a comma.
+# Prints the value of a field in a line of JSON. A text with a comma is cut off there.
 field() {
     [[ $2 =~ \"$1\":\"?([^,\"}]*) ]] && echo "${BASH_REMATCH[1]}"
 }
 
-# Adds the tests of a log to the results. Tests that neither passed nor failed were interrupted.
+# Adds the tests in a log to the results. A test without an outcome in the log was interrupted.
 collect() {
     local binary=$1 log=$2 line name outcome
     shift 2
@@ -73,7 +74,7 @@ collect() {
     rm "$log.jsonl"
 }
 
-# Runs the tests of a binary for at most the given seconds. With names, only tests that contain them run.
+# Runs the tests of a binary for at most the given number of seconds. Further arguments select tests by parts of names.
 tests() {
     local binary=$1 seconds=$2 status
     shift 2
@@ -88,7 +89,7 @@ tests() {
     esac
 }
 
-# Measures on a device for at most the given seconds.
+# Measures the speed of a device for at most the given number of seconds.
 speed() {
     local device=$1 seconds=$2 status
     shift 2
@@ -115,11 +116,11 @@ checked() {
     echo "$1: $2"
 }
 
-# The tests for the sanitizer: short ones that run the kernels of both schemes, both families and both hashes.
+# These short tests for the sanitizer run the kernels of both schemes, both address families and both hashes.
 sanitized=(windows::hosts_leave_after_exactly_k_slices::cuda overload::saturated_arrays::cuda
     sizes::odd_numbers_of_lines::cuda sizes::hosts_that_use_up_their_fine_region::cuda)
 
-# Runs a tool of compute-sanitizer over them for at most the given seconds.
+# Runs these tests under a tool of compute-sanitizer for at most the given number of seconds.
 sanitize() {
     local check=$1 seconds=$2 sanitizer status errors
     say "compute-sanitizer $check"
@@ -130,7 +131,7 @@ sanitize() {
     errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$out/$check.log" | tail -n 1)
     case $status in
     0)
-        # A missing test does not fail.
+        # A test that does not exist is not an error, so the number of tests is checked.
         if grep -q "test result: ok. ${#sanitized[@]} passed" "$out/$check.log"; then
             checked "$check" ok "$errors"
         else
@@ -149,7 +150,7 @@ sanitize() {
     esac
 }
 
-# Profiles a work of gpu_model for at most the given seconds, with the arguments for ncu.
+# Profiles a workload of gpu_model for at most the given number of seconds. Further arguments go to ncu.
 ncu_of() {
     local seconds=$1 work=$2
     shift 2
@@ -157,7 +158,7 @@ ncu_of() {
     bounded "$seconds" "$profiler" --clock-control none "$@" "$here/gpu_model" "$work" 1 2>&1
 }
 
-# Prints the time of each kernel in every launch of a few works, and all details of the slowest kernel.
+# Prints the total time of each kernel in a few workloads, and all details of the slowest kernel.
 profile() {
     local profiler status=0 work kernel launches ns slowest='' slowest_work=''
     say "profile of the kernels"
@@ -166,7 +167,7 @@ profile() {
     for work in distinct ip6 close; do
         ncu_of 15 "$work" --print-units base --metrics gpu__time_duration.sum >>"$out/times.log" || status=$?
     done
-    # A launch starts with the name of the kernel, which is followed by its shape.
+    # In the output of ncu, each launch starts with the name of its kernel, followed by the shape of the launch.
     while read -r ns launches kernel work; do
         echo "{\"kernel\":\"$kernel\",\"work\":\"$work\",\"launches\":$launches,\"ns\":$ns}" >>"$results"
         printf '%12d ns  %5d launches  %s of %s\n' "$ns" "$launches" "$kernel" "$work"
@@ -190,7 +191,7 @@ profile() {
     if [ "$status" = 0 ]; then checked profile ok; else checked profile "incomplete, exit status $status"; fi
 }
 
-# The fields that distinguish metrics of one name, and further fields.
+# Prints the fields that distinguish metrics with the same name, and further fields.
 details() {
     local name value
     for name in kind of traffic search estimate age candidates super_points; do
@@ -198,7 +199,7 @@ details() {
     done
 }
 
-# All metrics in the results.
+# Prints all metrics in the results.
 table() {
     local line load
     printf '%-26s %-30s %-7s %7s %10s %12s %12s %12s  %-9s  %s\n' \
@@ -217,19 +218,19 @@ table() {
 say "srlg $(<"$here/version") on $(uname -n), $(getconf _NPROCESSORS_ONLN) cores, results in $out"
 if [ "$cuda" = yes ]; then
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
-        echo "nvidia-smi prints nothing"
+        echo "nvidia-smi is missing or failed"
     export SRLG_REQUIRE_CUDA=1
-    # Every detector loads the kernels. The driver should compile them once, even if it cannot write to the home folder.
+    # Every detector loads the kernels. This cache lets the driver compile them once, even if the home is read-only.
     if cache=$(mktemp -d); then
         export CUDA_CACHE_PATH=$cache
         trap 'rm -rf "$cache"' EXIT
     else
-        echo "cannot create a folder for compiled kernels: the driver may compile them repeatedly"
+        echo "cannot create a folder for compiled kernels, so the driver may compile them repeatedly"
     fi
 else
     unset SRLG_REQUIRE_CUDA
 fi
-# Only the tests of srlg-host that use the driver run here. The others run the same everywhere.
+# Only those tests of srlg-host run that use the driver. The others do not depend on the machine.
 if [ "$small" = yes ]; then
     few=(--repeat 1 --pairs 20k --loads 20k --capture 100k)
     tests devices 80 sizes:: refusals::
@@ -240,8 +241,8 @@ else
     tests devices 80
     tests srlg-host 20 cuda::
     if [ "$cuda" = yes ]; then
-        # There are so few pairs that most touch an untouched recorder and write. This metric comes first, because all
-        # bars use it.
+        # With so few pairs, most pairs write to a recorder that no pair has touched yet. The bars use this measurement,
+        # so it comes first.
         speed cuda 40 --pairs 4M --loads 5M --capture 1M
         speed cuda 110 --loads 1M,2M,10M --capture 32M
     fi
@@ -252,7 +253,7 @@ if [ "$cuda" = yes ]; then
     sanitize racecheck 30
     profile
 fi
-# Common alternatives are slow, so they have few rounds.
+# The CPU also measures common alternatives, which are slow, so there are few rounds.
 speed cpu 50 "${few[@]}"
 say "tests"
 for outcome in ok skipped ignored failed unfinished; do

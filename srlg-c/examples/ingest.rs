@@ -1,5 +1,5 @@
-//! Compares the speed of ingesting from C and from Rust in alternating runs. The argument is the path of the program
-//! built from `examples/ingest.c`.
+//! Compares the speed of ingesting from C with that from Rust, in alternating runs. The argument is the path of the
+//! program built from `examples/ingest.c`.
 //!
 //! `scripts/c.sh --measure` runs this example.
 
@@ -13,14 +13,14 @@ use srlg_host::{Config, Device, IpPair, SlidingDetector};
 const ROUNDS: usize = 7;
 const PAIRS: u32 = 10_000_000;
 
-/// Nanoseconds per pair for one large call, for calls to a feed with 64 pairs each, and for calls to a feed with one
-/// pair each. The last number is the time of a call without pairs.
+/// Nanoseconds per pair in one large call, in calls that pass 64 pairs to a feed, and in calls that pass one pair to a
+/// feed. The last number is the duration of a call without pairs, in nanoseconds.
 type Row = [f64; 4];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let program = std::env::args()
         .nth(1)
-        .ok_or("the argument must be the program built from examples/ingest.c")?;
+        .ok_or("missing argument: the path of the program built from examples/ingest.c")?;
     let pairs: Vec<IpPair> = (0..PAIRS)
         .map(|i| IpPair { inside: i.wrapping_mul(2_654_435_761) >> 12, opposite: i })
         .collect();
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "ns/pair, feed, 1 per call",
         "ns/call, no pairs",
     ];
-    println!("{:<26}{:>8}{:>8}{:>18}", "least of 7 rounds", "Rust", "C", "C's rate of Rust's");
+    println!("{:<26}{:>8}{:>8}{:>18}", "least of 7 rounds", "Rust", "C", "C rate / Rust rate");
     for ((name, rust), c) in names.into_iter().zip(rust).zip(c) {
         println!("{name:<26}{rust:>8.2}{c:>8.2}{:>18.3}", rust / c);
     }
@@ -60,7 +60,7 @@ fn in_rust(pairs: &[IpPair]) -> Result<Row, srlg_host::Error> {
     Ok([one_call, in_calls_of(64)?, in_calls_of(1)?, empty])
 }
 
-/// Returns the nanoseconds that `work` takes per pair.
+/// Runs `work`, which ingests all pairs, and returns its duration in nanoseconds per pair.
 fn time(work: impl FnOnce() -> Result<(), srlg_host::Error>) -> Result<f64, srlg_host::Error> {
     let start = Instant::now();
     work()?;

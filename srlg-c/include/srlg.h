@@ -1,4 +1,4 @@
-/* srlg: hosts in contact with many distinct others, in a sliding window. docs/c.md explains the interface.
+/* srlg: hosts in contact with many distinct peers, in a sliding window. docs/c.md explains the interface.
  *
  * Every call returns a status, except srlg_abi_version and srlg_last_error. Any thread may make any call.
  * If a struct has a member `size`, set it to the size of the struct before input and before output.

@@ -8,8 +8,8 @@
 //! no other thread uses this memory during the call. Memory that the call writes to must not overlap an array that it
 //! reads, or other memory that it writes to.
 //!
-//! The count next to an array is its number of elements. A struct with a `size` member has `size` bytes. Handles,
-//! numbers and struct members can have any value, because they are checked.
+//! The count, length or capacity that follows an array argument is the number of its elements. A struct with a `size`
+//! member has `size` bytes. Handles, numbers and struct members can have any value, because they are checked.
 #![allow(unsafe_code, reason = "C passes pointers")]
 #![allow(clippy::missing_safety_doc, reason = "the module documents the contract")]
 
@@ -36,7 +36,7 @@ use crate::values::{
 /// Version of this header. It increases by one with every added function, member or status.
 pub const SRLG_ABI_VERSION: u32 = 1;
 
-/// Buffer size in bytes that is sufficient for the text of any address and its terminating 0.
+/// Buffer size, in bytes, that is sufficient for the text of any address, including the terminating 0 byte.
 pub const SRLG_HOST_TEXT: usize = 46;
 
 static DETECTORS: Table<SlidingDetector> = Table::new(1, "srlg_detector");
@@ -47,10 +47,10 @@ static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
 /// Maximum `size` of any struct of this header, now and in later versions.
 const LARGEST_STRUCT: usize = 1 << 16;
 
-/// Number of IPv6 pairs that are converted at a time, on the stack (8 kB).
+/// Number of IPv6 pairs that are converted at a time. They occupy 8 kB of the stack.
 const BLOCK: usize = 256;
 
-/// Rejects the pointer `argument` if it is null or not aligned.
+/// Rejects `pointer` if it is null or misaligned. The error contains the name `argument`.
 fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
     if pointer.is_null() {
         return Err(Failure::new(Status::NullPointer, format!("{argument}: the pointer is null")));
@@ -63,7 +63,7 @@ fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the `count` elements at `first`, which may be null if `count` is 0.
+/// Returns the `count` elements at `first`. If `count` is 0, `first` may be null.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
@@ -94,7 +94,7 @@ unsafe fn input<T: FromBytes + Copy>(pointer: *const T, argument: &str) -> Resul
     Ok(unsafe { pointer.read() })
 }
 
-/// Returns the memory at `pointer`, to which a result is written.
+/// Returns the memory at `pointer`, so that a result can be written to it.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
@@ -124,8 +124,8 @@ unsafe fn struct_size<T: Versioned>(pointer: *const T, argument: &str) -> Result
     Ok(size)
 }
 
-/// Returns the struct at `pointer`. Members that are missing in the caller's version are 0. Members unknown to this
-/// library must be 0.
+/// Returns the struct at `pointer`. Members that are missing from the caller's version are 0. Members that this library
+/// does not know must be 0.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation).
@@ -146,15 +146,15 @@ unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Resul
     Ok(value)
 }
 
-/// The memory for a struct in the caller's version.
+/// The caller's memory for a struct. Its size is the size of the caller's version of the struct.
 struct StructOutput<'a, T> {
     bytes: &'a mut [MaybeUninit<u8>],
     of: PhantomData<T>,
 }
 
 impl<T: Versioned> StructOutput<'_, T> {
-    /// Writes `value`. Members that are missing in the caller's version are left out, and members unknown to this
-    /// library are set to 0. The `size` member is not changed.
+    /// Writes `value`. Members that are missing from the caller's version are left out. Members that this library does
+    /// not know are set to 0. The `size` member is not changed.
     fn write(self, value: impl Into<T>) {
         let value = value.into();
         let bytes = value.as_bytes().iter().chain(repeat(&0));
@@ -164,7 +164,7 @@ impl<T: Versioned> StructOutput<'_, T> {
     }
 }
 
-/// Returns the memory of the struct at `pointer`, to which a result is written.
+/// Returns the memory of the struct at `pointer`, so that a result can be written to it.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
@@ -179,7 +179,8 @@ unsafe fn output_struct<'a, T: Versioned>(
     Ok(StructOutput { bytes, of: PhantomData })
 }
 
-/// Returns the `capacity` bytes at `first`, to which a result is written. The pointer may be null if `capacity` is 0.
+/// Returns the `capacity` bytes at `first`, so that a result can be written to them. If `capacity` is 0, `first` may be
+/// null.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
@@ -199,7 +200,7 @@ unsafe fn output_bytes<'a>(
     Ok(unsafe { slice::from_raw_parts_mut(first.cast(), capacity) })
 }
 
-/// Copies all of `from` to `to`. If `to` is shorter, copies nothing and returns an error.
+/// Copies `from` to the start of `to`. If `to` is too short, copies nothing and returns an error.
 fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
     if to.len() < from.len() {
         let text = format!("capacity: must be at least {} bytes, got {}", from.len(), to.len());
@@ -234,20 +235,20 @@ fn in_blocks(
     Ok(all)
 }
 
-/// Returns the SRLG_ABI_VERSION with which the library was built.
+/// Returns the SRLG_ABI_VERSION of the library, which can differ from that of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_abi_version() -> u32 {
     SRLG_ABI_VERSION
 }
 
-/// Returns the error text of the last failed call of this thread. The pointer is never null. It is valid until the next
-/// failed call of this thread, or until the thread ends.
+/// Returns the error text of the last call that failed in this thread. The pointer is never null. It is valid until the
+/// next call fails in this thread, or until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_last_error() -> *const c_char {
     with_last_error(|text| text.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Writes a random seed. Use it for a detector that receives hostile traffic.
+/// Writes a random seed. A detector that may receive hostile traffic needs a random, secret seed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_random_seed(seed: *mut u64) -> Status {
     guard(|| {
@@ -258,7 +259,7 @@ pub unsafe extern "C" fn srlg_random_seed(seed: *mut u64) -> Status {
     })
 }
 
-/// Converts an IPv4 address in host byte order to a host: 10.0.0.1 is 0x0a000001.
+/// Writes the host that has an IPv4 address. The address is in host byte order: 10.0.0.1 is 0x0a000001.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> Status {
     guard(|| {
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> S
     })
 }
 
-/// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always enough.
+/// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always large enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_host_format(
     host: *const Host,
@@ -286,7 +287,7 @@ pub unsafe extern "C" fn srlg_host_format(
     })
 }
 
-/// Creates a detector with the sizes in `config`. Slice 0 is running.
+/// Creates a detector from `config`. Slice 0 is running.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_new(
     config: *const Config,
@@ -307,16 +308,16 @@ pub unsafe extern "C" fn srlg_detector_new(
     })
 }
 
-/// Frees a detector as soon as no call uses it. Its feeds stay open, but calls with them return
+/// Frees a detector as soon as no call uses it. Its feeds stay open, but ingesting into them returns
 /// SRLG_STATUS_DETECTOR_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
     guard(|| DETECTORS.remove(detector.id).map(drop))
 }
 
-/// Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
-/// 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All of them wait while a slice is being
-/// closed.
+/// Records `count` pairs in the running slice. A pair consists of an inside host and a peer. Addresses are in host byte
+/// order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All these threads wait while a slice
+/// is being closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     detector: Detector,
@@ -330,9 +331,9 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     })
 }
 
-/// Records `count` contacts as srlg_detector_ingest_ipv4 does, but for pairs of IPv6 addresses. A pair consists of 16
-/// bytes of the inside host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the same host as
-/// the IPv4 address.
+/// Records `count` pairs of IPv6 addresses in the same way as srlg_detector_ingest_ipv4. A pair consists of two
+/// addresses of 16 bytes in network byte order: the inside host and its peer. An IPv4-mapped address is the same host
+/// as the IPv4 address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     detector: Detector,
@@ -349,8 +350,8 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     })
 }
 
-/// Closes the running slice, writes a handle to the report on the window that ends with this slice, and moves the
-/// window by one slice.
+/// Closes the running slice and moves the window by one slice. Writes a handle to the report on the window that ends
+/// with the closed slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_close_slice(
     detector: Detector,
@@ -376,8 +377,8 @@ pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64
     })
 }
 
-/// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices after the
-/// running one.
+/// Moves the window forward until `slice` is running. No report is created. `slice` may be any number of slices after
+/// the running slice.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
     guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))
@@ -402,7 +403,7 @@ pub unsafe extern "C" fn srlg_detector_cardinality(
     })
 }
 
-/// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running one.
+/// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running slice.
 /// After a close, the running slice is empty. To get an estimate for the window of the report, call this function
 /// before the close.
 #[unsafe(no_mangle)]
@@ -424,7 +425,8 @@ pub unsafe extern "C" fn srlg_detector_cardinality_within(
     })
 }
 
-/// Writes a sample of the peers of any host, reported or not, in the window that ends with the running slice.
+/// Writes a sample of a host's peers in the window that ends with the running slice. The host need not be a super
+/// point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_sample_peers(
     detector: Detector,
@@ -486,8 +488,8 @@ pub unsafe extern "C" fn srlg_detector_restore(
     })
 }
 
-/// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
-/// always with the same result.
+/// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order.
+/// The result is always the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     detector: Detector,
@@ -504,7 +506,7 @@ pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     })
 }
 
-/// Creates a delta of the last `slices` slices, including the running one. A delta is much smaller than a snapshot.
+/// Creates a delta of the last `slices` slices, including the running slice. A delta is much smaller than a snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_delta(
     detector: Detector,
@@ -559,7 +561,8 @@ pub extern "C" fn srlg_feed_free(feed: Feed) -> Status {
     guard(|| FEEDS.remove(feed.id).map(drop))
 }
 
-/// Records `count` pairs as srlg_detector_ingest_ipv4 does. The call waits if the buffer is full during a close.
+/// Records `count` pairs in the same way as srlg_detector_ingest_ipv4. The call waits if the buffer is full during a
+/// close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_ingest_ipv4(
     feed: Feed,
@@ -573,7 +576,8 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv4(
     })
 }
 
-/// Records `count` pairs as srlg_detector_ingest_ipv6 does. The call waits if the buffer is full during a close.
+/// Records `count` pairs in the same way as srlg_detector_ingest_ipv6. The call waits if the buffer is full during a
+/// close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
     feed: Feed,
@@ -591,8 +595,8 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
 }
 
 /// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. All pairs are
-/// recorded, unless the buffer is full during a close or another thread is emptying it. The caller can pass the rest
-/// again or count it as lost.
+/// recorded, unless the buffer is full during a close or another thread is emptying it. The caller can pass the
+/// remaining pairs again or count them as lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     feed: Feed,
@@ -610,7 +614,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     })
 }
 
-/// Records pairs as srlg_feed_try_ingest_ipv4 does, but for pairs of IPv6 addresses.
+/// Records pairs of IPv6 addresses in the same way as srlg_feed_try_ingest_ipv4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     feed: Feed,
@@ -629,7 +633,8 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     })
 }
 
-/// Writes the summary of a report: its slice, the number of its super points and other counts.
+/// Writes the summary of a report: its slice, the numbers of super points and candidates, and the duration of the
+/// close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summary) -> Status {
     guard(|| {
@@ -642,7 +647,7 @@ pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summa
     })
 }
 
-/// Writes the super point at `index`. The first index is 0, and the largest cardinality comes first.
+/// Writes the super point at `index`, which starts at 0. Super points are sorted by cardinality, largest first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_super_point(
     report: Report,
@@ -659,7 +664,7 @@ pub unsafe extern "C" fn srlg_report_super_point(
     })
 }
 
-/// Writes the sample of the peers of the super point at `index`.
+/// Writes the sample of peers of the super point at `index`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_peers(
     report: Report,
@@ -685,7 +690,7 @@ fn super_point_of(report: &SliceReport, index: u64) -> Result<&srlg_host::SuperP
     })
 }
 
-/// Writes the health of the detector in the report's slice.
+/// Writes the health of the detector at the close of the report's slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_health(report: Report, health: *mut Health) -> Status {
     guard(|| {

@@ -25,7 +25,7 @@ const LAST_GENERATION: u32 = (1 << 24) - 1;
 
 /// A table of the values of one kind.
 pub(crate) struct Table<T> {
-    /// First byte of the handles of this table.
+    /// Most significant byte of the handles of this table.
     kind: u8,
     /// Name of the type in C.
     name: &'static str,
@@ -33,15 +33,14 @@ pub(crate) struct Table<T> {
     free: Mutex<FreePlaces>,
 }
 
-/// The places without a value.
 struct FreePlaces {
     used_before: Vec<u32>,
-    /// First place that has never been used.
+    /// Number of the first place that has never been used.
     first_unused: u32,
 }
 
-/// The lock of one value. Each lock has a separate pair of cache lines, because threads use neighbouring places at the
-/// same time.
+/// A place for one value, behind a lock. Each place has its own pair of cache lines, because threads use neighbouring
+/// places at the same time.
 #[repr(align(128))]
 struct Place<T>(RwLock<Occupant<T>>);
 
@@ -93,8 +92,8 @@ impl<T> Table<T> {
         call(occupant.of_mut(handle).ok_or_else(|| self.no_handle(handle))?)
     }
 
-    /// Removes the value of `handle` as soon as no call uses it. If several threads try to remove it, only one of them
-    /// gets the value.
+    /// Removes and returns the value of `handle` as soon as no call uses the value. If several threads try to remove
+    /// the value, only one of them succeeds.
     pub(crate) fn remove(&self, handle: u64) -> Result<T, Failure> {
         let place = &self.place(handle)?.0;
         let mut occupant = place.write().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use srlg_host::Error;
 
-/// Result of a call. `srlg_last_error` returns the text of an error. New statuses may be added at the end.
+/// Result of a call. `srlg_last_error` returns the text of an error. Later versions may add statuses with higher
+/// numbers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -17,7 +18,7 @@ pub enum Status {
     NullPointer = 1,
     /// A number, length or index is out of range, or a pointer is misaligned.
     Argument = 2,
-    /// The `size` of a struct is too small or too large, or a member unknown to this library is not 0.
+    /// The `size` of a struct is too small or too large, or a nonzero member is unknown to this library.
     StructSize = 3,
     /// The handle was freed, or was never a handle of this kind.
     Handle = 4,
@@ -25,7 +26,7 @@ pub enum Status {
     Panic = 5,
     /// The configuration is invalid.
     Config = 6,
-    /// The system does not have enough memory for the recorders, or for the buffer of a feed.
+    /// The system or the GPU does not have enough memory, or too many handles of this kind are open.
     Memory = 7,
     /// The device cannot be used, or has failed.
     Device = 8,
@@ -37,15 +38,15 @@ pub enum Status {
     OtherSizes = 11,
     /// The snapshot or delta is from a detector with a different seed.
     OtherSeed = 12,
-    /// The slice of the snapshot or delta is later than the running one.
+    /// The slice of the snapshot or delta is later than the running slice.
     FromFuture = 13,
     /// The slice of the delta has left the window.
     OlderThanWindow = 14,
-    /// The slice is already closed, or its number is the maximum.
+    /// The slice is already closed, or it has the highest possible number.
     Slice = 15,
     /// The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
     DetectorFreed = 16,
-    /// Another error, which the error text describes.
+    /// An error that has no status of its own. The error text describes it.
     Other = 17,
 }
 
@@ -125,7 +126,8 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
     }
 }
 
-/// Passes the text of the last failed call of this thread to `read`. Before the first failure, the text is empty.
+/// Passes the error text of the last call that failed in this thread to `read`. Before the first failure, the text is
+/// empty.
 pub(crate) fn with_last_error<T>(read: impl FnOnce(&CString) -> T) -> Option<T> {
     LAST_ERROR.try_with(|last| read(&last.borrow())).ok()
 }

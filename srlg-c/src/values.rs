@@ -17,7 +17,7 @@ pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
     const FIRST_SIZE: usize;
 }
 
-/// Handle to a detector of super points in a sliding window.
+/// Handle to a detector, which finds super points in a sliding window.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detector {
@@ -75,9 +75,11 @@ pub enum Device {
 pub struct Config {
     /// Size of this struct, in bytes.
     pub size: usize,
-    /// Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector uses 31.6 MB.
+    /// Memory limit for which the sizes of the detector are planned, in bytes. If `memory` and `pairs` are both 0, the
+    /// detector uses 31.6 MB.
     pub memory: u64,
-    /// Number of distinct pairs per window to plan for. Set both this and `memory`, or neither.
+    /// Number of distinct pairs per window for which the sizes of the detector are planned. Set both `memory` and
+    /// `pairs`, or neither.
     pub pairs: u64,
     /// Seed of every hash. Detectors whose states are merged need the same seed.
     pub seed: u64,
@@ -138,7 +140,7 @@ impl Config {
     }
 }
 
-/// Returns the failure to report if the argument `name` must be below `end`, but is `got`.
+/// Returns the failure for an argument `name` that must be below `end` but is `got`.
 pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
     let text = format!("{name}: must be below {end}, got {}", got.into());
     Failure::new(Status::Argument, text)
@@ -169,7 +171,7 @@ impl From<IpAddr> for Host {
     }
 }
 
-/// Returns the pair of the two addresses in `bytes`. The inside host comes first.
+/// Returns the pair of addresses in `bytes`. The address of the inside host comes first.
 pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
     let [inside, opposite] = transmute_ref!(bytes);
     let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
@@ -181,7 +183,7 @@ pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
 pub enum Range {
     /// An estimate with a standard error.
     Within = 0,
-    /// An estimate of 0. Other hosts explain all touched recorders.
+    /// An estimate of 0, because touches of other hosts explain all touched recorders.
     ClampedToZero = 1,
     /// A lower bound, because the estimator is full.
     Beyond = 2,
@@ -208,7 +210,7 @@ const SIGMAS: f64 = 1.96;
 pub struct Estimate {
     /// Size of this struct, in bytes.
     pub size: usize,
-    /// Number of distinct peers.
+    /// Estimated number of distinct peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
@@ -240,7 +242,7 @@ impl From<report::Estimate> for Estimate {
     }
 }
 
-/// A host whose number of distinct peers in the window is at least the threshold.
+/// A host whose estimated number of distinct peers in the window is at least the threshold.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct SuperPoint {
@@ -248,7 +250,7 @@ pub struct SuperPoint {
     pub size: usize,
     /// The inside host.
     pub host: Host,
-    /// Number of distinct peers.
+    /// Estimated number of distinct peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
@@ -294,13 +296,14 @@ pub struct Peer {
     pub last_seen: u64,
 }
 
-/// A sample of the peers of a host, with the most recent contacts first. The sample of an IPv6 host is empty.
+/// A sample of the peers of a host, sorted by their last contact, most recent first. The sample of an IPv6 host is
+/// empty.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 pub struct Peers {
     /// Size of this struct, in bytes.
     pub size: usize,
-    /// Number of peers in `peers`.
+    /// Number of elements of `peers` that are in use.
     pub count: u64,
     /// The peers.
     pub peers: [Peer; SRLG_PEERS],
@@ -330,7 +333,7 @@ pub struct Summary {
     pub slice: u64,
     /// Number of super points.
     pub super_points: u64,
-    /// Number of hosts whose peers were estimated.
+    /// Number of hosts that the finder returned, plus super points of the previous report that it did not return.
     pub candidates: u64,
     /// Duration of the close, in nanoseconds.
     pub nanoseconds: u64,
@@ -357,9 +360,9 @@ impl From<&SliceReport> for Summary {
 pub enum Overload {
     /// The finder is not overloaded.
     None = 0,
-    /// There are more pairs than the cells can hold. Small super points may be missing.
+    /// There are too many pairs for the cells. Small super points may be missing.
     Crowded = 1,
-    /// There are more candidates than the limit. Small super points may be missing.
+    /// The number of candidates exceeds the limit. Small super points may be missing.
     Raised = 2,
     /// There are too many pairs to find any super point.
     Saturated = 3,
@@ -367,14 +370,14 @@ pub enum Overload {
     Other = 255,
 }
 
-/// Health of a detector in one slice.
+/// Health of a detector at the close of a slice.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Health {
     /// Size of this struct, in bytes.
     pub size: usize,
-    /// Number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with the
-    /// load.
+    /// Number of distinct pairs in the window, divided by the number of recorders of the counter. Errors of estimates
+    /// grow with this load.
     pub load: f64,
     /// Share of the cells that were touched in the window.
     pub cells_in_use: f64,
@@ -383,22 +386,22 @@ pub struct Health {
     /// Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are evenly
     /// spread.
     pub miss_probability: f64,
-    /// Probability as in `miss_probability`, but for an IPv6 host.
+    /// The same probability as `miss_probability`, but for an IPv6 host.
     pub miss_probability_v6: f64,
-    /// Probability of missing an IPv4 host whose number of peers equals the threshold, with all contacts in the oldest
-    /// epoch of the window.
+    /// Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are all in the
+    /// oldest epoch of the window.
     pub burst_miss_probability: f64,
-    /// Probability as in `burst_miss_probability`, but for an IPv6 host.
+    /// The same probability as `burst_miss_probability`, but for an IPv6 host.
     pub burst_miss_probability_v6: f64,
-    /// Minimum number of peers at which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
+    /// Minimum number of peers at which 99 % of IPv4 hosts are found. It is infinite if no number is sufficient.
     pub found_from: f64,
-    /// Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
+    /// Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinite if no number is sufficient.
     pub found_from_v6: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
     pub errors_hold: u32,
     /// Overload of the finder (a value of srlg_overload).
     pub overload: u32,
-    /// Minimum number of cells of a candidate.
+    /// Minimum number of cells that a host must hold to be a candidate.
     pub least_cells: u32,
     /// Reserved member. It is always 0.
     pub reserved: u32,

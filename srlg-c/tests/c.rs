@@ -1,7 +1,7 @@
 //! Tests that compile C programs against the header and the static library of this build, and run them.
 //!
-//! `SRLG_CC`, `SRLG_CFLAGS` and `SRLG_RUNNER` select another compiler, additional flags, and a program that runs the
-//! tests. The script `scripts/c.sh` sets them.
+//! `SRLG_CC`, `SRLG_CFLAGS` and `SRLG_RUNNER` select the compiler, additional flags, and a program under which the
+//! compiled programs run. The script `scripts/c.sh` sets them.
 
 use std::env;
 use std::fmt::Write as _;
@@ -27,7 +27,6 @@ fn words(variable: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles `source` and returns the path of the program.
 fn compile(source: &Path) -> PathBuf {
     let libraries = env::current_exe().unwrap().parent().unwrap().to_owned();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.file_stem().unwrap());
@@ -41,7 +40,6 @@ fn compile(source: &Path) -> PathBuf {
     program
 }
 
-/// Compiles and runs `source`, and returns its output.
 fn run(source: &Path) -> String {
     let program = compile(source).into_os_string();
     let mut words = words("SRLG_RUNNER").into_iter().map(Into::into).chain([program]);
@@ -72,7 +70,7 @@ fn threads_share_handles() {
     run(&folder().join("tests/threads.c"));
 }
 
-/// Compiles all C code blocks in docs/c.md as one program, in order.
+/// Compiles all C code blocks in docs/c.md, in order, as one program, and runs the program.
 #[test]
 fn the_code_of_the_documentation_runs() {
     let text = fs::read_to_string(folder().join("../docs/c.md")).unwrap();

@@ -1,4 +1,5 @@
-//! The arrays of a detector: the number of recorders in each, their [`Width`], and the growth of their words with time.
+//! The arrays of a detector: the number of recorders in each, their [`Width`], and the amount by which their words grow
+//! over time.
 //!
 //! Code that moves, merges or writes recorders needs only this module and the [`RecentRange`](crate::RecentRange) of
 //! each array.
@@ -46,7 +47,7 @@ impl Params {
         finder.bytes() + counter.bytes()
     }
 
-    /// Returns the amount by which the words of each array grow in the epochs that `ages` contains.
+    /// Returns the amount by which the words of each array grow when the recorders age by `ages`.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
         let tags = self.counter_sizes().tags;

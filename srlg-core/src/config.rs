@@ -1,4 +1,4 @@
-//! [`Config`]: the sizes of a detector.
+//! [`Config`]: the configuration of a detector.
 //!
 //! The fields of a `Config` are public and can have any value. [`Config::validate`] checks them and returns
 //! [`Params`](crate::Params). Each finder and counter has its own rules, which are checked where its params are
@@ -35,10 +35,11 @@ pub enum Scheme {
     /// The default scheme: cells, which contain the hosts, and a counter whose recorders contain an age and a tag of
     /// the host. An estimate counts only the touches of the host itself. See docs/tagged-recorders.md.
     Tagged {
-        /// Binary logarithm of the number of cells, each of 8 bytes. With 14 cells for every θ distinct pairs in a
-        /// window, the finder misses about one in 10,000 hosts with θ peers.
+        /// Binary logarithm of the number of cells. A cell has 8 bytes. With 14 cells per θ distinct pairs in a window,
+        /// the finder misses about one in 10,000 hosts with θ peers.
         cell_bits: u32,
-        /// Number of lines in the SLEA, each of 32 recorders. A host uses `linear_width / 32` of them.
+        /// Number of lines in the SLEA. A line has 32 recorders. The fine region of a host uses `linear_width / 32`
+        /// lines.
         lines: u32,
         /// Minimum number of distinct tags. It must be at least 64. The age uses the remaining bits of the 16-bit word.
         /// In long windows, ages count epochs of several slices.
@@ -46,7 +47,7 @@ pub enum Scheme {
     },
 }
 
-/// The sizes of an RSRA, with the symbols of the paper.
+/// The sizes of an RSRA. The symbols r, q, η and δ are those of the paper.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -62,11 +63,11 @@ pub struct RsraSizes {
     pub width: u32,
     /// δ: number of bits by which the address shifts between rows of the RHFG.
     pub bit_stride: u32,
-    /// Maximum number of hot columns per row that a search accepts. A slice with more is an overload.
+    /// Maximum number of hot columns per row that a search accepts. A slice with more hot columns is an overload.
     ///
     /// This limits the time to close a slice. With a limit of N, a search visits at most N² pairs of columns and N²
     /// addresses. Closing a slice needs at most one search for each weight from the hot weight to η. With the paper's
-    /// sizes, these are six searches of 2^28 pairs. Each takes 3 to 5 s on one core.
+    /// sizes, a close needs up to six searches of 2^28 pairs. Each search takes 3 to 5 s on one core.
     pub hot_limit: u32,
 }
 
@@ -76,7 +77,8 @@ impl RsraSizes {
         Self { rows: 5, column_bits: 17, width: 8, bit_stride: 5, hot_limit: 1 << 14 };
 }
 
-/// The sizes of a detector, with the symbols of the paper. The `Debug` output omits the seed, which may be a secret.
+/// The configuration of a detector. The symbols θ, k and η' are those of the paper. The `Debug` output omits the seed,
+/// which may be a secret.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -86,17 +88,17 @@ impl RsraSizes {
 pub struct Config {
     /// The finder and the counter.
     pub scheme: Scheme,
-    /// θ: minimum number of distinct peers of a super point. The valid range is 8 to twice `linear_width`, which is
-    /// 65,536 by default. In the paper's scheme, the minimum is the width of a rough estimator.
+    /// θ: minimum number of distinct peers of a super point. The valid range is from 8 to twice `linear_width`. By
+    /// default, the maximum is 65,536. In the paper's scheme, the minimum is the width of a rough estimator.
     pub threshold: u32,
     /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme, a window of more than 511 slices is
     /// accurate only to an epoch of several slices. Queries for shorter windows are then equally coarse.
     pub window: u32,
     /// η': number of recorders in a linear estimator. With about 100 or fewer, estimates are a few percent too high.
     pub linear_width: u32,
-    /// Maximum number of candidates per slice that a search accepts. A slice with more is an overload. At the end of a
-    /// slice, the detector reads the linear estimators of the candidates, and of at most this number of the previous
-    /// report's super points.
+    /// Maximum number of candidates per slice that a search accepts. A slice with more candidates is an overload. When
+    /// a slice is closed, the detector reads the linear estimators of the candidates. It also reads those of the
+    /// previous report's super points, up to the same number of hosts.
     pub candidate_limit: u32,
     /// Family of all hashes. If an attacker may craft traffic to mislead the detector, use [`HashFamily::HalfSip13`]
     /// and a secret seed.
@@ -113,7 +115,7 @@ impl Config {
         Self::paper_with(RsraSizes::PAPER)
     }
 
-    /// Returns the configuration [`paper`](Self::paper) with `finder` as the sizes of its RSRA.
+    /// Returns the configuration [`paper`](Self::paper), but with the RSRA sizes in `finder`.
     #[must_use]
     pub const fn paper_with(finder: RsraSizes) -> Self {
         Self {

@@ -23,7 +23,7 @@ pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
 pub use tagged::{Lines, Positions, TaggedCounter, TaggedParams};
 
-/// The params of the counter of a detector.
+/// The params of a detector's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum CounterPart {
@@ -65,7 +65,7 @@ pub trait Counter: Send + Sync + 'static {
     /// The touches of a batch.
     type Touches: TouchBatch<Touch = Self::Touch>;
 
-    /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
+    /// Touches the recorders of `pairs` in `array`, for contacts that were `age` epochs ago.
     ///
     /// If an implementation touches the recorders immediately, it never calls `later`, and any number of threads may
     /// call this function concurrently. Every other implementation passes all touches to `later`, and the caller
@@ -91,17 +91,17 @@ pub trait Counter: Send + Sync + 'static {
         touches: &[Self::Touch],
     ) -> usize;
 
-    /// Counts of one host, for counting on a CPU.
+    /// Accumulator of the counts of one host, for use on a CPU.
     type Accumulator: Accumulator<Params = Self::Params>;
 
-    /// Counts the positions of `look` in `array`, and adds them to `counted`.
+    /// Counts the positions in `array` that `look` selects, and adds the counts to `counted`.
     ///
-    /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
-    /// reads the line. From a group of lines, `pick` selects the positions in the window. It is [`tagged::pick`] or an
-    /// equivalent function.
+    /// Some time before the function reads a line, it calls `ahead` with the index of a recorder in that line, so that
+    /// `ahead` can prefetch the line. From a group of lines, `pick` selects the positions in the window. It is
+    /// [`tagged::pick`] or an equivalent function.
     ///
     /// # Panics
-    /// Panics if the counter uses [lines](tagged::LINE) and the positions do not start and end at a line boundary.
+    /// Panics if the counter uses [lines](tagged::LINE) and the positions do not start and end at line boundaries.
     fn count<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: ArrayView<'_, Self::Params, R>,
         look: &Look,
@@ -110,7 +110,7 @@ pub trait Counter: Send + Sync + 'static {
         counted: &mut Self::Accumulator,
     );
 
-    /// Returns the tally of `positions` of `host` in `array` over `span`.
+    /// Counts the `positions` of `host` in `array` over `span`, and returns their tally.
     ///
     /// # Panics
     /// Panics under the same condition as [`count`](Self::count).
@@ -143,7 +143,7 @@ pub trait Accumulator {
     /// Params of the counter.
     type Params;
 
-    /// Creates counts of 0 over `span`.
+    /// Creates an accumulator for `span`, whose counts are 0.
     fn new(span: Span) -> Self;
 
     /// Resets all counts to 0.

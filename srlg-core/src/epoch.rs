@@ -7,7 +7,7 @@
 //!
 //! If a window does not start at an epoch boundary, it contains only a part of its oldest epoch. A [`Span`] contains
 //! the number of slices in that part, and an estimate counts the epoch in proportion. The finder counts the whole
-//! epoch, so it may offer too many candidates, but never too few.
+//! epoch, which can only add candidates.
 
 /// Largest age of a 16-bit recorder, which means "long ago, or never".
 pub(crate) const LARGEST_AGE: u32 = u16::MAX as u32;
@@ -33,9 +33,9 @@ impl Ages {
 pub struct Span {
     /// Number of ages that the finder's recorders can have in the window: 0 to `finder_ages - 1`.
     pub finder_ages: u32,
-    /// Number of slices in the finder's youngest age that are in the window. It is at least 1.
+    /// Number of slices in the finder's youngest epoch that are in the window. It is at least 1.
     pub finder_youngest: u32,
-    /// Number of slices in the finder's oldest age that are in the window. It is at least 1.
+    /// Number of slices in the finder's oldest epoch that are in the window. It is at least 1.
     pub finder_oldest: u32,
     /// Number of ages that the counter's recorders can have in the window: 0 to `ages - 1`. The oldest age may be only
     /// partly in the window.
@@ -47,20 +47,20 @@ pub struct Span {
     pub oldest_length: u32,
 }
 
-/// Returns the maximum number of ages in a window of `window` slices. If epochs have several slices, this is one more
-/// than the number of whole epochs, because both ends of the window may divide an epoch.
+/// Returns the maximum number of ages in a window of `window` slices. If epochs have several slices, the result is one
+/// more than `window / epoch`, rounded up, because both ends of the window may cut an epoch.
 pub(crate) const fn window_ages(window: u32, epoch: u32) -> u32 {
     if epoch == 1 { window } else { window.div_ceil(epoch) + 1 }
 }
 
-/// Returns the minimum number of slices per epoch at which a window contains at most `most_ages` ages. `most_ages` must
-/// be 2 or more.
+/// Returns the minimum number of slices per epoch at which a window of `window` slices contains at most `most_ages`
+/// ages. `most_ages` must be 2 or more.
 pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
     if window <= most_ages { 1 } else { window.div_ceil(most_ages - 1) }
 }
 
 impl Span {
-    /// Creates a window of `ages` whole epochs of `slices` slices, for both the finder and the counter.
+    /// Creates the span of `ages` whole epochs of `slices` slices, for both the finder and the counter.
     #[must_use]
     pub const fn whole(ages: u32, slices: u32) -> Self {
         Self {

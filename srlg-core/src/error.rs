@@ -2,86 +2,111 @@
 
 use core::fmt;
 
-/// A rule that a [`Config`](super::Config) breaks, with its values and a way out.
+/// A rule that a [`Config`](super::Config) breaks, with the values that break it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum ConfigError {
+    /// The threshold is below the width of the RSRA, the finder of the paper's scheme.
     #[error("threshold must be at least {width}, the width of the RSRA, got {threshold}")]
     Threshold { threshold: u32, width: u32 },
+    /// The window is empty or too long.
     #[error("window must be 1 to {max} slices, got {window}")]
     Window { window: u32, max: u32 },
+    /// `RsraSizes::column_bits` is out of range.
     #[error("column_bits of the RSRA must be 12 to 24, got {bits}")]
     RoughColumnBits { bits: u32 },
+    /// `RsraSizes::rows` is out of range.
     #[error("rows of the RSRA must be 3 to 16, got {rows}")]
     RoughRows { rows: u32 },
+    /// `RsraSizes::width` is not a valid width.
     #[error("width of the RSRA must be 2, 4 or 8, got {width}")]
     RoughWidth { width: u32 },
+    /// `RsraSizes::bit_stride` is out of range.
     #[error(
         "bit_stride of the RSRA must be at least 1 and less than column_bits {bits}, got {stride}"
     )]
     BitStride { stride: u32, bits: u32 },
+    /// The rows of the RSRA do not cover all bits of an address.
     #[error(
         "rows of the RSRA must cover 32 address bits, got {covered}; raise rows, bit_stride or column_bits"
     )]
     UncoveredBits { covered: u32 },
+    /// The number of cells is out of range.
     #[error("cell_bits must be 12 to 24, got {bits}")]
     CellBits { bits: u32 },
+    /// The threshold is too small for the default scheme.
     #[error("threshold must be at least {least}, got {threshold}")]
     CellsThreshold { threshold: u32, least: u32 },
+    /// The number of rows of the paper's counter is out of range.
     #[error("rows of the linear estimator array must be 1 to 8, got {rows}")]
     LinearRows { rows: u32 },
+    /// The paper's counter has no columns.
     #[error("columns of the linear estimator array must be at least 1, got 0")]
     LinearColumns,
+    /// The stride of the paper's counter is out of range.
     #[error("stride of the linear estimator array must be 1 to linear_width {width}, got {stride}")]
     LinearStride { stride: u32, width: u32 },
+    /// `Config::linear_width` is too small for the threshold.
     #[error(
         "linear_width must be at least 8 and at least half of threshold {threshold}, got {width}"
     )]
     LinearWidth { width: u32, threshold: u32 },
+    /// The counter has too many recorders.
     #[error(
         "the linear estimator array must have at most 2^32 - 1 recorders, got {recorders}; lower its columns, stride, rows or lines"
     )]
     TooManyRecorders { recorders: u64 },
+    /// The number of tags is out of range.
     #[error("tags must be 64 to 16383, got {tags}")]
     Tags { tags: u32 },
+    /// The counter has too few lines for `Config::linear_width`.
     #[error("lines must be at least {least} for this linear_width, got {lines}")]
     Lines { lines: u32, least: u32 },
+    /// The threshold is too large for the default scheme.
     #[error("threshold must be at most {max} with tagged recorders, got {threshold}")]
     TaggedThreshold { threshold: u32, max: u32 },
+    /// `Config::linear_width` is too large or not a multiple of 32.
     #[error(
         "linear_width must be a multiple of 32 and at most {max} with tagged recorders, got {width}"
     )]
     TaggedWidth { width: u32, max: u32 },
+    /// The memory of a plan is too small for the shortest linear estimator.
     #[error("memory must be at least {least} bytes, got {memory}")]
     Memory { memory: usize, least: usize },
+    /// The finder of a plan would miss too many hosts.
     #[error(
         "{} cells would miss {missed} of 10,000 hosts with {threshold} peers (at most 80 are allowed); {}",
         1_u64 << .cell_bits, WayOut(.least)
     )]
     PlanCells { cell_bits: u32, threshold: u32, missed: u32, least: Option<usize> },
+    /// The candidate limit of a plan would exclude too many hosts with 2θ peers.
     #[error(
         "with {distinct_pairs} distinct pairs, {limit} candidates may exclude more than 5 of 10,000 hosts with twice the threshold {threshold}; {}",
         WayOut(.least)
     )]
     PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32, least: Option<usize> },
+    /// A plan would have too many distinct pairs per recorder.
     #[error(
         "{distinct_pairs} distinct pairs are too many for the {recorders} recorders of the linear estimator array (at most 5 each); {}",
         WayOut(.least)
     )]
     PlanLoad { distinct_pairs: u64, recorders: u64, least: Option<usize> },
+    /// The standard error of a plan would be too large.
     #[error(
         "the standard error for a host with {hosts} peers would be {percent} % of threshold {threshold} (at most {most} % is allowed); {}",
         WayOut(.least)
     )]
     PlanError { hosts: u32, percent: u64, threshold: u32, most: u32, least: Option<usize> },
+    /// `RsraSizes::hot_limit` is 0.
     #[error("hot_limit of the RSRA must be at least 1, got 0")]
     HotLimit,
+    /// `Config::candidate_limit` is out of range.
     #[error("candidate_limit must be 1 to {max}, got {limit}")]
     CandidateLimit { limit: u32, max: u32 },
 }
 
-/// The advice in an error if the memory is too small for a plan.
+/// The advice in the error for a plan that needs more memory or a larger threshold.
 struct WayOut<'a>(&'a Option<usize>);
 
 impl fmt::Display for WayOut<'_> {

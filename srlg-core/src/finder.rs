@@ -1,7 +1,8 @@
 //! Finders: arrays from which the addresses of likely super points are recovered.
 //!
-//! A [`Finder`] is a type without data, whose functions update the recorders of an array. The search differs between
-//! finders and between devices. The modules here contain the maths, and the devices contain the loops.
+//! A [`Finder`] is a type without data, whose functions update the recorders of an array. The search for hosts differs
+//! between finders and between devices. The modules here contain the mathematics, and the code for each device contains
+//! the loops.
 
 pub mod cells;
 pub mod detection;
@@ -23,7 +24,7 @@ pub use rsra::{Rsra, RsraFinder, touch_rsra};
 /// Probability of a miss above which a host counts as not found: 1 %.
 pub const NOT_FOUND: f64 = 0.01;
 
-/// The params of the finder of a detector.
+/// The params of a detector's finder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum FinderPart {
@@ -41,7 +42,7 @@ pub trait Finder: Send + Sync + 'static {
     /// Recorder type of the array.
     type Recorder: Recorder;
 
-    /// Returns the params of this finder that `part` contains.
+    /// Returns this finder's params from `part`.
     ///
     /// # Panics
     /// Panics if `part` belongs to another finder.
@@ -54,7 +55,7 @@ pub trait Finder: Send + Sync + 'static {
     ///
     /// An implementation that touches the recorders immediately never calls `later`. Every other implementation passes
     /// at most one touch for each pair to `later`, and the caller applies these touches with [`apply`](Self::apply).
-    /// Any number of threads may call either function concurrently.
+    /// Any number of threads may call `touch` and `apply` concurrently.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,

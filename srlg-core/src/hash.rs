@@ -1,9 +1,10 @@
 //! Keyed hashes of addresses, from which `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1` and the tags are computed.
 //!
-//! [`hash`] is the 32-bit finaliser of Murmur3, with a key word added before, between and after its multiplications.
-//! For every key, [`hash`] is a bijection of 32-bit words, and costs three 32-bit multiplications.
-//! [`HashFamily::HalfSip13`] costs more. It is not a bijection, but the estimators do not need one. It resists traffic
-//! that is crafted to cause collisions.
+//! [`hash`] is a variant of the 32-bit finaliser of Murmur3 with three key words and three 32-bit multiplications. The
+//! first key word is added before the first multiplication, the second, made odd, is the factor of this multiplication,
+//! and the third is added after it. For every key, [`hash`] is a bijection of 32-bit words. [`HashFamily::HalfSip13`]
+//! costs more. It is not a bijection, but most uses do not need one. It resists traffic that is crafted to cause
+//! collisions.
 //!
 //! Both families vectorise and return the same bits on a CPU and on a GPU. All keys are derived from one seed by
 //! splitmix64, so detectors with equal seeds and families have equal keys and may be merged.
@@ -54,7 +55,7 @@ impl HashFamily {
 /// Evaluates `$work` with the params `$all`, which must have a field `hash`. The macro compiles `$work` once for each
 /// family.
 ///
-/// A loop that selects the family in every iteration would not vectorise. A closure in place of a macro might not be
+/// A loop that selects the family in every iteration would not vectorise. A closure instead of a macro might not be
 /// compiled for the vector instructions of the caller.
 macro_rules! by_family {
     ($all:expr, |$params:ident| $work:expr) => {
@@ -136,7 +137,7 @@ pub(crate) struct Keys {
     pub(crate) low: Key,
     /// Key of T1, which hashes the high address bits.
     pub(crate) high: Key,
-    /// Keys of `LH_i`, which hash hosts. The last key is also used for the fingerprint of the seed.
+    /// Keys of `LH_i`, which hash hosts. The last key is also the key of the seed fingerprint.
     pub(crate) columns: [Key; 8],
     /// Key of the hash that selects lines.
     pub(crate) line: Key,
@@ -144,7 +145,7 @@ pub(crate) struct Keys {
     pub(crate) tag: Key,
     /// Keys of the cells: for hosts, for peers, and for names.
     pub(crate) cells: [Key; 3],
-    /// Keys of the words of IPv6 addresses.
+    /// Keys of the hash that computes the IDs of IPv6 hosts.
     pub(crate) limbs: [Key; 2],
 }
 

@@ -1,19 +1,19 @@
 //! IDs, which represent hosts of both address families in all arrays.
 //!
 //! The ID of an IPv4 host contains its address in both halves. The ID of an IPv6 host is a keyed 64-bit hash of its
-//! address. The low half selects the lines of the host, and the high half generates its tags. Two IPv6 hosts have the
-//! same lines with probability 2^-32. Each host then counts a few touches of the other. They have the same lines and
-//! tags with probability 2^-64.
+//! address. The low half selects the lines of the host, and the high half generates its tags. With probability 2^-32,
+//! two IPv6 hosts have the same lines, so that each counts a few touches of the other. With probability 2^-64, they
+//! have the same lines and tags.
 //!
-//! The ID of a peer has 32 bits. Of n IPv6 peers, a share of about n/2^33 has the ID of another peer and is not
-//! counted: 0.1 % of ten million.
+//! The ID of a peer has 32 bits. Of n IPv6 peers of a host, a share of about n/2^33 has the same ID as a different peer
+//! and is not counted. This is 0.1 % of ten million peers.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::hash::{HashFamily, Key};
 use crate::pair::{Address, BATCH, Ip6Pair, IpPair, Limbs, unmapped};
 
-/// The keys of the IDs of IPv6 hosts.
+/// The keys of the hash that computes the IDs of IPv6 hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct IdKeys(pub(crate) [Key; 2]);
@@ -28,7 +28,7 @@ impl IdKeys {
         }
     }
 
-    /// Returns the ID of the address whose memory layout consists of the two 64-bit `words`.
+    /// Returns the ID of the address that is stored in memory as the two 64-bit `words`.
     #[inline(always)]
     fn id_of_words(&self, hash: HashFamily, words: [u64; 2]) -> HostId {
         // The first 32-bit word is the low half of a 64-bit word on little-endian machines, and the high half on
@@ -78,7 +78,7 @@ pub trait PairIds: Copy + Default + Send + Sync {
     /// Returns the ID of the peer.
     fn opposite(&self) -> u32;
 
-    /// Returns the address of the inside host if it is an IPv6 host, or `None` if it is not.
+    /// Returns the address of the inside host if it is an IPv6 host, or `None` if it is an IPv4 host.
     fn limbs(&self) -> Option<Limbs>;
 
     /// Returns whether the peer is an IPv4 host, whose ID is its address.

@@ -1,8 +1,8 @@
 //! [`Packed`]: four 8-bit recorders or two 16-bit recorders in a 32-bit word.
 //!
-//! A GPU cannot perform compare-and-swap on fewer than 32 bits. With a packed word, a minimum costs one load and one
-//! swap. With a narrower atomic, the compiler would add another load. An array of packed recorders is padded to a whole
-//! word.
+//! A GPU cannot perform compare-and-swap on fewer than 32 bits. With a packed word, taking a minimum costs one load and
+//! one compare-and-swap. With a narrower atomic, the compiler would add another load. An array of packed recorders is
+//! padded to a whole word.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -18,10 +18,10 @@ pub struct Packed<R>(AtomicU32, PhantomData<R>);
 impl<R: ReadRecorder> Packed<R> {
     const RECORDERS: usize = size_of::<u32>() / size_of::<R>();
 
-    /// Mask of the lowest recorder in a word.
+    /// Mask of the recorder in the lowest bits of a packed word.
     const MASK: u32 = u32::MAX >> (u32::BITS - u32::BITS / Self::RECORDERS as u32);
 
-    /// Returns the number of words for `recorders` recorders.
+    /// Returns the number of packed words that contain `recorders` recorders.
     #[inline(always)]
     #[must_use]
     pub const fn words(recorders: usize) -> usize {
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// Asserts that recorders and packed recorders with the initial `words` have the same bytes after `touches`.
+    /// Asserts that recorders and packed recorders, both with the initial `words`, have the same bytes after `touches`.
     fn assert_same_bytes<R: Recorder + FromBytes + IntoBytes>(
         words: &[R::Word],
         touches: &[(usize, R::Word)],

@@ -20,7 +20,7 @@ pub const ADDRESS_BITS: u32 = Address::BITS;
 /// Number of pairs in a batch, whose hashes are computed together to fill vectors.
 pub const BATCH: usize = 64;
 
-/// Defines a pair of two addresses of a given type, as plain words without padding.
+/// Defines a type for pairs of two addresses of a given type, stored as plain words without padding.
 macro_rules! pair {
     ($(#[$doc:meta])* $name:ident of $address:ty) => {
         $(#[$doc])*
@@ -52,9 +52,10 @@ macro_rules! pair {
 }
 
 pair! {
-    /// A pair of IPv4 addresses: a host inside the network and its peer.
+    /// A pair of IPv4 addresses: an inside host and its peer.
     ///
-    /// A pair consists of eight bytes without padding, so a slice of pairs can be read and sent as plain bytes.
+    /// Each address is `u32::from(Ipv4Addr)`, so 10.0.0.1 is `0x0a00_0001`. A pair consists of eight bytes without
+    /// padding, so a slice of pairs can be read and sent as plain bytes.
     IpPair of Address
 }
 
@@ -69,8 +70,10 @@ impl IpPair {
 pair! {
     /// A pair of IPv4 or IPv6 addresses: an inside host and its peer.
     ///
-    /// An IPv4-mapped IPv6 address is treated as the IPv4 address, so a pair of such addresses touches the same
-    /// recorders as an [`IpPair`]. A pair consists of 32 bytes without padding. For IPv4 pairs, [`IpPair`] is faster.
+    /// Each address is four 32-bit words, the most significant first, so 2001:db8::1 is `[0x2001_0db8, 0, 0, 1]`. An
+    /// IPv4-mapped IPv6 address is treated as the IPv4 address. A pair of two IPv4-mapped addresses therefore touches
+    /// the same recorders as the [`IpPair`] of the two IPv4 addresses. A pair consists of 32 bytes without padding. For
+    /// IPv4 pairs, [`IpPair`] is faster.
     Ip6Pair of Limbs
 }
 
@@ -110,7 +113,7 @@ pub const fn limbs(host: IpAddr) -> Limbs {
     }
 }
 
-/// Returns the address with the words `limbs`. An IPv4-mapped address becomes an IPv4 address.
+/// Returns the address whose words are `limbs`. An IPv4-mapped address becomes an IPv4 address.
 #[must_use]
 pub const fn host(limbs: Limbs) -> IpAddr {
     let [a, b, c, d] = limbs;
@@ -127,7 +130,7 @@ const fn mapped(host: Address) -> Limbs {
     [0, 0, MAPPED, host]
 }
 
-/// Returns the IPv4 address if `limbs` contains an IPv4-mapped address.
+/// Returns the IPv4 address if `limbs` contains an IPv4-mapped address, and `None` otherwise.
 #[inline(always)]
 pub(crate) const fn unmapped([a, b, c, d]: Limbs) -> Option<Address> {
     if a | b == 0 && c == MAPPED { Some(d) } else { None }

@@ -21,9 +21,9 @@ pub struct Params {
     pub(crate) window: u32,
     pub(crate) candidate_limit: u32,
     pub(crate) hash: HashFamily,
-    /// Key of the seed fingerprint.
+    /// Key of the seed fingerprint and of [`host_order`](Self::host_order).
     pub(crate) seed_key: Key,
-    /// Keys of the IDs of IPv6 hosts.
+    /// Keys of the hash that computes the IDs of IPv6 hosts.
     pub(crate) id_keys: IdKeys,
     pub(crate) finder: FinderPart,
     pub(crate) counter: CounterPart,
@@ -59,14 +59,14 @@ impl Params {
         self.id_keys.id(self.hash, limbs(host))
     }
 
-    /// Returns `pair` with its IDs.
+    /// Returns `pair` with the IDs of its hosts.
     #[inline(always)]
     #[must_use]
     pub fn pair_ids(&self, pair: Ip6Pair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `pairs` with their IDs.
+    /// Returns `pairs` with the IDs of their hosts.
     #[inline(always)]
     #[must_use]
     pub fn ids<'a>(&self, pairs: &'a [Ip6Pair; BATCH]) -> Ip6Batch<'a> {

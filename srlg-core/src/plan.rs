@@ -1,6 +1,6 @@
 //! [`Plan`]: sizes for a load within a memory limit, with the expected errors.
 //!
-//! The module [`finder`] computes the number of cells that a load needs, and [`counter`] uses the rest of the memory.
+//! The module [`finder`] computes the number of cells that a load needs, and [`counter`] uses the remaining memory.
 //! Every plan fulfils the guarantees of [`Config::for_load`]. An error names the broken rule and, if more memory would
 //! help, the minimum memory.
 
@@ -31,11 +31,11 @@ pub struct Plan {
     /// this value is an upper bound.
     ///
     /// The probability applies while at most `candidate_limit` hosts hold the required number of cells. For θ of 65 or
-    /// less, even hosts with ten peers may hold enough cells. If more hosts do, reports contain `Overload::Raised` and
-    /// a higher probability.
+    /// less, even hosts with ten peers may hold enough cells. If more than `candidate_limit` hosts hold enough cells,
+    /// reports contain `Overload::Raised` and a higher probability.
     pub miss_probability: f64,
-    /// Upper bound of the probability that an IPv4 or IPv6 host with 2θ peers is not reported. It is at most 1 in
-    /// 1,000. The bound includes misses of the finder, for any distribution of the load over hosts, and estimates below
+    /// Upper bound on the probability that an IPv4 or IPv6 host with 2θ peers is not reported. It is at most 1 in
+    /// 1,000. The bound covers misses of the finder, for any distribution of the load over hosts, and estimates below
     /// θ.
     pub double_miss_probability: f64,
     /// λ: number of distinct pairs in a window, divided by the number of recorders of the counter. It is at most 5.
@@ -44,8 +44,8 @@ pub struct Plan {
     pub pairs_per_recorder: f64,
 }
 
-/// Maximum share of hosts with 2θ peers that the finder may miss. An equal share may have an estimate below θ, which
-/// makes 1 in 1,000 in total.
+/// Maximum share of hosts with 2θ peers that the finder may miss. An equal share of hosts may have an estimate below θ.
+/// The total is 1 in 1,000.
 const ACCEPTED: f64 = 5e-4;
 
 impl Config {
@@ -74,14 +74,14 @@ impl Config {
     ///
     /// The number of cells follows these rules:
     ///
-    /// - A plan has 14 cells for every θ pairs, if they fit into a sixth of the memory. IPv4 hosts with θ peers are
-    ///   then missed in about 1 of 10,000 cases.
+    /// - A plan has at least 14 cells for every θ pairs, if they fit into a sixth of the memory. IPv4 hosts with θ
+    ///   peers are then missed in about 1 of 10,000 cases.
     /// - A plan has more cells if the guarantees need them.
     /// - A plan may have up to 8 times as many cells if they fit into a fifteenth of the memory. With fewer cells, more
-    ///   hosts below θ become candidates, whose tallies are wasted work.
+    ///   hosts with fewer than θ peers become candidates. Their tallies are wasted work.
     ///
     /// The candidate limit of a plan is the default. If θ is so small that more super points are possible, the limit is
-    /// up to 65,536. The limit is larger still if hosts with 2θ peers would otherwise be missed.
+    /// up to 65,536. The limit is larger still if hosts with 2θ peers would otherwise be missed too often.
     ///
     /// ```
     /// use srlg::Config;
@@ -97,10 +97,10 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// Returns the rule that `threshold` or `window` breaks. Returns [`ConfigError::Memory`] if `memory` is too small
-    /// for the shortest linear estimator. Returns [`ConfigError::PlanCells`] or [`ConfigError::PlanCandidates`] if the
-    /// finder cannot fulfil the guarantees, and [`ConfigError::PlanLoad`] or [`ConfigError::PlanError`] if the counter
-    /// cannot.
+    /// If `threshold` or `window` breaks a rule, returns the error for this rule. Returns [`ConfigError::Memory`] if
+    /// `memory` is too small for the shortest linear estimator. Returns [`ConfigError::PlanCells`] or
+    /// [`ConfigError::PlanCandidates`] if the finder cannot fulfil the guarantees, and [`ConfigError::PlanLoad`] or
+    /// [`ConfigError::PlanError`] if the counter cannot.
     pub fn for_load(
         threshold: u32,
         window: u32,
@@ -128,8 +128,6 @@ struct Load {
 }
 
 impl Load {
-    /// Returns the configuration with `2^cell_bits` cells, and with linear estimators of `width` recorders in `lines`
-    /// lines.
     fn config(&self, cell_bits: u32, width: u32, lines: u32) -> Config {
         let scheme = Scheme::Tagged { cell_bits, lines, tags: LEAST_TAGS };
         Config { scheme, linear_width: width, ..self.base }
@@ -141,7 +139,7 @@ impl Load {
         self.config(cell_bits, width, least_lines(width))
     }
 
-    /// Returns the number of lines in the part of `memory` that the cells leave, or `None` if no linear estimator fits.
+    /// Returns the number of lines that fit into `memory` next to the cells, or `None` if no linear estimator fits.
     fn lines(&self, cell_bits: u32, memory: usize) -> Option<u32> {
         let lines = lines_of(memory.checked_sub(cell_bytes(cell_bits))?);
         (lines >= least_lines(self.least_width())).then_some(lines)
@@ -160,7 +158,8 @@ impl Load {
         })
     }
 
-    /// Returns the rule that every plan within `memory` breaks. `finder` must have the minimum number of cells.
+    /// Returns the error for a rule that every plan within `memory` breaks. `finder` must have the minimum number of
+    /// cells.
     fn refusal(&self, finder: FinderPlan, memory: usize) -> ConfigError {
         let bytes = |cell_bits, lines| cell_bytes(cell_bits) + line_bytes(lines);
         let least = self.least_lines().map(|lines| bytes(finder.cell_bits, lines));

@@ -4,10 +4,10 @@
 //! touch that has left the window can look like an echo: once it is old enough, its word is equal to the word of a
 //! recent echo.
 //!
-//! The other words of the line distinguish the two cases. An echo is in the same line as its touch, and the place of
-//! that touch contains its word or a smaller one. A line without a recent touch therefore does not contain a recent
-//! echo, and a word that looks like a recent echo is an old touch. In a line with a recent touch, old touches are
-//! treated as echoes. Too many recorders may be selected, but never too few.
+//! The other words of the line distinguish the two cases. An echo is in the same line as its touch, and the recorder of
+//! the touch contains the word of the touch or a smaller word. In a line without a recent touch, a word that looks like
+//! a recent echo is therefore an old touch. In a line with a recent touch, old touches are treated as echoes. Too many
+//! recorders may be selected, but never too few.
 
 use crate::array::{ARRAYS, COUNTER, FINDER};
 use crate::counter::tagged::LINE;
@@ -62,8 +62,8 @@ impl<W: Word> RecentRange<W> {
         line.into_iter().fold(false, |has, recorder| has | self.is_touch(recorder.word()))
     }
 
-    /// Returns whether `word` looks like a recent touch or its echo. If it does and its line [has a
-    /// touch](Self::has_touch), it is recent.
+    /// Returns whether `word` looks like a recent touch or the echo of a recent touch. Such a word is recent if its
+    /// line [has a recent touch](Self::has_touch).
     #[inline(always)]
     #[must_use]
     pub fn looks_recent(self, word: W) -> bool {

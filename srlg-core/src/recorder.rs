@@ -3,7 +3,7 @@
 //! The high bits of a recorder's word are an age. In the tagged scheme, the low bits are a tag of the host that touched
 //! the recorder. A smaller word is more recent. Touching and merging therefore both take a minimum, which is
 //! commutative, associative and idempotent. Any number of threads may touch recorders at the same time with relaxed
-//! atomics. Order and repetition do not affect the result.
+//! atomics. The order and repetition of touches do not affect the result.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use zerocopy::{FromBytes, IntoBytes, KnownLayout};
@@ -42,11 +42,12 @@ pub trait Recorder: ReadRecorder + Send {
     /// Creates a recorder with `word`.
     fn new(word: Self::Word) -> Self;
 
-    /// Sets the recorder's word to the minimum of itself and `word`, which is the more recent of the two.
+    /// Sets the recorder's word to the minimum of its current value and `word`, that is, to the more recent of the two.
     fn fetch_min(&self, word: Self::Word);
 
-    /// Sets the recorder's word to the minimum of itself and `word`. `seen` is a recent value of the recorder's word,
-    /// so that this function, unlike [`fetch_min`](Self::fetch_min), does not load the word.
+    /// Sets the recorder's word to the minimum of its current value and `word`. `seen` is a value that was recently
+    /// read from the recorder. Unlike [`fetch_min`](Self::fetch_min), this function therefore does not start with a
+    /// load.
     fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
     /// Sets the recorder's word to `word`, even if `word` is less recent. No other thread may use the recorder at the
@@ -76,7 +77,7 @@ pub trait Recorder: ReadRecorder + Send {
 /// vectorisation.
 const RECORDERS_PER_COUNTER: usize = 1 << 15;
 
-/// Returns the number of `recorders` with a word below `limit`.
+/// Returns the number of `recorders` whose word is below `limit`.
 #[inline(always)]
 #[must_use]
 pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
@@ -91,7 +92,7 @@ pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     total
 }
 
-/// Adds `step` to the words of all `recorders` and returns the number of previous words below `limit`.
+/// Ages all `recorders` by `step` and returns the number of words that were below `limit` before.
 #[inline(always)]
 pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
@@ -182,7 +183,7 @@ recorder!(
     Recorder8(AtomicU8: u8)
 );
 recorder!(
-    /// A 16-bit recorder, which contains an age, as in the paper, or an age and a tag.
+    /// A 16-bit recorder, which contains an age and, in the tagged scheme, a tag.
     Recorder16(AtomicU16: u16)
 );
 recorder!(
@@ -190,13 +191,13 @@ recorder!(
     Recorder32(AtomicU32: u32)
 );
 recorder!(
-    /// A 64-bit recorder, which contains a cell.
+    /// A 64-bit recorder, which is used as a cell.
     Recorder64(AtomicU64: u64)
 );
 
 impl Recorder64 {
-    /// Sets the recorder's word to the minimum of itself and `word` with one atomic operation. GPUs have an instruction
-    /// for this. Most CPUs need several instructions.
+    /// Sets the recorder's word to the minimum of its current value and `word` in one atomic operation. GPUs have an
+    /// instruction for this. Most CPUs need several instructions.
     #[inline]
     pub fn fetch_min_at_once(&self, word: u64) {
         self.0.fetch_min(word, Relaxed);

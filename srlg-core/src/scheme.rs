@@ -72,7 +72,7 @@ macro_rules! for_scheme {
     };
 }
 
-/// Checks the rules of the counter of `config` and returns its params.
+/// Checks the rules for the counter in `config` and returns the params of the counter.
 pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, ConfigError> {
     Ok(match config.scheme {
         Scheme::Paper { rows, columns, stride, .. } => {
@@ -84,7 +84,7 @@ pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, 
     })
 }
 
-/// Checks the rules of the finder of `config` and returns its params.
+/// Checks the rules for the finder in `config` and returns the params of the finder.
 pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, ConfigError> {
     Ok(match config.scheme {
         Scheme::Paper { finder, .. } => FinderPart::Rsra(RsraParams::new(finder, config, keys)?),
@@ -109,7 +109,7 @@ pub struct CounterSizes {
     pub row_len: u32,
     /// Number of tags, or 1 if words contain only ages.
     pub tags: u32,
-    /// Number of ages by which an echo looks older than its touch, or 0 without echoes.
+    /// Number of ages by which an echo looks older than its touch, or 0 if there are no echoes.
     pub echo_delay: u32,
     /// Number of slices per epoch.
     pub epoch_slices: u32,
@@ -136,7 +136,7 @@ impl FinderPart {
         }
     }
 
-    /// Returns the number of slices per epoch of the finder.
+    /// Returns the number of slices in an epoch of the finder.
     #[must_use]
     pub const fn epoch_slices(&self) -> u32 {
         match self {
@@ -245,11 +245,11 @@ impl Params {
     /// Returns the estimated cardinality of a host over `span`, given its `tallies`.
     ///
     /// `tallies` contains the tally of the fine [region](Self::regions), or the tallies of all regions.
-    /// `row_weights[i]` is the number of recorders within that span in row `i` of the counter. `row_weights` is used
-    /// only if [`needs_row_weights`](Self::needs_row_weights) returns true.
+    /// `row_weights[i]` is the number of recorders within `span` in row `i` of the counter. `row_weights` is used only
+    /// if [`needs_row_weights`](Self::needs_row_weights) returns true.
     ///
     /// # Panics
-    /// Panics if the tallies belong to another counter or to other regions.
+    /// Panics if the tallies belong to a different counter or to different regions.
     #[must_use]
     pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tallies) {
@@ -261,14 +261,14 @@ impl Params {
         }
     }
 
-    /// Returns whether estimates depend on the number of recorders in the window in each row.
+    /// Returns whether estimates depend on the number of recorders within the span in each row of the counter.
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
         matches!(self.counter(), CounterPart::Rows(_))
     }
 
     /// Returns λ, the number of distinct pairs in a window divided by the number of recorders of the counter. All
-    /// touches are assumed to be random. `row_weights[i]` is the number of recorders within that window in row `i`.
+    /// touches are assumed to be random. `row_weights[i]` is the number of recorders within the window in row `i`.
     ///
     /// # Panics
     /// Panics if `row_weights` is empty.
@@ -282,9 +282,9 @@ impl Params {
     /// for hosts with at least 100 peers. In the tagged scheme, the result is true for loads of up to 3. In the paper's
     /// scheme, it is always false, because errors are larger than stated.
     ///
-    /// For loads of 3 to 5, estimates are unbiased, and at most 3 % of the true values are below their intervals. More
-    /// true values lie above their intervals, because estimates that are too low have standard errors that are too
-    /// small. The shares are listed in docs/tagged-recorders.md.
+    /// For loads of 3 to 5, estimates are unbiased, and at most 3 % of the true values are below their intervals. A
+    /// larger share of the true values is above their intervals, because estimates that are too low have standard
+    /// errors that are too small. The shares are listed in docs/tagged-recorders.md.
     #[must_use]
     pub fn errors_hold(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load <= load::HOLDING_LOAD
@@ -293,8 +293,8 @@ impl Params {
     /// Returns the number of positions of a glimpse. A glimpse is the tally of a few positions, which dismisses most
     /// candidates.
     ///
-    /// Returns `None` if a glimpse shows too little. This is the case if θ is small, and always in the paper's scheme,
-    /// because its background looks like a host.
+    /// Returns `None` if θ is so small that a glimpse cannot dismiss any host. In the paper's scheme, the result is
+    /// always `None`, because the background of other hosts looks like a host.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
         let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;
@@ -302,21 +302,21 @@ impl Params {
     }
 
     /// Returns the expected standard error, in peers, of the estimate for a host with `cardinality` peers, if a window
-    /// contains `distinct_pairs` distinct pairs. Returns `None` if no formula is known.
+    /// contains `distinct_pairs` distinct pairs. Returns `None` for the paper's scheme, for which no formula is known.
     #[must_use]
     pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
         let params = self.counter.tagged()?;
         Some(expected::std_error(params, cardinality, distinct_pairs))
     }
 
-    /// Returns the spots of the words that may contain peers of `host`, or `None` if the finder stores no peers.
+    /// Returns the spots of the cells that may contain peers of `host`, or `None` if the finder stores no peers.
     #[must_use]
     pub fn peer_spots(&self, host: Address) -> Option<[Spot; SLOTS as usize]> {
         Some(self.finder.cells()?.spots(host))
     }
 
     /// Returns the peer of `host` that `word` contains. `spot` must be a spot of `host`, and `word` must be the word of
-    /// its cell.
+    /// its cell. Returns `None` if `word` does not contain an IPv4 peer of `host`.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         self.finder.cells()?.peer(host, spot, word)

@@ -7,8 +7,8 @@ pub struct Size {
     pub name: &'static str,
     /// Value of the size.
     pub value: u32,
-    /// Whether the size affects which recorders a pair touches or what their words mean. Other sizes only affect how
-    /// recorders are read.
+    /// Whether the size affects which recorders a pair touches or what their words mean. If this is false, the size
+    /// only affects how recorders are read.
     pub shapes: bool,
 }
 

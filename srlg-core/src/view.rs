@@ -6,7 +6,8 @@ pub trait ArrayParams {
     fn recorders(&self) -> usize;
 }
 
-/// The recorders of an array, with the params that define their meaning. A copy consists of two pointers.
+/// The recorders of an array, with the params that define their meaning. The view consists of two references, so it is
+/// cheap to copy.
 #[derive(Debug)]
 pub struct ArrayView<'a, P, R> {
     pub(crate) params: &'a P,

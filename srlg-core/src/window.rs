@@ -4,8 +4,7 @@ use crate::epoch::{Ages, Span};
 use crate::params::Params;
 
 impl Params {
-    /// Returns the number of epochs of each array that start after the slice `from`, up to and including the slice
-    /// `to`.
+    /// Returns, for each array, the number of epochs that start after the slice `from` and not after the slice `to`.
     #[must_use]
     pub fn ages_between(&self, from: u64, to: u64) -> Ages {
         let begun = |epoch_slices: u32| {

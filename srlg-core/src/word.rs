@@ -51,14 +51,14 @@ pub trait Word:
     #[must_use]
     fn saturating_add(self, other: Self) -> Self;
 
-    /// Returns this word minus `other`, modulo the number of values of the type.
+    /// Returns this word minus `other`, wrapping around at the boundary of the type.
     #[must_use]
     fn wrapping_sub(self, other: Self) -> Self;
 
-    /// Returns byte number `number`, counted from the least significant.
+    /// Returns byte number `number`. Byte 0 is the least significant byte.
     ///
     /// # Panics
-    /// Panics if the word has no such byte.
+    /// Panics if overflow checks are enabled and the word has no byte with this number.
     #[must_use]
     fn byte(self, number: usize) -> u8;
 

@@ -1,7 +1,8 @@
-//! [`Backend`]: the device operations that a detector needs. They work on integers only and compute no estimates.
+//! [`Backend`]: the device operations that a detector needs. The operations use only integers and do not compute
+//! estimates.
 //!
-//! For each slice, a device runs `scan` any number of times, on any number of threads. It then runs `candidates`,
-//! `tally` and `age` or `count_and_age`, which need exclusive access.
+//! During a slice, a detector calls `scan` any number of times, on any number of threads. At the close, it calls
+//! `candidates`, `tally` and either `age` or `count_and_age`, which need exclusive access.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -76,7 +77,8 @@ pub(crate) struct HostTallies<'a> {
 
 /// The tallies of several hosts.
 ///
-/// If estimates need it, `row_weights` contains the number of recorders within the span for each row of the counter.
+/// If estimates need row weights, `row_weights` contains the number of recorders within the span for each row of the
+/// counter.
 #[derive(Debug, Default)]
 pub(crate) struct HostAnswers {
     pub(crate) tallies: Vec<Vec<Tally>>,
@@ -86,7 +88,7 @@ pub(crate) struct HostAnswers {
 /// A function that receives the tallies of candidates, in any order and on any thread.
 pub(crate) type TallyVisitor<'a> = dyn Fn(&HostTallies<'_>) + Sync + 'a;
 
-/// Returns the distinct `hosts`, followed by the hosts of `kept` that are not among them.
+/// Returns `hosts`, followed by the hosts of `kept` that are not in `hosts`. Neither list may contain a host twice.
 pub(crate) fn united(mut hosts: Vec<IpAddr>, kept: &[IpAddr]) -> Vec<IpAddr> {
     let known: HashSet<IpAddr> = hosts.iter().copied().collect();
     hosts.extend(kept.iter().filter(|host| !known.contains(host)));
@@ -104,7 +106,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Updates may continue after the call returns, but any later call sees all of them.
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error>;
 
-    /// Returns zeroed memory for at least `bytes` bytes of pairs, of the kind that the device reads fastest.
+    /// Returns at least `bytes` bytes of zeroed memory for pairs. The memory is of the kind that the device reads
+    /// fastest.
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error>;
 
     /// Waits until all pairs have updated their recorders.
@@ -123,13 +126,13 @@ pub(crate) trait Backend: Send + Sync {
     /// the threshold.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error>;
 
-    /// Returns the tallies of one host in the same regions as [`HostTallies`].
+    /// Returns the tallies of one host, for the same regions as [`HostTallies`].
     ///
-    /// Also returns the number of recorders within `span` for each row of the counter, if estimates need it. Other
-    /// threads may ingest at the same time.
+    /// Also returns the number of recorders within `span` for each row of the counter, if estimates need these numbers.
+    /// Other threads may ingest at the same time.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
-    /// Returns the tallies of `hosts`, in the same order, and the row counts, which are the same for all hosts.
+    /// Returns the tallies of `hosts`, in the same order, and the row weights, which are the same for all hosts.
     fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
         let mut answers = HostAnswers::default();
         for &host in hosts {
@@ -140,15 +143,16 @@ pub(crate) trait Backend: Send + Sync {
         Ok(answers)
     }
 
-    /// Makes all recorders `ages` older.
+    /// Ages all recorders by `ages`.
     fn age(&mut self, ages: Ages) -> Result<(), Error>;
 
-    /// Counts the recorders of the counter within `span` and makes all recorders `ages` older.
+    /// Counts the recorders of the counter within `span`, and ages all recorders by `ages`.
     ///
     /// Both happen in a single pass if the device supports it.
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error>;
 
-    /// Returns the words of the recorders at `places` in `array`. Other threads may ingest at the same time.
+    /// Returns the words of the recorders of `array` whose numbers are `places`. Other threads may ingest at the same
+    /// time.
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error>;
 
     /// Returns the words of `array`.
@@ -158,9 +162,9 @@ pub(crate) trait Backend: Send + Sync {
     /// smaller.
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error>;
 
-    /// Writes the recorders of `array` within `range` to `coder`.
+    /// Writes the recorders of `array` that are recent according to `range` to `coder`.
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error>;
 
-    /// Merges the recorders of `array` in `section`, aged by `step`.
+    /// Merges the recorders in `section`, aged by `step`, into `array`.
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error>;
 }

@@ -1,11 +1,11 @@
-//! Sizes of a detector: schemes, hash families, and plans for a load.
+//! Configuration of a detector: schemes, hash families, and plans for an expected load.
 //!
 //! [`Config::default`](crate::Config::default) handles up to about 20 million distinct pairs per window in 31.6 MB. For
-//! another load, [`Config::for_load`](crate::Config::for_load) computes a [`Plan`]. [`Params`] are checked sizes, which
-//! the readers of [`state`](crate::state) need.
+//! another load, [`Config::for_load`](crate::Config::for_load) computes a [`Plan`]. [`Params`] are the checked sizes of
+//! a configuration, which are needed to read a [`state`](crate::state) from bytes.
 //!
-//! Thresholds and errors are numbers of peers. Windows are in slices, loads in distinct pairs per window, and memory in
-//! bytes.
+//! Thresholds and standard errors are numbers of peers. Windows are in slices, loads are in distinct pairs per window,
+//! and memory is in bytes.
 //!
 //! # Example
 //!

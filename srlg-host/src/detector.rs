@@ -23,9 +23,9 @@ use crate::report::{Health, SamplePeer, SliceReport};
 pub use closing::Closing;
 use closing::{ExclusiveDetector, LastReport};
 
-/// A detector of hosts in contact with at least θ distinct other hosts within the last k slices.
+/// A detector of super points: hosts in contact with at least θ distinct other hosts (peers) within the last k slices.
 ///
-/// It also estimates the number of these peers. Memory use is fixed at creation (see
+/// It also estimates the number of distinct peers of any host. Memory use is fixed at creation (see
 /// [`memory_bytes`](Self::memory_bytes)).
 ///
 /// ```
@@ -66,11 +66,11 @@ impl fmt::Debug for SlidingDetector {
 }
 
 impl SlidingDetector {
-    /// Creates a detector with the sizes of `config` on `device`, with slice 0 running.
+    /// Creates a detector with the sizes of `config` on `device`. The running slice is 0.
     ///
     /// # Errors
     /// Returns [`Error::Config`] if `config` breaks a rule, [`Error::OutOfMemory`] if the recorders do not fit into
-    /// memory, or an error if a GPU cannot be used.
+    /// memory, or another error if a GPU cannot be used.
     pub fn new(config: Config, device: Device) -> Result<Self, Error> {
         let params = config.validate()?;
         Ok(Self::with_backend(params, open::backend(device, params)?))
@@ -97,11 +97,12 @@ impl SlidingDetector {
     /// slice.
     ///
     /// Candidates are the hosts that the finder returns and the super points of the previous report. Under overload, a
-    /// host that was found once therefore stays a candidate as long as it reaches the threshold. A report depends on
-    /// the recorders and on the previous report.
+    /// host that was found once therefore stays a candidate as long as it reaches the threshold. A report thus depends
+    /// on both the recorders and the previous report.
     ///
     /// # Errors
-    /// Returns [`Error::LastSlice`] if the running slice is the last one, or an error if a GPU fails.
+    /// Returns [`Error::LastSlice`] if the running slice has the highest possible number, or another error if a GPU
+    /// fails.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         self.begin_close()?.end()
     }
@@ -151,7 +152,7 @@ impl SlidingDetector {
     /// Moves the window until `slice` is running, without any reports.
     ///
     /// # Errors
-    /// Returns [`Error::SliceInPast`] if `slice` is already closed.
+    /// Returns [`Error::SliceInPast`] if `slice` is already closed, or another error if a GPU fails.
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.check_not_past(slice)?;
         self.exclusive_until(slice)?.skip_to(slice)
@@ -182,11 +183,11 @@ impl SlidingDetector {
     /// Estimates the number of distinct peers of `host` in the last `window` slices, including the running one.
     ///
     /// `window` must be between 1 and the detector's own window. After a close, the running slice is empty. To cover
-    /// the same slices as the report, use [`Closing::cardinality_within`] during the close, or add one slice to
-    /// `window`.
+    /// the same slices as the report, use [`Closing::cardinality_within`] during the close. If `window` is shorter than
+    /// the detector's own window, you can add one slice to it instead.
     ///
-    /// In windows of more than 511 slices, ages count epochs of several slices. If an epoch is only partly within
-    /// `window`, its contacts count in proportion. The same applies to the running epoch.
+    /// In windows of more than 511 slices, the unit of ages is an epoch of several slices. If an epoch is only partly
+    /// within `window`, its contacts count in proportion. The same applies to the running epoch.
     ///
     /// In the paper's scheme, the call reads the whole SLEA once to compute the row setting factors of that window.
     ///
@@ -197,8 +198,8 @@ impl SlidingDetector {
         estimate_within(&self.params, self.backend.settled()?, self.slice(), host, window)
     }
 
-    /// Returns the estimated number of distinct peers of each of `hosts` in the last `window` slices, in the same
-    /// order.
+    /// Estimates the number of distinct peers of each of `hosts` in the last `window` slices, including the running
+    /// one. The estimates are returned in the order of `hosts`.
     ///
     /// For many hosts on the CPU, this is much faster than a call to [`cardinality_within`](Self::cardinality_within)
     /// for each host.
@@ -255,14 +256,14 @@ impl SlidingDetector {
         &self.params
     }
 
-    /// Returns the memory of the recorders, in bytes. It is fixed at creation.
+    /// Returns the size of the recorders in memory, in bytes. The size is fixed at creation.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.params.recorder_bytes()
     }
 }
 
-/// Returns the span of the last `window` slices, where `slice` is the running one.
+/// Returns the span of the last `window` slices if `slice` is running.
 fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     let max = params.window();
     if !(1..=max).contains(&window) {

@@ -11,7 +11,7 @@ use crate::error::Error;
 pub enum Device {
     /// The first NVIDIA GPU, or the CPU if that GPU is not usable.
     ///
-    /// A GPU is not usable if it or its driver is missing or too old.
+    /// A GPU is not usable if it or its driver is missing or too old, or if srlg was built without CUDA.
     /// [`SlidingDetector::device`](crate::SlidingDetector::device) returns the chosen device.
     #[default]
     Auto,

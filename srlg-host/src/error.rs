@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use srlg_core::ConfigError;
 
-/// An error of a detector. The message states how to resolve it.
+/// An error of a detector. Most messages state how to resolve the error.
 ///
-/// The state of the detector is unchanged, except after GPU errors that are documented otherwise
-/// ([`Driver`](Self::Driver)).
+/// Except for GPU errors (see [`Driver`](Self::Driver)), an error leaves the state of the detector unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -70,15 +69,15 @@ pub enum Error {
     PinnedMemory { bytes: usize },
     /// The GPU driver reported an error.
     ///
-    /// The contents of the detector may be lost. If so, later calls return [`DeviceLost`](Self::DeviceLost).
+    /// The contents of the detector may be lost. In that case, later calls return [`DeviceLost`](Self::DeviceLost).
     #[error("CUDA cannot {doing}: {name}, {text}")]
     Driver { doing: &'static str, name: String, text: String },
-    /// A device failed while it copied to or from page-locked memory.
+    /// A GPU failed while it copied from or to page-locked memory.
     #[error("cannot use page-locked memory: its device failed; request another buffer")]
     PinnedLost,
-    /// The CUDA context of pairs on a GPU reports an earlier failure. The pairs were not ingested.
+    /// The CUDA context of pairs on a GPU reports an earlier error. The pairs were not ingested.
     #[error(
-        "cannot ingest pairs on a GPU: their CUDA context has an earlier error ({name}, {text})"
+        "cannot ingest pairs on a GPU: their CUDA context reports an earlier error ({name}, {text})"
     )]
     PairsContext { name: String, text: String },
     /// The GPU failed in an earlier call.
@@ -114,18 +113,21 @@ pub enum Error {
     /// The window of a query is longer than the detector's window, or empty.
     #[error("window must be 1 to {max} slices, the detector's window, got {window}")]
     QueryWindow { window: u32, max: u32 },
-    /// A snapshot or delta comes from a detector with different sizes or a different encoding.
+    /// A snapshot or delta comes from a detector that has different sizes or a different encoding.
+    ///
+    /// `differences` lists the sizes that differ. It is empty for a delta, which does not contain its sizes. The size
+    /// `lsb_threshold` depends on the threshold: pairs are sampled with a probability of `2^-lsb_threshold`.
     #[error(
-        "cannot merge the {stored}: its detector has different sizes (fingerprint {theirs:#018x}, here \
-         {ours:#018x}); use the same sizes, window, sampling threshold and hash on all \
-         nodes{}{differences}",
+        "cannot use the {stored}: its detector has different sizes (fingerprint {theirs:#018x}, here \
+         {ours:#018x}); use the same sizes, threshold, window and hash as that \
+         detector{}{differences}",
         if differences.is_empty() { "" } else { ": here, " }
     )]
     OtherSizes { stored: StateKind, ours: u64, theirs: u64, differences: String },
-    /// A snapshot or delta comes from a detector with a different seed.
+    /// A snapshot or delta comes from a detector that has a different seed.
     #[error(
-        "cannot merge the {stored}: its detector has a different hash seed (fingerprint {theirs:#018x}, here \
-         {ours:#018x}); use the same `Config::seed` on all nodes"
+        "cannot use the {stored}: its detector has a different hash seed (fingerprint {theirs:#018x}, here \
+         {ours:#018x}); use the same `Config::seed` as that detector"
     )]
     OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
     /// A snapshot or delta was taken in a slice after the detector's running slice.
@@ -143,24 +145,24 @@ pub enum Error {
     /// The bytes are not a valid snapshot or delta.
     #[error("cannot read a snapshot or delta: {0}")]
     Format(#[from] FormatError),
-    /// The bytes were written by a newer version of srlg than this one.
+    /// The format version of the bytes is newer than this version of srlg supports.
     #[error(
-        "cannot read a snapshot or delta of format version {theirs}: this srlg reads versions up to {newest}; \
-         update srlg"
+        "cannot read a snapshot or delta of format version {theirs}: this version of srlg reads format versions up \
+         to {newest}; update srlg"
     )]
     Version { theirs: u16, newest: u16 },
-    /// The bytes were written by a version of srlg before the first release.
+    /// The format version of the bytes is older than this version of srlg supports.
     #[error(
-        "cannot read a snapshot or delta of format version {theirs}: this srlg reads version {oldest} and later; \
-         take another snapshot with this srlg"
+        "cannot read a snapshot or delta of format version {theirs}: this version of srlg reads format version \
+         {oldest} and later; create it again with this version of srlg"
     )]
     FormerVersion { theirs: u16, oldest: u16 },
     /// A snapshot or delta could not be compressed.
     #[error("cannot compress a snapshot or delta: not enough memory; free some memory")]
     Compress { source: std::io::Error },
-    /// The requested size of the parts of a delta is too small.
+    /// The requested maximum size of a delta's parts is too small.
     #[error(
-        "cannot split a delta into parts of {max_bytes} bytes: a part needs at least {least}; \
+        "cannot split a delta into parts of at most {max_bytes} bytes: a part needs at least {least} bytes; \
          allow larger parts"
     )]
     PartSize { max_bytes: usize, least: usize },
@@ -169,14 +171,15 @@ pub enum Error {
     Checkpoint { doing: &'static str, path: PathBuf, cause: std::io::Error },
     /// Another process, or another part of this process, uses the checkpoint folder.
     #[error(
-        "cannot use the checkpoints in {}: another process uses them; stop it or choose another folder",
+        "cannot use the checkpoints in {}: this or another process already uses them; end that use or choose \
+         another folder",
         path.display()
     )]
     CheckpointsInUse { path: PathBuf },
     /// The requested slice is already closed.
     #[error("cannot go back to slice {asked}: slice {running} is running; choose a later slice")]
     SliceInPast { running: u64, asked: u64 },
-    /// The running slice has the highest possible number, so no other slice can follow it.
+    /// The running slice has the highest possible number, so no slice can follow it.
     #[error(
         "cannot close slice {running}: it has the highest possible number; start from a lower number"
     )]
@@ -204,18 +207,18 @@ pub enum Error {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum FormatError {
-    /// The data is too short or too long.
+    /// The bytes were truncated or extended.
     #[error(
         "the length is {found} bytes instead of {expected}; the data were truncated or extended"
     )]
     Length { found: u64, expected: u64 },
-    /// The data does not start with the magic number.
-    #[error("the data start with {found:02x?} instead of SRLG")]
+    /// The bytes do not start with the magic number.
+    #[error("the first bytes are {found:02x?} instead of SRLG")]
     Magic { found: [u8; 4] },
-    /// The data is of a different kind than expected.
+    /// The bytes are of a different kind than expected.
     #[error("the kind is {found} instead of {expected} (1 is a snapshot, 2 is a delta)")]
     Kind { found: u8, expected: u8 },
-    /// The data was damaged after it was written.
+    /// The bytes were damaged after they were written.
     #[error(
         "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
     )]
@@ -230,7 +233,7 @@ pub enum FormatError {
     Contents { what: &'static str },
 }
 
-/// Creates the error for bytes with the fault `what`.
+/// Creates the error for bytes whose contents are not valid because of `what`.
 pub(crate) const fn wrong(what: &'static str) -> FormatError {
     FormatError::Contents { what }
 }

@@ -23,8 +23,8 @@ pub struct FinderHealth {
     /// Probability that the finder missed an IPv4 host with exactly θ peers and contacts spread evenly over the window.
     ///
     /// The error of the estimate is not included: the estimate of a host that was found may be below θ. Super points of
-    /// the previous report are always candidates. For θ below 64, this value is an upper bound, because every pair is
-    /// sampled and fewer hosts are missed.
+    /// the previous report are not missed, because they are always candidates. For θ below 64, this value is an upper
+    /// bound, because every pair is sampled and fewer hosts are missed.
     pub miss_probability: f64,
     /// Probability that the finder missed an IPv6 host with exactly θ peers and contacts spread evenly over the window.
     ///
@@ -34,15 +34,16 @@ pub struct FinderHealth {
     pub burst_miss_probability: f64,
     /// Miss probability of an IPv6 host with θ peers whose contacts were all in the oldest epoch of the window.
     ///
-    /// This is `None` in the paper's scheme.
+    /// The value is `None` in the paper's scheme.
     pub burst_miss_probability_v6: Option<f64>,
     /// Minimum number of peers, to within 1 %, at which the finder finds 99 % of IPv4 hosts.
     ///
-    /// Contacts are assumed to be spread evenly over the window. The value is infinite if 99 % is never reached.
+    /// A host that is found is reported only if its estimate is at least θ, so this value can be below θ. Contacts are
+    /// assumed to be spread evenly over the window. The value is infinite if 99 % is never reached.
     pub found_from: f64,
     /// Minimum number of peers, to within 1 %, at which the finder finds 99 % of IPv6 hosts.
     ///
-    /// This is `None` in the paper's scheme.
+    /// The value is `None` in the paper's scheme.
     pub found_from_v6: Option<f64>,
     /// The overload of the finder, if any.
     pub overload: Option<Overload>,
@@ -58,8 +59,8 @@ pub enum FinderFill {
         /// Number of cells that a candidate must hold.
         ///
         /// The fuller the array of cells is, the fewer cells are required. If a search finds more hosts than the limit,
-        /// this is the smallest number of cells among the hosts that remain. An IPv6 host always needs at least four
-        /// cells, because its address is recovered from them.
+        /// the number is raised, and the hosts with the most cells stay candidates. An IPv6 host always needs at least
+        /// four cells, because its address is recovered from them.
         c_min: u32,
         /// Share of the cells that were touched in the window.
         in_use: f64,
@@ -80,19 +81,18 @@ pub enum FinderFill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overload {
-    /// Other hosts hold most of the cells, so the finder misses more than 1 % of the hosts with θ peers.
+    /// The array of cells is so full that the finder misses more than 1 % of the hosts with θ peers.
     ///
-    /// The condition assumes the lowest requirement, which is two cells (see [`FinderHealth::miss_probability`]). If
-    /// any IPv6 host holds a cell, the condition also covers [`FinderHealth::miss_probability_v6`], with four cells.
-    /// For θ below 64, these probabilities are upper bounds, so a tighter bound is used instead. More cells help, and
-    /// `Config::for_load` provides enough cells for a load.
+    /// The condition assumes that a candidate needs only two cells, or four if any IPv6 host holds a cell. For θ below
+    /// 64, the condition uses a tighter bound than [`FinderHealth::miss_probability`]. To prevent this overload,
+    /// configure more cells. [`Config::for_load`](crate::Config::for_load) provides enough cells for a given load.
     Crowded,
     /// There were more candidates or hot columns than the configured limit, so the requirement was raised.
     ///
-    /// Smaller super points are missed more often (see [`FinderHealth::miss_probability`]). In the default scheme, this
-    /// overload is reported only if that probability is above 0.00013.
+    /// Small super points are therefore missed more often. In the default scheme, this overload is reported only if
+    /// [`FinderHealth::miss_probability`] exceeds 0.00013.
     Raised,
-    /// Too many rough estimators had the full weight, so no super points were found.
+    /// The limits were exceeded even at the largest weight, so the search found no hosts.
     Saturated,
 }
 
@@ -103,9 +103,9 @@ impl fmt::Display for Overload {
                 "too many pairs for the cells, so small super points may be missing; configure more cells"
             }
             Self::Raised => {
-                "candidate_limit or hot_limit is exceeded, so small super points may be missing; raise that limit"
+                "candidate_limit or hot_limit was exceeded, so small super points may be missing; raise this limit"
             }
-            Self::Saturated => "too many pairs for the finder, so no super point was found; configure a larger finder",
+            Self::Saturated => "too many pairs for the finder, so the search found no hosts; configure a larger finder",
         })
     }
 }
@@ -122,9 +122,9 @@ pub(crate) fn untouched(params: &Params) -> FinderHealth {
     for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched(params))
 }
 
-/// A search on the CPU. No thread updates the recorders `R` during a search.
+/// A search on the CPU. No thread updates the recorders during a search.
 pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
-    /// Allocates the working memory of searches in a detector with `params`.
+    /// Allocates the working memory for searches in a detector with `params`.
     fn new(params: &Params) -> Self;
 
     /// Returns the distinct candidates over `span` and the health of the search. Uses up to `threads` threads.

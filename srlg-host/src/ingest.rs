@@ -1,14 +1,14 @@
 //! Ingestion of pairs: both address families, several threads, and pinned memory.
 //!
 //! A thread that both ingests and closes needs only [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), which
-//! accepts slices of [`IpPair`](crate::IpPair) or [`Ip6Pair`]. A [`PairBatch`] sorts addresses of both families into
-//! such slices.
+//! accepts [`IpPair`](crate::IpPair)s or [`Ip6Pair`]s. A [`PairBatch`] accepts addresses of both families and stores
+//! each pair as the appropriate type.
 //!
-//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] also accepts pairs of slices before or
-//! after the running one, and returns an [`Arrival`].
+//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] ingests pairs that belong to a given
+//! slice. It returns an [`Arrival`], the position of this slice relative to the running slice.
 //!
 //! An `IpPair` consists of two 32-bit words and an [`Ip6Pair`] of eight, without padding. The capacity of a feed is the
-//! number of pairs of each family that it can buffer.
+//! number of pairs of each type that it can buffer.
 //!
 //! # Example
 //!

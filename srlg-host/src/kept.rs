@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::{FormatError, wrong};
 use crate::report::SuperPoint;
 
-/// Bytes of an address. An IPv4 address is stored as an IPv4-mapped address.
+/// The bytes of an address. An IPv4 address is stored as an IPv4-mapped IPv6 address.
 type Bytes = [u8; 16];
 
 /// Distinct hosts in ascending order, IPv4 hosts first.
@@ -17,7 +17,8 @@ type Bytes = [u8; 16];
 pub(crate) struct KeptHosts(Vec<IpAddr>);
 
 impl KeptHosts {
-    /// Returns the first hosts of a report, up to the limit of `params`. A report starts with the largest host.
+    /// Returns the hosts with the most peers in a report, up to the candidate limit of `params`. `super_points` is
+    /// sorted by descending cardinality.
     pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
         let kept = super_points.iter().take(params.candidate_limit() as usize);
         Self::sorted(kept.map(|point| point.host).collect())
@@ -33,13 +34,13 @@ impl KeptHosts {
         &self.0
     }
 
-    /// Adds the hosts of `others`, up to the limit of `params`.
+    /// Adds the hosts of `others`, and limits the union to the candidate limit of `params`.
     pub(crate) fn unite(&mut self, others: &Self, params: &Params) {
         let all = Self::sorted([self.hosts(), others.hosts()].concat());
         *self = all.within_limit(params);
     }
 
-    /// Returns the hosts with the smallest hashes, up to the limit of `params`.
+    /// Returns the hosts that have the smallest hashes, up to the candidate limit of `params`.
     ///
     /// Selecting by hash makes the result of several unions independent of their order.
     pub(crate) fn within_limit(self, params: &Params) -> Self {
@@ -51,15 +52,16 @@ impl KeptHosts {
         Self::sorted(all)
     }
 
-    /// Appends the hosts to the body of a snapshot: their number, then 16 bytes each.
+    /// Appends the number of hosts, and 16 bytes for each host, to the body of a snapshot.
     pub(crate) fn write(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(U32::new(self.0.len() as u32).as_bytes());
         self.0.iter().for_each(|&host| body.extend_from_slice(&mapped(host)));
     }
 
-    /// Reads the hosts from the rest of a snapshot's body, for a detector with `params`.
+    /// Reads the hosts from `rest`, the end of the body of a snapshot, for a detector with `params`.
     ///
-    /// There may be more hosts than the detector's limit, because each detector has a separate limit.
+    /// There may be more hosts than the detector's candidate limit, because the detector that wrote the snapshot may
+    /// have a higher limit.
     pub(crate) fn read(rest: &[u8], params: &Params) -> Result<Self, FormatError> {
         let Ok((count, rest)) = U32::read_from_prefix(rest) else {
             return Err(wrong("the snapshot ends before the hosts of its last report"));
@@ -85,7 +87,7 @@ impl KeptHosts {
     }
 }
 
-/// Maximum number of bytes that the hosts take in a snapshot.
+/// Maximum size of the hosts in a snapshot, in bytes.
 pub(crate) const MOST_BYTES: usize =
     size_of::<U32>() + MOST_CANDIDATES as usize * size_of::<Bytes>();
 

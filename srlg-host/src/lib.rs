@@ -1,7 +1,7 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports these hosts and an estimated number of peers for each. Its memory use is
-//! fixed.
+//! After every time slice, a detector reports these hosts and an estimated number of peers for each. A detector uses a
+//! fixed amount of memory.
 //!
 //! # Example
 //!
@@ -34,22 +34,23 @@
 //! | Read captures, flow exports and logs | the crate `srlg-input` |
 //!
 //! Up to about 100,000 distinct pairs per window, an exact hash map of pairs needs a few megabytes and is simpler.
-//! Hosts far below θ are not reported, and estimates for them are mostly noise.
+//! Hosts far below θ are not reported. Under load, the standard error of such a host can exceed its estimate.
 //!
 //! # How it works
 //!
 //! A detector has two arrays of small age counters. The first array consists of cells, which store host addresses and
 //! from which candidates are recovered. The second array consists of recorders, which store when, and by which host,
-//! they were last touched. An estimate counts the touches of one host. The window slides because ages grow.
+//! they were last touched. The cardinality of a host is estimated from the recorders that it touched. The window slides
+//! because ages grow.
 //!
-//! When a recorder is touched, it keeps the smaller age. The number of threads, the order of touches and repeated
-//! touches therefore do not matter, and detectors merge bit for bit. [`Config::paper`] selects the original scheme of
-//! J. Xu, [arXiv 1805.09246](https://arxiv.org/abs/1805.09246).
+//! A touch replaces the age of a recorder only by a smaller age. The result therefore does not depend on the number of
+//! threads, the order of touches or repeated touches, and detectors merge without loss. [`Config::paper`] selects the
+//! original scheme of J. Xu, [arXiv 1805.09246](https://arxiv.org/abs/1805.09246).
 //!
 //! # Sizes and units
 //!
 //! An IPv4 pair takes 8 bytes, and an IPv6 pair takes 32 bytes. Slices are numbered from 0, and the caller decides how
-//! long they are. A cardinality is a number of distinct peers and has a standard error.
+//! long they are. A cardinality is an estimated number of distinct peers, and is reported with its standard error.
 //!
 //! # Errors
 //!
@@ -61,7 +62,8 @@
 //! - `cuda` (default) enables [`Device::Cuda`]. The driver is loaded at run time, so a build does not need CUDA.
 //! - `serde` enables serialisation of [`Config`] and of reports, and deserialisation of [`Config`].
 //! - `bytemuck` enables conversion between pairs and plain bytes (`Pod`).
-//! - `cudarc` and `cust` enable pairs in device buffers of these crates. Their versions are then part of the API.
+//! - `cudarc` and `cust` enable ingestion of pairs in device buffers of these crates. The versions of the crates are
+//!   then part of the API.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -22,7 +22,7 @@ pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>
 
 /// Returns whether `error` means that the machine has no usable GPU.
 ///
-/// After any other error, a detector must not silently run on the CPU.
+/// All other errors are returned, so that a detector does not silently run on the CPU.
 fn is_absence(error: &Error) -> bool {
     use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
     matches!(

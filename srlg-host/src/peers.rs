@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::report::SamplePeer;
 use crate::state::StateWord;
 
-/// Number of hosts whose words are read together. These words take about 1 MB.
+/// Number of hosts whose words are read together. Their words take 512 KiB.
 const HOSTS_PER_TURN: usize = 1024;
 
-/// Returns the sample peers of each of `hosts` in the window that ends with the running `slice`.
+/// Returns the sample peers of each host in `hosts`, in the window that ends with the running `slice`.
 ///
 /// IPv6 hosts have no sample peers, and some finders do not store any. If the window starts in the middle of an epoch,
 /// the peers of all slices of that epoch are included.
@@ -61,7 +61,7 @@ pub(crate) fn peers_of(
     spots.map_or_else(Vec::new, |spots| of_host(params, slice, host, spots.iter().zip(words)))
 }
 
-/// Returns the sample peers of the IPv4 `host` whose spots contain these words.
+/// Returns the sample peers of the IPv4 `host`. `words` contains each spot of the host and its word.
 fn of_host<'a>(
     params: &Params,
     slice: u64,

@@ -4,8 +4,9 @@
 //! [`SlidingDetector::begin_close`](crate::SlidingDetector::begin_close) returns a [`Closing`], which answers queries
 //! about the window before it moves.
 //!
-//! Cardinalities and standard errors are counts of peers. Probabilities and shares are between 0 and 1. A value without
-//! a bound is infinite, which JSON represents as `null`. In JSON, times are in seconds and nanoseconds.
+//! Cardinalities and standard errors are measured in peers. Probabilities and shares are between 0 and 1. An unbounded
+//! value is infinite, which JSON represents as `null`. In JSON, a duration is an object with the fields `secs` and
+//! `nanos`.
 //!
 //! # Example
 //!
@@ -82,14 +83,15 @@ impl SuperPoint {
 /// A sampled peer of a host.
 ///
 /// The sample is drawn from the pairs of a host that are still stored in cells. A hash of both addresses selects one
-/// pair in 2^τ (one in 32 at θ = 1024) and assigns it to one of 64 slots. A slot shows the pair with the most recent
-/// contact in the window, unless a pair of another host took its cell later.
+/// pair in 2^τ (one in 32 at θ = 1024) and assigns it to one of 64 slots. A slot shows the pair that had the most
+/// recent contact in the window. If a pair of a different host has since taken its cell, the slot shows no pair.
 ///
 /// Pairs whose last contacts were in the same epoch are shown with equal probability, whatever their addresses. A pair
 /// with a more recent contact is shown with a higher probability. If the window starts in the middle of an epoch, all
 /// slices of that epoch are included.
 ///
-/// Both hosts are IPv4 hosts, because cells cannot store IPv6 peers. The paper's scheme has no samples.
+/// Only IPv4 hosts have sampled peers, and these peers are IPv4 hosts too, because cells cannot store IPv6 peers. The
+/// paper's scheme does not store peers.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -98,9 +100,9 @@ pub struct SamplePeer {
     pub host: IpAddr,
     /// Slice of the last contact.
     ///
-    /// In long windows, the finder's ages count epochs of several slices. The value is then the last slice of the
-    /// epoch. This applies to windows of more than 2047 slices with 2^18 cells, and of more than 31 slices with 2^12
-    /// cells.
+    /// In long windows, the finder's ages count epochs of several slices. The value is then the last slice of the epoch
+    /// that contains the contact. This applies to windows of more than 2047 slices with 2^18 cells, and of more than 31
+    /// slices with 2^12 cells.
     pub last_seen: u64,
 }
 
@@ -109,9 +111,9 @@ pub struct SamplePeer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SliceReport {
-    /// Number of the slice that closed. The window consists of `window` slices and ends with this one.
+    /// Number of the slice that closed, which is the last slice of the window.
     pub slice: u64,
-    /// Super points, ordered by descending cardinality, then by address.
+    /// Super points, sorted by descending cardinality and then by address.
     pub super_points: Vec<SuperPoint>,
     /// Number of hosts that the finder returned, plus super points of the previous report that it did not return.
     pub candidates: usize,
@@ -122,7 +124,8 @@ pub struct SliceReport {
 }
 
 impl SliceReport {
-    /// Returns whether no host came near the threshold. Unless new pairs arrive, no later slice then has a super point.
+    /// Returns whether the close found no candidates and the finder was not overloaded. Later slices then have no super
+    /// points until new pairs arrive.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.candidates == 0 && self.health.finder.overload.is_none()
@@ -137,7 +140,7 @@ impl PartialEq for SliceReport {
     }
 }
 
-/// The duration of each stage of a close, in the order of the stages.
+/// The duration of each stage of a close.
 ///
 /// In [`advance_to`](crate::SlidingDetector::advance_to), the time spent on feeds is part of the first report. The time
 /// from the last report to the end of the call is not part of any report.
@@ -145,17 +148,17 @@ impl PartialEq for SliceReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
-    /// Ingesting pairs that feeds buffered during an earlier close.
+    /// Time spent ingesting pairs that feeds buffered during a previous close.
     pub hand_in: Duration,
-    /// Waiting until no feed is ingesting.
+    /// Time spent waiting until no feed is ingesting.
     pub wait: Duration,
-    /// Finding candidates, after buffered pairs have updated their recorders.
+    /// Time spent finding candidates, including the wait until all ingested pairs have updated their recorders.
     pub search: Duration,
-    /// Computing the tallies and estimates of the candidates.
+    /// Time spent computing the tallies and estimates of the candidates.
     pub estimate: Duration,
-    /// Moving the window, which makes every recorder one slice older.
+    /// Time spent moving the window, which makes every recorder one slice older.
     pub age: Duration,
-    /// All other work, such as creating the report and letting feeds ingest again.
+    /// Time spent on all remaining work, such as creating the report and letting feeds ingest again.
     pub other: Duration,
 }
 
@@ -168,7 +171,7 @@ impl StageTimes {
         hand_in + wait + search + estimate + age + other
     }
 
-    /// Adds to `other` the time that no other stage includes. The backend became available at `start`.
+    /// Adds the time since `start` that no stage includes to `other`. At `start`, the backend became available.
     pub(crate) fn complete_since(&mut self, start: Instant) {
         let total = self.hand_in + self.wait + start.elapsed();
         self.other += total.saturating_sub(self.total());
@@ -182,21 +185,22 @@ impl StageTimes {
 pub struct Health {
     /// Row setting factors SF(i,k): for each row of the SLEA, the share of recorders within the window.
     pub setting_factors: Vec<f64>,
-    /// Product of the setting factors: the share of a host's union estimator that is set by touches of other hosts.
+    /// Product of the setting factors: the share of a host's union estimator that touches of other hosts set.
     ///
     /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. If the value is
     /// above about 0.01, false super points appear (docs/measurements.md).
     pub background: f64,
-    /// λ: the number of distinct pairs in the window divided by the number of recorders of the SLEA, estimated from the
-    /// share of touched recorders in the first row.
+    /// λ: the number of distinct pairs in the window divided by the number of recorders in the SLEA. It is estimated
+    /// from the share of recorders in the first row that were touched in the window.
     ///
-    /// Errors grow with λ, which is infinite if all recorders were touched.
+    /// Errors grow with λ, which is infinite if all recorders of that row were touched.
     pub load: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
     ///
-    /// In the tagged scheme, this is true up to a `load` of 3. Above 3, upper bounds are too low, and lower bounds are
-    /// valid up to a `load` of 5 ([`Params::errors_hold`]). The load is estimated and varies by chance. A plan of
-    /// `Config::for_load` keeps this true if its `pairs_per_recorder` is clearly below 3.
+    /// In the tagged scheme, the value is true up to a `load` of 3. Above 3, upper bounds are too low, but lower bounds
+    /// are valid up to a `load` of 5 (see [`Params::errors_hold`]). In the paper's scheme, the value is always false.
+    /// The load is an estimate, so it varies by chance. With a plan of `Config::for_load`, the value stays true if
+    /// `pairs_per_recorder` is clearly below 3.
     pub errors_hold: bool,
     /// Fill of the finder, and its probability of missing a host.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -210,7 +214,8 @@ impl Health {
         Self::new(params, &nothing, untouched(params))
     }
 
-    /// Creates the health of a detector whose counter has `row_weights` recorders within the window in each row.
+    /// Creates the health of a detector. `row_weights` contains the number of recorders within the window in each row
+    /// of the counter.
     pub(crate) fn new(params: &Params, row_weights: &[u32], finder: FinderHealth) -> Self {
         let row_len = params.counter_sizes().row_len;
         let factor = |&row_weight| background::setting_factor(row_len, row_weight);

@@ -4,9 +4,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 
-/// Calls `work` once for each of `pieces` pieces, on up to `threads` threads, including the calling thread.
+/// Calls `work` once with the index of each of `pieces` pieces, on up to `threads` threads, including the calling
+/// thread.
 ///
-/// A thread that finishes a piece takes the next one. If a thread cannot be started, the others do its work.
+/// A thread that finishes a piece takes the next one. If a thread cannot be started, the threads that are running do
+/// its work.
 pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let take = || take(&next, pieces, &work);
@@ -20,8 +22,8 @@ pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     });
 }
 
-/// Calls `work` for one piece after another, from index `next` on, until all `pieces` are taken. Other threads may take
-/// some of the pieces.
+/// Takes pieces and calls `work` with the index of each, until all `pieces` are taken. Several threads can share
+/// `next`, the index of the next piece.
 pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + Sync)) {
     loop {
         let piece = next.fetch_add(1, Relaxed);
@@ -32,7 +34,8 @@ pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + S
     }
 }
 
-/// Calls `work` once for each chunk of `len` items, with the index of its first item, on up to `threads` threads.
+/// Calls `work` once for each chunk of `len` items, on up to `threads` threads. `work` receives the index of the
+/// chunk's first item, and the chunk.
 pub(crate) fn share_chunks<T: Send>(
     threads: usize,
     items: &mut [T],

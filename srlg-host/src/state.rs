@@ -1,16 +1,19 @@
 //! Saved and exchanged states of detectors: snapshots, deltas, and checkpoints on disk.
 //!
-//! Detectors that merge must have equal sizes, hashes and seeds, and must number slices in the same way. Snapshots and
-//! deltas may be merged late, repeatedly and in any order. This module is not needed for a single detector that may
-//! start with an empty window after a restart.
+//! Detectors that merge must have equal sizes, windows, hashes and seeds, and must number slices in the same way. Their
+//! thresholds must be equal or, in the default scheme, lie between the same powers of two, such as 1024 to 2047. The
+//! same conditions apply to a restored snapshot.
+//!
+//! Snapshots and deltas may be merged late, repeatedly and in any order. This module is not needed for a single
+//! detector that may start with an empty window after a restart.
 //!
 //! # Core types
 //!
 //! | Type | Contents |
 //! |---|---|
 //! | [`Snapshot`] | The whole state of a detector, at most about 32 MB by default |
-//! | [`Delta`] | The recorders touched in the last slices, about 4 bytes per new pair |
-//! | [`Checkpoints`] | Snapshots in a folder, where the last complete snapshot survives a crash |
+//! | [`Delta`] | The recorders touched in the last slices, about 4 to 6 bytes per new pair |
+//! | [`Checkpoints`] | A folder of snapshots, the last of which survives a crash |
 //!
 //! The format of snapshots and deltas is documented in docs/format.md.
 //!
@@ -64,7 +67,7 @@ pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
 pub(crate) use words::{StateWord, Words};
 
-/// The fingerprints of the detector that the recorders belong to.
+/// The fingerprints of the sizes and the seed of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprints {
     sizes: u64,
@@ -78,7 +81,8 @@ impl Fingerprints {
 
     /// Returns an error unless the fingerprints match a detector with `params`.
     ///
-    /// The error contains the kind of the state (`stored`) and, if `sizes` are known, the differences.
+    /// The error contains the kind of the state (`stored`). If the `sizes` in the state are known, the error also lists
+    /// the sizes that differ.
     pub(crate) fn check(
         self,
         stored: StateKind,

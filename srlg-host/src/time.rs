@@ -1,10 +1,11 @@
 //! Slices of time, defined by timestamps.
 //!
-//! A [`SliceClock`] determines the slice of a timestamp and when slices close. A [`Slicer`] sorts pairs by slice and
-//! passes them to a [`SliceSink`]. A program that closes slices with its own timer needs neither of them.
+//! A [`SliceClock`] determines which slice contains a timestamp, and when slices close. A [`Slicer`] sorts pairs by
+//! slice and passes them to a [`SliceSink`]. A program that closes slices with its own timer does not need this module.
 //!
 //! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n slice lengths
-//! after the epoch. An implausible timestamp is not an error. It results in a [`Placement`], which the clock counts.
+//! after the Unix epoch. An implausible timestamp is not an error. The clock counts it and returns a [`Placement`] that
+//! says why it is rejected.
 //!
 //! # Example
 //!

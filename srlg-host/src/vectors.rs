@@ -1,11 +1,11 @@
-//! Functions that are also compiled for wider vector instructions, which are used if the CPU supports them.
+//! Functions that are compiled for several vector levels. A function uses the highest level that the CPU supports.
 //!
-//! The loops are safe code that the compiler vectorises. Vector levels can produce different results only because of a
+//! The loops are safe code that the compiler vectorises. The results of two levels can differ only because of a
 //! compiler bug, or an operation that depends on the vector width. Tests therefore compare the levels.
 //!
-//! In a test, each function `name` also has a module `name`. Its function `plain` does not use wider vectors, and its
-//! function `avx2` uses only the second level. If no test compares them, both are dead code, which the compiler
-//! rejects. Thus every loop has a test.
+//! In test builds, each function `name` also has a module `name` with two functions. `plain` uses only the vectors that
+//! every CPU supports, and `avx2` does not use AVX-512. If no test calls these two functions, the compiler rejects them
+//! as dead code. Therefore, every loop has a test.
 
 macro_rules! for_wider_vectors {
     ($(
@@ -48,9 +48,9 @@ macro_rules! for_wider_vectors {
 }
 pub(crate) use for_wider_vectors;
 
-/// Asserts that `$result` is the same for all levels of the function `$name`. Returns that result.
+/// Asserts that `$result` is the same for all levels of the function `$name`, and returns it.
 ///
-/// In `$result`, the function is called `$level`.
+/// The expression `$result` refers to the function as `$level`.
 #[cfg(test)]
 macro_rules! on_all_levels {
     ($name:ident $(<$($type:ty),+>)? as $level:ident => $result:expr) => {{
@@ -66,7 +66,7 @@ macro_rules! on_all_levels {
 #[cfg(test)]
 pub(crate) use on_all_levels;
 
-/// Returns `words` cut to the width of `W`, so that levels can be compared at every width.
+/// Returns `words` truncated to the width of `W`, so that levels can be compared at every width.
 #[cfg(test)]
 pub(crate) fn cut<W: srlg_core::Word>(words: &[u64]) -> Vec<W> {
     words.iter().map(|word| W::of_bytes(|byte| word.to_le_bytes()[byte])).collect()

@@ -1,8 +1,8 @@
-//! An example that reports the super points on a network interface. Several threads capture and count packets, with
-//! slices of one second and a window of one minute.
+//! An example that reports the super points on a network interface. Several threads capture and count packets. A slice
+//! is one second long, and the window is one minute long.
 //!
 //! Run it with `cargo run --release -p srlg-input --features live --example threads -- eth0 4`. The threads do not wait
-//! for each other, because each captures a part of the packets and has its own feed of the detector.
+//! for each other, because each thread captures a part of the packets and has its own feed.
 
 use std::env::args;
 use std::thread::{JoinHandle, sleep, spawn};
@@ -14,7 +14,7 @@ use srlg_input::live::{Capture, CaptureOptions};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Number of pairs that a feed buffers while a slice is being closed.
+/// Maximum number of pairs that a feed buffers while a slice is being closed.
 const DURING_CLOSE: usize = 1 << 16;
 
 fn count(mut capture: Capture, mut feed: Feed) -> Result<(), Error> {

@@ -1,8 +1,8 @@
-//! Contacts from captures, contact lists and logs, and the datagrams of captures.
+//! Contacts from captures, contact lists and logs, and datagrams from captures and IPFIX files.
 //!
-//! A [`Reader`] reads any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet, with its time,
-//! source and destination. The format is detected from the content, never from a file name. Contacts are returned in
-//! file order, which is not always time order.
+//! A [`Reader`] reads any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet or row, which has
+//! a time, a source and a destination. The format is detected from the content, never from a file name. Contacts are
+//! returned in file order, which is not always time order.
 //!
 //! | format | requires |
 //! |---|---|
@@ -11,15 +11,15 @@
 //! | logs of Zeek, Suricata and AWS VPCs | feature `logs` |
 //! | any of these, compressed with gzip | feature `gzip` |
 //!
-//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC
-//! 5655). A decoder of flow exports takes them as input.
+//! Instead of contacts, [`Reader::next_datagram`] yields the UDP datagrams of a capture or the messages of an IPFIX
+//! file (RFC 5655). They can be passed to a decoder of flow exports.
 //!
 //! A packet or row that is not a contact is counted by reason ([`PacketCounts`], [`Skip`]) and is never an error. If a
-//! file ends inside a record or has damaged framing, reading stops with a [`Truncation`]. All complete records before
-//! it have been delivered.
+//! file ends inside a record or a record length is invalid, reading stops with a [`Truncation`]. All complete records
+//! before that point have been delivered.
 //!
-//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. A gzip reader also needs a second buffer and
-//! the state of the inflater. A pcapng reader also needs a table of at most 65,536 interfaces of 16 bytes.
+//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. For gzip, it also needs a second buffer and
+//! the state of the inflater. For pcapng, it also needs a table of at most 65,536 interfaces (16 bytes each).
 //!
 //! ```
 //! use srlg_input::capture::{CaptureError, Reader, Skip};

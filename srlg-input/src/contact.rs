@@ -1,7 +1,7 @@
 //! Contacts between IPv4 and IPv6 hosts, and views that turn them into pairs.
 //!
-//! Every packet, flow record and log line is a [`Contact`]. A [`View`] selects the contacts that count, and the
-//! endpoint whose peers are counted. It also sets how many address bits identify a host.
+//! Packets, flow records and log lines are converted to [`Contact`]s. A [`View`] selects the contacts that count, and
+//! the endpoint whose peers are counted. It also sets the number of address bits that identify a host.
 //!
 //! ```
 //! use srlg_input::contact::{Contact, View, ViewOptions, parse_network};
@@ -46,7 +46,7 @@ pub const TCP_SYN: u8 = 0x02;
 /// ACK bit of the TCP flags.
 pub const TCP_ACK: u8 = 0x10;
 
-/// One or more packets that one host sent to another: a single packet, or all packets of a flow.
+/// One or more packets that one host sent to another: a single packet, or all packets of a flow in one direction.
 ///
 /// The two hosts may have different IP versions, but only contact lists can contain such contacts. A value that the
 /// input does not state is `None`.
@@ -70,17 +70,17 @@ pub struct Contact {
     pub destination: Host,
     /// Number of packets seen. With sampling, this is the number of sampled packets.
     pub packets: Option<NonZeroU64>,
-    /// Number of bytes of these packets, including IP headers. `None` if the input counts bytes differently.
+    /// Number of bytes in the packets seen, including IP headers. `None` if the input counts bytes differently.
     pub octets: Option<NonZeroU64>,
     /// IP protocol (IANA number).
     pub protocol: Option<u8>,
-    /// Bitwise OR of the TCP flags of all packets seen. It is also `None` if no flag was set.
+    /// Bitwise OR of the TCP flags of all packets seen. `None` if the flags are unknown or no flag is set.
     pub tcp_flags: Option<NonZeroU8>,
     /// Destination port.
     pub destination_port: Option<u16>,
     /// Whether `source` initiated the conversation to which the packets belong.
     pub initiated: Option<bool>,
-    /// Sampling rate, as N for one packet in N. It is 1 without sampling.
+    /// Sampling rate, as N for one packet in N. A rate of 1 means that packets were not sampled.
     pub sampling: Option<NonZeroU32>,
     /// Device that exported the contact.
     pub exporter: Option<Host>,
@@ -89,11 +89,11 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// Creates a contact from `source` to `destination` at `time_ns`, with all other fields unknown.
+    /// Creates a contact from `source` to `destination` at `time_ns`. All other fields are unknown.
     ///
-    /// An IPv4-mapped address (`::ffff:0:0/96`) becomes the IPv4 address in it, so that both spellings are the same
-    /// host. Other addresses are unchanged: the IPv4 address in a Teredo, 6to4 or NAT64 address belongs to a NAT, a
-    /// router, or the host behind the translator.
+    /// An IPv4-mapped address (`::ffff:0:0/96`) becomes the IPv4 address that it contains, so that both spellings are
+    /// the same host. Teredo, 6to4 and NAT64 addresses are unchanged, because the IPv4 address in them belongs to a
+    /// NAT, a router, or the host behind the translator.
     #[inline(always)]
     #[must_use]
     pub const fn new(time_ns: u64, source: Host, destination: Host) -> Self {
@@ -113,8 +113,8 @@ impl Contact {
         }
     }
 
-    /// Returns whether `source` initiated the conversation, as the input states or, failing that, according to the TCP
-    /// flags. A SYN without an ACK initiates a conversation. A single packet with a SYN and an ACK is a reply.
+    /// Returns whether `source` initiated the conversation. If the input does not state the initiator, the TCP flags
+    /// decide: a SYN without an ACK initiates a conversation, and a single packet with a SYN and an ACK is a reply.
     #[must_use]
     pub fn is_initiated(&self) -> Option<bool> {
         self.initiated.or_else(|| match self.syn_and_ack()? {
@@ -124,8 +124,8 @@ impl Contact {
         })
     }
 
-    /// Returns the destination port, if it is known and the protocol has ports. Exporters write port 0 if a packet has
-    /// no port, such as a later fragment.
+    /// Returns the destination port, if it is known and the protocol has ports. Exporters write port 0 for packets
+    /// without a port, such as all fragments except the first.
     #[inline]
     #[must_use]
     pub fn port(&self) -> Option<Port> {
@@ -134,13 +134,14 @@ impl Contact {
         Some(Port { protocol, number })
     }
 
-    /// Returns whether the contact consists of TCP packets with a SYN, none of which has an ACK.
+    /// Returns whether at least one of the TCP packets has a SYN and none has an ACK. If the TCP flags are unknown,
+    /// returns `false`.
     #[must_use]
     pub fn is_syn_only(&self) -> bool {
         self.syn_and_ack() == Some((true, false))
     }
 
-    /// Returns whether SYN and ACK are set in the TCP flags.
+    /// Returns whether SYN is set and whether ACK is set. Returns `None` if the TCP flags are unknown.
     fn syn_and_ack(&self) -> Option<(bool, bool)> {
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
         let flags = self.tcp_flags.filter(|_| is_tcp)?.get();

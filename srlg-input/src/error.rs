@@ -78,18 +78,18 @@ pub enum InputError {
     #[cfg(feature = "live")]
     #[error(transparent)]
     Interface(#[from] LiveError),
-    /// The program is built without support for live capture.
+    /// The program was built without support for live capture.
     #[cfg(not(feature = "live"))]
     #[error(
         "cannot capture from {interface}: live capture is not built in; build with the feature live, which needs libpcap"
     )]
     NoLive {
-        /// The interface that was requested.
+        /// Name of the requested interface.
         interface: String,
     },
-    /// The program is built without support for flow exports.
+    /// The program was built without support for flow exports.
     #[cfg(not(feature = "flow"))]
-    #[error("cannot read flow exports: they are not built in; build with the feature flow")]
+    #[error("cannot read flow exports: support is not built in; build with the feature flow")]
     NoFlow,
     /// The templates of exporters cannot be stored.
     #[error("cannot store templates in {}: {error}", path.display())]
@@ -118,21 +118,21 @@ pub enum InputError {
         /// The cause.
         cause: String,
     },
-    /// The system's certificates cannot be used.
+    /// The system's certificates cannot be read.
     #[error("cannot read the system's certificates: {0}; set kafka-ca or nats-ca")]
     Certificates(String),
-    /// The program is built without Kafka support.
+    /// The program was built without Kafka support.
     #[cfg(not(feature = "kafka"))]
     #[error("cannot read {topic}: Kafka is not built in; build with the feature kafka")]
     NoKafka {
-        /// The topic that was requested.
+        /// Name of the requested topic.
         topic: String,
     },
-    /// The program is built without NATS support.
+    /// The program was built without NATS support.
     #[cfg(not(feature = "nats"))]
     #[error("cannot read {url}: NATS is not built in; build with the feature nats")]
     NoNats {
-        /// The stream or subject that was requested.
+        /// Name of the requested stream or subject.
         url: String,
     },
     /// A sink cannot be created, or rejects contacts.

@@ -1,4 +1,4 @@
-//! Contacts from exports in captures.
+//! Contacts from flow exports in capture files.
 
 use crate::capture::Datagram;
 use crate::contact::Contact;

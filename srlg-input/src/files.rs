@@ -1,7 +1,7 @@
-//! Contacts from files, one file after the other.
+//! Contacts from files, which are read one after another.
 //!
-//! Invariant: no file is read before all files are known to exist. One decoder reads the exports of all files, so the
-//! templates of one file are known in the next.
+//! Invariant: no file is read before all files are known to exist. One decoder reads the exports of all files, so that
+//! templates from one file also apply to the files after it.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -24,7 +24,7 @@ pub(crate) struct Files {
     /// Decoder of the exports in captures, if exports are read.
     exports: Option<Exports>,
     tunnels: Tunnels,
-    /// Counters of the files that have been read.
+    /// Packet counters of all finished files.
     packets: PacketCounts,
     read: Arc<AtomicU64>,
     bytes: u64,
@@ -39,7 +39,7 @@ struct OpenFile {
 }
 
 impl Files {
-    /// Opens the first file. `stop` stops reading.
+    /// Opens the first file. Reading ends once `stop` is set.
     pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
         let mut bytes = 0;
         for path in options.input.iter().filter(|path| !is_standard_input(path)) {
@@ -62,7 +62,7 @@ impl Files {
         if files.open_next()? { Ok(files) } else { Err(InputError::None) }
     }
 
-    /// Reads up to the next event.
+    /// Reads until there are contacts or a warning. Returns `None` after the last file.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         loop {
             let Some(file) = &mut self.file else {
@@ -92,7 +92,7 @@ impl Files {
         }
     }
 
-    /// Returns the contacts that were read last.
+    /// Returns the contacts of the last read.
     pub(crate) fn contacts(&self) -> &[Contact] {
         match (&self.exports, &self.file) {
             (Some(exports), _) => exports.contacts(),
@@ -101,7 +101,7 @@ impl Files {
         }
     }
 
-    /// Opens the next file and returns whether there was one.
+    /// Opens the next file. Returns `false` if there is no further file or the input is stopped.
     #[cold]
     fn open_next(&mut self) -> Result<bool, InputError> {
         if self.stop.is_asked() {
@@ -152,7 +152,7 @@ impl Files {
     }
 }
 
-/// A file that counts the bytes read. Once the input is stopped, reads fail.
+/// A file that counts the bytes read. Reads fail once the input is stopped.
 pub(crate) struct CountingFile {
     file: File,
     read: Arc<AtomicU64>,

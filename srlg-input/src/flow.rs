@@ -3,9 +3,9 @@
 //! A [`Decoder`] reads the payloads of UDP datagrams from any number of exporters. It detects the protocol of each
 //! datagram, and yields a [`Contact`](crate::Contact) for each direction in which a flow has packets.
 //!
-//! A record that is not a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is never an
-//! error. Exports are unauthenticated datagrams, which may be truncated, damaged or malicious. Memory is bounded for
-//! any content ([`Decoder::memory_bound`]).
+//! A record that does not yield a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is
+//! never an error. Exports are unauthenticated datagrams, which may be truncated, damaged or malicious. Memory is
+//! bounded for any input ([`Decoder::memory_bound`]).
 //!
 //! ```
 //! use srlg_input::flow::{Decoder, DecoderOptions, Reason};

@@ -20,25 +20,25 @@ use crate::position::Position;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// At least one contact, in order of arrival.
+    /// One or more contacts, in the order in which they were read.
     Contacts(&'a [Contact]),
-    /// A clock tick: the time of day, in nanoseconds since the Unix epoch. Everything received before this time has
-    /// been delivered. Only live inputs yield ticks, at least 50 times a second. Contacts of live inputs are never
-    /// later than the time at which they were read.
+    /// A clock tick: the system time, in nanoseconds since the Unix epoch. Everything read before this time has been
+    /// delivered. Only live inputs yield ticks, at least 50 times a second. Contacts of live inputs are never later
+    /// than the time at which they were read.
     Time(u64),
     /// The system clock was set forward by a second or more. The contacts that follow may have been read before or
     /// after the step. Only live inputs yield this event.
     SetForward {
         /// Length of the step.
         step: Duration,
-        /// Time of day after the step, in nanoseconds since the Unix epoch.
+        /// System time after the step, in nanoseconds since the Unix epoch.
         now_ns: u64,
     },
     /// A line for the program's log.
     Log(LogLine),
 }
 
-/// A line for a program's log.
+/// A line for the program's log, with its severity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// Severity of the line.
@@ -47,7 +47,7 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// The level of a [`LogLine`].
+/// The severity of a [`LogLine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
     /// Normal operation.
@@ -67,7 +67,7 @@ impl LogLine {
     }
 }
 
-/// Writes the text, preceded by `warning: ` for a warning.
+/// Writes the text. If the line is a warning, the text is preceded by `warning: `.
 impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -77,12 +77,13 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// A handle that stops an [`Input`]. Clones stop the same input.
+/// A handle that stops an [`Input`]. All clones stop the same input.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks the input to stop. Everything received before this call is still delivered.
+    /// Asks the input to stop. Contacts that were already read are still delivered. A live input also reads what was
+    /// received before this call, for at most a second.
     pub fn stop(&self) {
         self.0.store(true, Relaxed);
     }
@@ -98,10 +99,10 @@ impl Stop {
     }
 }
 
-/// Read progress of regular files.
+/// The read progress of the regular files of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub read: u64,
     /// Total size of all files, in bytes.
     pub of: u64,
@@ -118,7 +119,7 @@ enum Source {
     Live(Box<Live>),
 }
 
-/// The next event of a source. `Contacts` does not carry the contacts, which stay in the source.
+/// The next event of a source. `Contacts` does not contain the contacts, which remain in the source.
 #[derive(Debug)]
 pub(crate) enum Next {
     Contacts,
@@ -126,33 +127,34 @@ pub(crate) enum Next {
 }
 
 impl Input {
-    /// Opens the input that `options` describe: checks that files exist, binds sockets and starts captures.
+    /// Opens the input that `options` describe. This opens files, binds sockets or starts captures.
     ///
     /// # Errors
-    /// Returns [`InputError`] if the input cannot be opened. The text of the error states the remedy.
+    /// Returns [`InputError`] if the input cannot be opened. The error message states the remedy.
     pub fn open(options: &InputOptions) -> Result<Self, InputError> {
         Self::resume(options, None)
     }
 
-    /// Opens the input that `options` describe, and continues a Kafka topic or a NATS stream at `position`.
+    /// Opens the input that `options` describe, and resumes reading a Kafka topic or a NATS stream at `position`.
     ///
-    /// `position` is a value that [`position`](Self::position) returned for an earlier input. Without one, only new
-    /// messages are read, unless the options request the earliest ones.
+    /// `position` is the result of [`position`](Self::position) in a previous run. If it is `None`, reading starts with
+    /// the next message, or with the earliest one if the options request this.
     ///
     /// # Errors
-    /// Returns [`InputError`] if the input cannot be opened. An unreachable broker is not an error: the connection is
-    /// retried.
+    /// Returns [`InputError`] if the input cannot be opened. If a broker is unreachable, no error is returned, and the
+    /// connection is retried.
     pub fn resume(options: &InputOptions, position: Option<Position>) -> Result<Self, InputError> {
         Self::open_source(options, |stop| Live::open(options, position, stop, None))
     }
 
     /// Opens the input as [`resume`](Self::resume) does, but delivers the contacts of live inputs to sinks.
     ///
-    /// Each thread of a live input delivers the contacts that it reads to its own sink, which `sinks` creates.
-    /// [`Event::Contacts`] is then never yielded.
+    /// Each thread of a live input delivers the contacts that it reads to its own sink, which `sinks` creates. A live
+    /// input then never yields [`Event::Contacts`].
     ///
-    /// A [tick](Event::Time) means that the sinks have accepted everything that was read before. Sinks receive nothing
-    /// before the first tick. If [`next_event`](Self::next_event) has not been called for 250 ms, the threads wait.
+    /// A [tick](Event::Time) means that the sinks have accepted everything that was read before the time of the tick.
+    /// Sinks receive nothing until the caller requests the event after the first tick. If
+    /// [`next_event`](Self::next_event) has not been called for 250 ms, the threads wait until it is called.
     ///
     /// # Errors
     /// Returns [`InputError`] if the input cannot be opened, and [`InputError::Sink`] if `sinks` returns an error.
@@ -177,10 +179,10 @@ impl Input {
         Ok(Self { source, stop })
     }
 
-    /// Returns the next event, or `None` at the end. A live input waits for at most 20 ms.
+    /// Returns the next event, or `None` at the end of the input. A live input waits for an event for at most 20 ms.
     ///
     /// # Errors
-    /// Returns [`InputError`] if the input cannot be read further.
+    /// Returns [`InputError`] if reading or decoding the input fails.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, InputError> {
         let next = match &mut self.source {
             Source::Files(files) => files.advance()?,
@@ -193,19 +195,19 @@ impl Input {
         }))
     }
 
-    /// Returns a handle that stops the input. Data that was already read from a file is still delivered.
+    /// Returns a handle that stops the input.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Makes interrupt and termination signals stop the input, as [`Stop::stop`] does.
+    /// Makes SIGINT and SIGTERM stop the input, as [`Stop::stop`] does.
     ///
-    /// A second interrupt ends the process immediately, with exit code 2. Signals are not handled for standard input
-    /// and pipes, because a read from them may block until more data arrives.
+    /// A SIGINT after the request to stop ends the process immediately, with exit code 2. If an input that is not live
+    /// reads standard input or a pipe, signals are not handled, because a read may block until more data arrives.
     ///
     /// # Errors
-    /// Returns [`InputError::Signals`] if the system does not let the process handle signals.
+    /// Returns [`InputError::Signals`] if the signal handlers cannot be installed.
     #[cfg(any(feature = "flow", feature = "live"))]
     pub fn stop_at_signals(&self) -> Result<(), InputError> {
         use signal_hook::consts::{SIGINT, SIGTERM};
@@ -222,7 +224,7 @@ impl Input {
             .map_err(InputError::Signals)
     }
 
-    /// Returns the counters of everything that was read so far.
+    /// Returns the counters of everything read so far.
     #[must_use]
     pub fn status(&self) -> Status {
         match &self.source {
@@ -233,7 +235,7 @@ impl Input {
 
     /// Returns the position up to which a Kafka topic or a NATS stream has been read.
     ///
-    /// All contacts of the messages before this position have been yielded. Other inputs have no position.
+    /// All contacts of the messages before this position have been delivered. Inputs of other types have no position.
     #[must_use]
     pub fn position(&self) -> Option<&Position> {
         match &self.source {
@@ -242,7 +244,8 @@ impl Input {
         }
     }
 
-    /// Returns the addresses on which exports are received, including ports that the system has chosen.
+    /// Returns the addresses on which flow exports are received. If the options request port 0, the address contains
+    /// the port that the system chose.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         match &self.source {
@@ -251,7 +254,7 @@ impl Input {
         }
     }
 
-    /// Returns how much of the files has been read. For live inputs, all numbers are zero.
+    /// Returns the read progress of the files. For live inputs, both numbers are zero.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match &self.source {
@@ -270,19 +273,19 @@ impl fmt::Debug for Input {
 /// Counters of one input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Counters of packets from captures and interfaces, of rows from CSV files and logs, or of datagrams from captures
-    /// of exports.
+    /// Counters of what was read: packets of captures or of an interface, rows of CSV files or logs, or captured export
+    /// datagrams.
     pub packets: Option<PacketCounts>,
     /// Counters of flow exports.
     #[cfg(feature = "flow")]
     pub flows: Option<FlowCounts>,
-    /// Counters of the sockets that receive exports.
+    /// Counters of the sockets that receive flow exports.
     pub sockets: Option<SocketStatus>,
-    /// Packets that were lost while capturing on an interface.
+    /// Counters of the packets that were lost during a capture on an interface.
     pub drops: Option<Drops>,
     /// Counters of the Kafka topic, or of the NATS stream or subject.
     pub broker: Option<BrokerStatus>,
-    /// Known exporters.
+    /// Status of each known exporter.
     #[cfg(feature = "flow")]
     pub exporters: Vec<ExporterStatus>,
 }
@@ -300,39 +303,40 @@ impl Status {
     }
 }
 
-/// Counters of the datagrams sent to sockets.
+/// Counters of the datagrams that were sent to the sockets of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStatus {
     /// Number of datagrams from permitted exporters.
     pub received: u64,
-    /// Number of datagrams from senders that are not permitted. These datagrams were ignored.
+    /// Number of datagrams that were ignored because their senders are not permitted.
     pub refused: u64,
-    /// Number of datagrams that the kernel dropped because the receive buffer was full. `None` if the system does not
-    /// report it.
+    /// Number of datagrams that the kernel dropped because the receive buffer was full. It is `None` if the system does
+    /// not report this number.
     pub dropped: Option<u64>,
 }
 
-/// Counters of a Kafka topic, or of a NATS stream or subject. The flows in its messages are counted as flow exports.
+/// Counters of a Kafka topic, or of a NATS stream or subject. The flows in the messages are counted in `Status::flows`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrokerStatus {
     /// URL of the topic, stream or subject, as configured.
     pub source: String,
-    /// Number of partitions read. It is 1 for a stream or a subject.
+    /// Number of partitions that are being read. For a stream or a subject, it is 1 while messages can be received, and
+    /// 0 otherwise.
     pub partitions: usize,
     /// Number of messages read.
     pub messages: u64,
-    /// Number of messages that the broker stores and that have not been read yet. It is 0 for a subject, because the
-    /// broker does not store its messages.
+    /// Number of stored messages that have not been read yet. It is 0 for a subject, because the broker does not store
+    /// its messages.
     pub lag: u64,
     /// Number of messages that the broker deleted before they were read.
     pub expired: u64,
     /// Number of messages of a subject that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Number of flows from minutes in which no flow had two hosts.
+    /// Number of flows received in minutes in which no flow had both a source and a destination address.
     pub without_hosts: u64,
-    /// Number of attempts to reach a broker after an error.
+    /// Number of errors of the broker, of a partition or of the schema. Reading is retried after each error.
     pub retries: u64,
-    /// The reason why a partition or the topic cannot be read at present.
+    /// The current error of the broker, of a partition or of the schema, if there is one.
     pub error: Option<String>,
 }
 
@@ -347,7 +351,7 @@ impl fmt::Display for BrokerStatus {
     }
 }
 
-/// Writes a line for each source of contacts. Exporters are omitted.
+/// Writes one line for each type of counters. Exporters are omitted.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, sockets, drops, broker, .. } = self;

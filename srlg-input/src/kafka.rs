@@ -4,8 +4,8 @@
 //! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
 //! ```
 //!
-//! One thread reads all partitions of the topic, without a consumer group. An offset is queued with the contacts of the
-//! messages before it, or after these contacts. A [`Position`] is therefore never ahead of the yielded contacts.
+//! One thread reads all partitions of the topic, without a consumer group. An offset is never queued before the
+//! contacts of the messages that precede it. A [`Position`] is therefore never ahead of the delivered contacts.
 //!
 //! Invariant: each message is decoded, counted as undecodable, or counted as deleted by Kafka.
 
@@ -23,7 +23,7 @@ use crate::position::Position;
 use cluster::Cluster;
 use reader::Reader;
 
-/// Starts the thread that reads `topic`, from the position `start` if there is one.
+/// Starts the thread that reads `topic`. If there is a stored position `start`, reading resumes there.
 pub(crate) fn open(
     topic: &Topic,
     options: &InputOptions,
@@ -40,7 +40,7 @@ pub(crate) fn open(
 /// Checks the files that `options` name: the schema, the certificates and the password.
 ///
 /// # Errors
-/// Returns the same [`InputError`] as [`Input::open`](crate::Input::open) if a file cannot be used.
+/// Returns the [`InputError`] that [`Input::open`](crate::Input::open) would return if a file cannot be used.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(topic) = &options.kafka.kafka else { return Ok(()) };
     Source::open(&options.messages)?;

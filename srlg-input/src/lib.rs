@@ -10,33 +10,33 @@
 //! a growing file ----------Reader -------------------> |
 //! ```
 //!
-//! An [`Input`] is any of these sources. It yields [`Event`]s, such as contacts. A live input also yields clock ticks,
-//! so that slices close even if no contact arrives. A [`View`] turns contacts into the pairs that
+//! An [`Input`] reads any of these sources. It yields [`Event`]s, such as contacts. A live input also yields clock
+//! ticks, so that slices close even if no contact arrives. A [`View`] turns contacts into the pairs that
 //! [srlg](https://crates.io/crates/srlg) counts.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`contact`] | contacts, networks, sampling rates, and views that turn contacts into pairs |
 //! | [`packet`] | headers of captured frames |
-//! | [`capture`] | pcap, pcapng, CSV and IPFIX files; logs and gzip with their features |
+//! | [`capture`] | pcap, pcapng, CSV and IPFIX files; logs and compressed files if their features are enabled |
 //! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
-//! | [`live`] | UDP sockets, and interfaces through libpcap |
+//! | [`live`] | UDP sockets, growing files, and interfaces through libpcap |
 //! | `messages` | flows in Protobuf or JSON messages, as Akvorado, goflow2 and others write them |
 //! | `kafka` | messages of a Kafka topic |
 //! | `nats` | messages of a NATS stream or subject |
 //!
 //! # Features
-//! - `gzip`: compressed files.
-//! - `logs`: logs of Zeek, Suricata and AWS VPCs.
-//! - `flow`: flow exports, in captures and on UDP sockets.
+//! - `gzip`: files compressed with gzip.
+//! - `logs`: logs of Zeek and Suricata, and AWS VPC flow logs.
+//! - `flow`: flow exports, from captures and UDP sockets.
 //! - `live`: capture on interfaces through libpcap, whose headers are needed to build.
 //! - `kafka`: flows in a Kafka topic.
 //! - `nats`: flows in a NATS stream or subject.
 //! - `messages`: the message decoder that `kafka` and `nats` share.
-//! - `clap`: [`InputOptions`] and [`ViewOptions`] as command-line options, and numbers such as `500k`.
+//! - `clap`: [`InputOptions`] and [`ViewOptions`] as command-line options, and a parser for numbers such as `500k`.
 //! - `serde`: [`InputOptions`] and [`ViewOptions`] in configuration files, and sampling rates as JSON.
 //!
-//! The first three are on by default. Captures, CSV files and IPFIX files need no feature.
+//! The first three features are enabled by default. Captures, CSV files and IPFIX files need no feature.
 //!
 //! ```
 //! use srlg_input::{Event, Input, InputOptions};

@@ -1,18 +1,18 @@
 //! Live inputs: sockets that receive flow exports, network interfaces, and growing files.
 //!
-//! [`Input`](crate::Input) runs all of these inputs. With the feature `live`, `Capture` captures on an interface
-//! through libpcap. It yields the same contacts as an `Input`, but without its threads.
+//! An [`Input`](crate::Input) reads any of them. With the feature `live`, `Capture` captures on an interface through
+//! libpcap. It yields the same contacts as an `Input`, but starts no thread.
 //!
 //! Linux removes the outermost VLAN tag of a received frame before it applies a capture filter. Therefore, `udp`
 //! matches tagged and untagged packets. The filters `vlan` and `vlan 7` still match the tag.
 //!
-//! A capture buffer consists of blocks of 256 KiB, and a block closes 20 ms after its first packet. With few packets,
-//! each block lasts for 20 ms. The reader may therefore pause for 2.5 s with a buffer of 32 MiB. With many packets, the
-//! reader may pause until the buffer is full.
+//! A capture buffer consists of blocks of 256 KiB, and a block closes 20 ms after its first packet. At low packet
+//! rates, each block covers 20 ms. With a buffer of 32 MiB, the reader may therefore pause for 2.5 s before packets are
+//! dropped. At high packet rates, the reader may pause until the buffer is full.
 
 // Each reading thread has an `Outlet` for its contacts, which is either its own sink or the `Belt`. The caller takes
-// log lines, positions and the time of day from the belt. If there are no sinks, the contacts also come from the belt.
-// Invariant: a contact is never later than the time at which it was read.
+// log lines and positions from the belt and, if there are no sinks, also contacts. Invariant: a contact is never later
+// than the time at which it was read.
 
 mod belt;
 #[cfg(feature = "live")]
@@ -80,10 +80,10 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Minimum forward step of the system clock that yields an event.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Maximum time for reading both clocks.
+/// Maximum time between the two readings of a [`ClockReading`].
 const READING: Duration = Duration::from_millis(100);
 
-/// Maximum time to wait for threads to stop. A thread that waits for a pipe cannot be asked to stop.
+/// Maximum time to wait for threads to stop. A thread that is blocked while it reads a pipe does not see the request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const SECOND: u64 = 1_000_000_000;
@@ -94,7 +94,7 @@ pub(crate) struct Line {
     pub(crate) belt: Arc<Belt>,
     deliveries: Arc<Deliveries>,
     pub(crate) stop: Stop,
-    /// Last status of each thread, by thread index.
+    /// Latest status of each thread, by thread index.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
@@ -208,7 +208,7 @@ impl Live {
         }
     }
 
-    /// Waits at most 20 ms for the next event.
+    /// Returns the next event, or `None` at the end of the input. Waits for at most 20 ms.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         if mem::take(&mut self.is_told) {
             self.line.deliveries.pass();
@@ -274,7 +274,7 @@ impl Live {
         &self.contacts
     }
 
-    /// Returns whether no further input can arrive.
+    /// Returns whether all threads have ended, or have had [`PATIENCE`] to end after a request to stop.
     fn has_ended(&mut self, readers: usize) -> bool {
         let deadline = || Instant::now() + PATIENCE;
         readers == 0
@@ -282,7 +282,7 @@ impl Live {
                 && Instant::now() >= *self.deadline.get_or_insert_with(deadline)
     }
 
-    /// Yields the last log lines, one at a time.
+    /// Returns the last log lines, one for each call.
     fn finish(&mut self) -> Result<Option<Next>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
             self.log.extend(sockets.finish());
@@ -317,7 +317,7 @@ impl Drop for Live {
     }
 }
 
-/// Returns the time of day in nanoseconds since the Unix epoch, or 0 before 1970.
+/// Returns the system time in nanoseconds since the Unix epoch, or 0 before 1970.
 pub(crate) fn now_ns() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
@@ -349,20 +349,21 @@ impl ClockReading {
 }
 
 /// A monitor that detects when the system clock is set back. Slices only move forward, so no slice closes until the
-/// clock catches up, and contacts before that count as late.
+/// clock catches up. Contacts that are read before then count as late.
 #[derive(Default)]
 struct Watch {
     last: u64,
 }
 
 impl Watch {
-    /// Records the time of day. Returns a warning if the clock was set back by a second or more since the last call.
+    /// Records the system time `now`. Returns a warning if the clock was set back by a second or more since the last
+    /// call.
     fn take(&mut self, now: u64) -> Option<LogLine> {
         let back = self.last.saturating_sub(now);
         self.last = now;
         (back >= SECOND).then(|| {
             LogLine::warning(format!(
-                "the system clock was set back by {} s: no slice closes until it catches up, and contacts until then are late; restart if that takes too long",
+                "the system clock was set back by {} s: no slice closes until it catches up, and contacts read before then count as late; restart the program if this takes too long",
                 back / SECOND
             ))
         })

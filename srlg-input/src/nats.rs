@@ -4,11 +4,11 @@
 //! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Outlet
 //! ```
 //!
-//! One thread reads. An ordered consumer, which keeps no state on the server, reads a whole JetStream stream in order.
-//! A sequence number is queued with the contacts of the messages before it, or after these contacts. A [`Position`] is
-//! therefore never ahead of the yielded contacts.
+//! One thread reads the messages. It reads a whole JetStream stream by means of an ordered consumer, which keeps no
+//! state on the server. A sequence number is never queued before the contacts of the messages that precede it. A
+//! [`Position`] is therefore never ahead of the delivered contacts.
 //!
-//! Invariant: each message of a stream is decoded, counted as undecodable, or counted as deleted.
+//! Invariant: each message of a stream is decoded, counted as undecodable, or counted as deleted by the server.
 
 mod connection;
 mod reader;
@@ -25,7 +25,8 @@ use reader::Reader;
 
 pub use connection::seed;
 
-/// Starts the thread that reads the stream or subject at `url`, from the position `start` if there is one.
+/// Starts the thread that reads the stream or subject at `url`. If there is a stored position `start`, reading of a
+/// stream resumes there.
 pub(crate) fn open(
     url: &NatsUrl,
     options: &InputOptions,
@@ -47,7 +48,7 @@ pub(crate) fn open(
 /// Checks the files that `options` name: the schema, the certificates, the password and the keys.
 ///
 /// # Errors
-/// Returns the same [`InputError`] as [`Input::open`](crate::Input::open) if a file cannot be used.
+/// Returns the [`InputError`] that [`Input::open`](crate::Input::open) would return if a file cannot be used.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(url) = &options.nats.nats else { return Ok(()) };
     Source::open(&options.messages)?;

@@ -1,5 +1,5 @@
-//! Substitutes for the types that read flow exports, for programs without the feature `flow`. The types have no values,
-//! because opening an export returns an error.
+//! Stand-ins for the types that read flow exports, compiled if the feature `flow` is disabled. The types have no
+//! values, because every constructor returns an error.
 
 use std::net::SocketAddr;
 

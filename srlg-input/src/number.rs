@@ -1,13 +1,14 @@
 //! Numbers on the command line: `500k`, `20M`, `1G`.
 //!
-//! A number consists of digits and at most one decimal suffix. A number that does not fit is rejected, never wrapped.
+//! A number consists of digits and an optional suffix for a power of 1,000. A number that is too large for its type is
+//! rejected.
 
 use std::num::ParseIntError;
 
-/// The reason why a text is not a number.
+/// The reason why a text is rejected as a number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// The text does not consist of digits with an optional suffix.
+    /// The text does not consist of digits and an optional suffix, or its digits do not fit into 64 bits.
     #[error("{0}; use digits with an optional suffix k, M or G")]
     NotDigits(ParseIntError),
     /// The number is too large for its type.
@@ -21,7 +22,8 @@ pub enum NumberError {
 /// Parses the integer `text` with an optional suffix: k for 10^3, M for 10^6, G for 10^9.
 ///
 /// # Errors
-/// Returns [`NumberError::NotDigits`] or [`NumberError::TooLarge`] if `text` is not such a number.
+/// Returns [`NumberError::NotDigits`] if the digits cannot be parsed, and [`NumberError::TooLarge`] if the suffix makes
+/// the number too large for 64 bits.
 pub fn integer(text: &str) -> Result<u64, NumberError> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
@@ -36,7 +38,7 @@ pub fn integer(text: &str) -> Result<u64, NumberError> {
 /// Parses `text` as [`integer`] does. The number must be at least 1 and fit into 32 bits.
 ///
 /// # Errors
-/// Returns [`NumberError`] if `text` is not such a number.
+/// Returns [`NumberError`] if [`integer`] rejects `text`, or if the number is 0 or does not fit into 32 bits.
 pub fn count(text: &str) -> Result<u32, NumberError> {
     match integer(text)? {
         0 => Err(NumberError::Zero),

@@ -19,12 +19,13 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
-/// With the feature `clap`, these are command-line options in three groups. At most one option of the group `contacts`
-/// may be given: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded` contains the options for
-/// reading flow exports. The group `messages` contains the options of the two brokers.
+/// With the feature `clap`, these are command-line options, and three groups of them each accept at most one option.
+/// The group `contacts` selects the source: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded`
+/// selects flow records as the source: `exports`, `listen`, `kafka` or `nats`. The group `messages` selects the broker:
+/// `kafka` or `nats`.
 ///
 /// With the feature `serde`, the options are read from a map whose keys are the names of the options.
-/// [`check`](Self::check) then applies the rules of the command line.
+/// [`check`](Self::check) applies the same rules as the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -33,7 +34,7 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka", "nats"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("messages").args(["kafka", "nats"]))))]
 pub struct InputOptions {
-    /// File to read (repeatable, in this order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip; - is standard input
+    /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub input: Vec<PathBuf>,
@@ -46,7 +47,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub live: bool,
 
-    /// Hosts of a tunnelled packet (VXLAN, Geneve, GRE, GTP-U, IP in IP): the ends of the tunnel (outer), the hosts of the inner packet (inner), or both
+    /// Hosts of a tunnelled packet (VXLAN, Geneve, GRE, GTP-U, IP in IP): the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
     #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka", "nats"]))]
     pub tunnels: Tunnels,
 
@@ -55,7 +56,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub sockets: SocketOptions,
 
-    /// Network interface to capture packets from; needs a program built with the feature live
+    /// Network interface to capture packets from; requires a build with the feature live
     #[cfg_attr(feature = "clap", arg(long, value_name = "IF"))]
     pub interface: Option<String>,
 
@@ -74,7 +75,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub nats: NatsOptions,
 
-    /// Options of the messages of a broker.
+    /// Options of the messages from a broker.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub messages: MessageOptions,
@@ -95,12 +96,12 @@ pub struct InputOptions {
 )]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SocketOptions {
-    /// UDP address to receive flow exports on (repeatable), such as `[::]:2055` for all IPv4 and IPv6 addresses; needs exporters
+    /// UDP address to receive flow exports on (repeatable), such as `[::]:2055` for all IPv4 and IPv6 addresses; requires exporters
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDR:PORT", requires = "exporters"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "address:port")))]
     pub listen: Vec<SocketAddr>,
 
-    /// Network of exporters (repeatable); datagrams from other addresses are counted and dropped
+    /// Network of permitted exporters (repeatable); datagrams from all other addresses are counted and dropped
     #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "listen"))]
     #[cfg_attr(
         feature = "serde",
@@ -114,12 +115,12 @@ pub struct SocketOptions {
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVE_BUFFERS.start(), max = *Self::RECEIVE_BUFFERS.end())))]
     pub receive_buffer: u32,
 
-    /// Number of threads that receive and decode at each address; exporters are distributed among them
+    /// Number of threads that receive and decode exports at each address; exporters are distributed among the threads
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::RECEIVERS), requires = "listen"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVERS.start(), max = *Self::RECEIVERS.end())))]
     pub receivers: u32,
 
-    /// File that keeps the templates and sampling rates of exporters across restarts
+    /// File that stores the templates and sampling rates of exporters across restarts
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "listen"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub templates: Option<PathBuf>,
@@ -135,7 +136,7 @@ pub struct SocketOptions {
 )]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaptureOptions {
-    /// Capture filter in the language of pcap-filter(7), such as "ip6 or tcp port 443" [default: all packets]
+    /// Capture filter in pcap-filter(7) syntax, such as "ip6 or tcp port 443" [default: all packets]
     #[cfg_attr(feature = "clap", arg(long, value_name = "EXPRESSION", requires = "interface"))]
     pub filter: Option<String>,
 
@@ -153,7 +154,7 @@ pub struct CaptureOptions {
     #[cfg_attr(feature = "clap", arg(long, requires = "interface"))]
     pub not_promiscuous: bool,
 
-    /// Number of capture threads, each with its own buffer and a share of the packets (more than one only on Linux)
+    /// Number of capture threads (more than one only on Linux); packets are distributed among the threads, and each thread has its own buffer
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::THREADS), requires = "interface"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::THREADS.start(), max = *Self::THREADS.end())))]
     pub capture_threads: u32,
@@ -165,7 +166,7 @@ pub struct CaptureOptions {
     )]
     pub capture_split: CaptureSplit,
 
-    /// CPUs of the capture threads, one for each [default: any]
+    /// CPUs of the capture threads, one CPU for each thread [default: any]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "CPUS", value_delimiter = ',', requires = "interface")
@@ -193,7 +194,7 @@ pub struct ExportOptions {
     )]
     pub timestamps: Timestamps,
 
-    /// Sampling rate of exporters that do not send it, as N for one packet in N [default: unknown]
+    /// Sampling rate of exporters that do not send their rate; N means one packet in N [default: unknown]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub sampling: Option<NonZeroU32>,
 }
@@ -205,21 +206,22 @@ named! {
         /// The endpoints of the tunnel.
         #[default]
         Outer = "outer",
-        /// The hosts of the innermost packet. If the packet is not in a tunnel, these are its own hosts. Anyone who can
+        /// The hosts of the innermost packet. If a packet is not in a tunnel, its own hosts are counted. Anyone who can
         /// send to a tunnel endpoint can forge inner addresses.
         Inner = "inner",
-        /// The hosts of both packets. A packet in a tunnel therefore yields two contacts.
+        /// The tunnel endpoints and the hosts of the innermost packet. A packet in a tunnel therefore yields two
+        /// contacts.
         Both = "both",
     }
 }
 
 named! {
     /// The distribution of packets to capture threads. Every distribution produces the same counts, because a pair is
-    /// counted once, whichever threads see it.
+    /// counted once, even if several threads see its packets.
     #[non_exhaustive]
     CaptureSplit {
-        /// Distribution by the CPU that received a packet from the network card. Of N threads, thread i gets the
-        /// packets of the CPUs i, i + N, i + 2N and so on.
+        /// Distribution by the CPU that received a packet from the network card. If there are N threads, thread i gets
+        /// the packets from CPUs i, i + N, i + 2N and so on.
         #[default]
         Cpu = "cpu",
         /// Distribution in turn: each packet goes to the next thread. This suits a network card that delivers all
@@ -241,7 +243,7 @@ named! {
 }
 
 named! {
-    /// The source of the times of contacts from flow exports.
+    /// The source of contact times for flow exports.
     #[non_exhaustive]
     Timestamps {
         /// The times that the exporter sends. A clock skew of more than 5 seconds is corrected. If the skew is more
@@ -266,7 +268,7 @@ pub struct BadOption {
 }
 
 impl BadOption {
-    /// Returns the first violated rule, with its option.
+    /// Returns the error for the first rule that is violated, if any.
     fn first<const N: usize>(rules: [(bool, &'static str, &str); N]) -> Option<Self> {
         let broken = rules.into_iter().find(|(is_broken, ..)| *is_broken);
         broken.map(|(_, option, rule)| Self { option, rule: rule.to_owned() })
@@ -275,7 +277,7 @@ impl BadOption {
 
 impl SocketOptions {
     const RECEIVE_BUFFER: u32 = 16 << 20;
-    /// Valid sizes of a receive buffer. Linux doubles the number of bytes, and the result must fit into 31 bits.
+    /// Valid sizes of a receive buffer, in bytes. Linux doubles the size, and the result must fit into 31 bits.
     const RECEIVE_BUFFERS: RangeInclusive<u32> = 1..=(1 << 30) - 1;
     const RECEIVERS: RangeInclusive<u32> = 1..=256;
 }
@@ -286,8 +288,8 @@ impl CaptureOptions {
     /// Valid snap lengths. The minimum reaches the end of the fixed IPv6 header after Ethernet and two VLAN tags. The
     /// maximum is the value that libpcap treats as "all".
     pub(crate) const SNAP_LENGTHS: RangeInclusive<u32> = 62..=262_144;
-    /// Valid sizes of a capture buffer. The minimum is two blocks of 256 KiB. On Linux, libpcap creates a ring of
-    /// blocks and reads one of them while another is filled.
+    /// Valid sizes of a capture buffer, in bytes. The minimum is two blocks of 256 KiB, because libpcap on Linux reads
+    /// one block of its ring while the kernel fills the next.
     pub(crate) const BUFFERS: RangeInclusive<u32> = 524_288..=i32::MAX as u32;
     /// Valid numbers of capture threads. Linux distributes packets to at most 256 sockets.
     pub(crate) const THREADS: RangeInclusive<u32> =
@@ -306,7 +308,7 @@ impl Default for SocketOptions {
     }
 }
 
-/// Options that capture all packets in promiscuous mode: 256 bytes of each packet, with a buffer of 32 MiB.
+/// Options that capture all packets in promiscuous mode, with a snap length of 256 bytes and a buffer of 32 MiB.
 impl Default for CaptureOptions {
     fn default() -> Self {
         Self {
@@ -340,7 +342,7 @@ impl InputOptions {
         self.kafka.kafka.is_some() || self.nats.nats.is_some()
     }
 
-    /// Returns whether the input has positions from which it can resume.
+    /// Returns whether the input has positions from which reading can resume.
     #[must_use]
     pub fn has_positions(&self) -> bool {
         let is_stream = |url: &NatsUrl| matches!(url.source, NatsSource::Stream(_));
@@ -351,7 +353,8 @@ impl InputOptions {
     /// checks them.
     ///
     /// # Errors
-    /// Returns [`BadOption`] for the first option that is out of range or needs a missing option.
+    /// Returns [`BadOption`] for the first option that is out of range, conflicts with another option, or needs a
+    /// missing option.
     pub fn check(&self) -> Result<(), BadOption> {
         let Self { sockets, interface, capture, kafka, nats, messages, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });
@@ -392,7 +395,7 @@ impl InputOptions {
             (
                 !broker && *messages != MessageOptions::default(),
                 "kafka",
-                "message options need kafka or nats",
+                "must be set for message options, unless nats is set",
             ),
             (
                 messages.schema.is_some() && messages.message_format == MessageFormat::Json,

@@ -1,8 +1,8 @@
 //! A parser of packet headers, which finds the hosts, ports and TCP flags of a captured frame.
 //!
 //! Frames come from capture files, interfaces and sFlow samples. [`headers`] finds the outermost IP header of a frame,
-//! and [`Headers::transport`] reads the header that follows it. A frame without an IP header yields a [`Skip`] with the
-//! reason.
+//! and [`Headers::transport`] reads the transport header of the packet. If a frame has no IP header, [`headers`]
+//! returns the reason as a [`Skip`].
 //!
 //! ```
 //! use srlg_input::packet::{Skip, headers};
@@ -31,7 +31,7 @@ reasons! {
     /// If several reasons apply, the first in this order is used: the record (`NoInterface`, `NoTime`, `BadTime`), the
     /// link type, and the headers from the outermost to the innermost.
     Skip {
-        /// The frame does not carry IP but ARP, LLC, or an MPLS payload that is neither IPv4 nor IPv6.
+        /// The frame does not carry IPv4 or IPv6, but for example ARP, LLC or an MPLS pseudowire.
         NotIp = "not-ip",
         /// Frames of this link type cannot be parsed.
         LinkType = "link-type",
@@ -45,12 +45,12 @@ reasons! {
         NoTime = "no-time",
         /// The time stamp is impossible: its fraction is a second or more, or it is before 1970 or after 2554.
         BadTime = "bad-time",
-        /// A pcapng packet names an interface that its section has not described, or that is not among the first 65,536
-        /// interfaces.
+        /// A pcapng packet refers to an interface that its section has not described, or that is not among the first
+        /// 65,536 interfaces of the section.
         NoInterface = "no-interface",
         /// A row cannot be parsed, or is longer than 1,024 bytes (CSV) or 65,536 bytes (log).
         BadRow = "bad-row",
-        /// The captured bytes end before the end of the headers of a tunnelled packet.
+        /// The captured bytes end before the headers of a tunnelled packet are complete.
         CutTunnel = "cut-tunnel",
         /// A fragment of a tunnel packet does not contain the inner headers.
         TunnelFragment = "tunnel-fragment",
@@ -58,7 +58,7 @@ reasons! {
         TunnelContent = "tunnel-content",
         /// The packet is in more than [`MOST_TUNNELS`] nested tunnels.
         DeepTunnel = "deep-tunnel",
-        /// The packet is not UDP, and only datagrams are read.
+        /// The packet is not UDP, but only UDP datagrams are read.
         NotUdp = "not-udp",
         /// The packet is a fragment of a datagram.
         Fragment = "fragment",
@@ -66,7 +66,7 @@ reasons! {
         CutPayload = "cut-payload",
         /// A flow, or one direction of a logged conversation, has no packets.
         NoPackets = "no-packets",
-        /// A row of a log does not name two hosts.
+        /// A row of a log does not contain two hosts.
         NoHosts = "no-hosts",
         /// A Suricata record describes an event other than a flow.
         OtherEvent = "other-event",

@@ -4,28 +4,29 @@ use std::collections::BTreeMap;
 
 /// A position in a Kafka topic or a NATS stream.
 ///
-/// A position contains the offset of the next message in each partition. A stream counts as one partition. All contacts
-/// of earlier messages have been yielded. If a position is stored together with these contacts,
-/// [`Input::resume`](crate::Input::resume) continues without a gap.
+/// A position contains the offset of the next message in each partition. A stream counts as one partition. The input
+/// has already yielded all contacts of the messages before the position. If a position is stored together with these
+/// contacts, [`Input::resume`](crate::Input::resume) continues without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Position {
     /// Name of the topic or the stream.
     pub topic: String,
-    /// Offset of the next message, by partition.
+    /// Offset of the next message in each partition, by partition number.
     pub offsets: BTreeMap<i32, i64>,
-    /// Schema of the messages, if the name of the topic contains a hash of it. With the schema, a topic that has been
-    /// replaced by another one can be read to its end.
+    /// Schema of the messages, if the topic name contains a hash of the schema. If a topic with a new schema replaces
+    /// this topic, this schema is needed to read the former topic to its end.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub schema: Option<String>,
-    /// Time at which the stream was created, in nanoseconds since the Unix epoch. It is `None` for a topic. A stream
-    /// with the same name but another creation time is a different stream.
+    /// Time at which the stream was created, in nanoseconds since the Unix epoch, or `None` for a topic. Streams that
+    /// have the same name but different creation times are different streams.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub created_ns: Option<i64>,
 }
 
 impl Position {
-    /// Adopts the offsets of `next`, which was read after this position. Offsets of another topic replace all offsets.
+    /// Adopts the offsets of `next`, which was read after this position. If `next` has offsets of a different topic or
+    /// stream, it replaces this position.
     pub(crate) fn advance(&mut self, mut next: Self) {
         if self.is_in_same(&next) {
             self.offsets.append(&mut next.offsets);
@@ -34,8 +35,9 @@ impl Position {
         }
     }
 
-    /// Returns the earlier offset of each partition that both positions contain. Partitions that only one of them
-    /// contains are read from the start. If the topics differ, all partitions are read from the start.
+    /// Returns the lower offset of each partition that both positions contain. The result has no offset for a partition
+    /// that only one position contains, and no offsets if the topics differ. Partitions without an offset are read from
+    /// their earliest message.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
         let is_same = self.is_in_same(other);

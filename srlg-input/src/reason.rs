@@ -16,7 +16,7 @@ macro_rules! reasons {
             /// All reasons, in the order in which summaries list them.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$reason),+];
 
-            /// Returns the name of the reason in summaries. Names are stable between versions.
+            /// Returns the name of the reason in summaries. Names are stable across versions.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$reason => $name),+ }
             }

@@ -1,5 +1,5 @@
-//! A test of the memory of a decoder that hostile exporters try to fill. The test has its own process, because it
-//! measures the memory of the process.
+//! A test of the memory use of a decoder that hostile exporters attack. The test has its own process, because it
+//! measures the memory of the whole process.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ fn resident() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
-/// Returns a template with `fields` fields that the decoder uses, and the same number of fields that it does not use.
+/// Returns a template of `2 * fields` fields, half of which the decoder ignores.
 fn template(id: u16, fields: usize) -> Vec<u8> {
     template9(id, &[(1, 4), (5, 4)].repeat(fields))
 }

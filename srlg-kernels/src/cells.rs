@@ -1,4 +1,4 @@
-//! The kernels that count the cells of each host at the end of a slice, and list the candidates.
+//! The kernels that count the cells of each host when a slice closes, and list the candidates.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -9,16 +9,15 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// Bit that is set in an entry of a candidate list if the entry is the index of a kept host. Other entries are the
-/// [key](Owner::key) of an owner.
+/// Bit that is set in an entry of a candidate list if the entry is the index of a kept host. If the bit is not set, the
+/// entry is the [key](Owner::key) of an owner.
 pub const KEPT: u64 = 1 << 63;
 
 /// A host that is always a candidate.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct KeptHost {
-    /// [Key](Owner::key) of an IPv4 host. For an IPv6 host, the key is 0, because one cell does not determine an IPv6
-    /// address.
+    /// [Key](Owner::key) of the host, or 0 for an IPv6 host, because one cell does not determine an IPv6 address.
     pub key: u64,
     /// ID of the host.
     pub id: HostId,
@@ -40,7 +39,7 @@ impl Body for CountCells<Slices<'_>> {
     }
 }
 
-/// Adds a host to the list of candidates of `$kernel`.
+/// Adds a host to the list of candidates of `$kernel`, if the list is not full.
 macro_rules! list {
     ($kernel:expr, $entry:expr, $cells:expr, $host:expr) => {
         if let Some(at) = next($kernel.entries.len(), &$kernel.count[0]) {

@@ -1,12 +1,12 @@
-//! The entry points, which convert addresses to slices. They are the only unsafe code of this crate.
+//! The entry points, which convert addresses to slices. This module contains all unsafe code of this crate.
 //!
 //! # Contract of a launch
 //! Every buffer in the arguments is device memory that stays allocated while the kernel runs. The buffer is aligned for
-//! its elements and contains the stated number of elements. They may have any bit pattern. `params` come from
+//! its elements and contains the stated number of them. The elements may have any bit pattern. `params` come from
 //! `Config::validate`. Data that is not atomic is not written while the kernel runs.
 //!
 //! Concurrent kernels may access the recorders of an array both singly, at their own width, and packed in 32-bit words.
-//! The memory system performs each such access atomically on aligned 32-bit words. The crate srlg-host calls
+//! The memory system performs each of these accesses atomically on aligned 32-bit words. The crate srlg-host calls
 //! [`Kernel::check`] before every launch.
 #![allow(unsafe_code, reason = "a kernel gets its memory as pointers")]
 
@@ -28,7 +28,7 @@ fn grid() -> Grid {
     Grid { block, blocks, thread, threads }
 }
 
-/// The place of the arguments of a launch: pointers to device memory.
+/// The [`Place`] whose buffers are pointers to device memory.
 struct DevicePointers;
 
 impl Place for DevicePointers {
@@ -53,7 +53,7 @@ impl<T> Length for Buffer<T> {
     }
 }
 
-/// The conversion of a launch's buffers to slices. Only entry points use this conversion.
+/// The conversion of device pointers to slices. Only entry points use this conversion.
 struct Launch;
 
 impl<'a> Carry<'a, DevicePointers, Slices<'a>> for Launch {

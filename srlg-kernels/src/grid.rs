@@ -1,17 +1,17 @@
-//! [`Grid`]: the place of a thread in its launch.
+//! [`Grid`]: the position of a thread in its launch.
 //!
-//! A launch has `blocks` blocks of `threads` threads each, usually fewer threads than units of work. Each thread
-//! therefore processes every n-th unit, where n is the number of threads.
+//! A launch has `blocks` blocks, and each block has `threads` threads. A launch usually has fewer threads than units of
+//! work. Each thread therefore processes every n-th unit, where n is the number of threads in the launch.
 
-/// Number of threads in a block of a launch on a GPU.
+/// Number of threads in each block of a launch on a GPU.
 pub const THREADS: u32 = 256;
 
-/// The place of one thread in its launch.
+/// The position of one thread in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Index of the thread's block in the launch.
     pub block: u32,
-    /// Number of blocks of the launch.
+    /// Number of blocks in the launch.
     pub blocks: u32,
     /// Index of the thread in its block.
     pub thread: u32,
@@ -27,27 +27,27 @@ impl Grid {
         self.block as usize * self.threads as usize + self.thread as usize
     }
 
-    /// Returns the part of `0..len` that this thread processes if all threads divide the work.
+    /// Returns the indices in `0..len` that this thread processes if all threads of the launch share the work.
     #[inline(always)]
     pub fn of_all(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.number(), self.blocks as usize * self.threads as usize, len)
     }
 
-    /// Returns the part of `0..len` that this block processes if all blocks divide the work. All threads of a block get
-    /// the same part.
+    /// Returns the indices in `0..len` that this block processes if all blocks of the launch share the work. All
+    /// threads of a block get the same indices.
     #[inline(always)]
     pub fn of_blocks(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.block as usize, self.blocks as usize, len)
     }
 
-    /// Returns the part of `0..len` that this thread processes if the threads of its block divide the work.
+    /// Returns the indices in `0..len` that this thread processes if the threads of its block share the work.
     #[inline(always)]
     pub fn of_threads(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.thread as usize, self.threads as usize, len)
     }
 }
 
-/// Returns `first`, `first + step` and so on, below `len`.
+/// Returns those of the numbers `first`, `first + step` and so on that are below `len`.
 #[inline(always)]
 fn stride(first: usize, step: usize, len: usize) -> impl Iterator<Item = usize> {
     // This avoids `step_by`, which checks for a step of 0 and divides.

@@ -21,20 +21,20 @@ impl<T: FromBytes + IntoBytes + Send + Sync + 'static> Element for T {}
 
 /// A recorder for which kernels exist.
 pub trait KernelRecorder: Element + Recorder<Word: Element> {
-    /// Width in bits, as a suffix of the names of entry points.
+    /// Width in bits, as the suffix in the names of entry points.
     const NAME: &'static str;
 
-    /// Type on which kernels perform compare-and-swap to change recorders. For recorders of fewer than 32 bits, it is
+    /// Type of the atomic values that kernels access to change recorders. For recorders of fewer than 32 bits, it is
     /// [`Packed`].
     type Swapped: Element;
 
-    /// Returns the number of [`Swapped`](Self::Swapped) values for `recorders` recorders.
+    /// Returns the number of [`Swapped`](Self::Swapped) values that contain `recorders` recorders.
     fn swapped(recorders: usize) -> usize;
 
-    /// Keeps the more recent of `word` and the word of recorder `at` in `all`.
+    /// Sets recorder `at` of `all` to `word` if `word` is more recent than the word of the recorder.
     ///
     /// # Panics
-    /// Panics if `all` does not contain that recorder.
+    /// Panics if `all` does not contain recorder `at`.
     fn fetch_min_at(all: &[Self::Swapped], at: usize, word: Self::Word);
 }
 
@@ -66,18 +66,18 @@ kernel_recorders! {
 
 /// A kind of memory access, which defines the type of a kernel's buffers.
 pub trait Place {
-    /// Type of a buffer with elements of type `T`.
+    /// Type of a buffer whose elements have the type `T`.
     type Buffer<T: Element>: Length + Send + Sync;
 }
 
-/// A buffer with a length.
+/// A buffer that has a length.
 #[allow(clippy::len_without_is_empty, reason = "rows of the table use only lengths")]
 pub trait Length {
-    /// Returns the number of elements of the buffer.
+    /// Returns the number of elements in the buffer.
     fn len(&self) -> usize;
 }
 
-/// The place in which bodies run. Buffers are slices.
+/// The place whose buffers are slices. Bodies run in this place.
 #[derive(Debug)]
 pub struct Slices<'a>(PhantomData<&'a ()>);
 
@@ -100,18 +100,18 @@ pub trait Carry<'a, From: Place, To: Place> {
     fn writes<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 }
 
-/// A kernel with its arguments. Only the table of kernels implements this trait.
+/// A kernel and its arguments. Only the table of kernels implements this trait.
 pub trait Kernel: Send + Sync {
     /// Place of the buffers.
     type Place: Place;
 
-    /// The same kernel in another place.
+    /// The same kernel, whose buffers are in the place `To`.
     type In<To: Place>: Kernel<Place = To>;
 
     /// Name of the entry point, without the width.
     const NAME: &'static str;
 
-    /// Width of the recorders, as the suffix of the entry point's name. Empty if the kernel has no recorder type.
+    /// Width of the recorders, as the suffix of the entry point's name. It is empty if the kernel has no recorder type.
     const WIDTH: &'static str;
 
     /// Checks all conditions on lengths and arguments that the kernel's row states.
@@ -123,11 +123,11 @@ pub trait Kernel: Send + Sync {
     /// Returns the number of blocks of [`THREADS`](crate::THREADS) threads that the work can occupy.
     fn blocks(&self) -> usize;
 
-    /// Returns the same arguments in the place `To`, with all buffers converted by `by`.
+    /// Returns the same arguments in the place `To`, after `by` has converted all buffers.
     fn carry<'a, To: Place>(&'a mut self, by: &mut impl Carry<'a, Self::Place, To>)
     -> Self::In<To>;
 
-    /// Runs the thread at `grid` with `arguments`.
+    /// Runs the kernel's body for the thread at `grid`.
     fn run(arguments: &Self::In<Slices<'_>>, grid: Grid);
 }
 

@@ -7,15 +7,15 @@
 //! A row lists the following parts, from which the macro generates a [`Kernel`]:
 //!
 //! - the name of the entry point
-//! - the type of the arguments, with the widths of recorders that it supports
+//! - the type of the arguments, and the widths of recorders that the kernel supports
 //! - the arguments that are passed by value
 //! - the buffers that are read or written, with their element types and lengths
 //! - the conditions that must be met before a launch
 //! - the number of threads, or of blocks, that the work can occupy
 //!
-//! All data that several threads may write is atomic, and every access is relaxed. Results are minima, sums, and lists
-//! without a fixed order, so the order of the threads does not change them. Kernels run one after the other, and no
-//! thread waits for another.
+//! All data that several threads may write is atomic, and every access to it is relaxed. Results are minima, sums, and
+//! lists in any order, so the order of the threads does not matter. Kernels that touch recorders may run at the same
+//! time, in different queues. Kernels in the same queue run one after the other. No thread waits for another thread.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 
@@ -53,23 +53,23 @@ use srlg_core::{ArrayParams, HostId, Packed, Recorder16, Recorder64, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {
-    /// Kernel that touches the cells of `pairs` and their recorders in the lines of the tagged counter. The contacts
-    /// are `cells_age` epochs old for the cells and `lines_age` epochs old for the counter.
+    /// Kernel that touches the cells of `pairs`, and the recorders of `pairs` in the lines of the tagged counter. The
+    /// age of the contacts is `cells_age` in epochs of the cells, and `lines_age` in epochs of the counter.
     "touch": Touch(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair],
         writes cells: [Recorder64; finder.recorders()],
         writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Kernel that touches the same recorders as [`Touch`], for `pairs` of IPv4 or IPv6 addresses.
+    /// Kernel that does the work of [`Touch`] for `pairs` of IPv4 or IPv6 addresses.
     "touch_ip6": Touch6(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair6],
         writes cells: [Recorder64; finder.recorders()],
         writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Kernel that touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter, for contacts
-    /// `age` slices ago.
+    /// Kernel that touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter. The contacts are
+    /// `age` slices old.
     "touch_paper": TouchPaper(finder: RsraParams, counter: RowsParams, age: u32) {
         reads pairs: [AlignedPair],
         writes rough: [Packed<Recorder16>; Packed::<Recorder16>::words(finder.recorders())],
@@ -78,9 +78,9 @@ kernels! {
 
     /// Kernel that counts the cells of the youngest ages by age and by owner.
     ///
-    /// The first half of `ages` receives the number of cells of each age that IPv4 hosts hold. The second half receives
-    /// the same numbers for IPv6 hosts. The [table](owners) of `keys` and `counts` receives the number of counted cells
-    /// of each owner. The caller must set all of these buffers to 0 first.
+    /// For each age, the first half of `ages` receives the number of cells that IPv4 hosts hold, and the second half
+    /// receives the number of cells that IPv6 hosts hold. The [table](owners) of `keys` and `counts` receives the
+    /// number of counted cells of each owner. The caller must first set `ages`, `keys` and `counts` to 0.
     "count_cells": CountCells(params: CellsParams) {
         reads cells: [Recorder64; params.recorders()],
         writes ages: [AtomicU32],
@@ -101,8 +101,8 @@ kernels! {
     } threads: keys.len(),
     where least > 0;
 
-    /// Kernel that completes the list of [`ListHolders`] with the `kept` hosts that are missing from it. The entry of a
-    /// kept host is its index with the bit [`KEPT`](cells::KEPT) set.
+    /// Kernel that adds the missing `kept` hosts to the list of [`ListHolders`]. The entry of a kept host is its index
+    /// in `kept`, in which the bit [`KEPT`](cells::KEPT) is set.
     "list_kept": ListKept(params: CellsParams, least: u32) {
         reads kept: [KeptHost],
         reads keys: [u64; owners::entries(&params)],
@@ -114,7 +114,7 @@ kernels! {
     } threads: kept.len();
 
     /// Kernel that lists the indices and words of IPv6 hosts' cells whose age is less than `ages`. It lists a cell only
-    /// if its fingerprint has at least `least` counted cells.
+    /// if at least `least` counted cells have the same fingerprint.
     "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
         reads keys: [u64; owners::entries(&params)],
@@ -125,15 +125,15 @@ kernels! {
     } threads: cells.len();
 
     /// Kernel that writes the mask of every rough estimator over `span`, row after row. It counts the hot estimators in
-    /// `weights`, with one entry for each row and weight.
+    /// `weights`, which has one entry for each row and weight.
     "survey": Survey(params: RsraParams, span: Span) {
         reads rough: [Recorder16; params.recorders()],
         writes masks: [AtomicU8; params.estimators()],
         writes weights: [AtomicU32; params.rows() as usize * WEIGHTS],
     } threads: params.estimators();
 
-    /// Kernel that counts the recorders with a word below `limit` in each row of `row_len` recorders. The count is the
-    /// sum of [`SUMS`] entries of `sums`.
+    /// Kernel that counts the recorders whose word is below `limit` in each row of `row_len` recorders. The count of a
+    /// row is the sum of the row's [`SUMS`] entries in `sums`.
     "count": Count<R: 16>(row_len: u32, limit: u32) {
         reads recorders: [R],
         writes sums: [AtomicU32; recorders.len() / row_len as usize * SUMS],
@@ -147,9 +147,9 @@ kernels! {
     } threads: params.columns() as usize,
     where row < params.rows();
 
-    /// Kernel that lists the hosts whose union estimator has a weight of at least `weight`. Their columns in rows 0 and
-    /// 1 are in `bases` and `partners`. The kernel lists no host if `params` does not accept the search, or if a list
-    /// of columns was too short.
+    /// Kernel that lists the hosts whose union estimator has a weight of at least `weight`, and whose columns in rows 0
+    /// and 1 are in `bases` and `partners`. The kernel lists no host if there are too many columns to search, or if a
+    /// list of columns was too short.
     "regain": Regain(params: RsraParams, weight: u32) {
         reads starts: [u32; high_table_lens(&params)[0]],
         reads highs: [u32; high_table_lens(&params)[1]],
@@ -163,10 +163,10 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Kernel that counts, in `bins`, the `positions` positions of linear estimators from position `first` on.
+    /// Kernel that counts positions of hosts' linear estimators by bin: `positions` positions, starting at `first`.
     ///
-    /// The list `numbers`, with `count` entries, contains indices into `hosts`. The kernel counts the listed hosts from
-    /// entry `skip` on, until `bins` is full. Each host takes [`Grouping::bin_words`] words.
+    /// The list `numbers` has `count` entries, which are indices into `hosts`. The kernel processes the listed hosts
+    /// from entry `skip` on, until `bins` is full. Each host occupies [`Grouping::bin_words`] words of `bins`.
     "tally": Tally(params: TaggedParams, grouping: Grouping, first: u32, positions: u32, skip: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -187,8 +187,8 @@ kernels! {
         writes left_count: [AtomicU32; 1],
     } threads: bins.len() / Grouping::for_bound(span).bin_words();
 
-    /// Kernel that converts `bins`, which are grouped by [`Grouping::of_ages`], to `groups` by [`Grouping::for_bound`].
-    /// The bins are those of the hosts of `numbers` from entry `skip` on.
+    /// Kernel that converts `bins`, which are grouped by [`Grouping::of_ages`], to `groups`, which are grouped by
+    /// [`Grouping::for_bound`]. The bins belong to the hosts of `numbers` from entry `skip` on.
     "regroup": Regroup(span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -197,8 +197,9 @@ kernels! {
             bins.len() / Grouping::of_ages(span).bin_words() * Grouping::for_bound(span).bin_words()],
     } threads: groups.len();
 
-    /// Kernel that lists which hosts of `numbers`, from entry `skip` on, may reach the threshold. `bins` contains their
-    /// fine regions, grouped by [`Grouping::for_bound`]. The list identifies hosts by their index in `bins`.
+    /// Kernel that lists which hosts of `numbers`, from entry `skip` on, may reach the threshold. `bins` contains the
+    /// fine regions of these hosts, grouped by [`Grouping::for_bound`]. The list identifies hosts by their index in
+    /// `bins`.
     "reach": Reach(params: TaggedParams, span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -208,7 +209,8 @@ kernels! {
     } threads: reached.len();
 
     /// Kernel that records the hosts in the list `reached`, from entry `first` on, until the buffers are full. For each
-    /// host, it writes the index in `hosts`, the `tallies` from `bins`, and the words of the cells of all slots.
+    /// host, it writes the index in `hosts` to `recorded`, the host's part of `bins` to `tallies`, and the words of the
+    /// cells of all slots to `peers`.
     "record": Record(params: CellsParams, span: Span, skip: u32, first: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -221,7 +223,7 @@ kernels! {
         writes tallies: [AtomicU32; recorded.len() * Grouping::of_ages(span).bin_words()],
     } blocks: recorded.len();
 
-    /// Kernel that adds up, for each of `hosts`, the weight of the first `positions` positions of its union estimator.
+    /// Kernel that computes the weight of each host's union estimator over its first `positions` positions.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
         reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],
@@ -242,7 +244,8 @@ kernels! {
     where R::swapped(first as usize + words.len()) <= recorders.len();
 
     /// Kernel that lists the indices and words of recent recorders. A recorder is recent if its word is below `recent`.
-    /// In a line with such a recorder, a recorder is also recent if its word minus `echo` is below `recent`.
+    /// If a line contains a word below `recent`, recorders of the line whose word minus `echo` is below `recent` are
+    /// also recent.
     "extract": Extract<R: 16, 64>(recent: u64, echo: u64) {
         reads recorders: [R],
         writes places: [AtomicU32],
@@ -257,7 +260,7 @@ kernels! {
         writes recorders: [R::Swapped],
     } threads: places.len();
 
-    /// Kernel that copies the words of the recorders at the indices `places`.
+    /// Kernel that copies the words of the recorders whose indices are in `places`.
     "gather": Gather<R: 16, 64>() {
         reads recorders: [R],
         reads places: [u32],

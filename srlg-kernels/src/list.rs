@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Takes the next entry of a list of `len` entries, and returns its index if the list is not full. `count`, initially
-/// 0, is the number of entries taken.
+/// Reserves the next entry of a list of `len` entries, and returns its index if the list is not full. `count`,
+/// initially 0, is the number of reserved entries.
 ///
 /// If the count exceeds `len`, some entries are missing, but the count does not show how many.
 #[inline(always)]
@@ -16,7 +16,7 @@ pub(crate) fn next(len: usize, count: &AtomicU32) -> Option<usize> {
     (at < len).then_some(at)
 }
 
-/// Adds `word` to the list `entries`, if there is room. `count`, initially 0, is the number of entries taken.
+/// Adds `word` to the list `entries`, if the list is not full. `count`, initially 0, is the number of reserved entries.
 ///
 /// If the count exceeds the number of `entries`, some words are missing, but the count does not show how many.
 #[inline(always)]
@@ -26,14 +26,14 @@ pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
     }
 }
 
-/// Returns the filled part of `entries`, the buffer of a list of which `count` entries were taken.
+/// Returns the filled part of `entries`, the buffer of a list whose count is `count`.
 #[inline(always)]
 #[must_use]
 pub fn filled<T>(entries: &[T], count: u32) -> &[T] {
     &entries[..entries.len().min(count as usize)]
 }
 
-/// Returns the first `count` of `entries`, or an empty slice if the list does not have `count` entries.
+/// Returns the first `count` of `entries`, or an empty slice if there are fewer than `count` entries.
 #[inline(always)]
 #[must_use]
 pub fn complete<T>(entries: &[T], count: u32) -> &[T] {

@@ -1,8 +1,8 @@
-//! The kernels that narrow down the candidates in steps. Glimpses dismiss most hosts, fine regions dismiss more, and
-//! the remaining hosts are recorded.
+//! The kernels that narrow down the candidates in steps. Glimpses dismiss most hosts, and fine regions dismiss further
+//! hosts. The remaining hosts are recorded.
 //!
-//! All hosts are in one array. Each kernel writes a list of host indices, with its count, and the next kernel reads the
-//! list. If a count exceeds the length of its list, the next kernel does nothing.
+//! All hosts are in one array. Each kernel writes a list of host indices and the count of its entries, and the next
+//! kernel reads the list. If the count exceeds the length of the list, the next kernel does nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -12,8 +12,8 @@ use srlg_core::counter::tagged::{Grouping, bound, glimpse};
 use srlg_core::finder::cells::SLOTS;
 use srlg_core::{ReadRecorder, Recorder};
 
-/// Returns the number of entries to process from entry `skip` on, at most `room`. The list has `count` entries and room
-/// for `len`. Returns 0 if the list was too short.
+/// Returns the number of entries to process from entry `skip` on, limited to `room`. The list has `count` entries and a
+/// capacity of `len`. Returns 0 if `count` exceeds the capacity.
 #[inline(always)]
 pub(crate) fn waiting(len: usize, count: u32, skip: u32, room: usize) -> usize {
     if count as usize > len {
@@ -78,7 +78,7 @@ impl Body for Record<Slices<'_>> {
                 self.tallies[at * words + word].store(bin, Relaxed);
             }
             for slot in grid.of_threads(slots) {
-                // An IPv6 host has no such spots, and the CPU ignores these words.
+                // These spots are meaningless for an IPv6 host, and the CPU ignores their words.
                 let spot = self.params.spot(self.hosts[number as usize].lo, slot as u32);
                 self.peers[at * slots + slot].set(self.cells[spot.place as usize].word());
             }

@@ -1,9 +1,9 @@
 //! A concurrent table of owners and their cell counts.
 //!
 //! An entry contains a key and a count. A free entry has the key 0. An owner takes the first free entry, starting at
-//! the entry that its key selects. The order of the threads decides which of two owners comes first, but not their
-//! counts. The table has twice as many entries as the array has cells. A free entry therefore always exists, and most
-//! owners are in the entry that their key selects.
+//! the entry that its key selects. Thread order can change the entries of the owners, but not their counts. The table
+//! has twice as many entries as the array has cells. Therefore, there is always a free entry, and most owners are in
+//! the entry that their key selects.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ use srlg_core::ArrayParams;
 use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::Owner;
 
-/// Returns the number of entries in an owner table for the array of `params`. The number is a power of 2.
+/// Returns the number of entries in the owner table of a cell array that has `params`. The number is a power of 2.
 #[inline(always)]
 #[must_use]
 pub fn entries(params: &CellsParams) -> usize {

@@ -1,4 +1,4 @@
-//! The kernel that recovers host addresses from hot columns.
+//! The kernel that recovers host addresses from pairs of hot columns.
 
 use crate::{Body, Grid, Regain, Slices, add, complete};
 use srlg_core::finder::regain::{HighTable, candidates, is_searchable};

@@ -1,4 +1,4 @@
-//! The kernels that scan pairs. Each reads a pair once, and touches the recorders of the finder and of the counter.
+//! The kernels that scan pairs. A kernel reads each pair once and touches recorders of the finder and of the counter.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -19,11 +19,11 @@ macro_rules! aligned {
 }
 
 aligned!(
-    /// A pair of IPv4 addresses, aligned to 8 bytes so that a thread loads it with one access.
+    /// A pair of IPv4 addresses, aligned to 8 bytes so that a thread can load it with one memory access.
     AlignedPair(IpPair) at 8
 );
 aligned!(
-    /// A pair of IPv4 or IPv6 addresses, aligned to 16 bytes, the maximum that a thread loads with one access.
+    /// A pair of IPv4 or IPv6 addresses, aligned to 16 bytes, the maximum size of one memory access.
     AlignedPair6(Ip6Pair) at 16
 );
 

@@ -1,14 +1,14 @@
-//! The kernels that count recorders and hot estimators at the end of a slice.
+//! The kernels that count recent recorders and list hot columns when a slice closes.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::{Body, Count, Grid, Hot, KernelRecorder, Slices, Survey, add};
 use srlg_core::finder::Rsra;
 
-/// Number of weights that a rough estimator can have: 0 to 8.
+/// Number of possible weights of a rough estimator, which range from 0 to 8.
 pub const WEIGHTS: usize = 9;
 
-/// Number of sums per row that [`Count`] writes. A device serialises the additions of threads to one word, but adds to
+/// Number of sums per row that [`Count`] writes. A GPU serialises additions to the same word, but performs additions to
 /// neighbouring words in parallel.
 pub const SUMS: usize = 4096;
 

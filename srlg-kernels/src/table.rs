@@ -1,9 +1,9 @@
 //! `kernels!`: the macro that generates [`Kernel`](crate::Kernel)s from the rows of the table in `lib.rs`.
 //!
-//! A row generates a structure, its `Kernel` implementation, and a line of `for_each_entry_point`. For the GPU,
-//! `entry.rs` also generates an entry point from the names in `all_entry_points!`.
+//! For each row, the macro generates a struct, its `Kernel` implementation, and lines of `for_each_entry_point`. On the
+//! GPU, `entry.rs` also generates entry points from the names in `all_entry_points!`.
 
-/// Selects the recorder type with this number of bits.
+/// Expands to the recorder type that has this number of bits.
 macro_rules! recorder {
     (8) => {
         srlg_core::Recorder8
@@ -89,7 +89,7 @@ macro_rules! kernels {
             }
         )*
 
-        /// Calls `each` for every entry point, with its arguments in the place `P`.
+        /// Calls `each` for every entry point. `P` is the kind of memory access of the kernel arguments.
         pub fn for_each_entry_point<P: Place>(mut each: impl FnMut(EntryPoint)) {
             $(kernels!(@entry_points each $kernel P $($($bits)+)?);)*
         }

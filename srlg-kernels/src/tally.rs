@@ -1,4 +1,4 @@
-//! The kernels that count the positions of hosts.
+//! The kernels that tally the positions of each host.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
@@ -8,11 +8,11 @@ use crate::{Body, Grid, Slices, Tally, Union};
 use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
 
-/// Number of positions of one host that a block processes. Positions are split because a launch has fewer hosts than
-/// blocks.
+/// Maximum number of positions of a host that a block processes at a time. The positions are split because a launch has
+/// fewer hosts than blocks.
 const PART: usize = 4096;
 
-/// Returns the number of parts into which the `positions` of one host are split. One block processes each part.
+/// Returns the number of parts into which the `positions` of one host are split. Each part is processed by one block.
 #[inline(always)]
 pub(crate) fn parts_of(positions: u32) -> usize {
     (positions as usize).div_ceil(PART)
@@ -51,7 +51,7 @@ impl Body for Union<Slices<'_>> {
     }
 }
 
-/// Returns the part of the work that this block does, as pairs of a host index and a range of its `positions`.
+/// Returns the parts that this block processes. A part is the index of a host and a range of the host's positions.
 #[inline(always)]
 fn parts(grid: Grid, hosts: usize, positions: u32) -> impl Iterator<Item = (usize, Range<usize>)> {
     let of_one = parts_of(positions);

@@ -1,4 +1,5 @@
-//! The Rust part of benches/rates.py. `rates ingest` and `rates scan` print how many seconds one run takes.
+//! The Rust part of the benchmark benches/rates.py. `rates ingest` and `rates scan` print the duration of one run in
+//! seconds.
 //!
 //! Run it with `cargo run --release --example rates -- ingest`.
 
@@ -14,8 +15,7 @@ const ROWS: u32 = 10_000_000;
 /// Number of rows in a slice of one second.
 const ROWS_PER_SLICE: u32 = 500_000;
 
-/// Returns pair `number`, whose inside host is one of 65,536. Every pair has a different peer, so all pairs are
-/// distinct.
+/// Returns pair `number`. There are 65,536 inside hosts. Every pair has a different peer, so all pairs are distinct.
 fn pair(number: u32) -> IpPair {
     let inside = 0x0a00_0000 + (number.wrapping_mul(0x9e37_79b1) >> 16);
     IpPair { inside, opposite: 0xc000_0000_u32.wrapping_add(number) }

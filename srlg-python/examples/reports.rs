@@ -1,5 +1,5 @@
-//! Prints the reports of the library for the pairs of tests/pairs.py. The output has one line per super point, with
-//! floats as their bits.
+//! Prints the reports of the library for the pairs of tests/pairs.py. The output has one line per super point, and
+//! floating-point numbers are printed as hexadecimal bits.
 //!
 //! Run it with `cargo run --release --example reports`.
 
@@ -9,7 +9,7 @@ use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 const SLICES: u64 = 8;
 const PAIRS: u64 = 60_000;
 
-/// Returns the output of SplitMix64 for the counter `number`.
+/// Returns output `number` of SplitMix64 with seed 0.
 fn mix(number: u64) -> u64 {
     let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,14 +17,14 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Returns pair `number`: one of 64 inside hosts with one of up to 5,000 peers.
+/// Returns pair `number`: one of 64 inside hosts, with one of up to 5,041 peers.
 fn pair(number: u64) -> IpPair {
     let bits = mix(number);
     let (host, peer) = ((bits >> 32) % 64, bits % (1 + (bits >> 32) % 64 * 80));
     IpPair { inside: 0x0a00_0000 + host as u32, opposite: 0xc000_0000 + peer as u32 }
 }
 
-/// Returns pair `number` with addresses in 2001:db8::/32.
+/// Returns pair `number`, mapped to addresses in 2001:db8::/32.
 fn pair_v6(number: u64) -> Ip6Pair {
     let IpPair { inside, opposite } = pair(number);
     let [inside, opposite] = [inside, opposite].map(|bits| [0x2001_0db8, 0, 0, bits]);

@@ -1,4 +1,4 @@
-//! Arrow streams from and to other Python libraries, through the Arrow PyCapsule interface.
+//! Import and export of Arrow streams through the Arrow PyCapsule interface.
 //!
 //! This is the only file with unsafe code, because a capsule holds a raw pointer to a C struct.
 #![allow(unsafe_code, reason = "a capsule holds a pointer to a C struct")]
@@ -12,7 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// Name of a capsule that contains a stream, as the interface defines it.
+/// Name that the interface requires for a capsule that contains a stream.
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Returns `reader` as a capsule. The capsule drops the reader unless a consumer takes it.
@@ -23,9 +23,9 @@ pub(crate) fn export(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 
-/// Takes the stream of `data`, an object with the method `__arrow_c_stream__`.
+/// Takes the stream from `data`, which must have the method `__arrow_c_stream__`.
 ///
-/// The stream yields arrays instead of batches, because an array of structs would lose its nulls as a batch.
+/// The stream yields arrays instead of batches, because a struct array loses its nulls when it is converted to a batch.
 pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let py = data.py();
     let Some(method) = data.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
@@ -38,9 +38,9 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: `from_raw` requires a pointer that is valid for reads and writes, and that points to a stream of the
     // Arrow C stream interface. The interface guarantees this for a capsule of this name. `pointer_checked` has
-    // compared the name, and the pointer is not null. No other thread uses the stream meanwhile: the interface allows
-    // one consumer of a capsule, and `capsule` keeps it alive until the end of this function. A released stream is left
-    // in the capsule so that nothing is released twice, and a later consumer gets an error.
+    // compared the name, and the pointer is not null. No other thread uses the stream meanwhile, because the interface
+    // allows only one consumer of a capsule. `capsule` keeps the stream alive until the end of this function. A
+    // released stream is left in the capsule so that nothing is released twice, and a later consumer gets an error.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     // Without this callback, the reader would panic. A released stream has no callbacks and is rejected below.
     if stream.release().is_some() && stream.get_next().is_none() {

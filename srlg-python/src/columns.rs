@@ -14,7 +14,7 @@ use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use srlg_input::contact::Host;
 
-/// The columns of a table that contain contacts, with their positions and names.
+/// The columns of a table that contain the contacts.
 pub(crate) struct Columns {
     time: Column,
     source: Column,
@@ -26,17 +26,17 @@ struct Column {
     name: String,
 }
 
-/// Contacts from some rows of a table.
+/// The contacts in some rows of a table.
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Times, in nanoseconds since the Unix epoch.
+    /// Times of the contacts, in nanoseconds since the Unix epoch.
     pub(crate) times: Vec<u64>,
     pub(crate) sources: Vec<Host>,
     pub(crate) destinations: Vec<Host>,
 }
 
 impl Columns {
-    /// Finds the columns by name in `fields`, which are the fields of a table.
+    /// Finds the columns by name in `fields`, the fields of the table.
     pub(crate) fn new(
         fields: &Fields,
         time: &str,
@@ -60,7 +60,7 @@ impl Columns {
         })
     }
 
-    /// Reads all rows of `batch`. The first row of the batch is row `first` of the table.
+    /// Reads all rows of `batch`, which starts at row `first` of the table.
     pub(crate) fn read(&self, batch: &RecordBatch, first: u64) -> PyResult<Rows> {
         let hosts = |column: &Column| column.hosts(batch, first);
         Ok(Rows {
@@ -72,7 +72,7 @@ impl Columns {
 }
 
 impl Column {
-    /// Returns the array of the column. Returns an error if it contains nulls.
+    /// Returns the array of the column, or an error if the array contains nulls.
     fn array<'a>(&self, batch: &'a RecordBatch, first: u64) -> PyResult<&'a dyn Array> {
         let array = batch.column(self.place);
         if array.null_count() == 0 {
@@ -101,7 +101,7 @@ impl Column {
         };
         let time = |(row, &value): (usize, &i64)| {
             let time = u64::try_from(value).ok().and_then(|value| value.checked_mul(unit));
-            time.ok_or_else(|| self.bad_row(first, row, "time outside the years 1970 to 2554"))
+            time.ok_or_else(|| self.bad_row(first, row, "the time must be in the years 1970 to 2554"))
         };
         values.iter().enumerate().map(time).collect()
     }
@@ -167,7 +167,7 @@ impl Column {
     }
 }
 
-/// Converts an address in network byte order to a host.
+/// Converts an address in network byte order to a host. Returns `None` if it does not have 4 or 16 bytes.
 fn packed(octets: &[u8]) -> Option<Host> {
     match octets.len() {
         4 => <[u8; 4]>::try_from(octets).ok().map(Host::from),

@@ -1,8 +1,8 @@
 //! The class `Detector`.
 //!
-//! A `RwLock` lets threads ingest and query at the same time. A call that changes the detector as a whole also takes
-//! the mutex `exclusive`. If another call of this kind is running, the second call raises `BusyError` instead of
-//! waiting. Both locks are taken only while Python is detached.
+//! An `RwLock` lets threads ingest and query at the same time. A call that needs exclusive access, such as a close or a
+//! merge, also locks the mutex `exclusive`. If the mutex is already locked, the call raises `BusyError` instead of
+//! waiting. Threads take both locks only while they are detached from Python.
 
 use std::sync::{Mutex, RwLock, TryLockError};
 
@@ -17,17 +17,17 @@ use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};
 use crate::report::{Estimate, Health, Peer, Report};
 
-/// Number of pairs that are copied at a time while Python waits. They are then ingested while Python is detached.
+/// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests them.
 const BLOCK: usize = 1 << 15;
 
-/// A detector of hosts in contact with at least `threshold` others within the last `window` slices.
+/// A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices.
 ///
-/// By default, a detector takes 31.6 MB, which is sufficient for about 20 million distinct pairs per window. To plan
-/// for a different number of distinct pairs per window, set `pairs`. The detector then takes at most `memory` bytes, by
-/// default 31.6 MB.
+/// By default, a detector uses 31.6 MB of memory, which is sufficient for about 20 million distinct pairs per window.
+/// To plan for a different number, set `pairs`. The detector then uses at most `memory` bytes, which is 31.6 MB by
+/// default.
 ///
-/// `seed` is a secret number below 2**64. It selects keyed hashes, which are safe for traffic that an attacker may
-/// choose. Detectors that are merged need the same sizes and the same seed. Pickles contain the seed.
+/// `seed` is a secret number below 2**64. If it is set, keyed hashes are used, which are safe even if an attacker
+/// chooses the traffic. To be merged, detectors need the same sizes and the same seed. Pickles contain the seed.
 ///
 /// `device` is "auto" (the first NVIDIA GPU, or the CPU if there is none), "cpu", "cuda" or "cuda:N".
 #[pyclass(frozen, module = "srlg")]
@@ -37,7 +37,7 @@ pub(crate) struct Detector {
     detector: RwLock<SlidingDetector>,
 }
 
-/// The arguments with which a detector was created.
+/// The arguments that created a detector: threshold, window, memory, pairs, seed and device.
 #[derive(Clone, IntoPyObject)]
 struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
 
@@ -68,13 +68,13 @@ impl Detector {
         })
     }
 
-    /// The number of the running slice. It starts at 0 and increases by one with every close.
+    /// The number of the running slice. The first slice has the number 0, and every close increases the number by one.
     #[getter]
     fn slice(&self, py: Python<'_>) -> PyResult<u64> {
         self.ask(py, |detector| Ok(detector.slice()))
     }
 
-    /// The minimum number of distinct peers of a reported host.
+    /// The number of distinct peers from which a host is reported.
     #[getter]
     fn threshold(&self) -> u32 {
         self.arguments.0
@@ -104,11 +104,11 @@ impl Detector {
         self.ask(py, |detector| Ok(Health::from(detector.health())))
     }
 
-    /// Records a contact of each host of `inside` with the host at the same index of `opposite`.
+    /// Records a contact between each host in `inside` and the host at the same index in `opposite`.
     ///
-    /// A column has one of three forms. An array of uint32 contains IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001.
-    /// An array of uint8[n, 16] contains IPv6 addresses in network byte order. A list contains str or ipaddress
-    /// objects.
+    /// Each argument has one of three forms. An array of uint32 contains IPv4 addresses as numbers: 10.0.0.1 is
+    /// 0x0a000001. An array of uint8[n, 16] contains IPv6 addresses in network byte order. A list contains str or
+    /// ipaddress objects.
     ///
     /// Any number of threads may ingest at the same time. If another thread closes the slice during the call, the
     /// remaining pairs are counted in the next slice.
@@ -136,13 +136,13 @@ impl Detector {
 
     /// Closes the running slice and returns the super points of the window that ends with it.
     ///
-    /// Raises BusyError if another thread is closing a slice.
+    /// Raises BusyError if another thread has exclusive access to the detector.
     fn close_slice(&self, py: Python<'_>) -> PyResult<Report> {
         let report = self.change(py, SlidingDetector::close_slice)?;
         Ok(Report::new(report, None))
     }
 
-    /// Moves the window forward until `slice` is running, without a report.
+    /// Moves the window forward until `slice` is running, without any reports.
     fn skip_to(&self, py: Python<'_>, slice: u64) -> PyResult<()> {
         self.change(py, |detector| detector.skip_to(slice))
     }
@@ -152,15 +152,15 @@ impl Detector {
         self.ask(py, |detector| detector.cardinality(host.0)).map(Estimate)
     }
 
-    /// Estimates the number of distinct peers of `host` in the last `slices` slices, including the running one.
+    /// Estimates the number of distinct peers of `host` in the last `slices` slices, including the running slice.
     ///
     /// After a close, the running slice is empty. To count n closed slices, set `slices` to n + 1.
     fn within(&self, py: Python<'_>, host: HostArgument, slices: u32) -> PyResult<Estimate> {
         self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
     }
 
-    /// Returns up to 64 peers of `host` in the window, with the most recent contacts first. For an IPv6 host, the list
-    /// is empty.
+    /// Returns up to 64 sampled peers of `host` in the window, most recent contact first. For an IPv6 host, the list is
+    /// empty.
     fn sample_peers(&self, py: Python<'_>, host: HostArgument) -> PyResult<Vec<Peer>> {
         let peers = self.ask(py, |detector| detector.sample_peers(host.0))?;
         Ok(peers.into_iter().map(Peer).collect())
@@ -168,8 +168,8 @@ impl Detector {
 
     /// Returns the whole state of the detector as bytes.
     ///
-    /// A snapshot contains addresses and a fingerprint of the seed. Anyone with the fingerprint can test guesses of the
-    /// seed.
+    /// A snapshot contains addresses and a fingerprint of the seed. Anyone with the fingerprint can check guesses of
+    /// the seed.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.ask(py, |detector| detector.snapshot()?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
@@ -183,15 +183,15 @@ impl Detector {
         })
     }
 
-    /// Returns the changes of the last `slices` slices, including the running one, as bytes.
+    /// Returns the changes in the last `slices` slices, including the running one, as bytes.
     #[pyo3(signature = (slices=1))]
     fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.change(py, |detector| detector.delta(slices)?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Merges the state of another detector. `state` is a snapshot or a delta. States may be merged late, repeatedly
-    /// and in any order.
+    /// Merges `state`, a snapshot or a delta of another detector. States may be merged late, repeatedly and in any
+    /// order.
     fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         self.change(py, |detector| match Delta::from_bytes(state, detector.params()) {
             Err(Error::Format(FormatError::Kind { .. })) => {
@@ -222,7 +222,6 @@ impl Detector {
 }
 
 impl Detector {
-    /// Returns the length of the window, in slices.
     pub(crate) fn slices(&self) -> u32 {
         self.arguments.1
     }
@@ -233,7 +232,7 @@ impl Detector {
         Self::new(py, threshold, window, None, None, None, "auto")
     }
 
-    /// Runs `work` with shared access to the detector. Waits until no call changes the detector.
+    /// Runs `work` with shared access to the detector. Waits while another thread has exclusive access.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -245,7 +244,8 @@ impl Detector {
         })
     }
 
-    /// Runs `work` with exclusive access to the detector. Fails if another thread has exclusive access.
+    /// Runs `work` with exclusive access to the detector. Returns an error if another thread already has exclusive
+    /// access.
     fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -254,7 +254,7 @@ impl Detector {
         py.detach(|| self.change_alone(|detector| work(detector).map_err(raised)))
     }
 
-    /// Runs `work` as [`change`](Self::change) does, for a caller that has already detached Python.
+    /// Runs `work` like [`change`](Self::change), for callers that are already detached from Python.
     pub(crate) fn change_alone<T>(
         &self,
         work: impl FnOnce(&mut SlidingDetector) -> PyResult<T>,
@@ -267,7 +267,7 @@ impl Detector {
     }
 }
 
-/// Returns the configuration for these arguments, with the default hashes.
+/// Returns the configuration for the arguments, with the default hash and seed.
 fn sizes(
     threshold: u32,
     window: u32,
@@ -284,7 +284,7 @@ fn sizes(
             Ok(Config { threshold, window, linear_width, ..preset })
         }
         (None, Some(memory)) => Err(ConfigError::new_err(format!(
-            "memory: requires pairs, the number of distinct pairs per window, got memory {memory} alone"
+            "memory: requires pairs, the number of distinct pairs per window, got memory {memory} without pairs"
         ))),
         (Some(pairs), memory) => {
             let default = || preset.validate().map(|sizes| sizes.recorder_bytes());

@@ -1,4 +1,4 @@
-//! The exceptions of the module. Their texts are the error texts of the library.
+//! The exceptions of the module. The texts of most exceptions are error texts of the library.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use srlg::Error as LibraryError;
 
 create_exception!(srlg, Error, PyException, "The base class of all exceptions of this module.");
-create_exception!(srlg, ConfigError, Error, "A size, a device name or a query window is invalid.");
+create_exception!(srlg, ConfigError, Error, "A size, a slice length, a device name or a query window is invalid.");
 create_exception!(srlg, DeviceError, Error, "A GPU cannot be used, or has failed.");
 create_exception!(
     srlg,
@@ -17,9 +17,9 @@ create_exception!(
     "A snapshot or a delta is damaged, or does not fit the detector."
 );
 create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
-create_exception!(srlg, BusyError, Error, "Another thread has exclusive use of the same object.");
+create_exception!(srlg, BusyError, Error, "Another thread has exclusive access to the same object.");
 
-/// Returns the exception for `error`. The class of the exception depends on how a caller can handle the error.
+/// Returns the exception for `error`. The exception class depends on how callers can handle the error.
 #[expect(clippy::needless_pass_by_value, reason = "map_err needs a function of this type")]
 pub(crate) fn raised(error: LibraryError) -> PyErr {
     use LibraryError::*;
@@ -49,7 +49,6 @@ pub(crate) fn raised(error: LibraryError) -> PyErr {
     }
 }
 
-/// Returns the exception for an error of an input.
 pub(crate) fn unreadable(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
@@ -61,9 +60,9 @@ pub(crate) fn busy(object: &str) -> PyErr {
     ))
 }
 
-/// Returns the exception that is raised after an earlier call with `object` panicked.
+/// Returns the exception that is raised if a previous call on `object` has panicked.
 pub(crate) fn broken(object: &str) -> PyErr {
     Error::new_err(format!(
-        "cannot use the {object}: an earlier call panicked (this is a bug); make a new one"
+        "cannot use the {object}: a previous call panicked (this is a bug); create a new one"
     ))
 }

@@ -1,7 +1,7 @@
-//! Arguments that are hosts: single hosts and columns of hosts.
+//! Host arguments: single hosts and columns of hosts.
 //!
-//! If a column is an array, it is copied block by block through `memoryview`. Strides therefore do not matter. No Rust
-//! reference points to memory to which another thread may write.
+//! Arrays are copied block by block through `memoryview`, so they can have any strides. No Rust reference points to
+//! memory that another thread may change.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use pyo3::types::{PyInt, PyMemoryView, PySlice, PyString};
 use srlg::IpPair;
 use srlg::ingest::Ip6Pair;
 
-/// A host, given as text or as an object of `ipaddress`.
+/// A host that was passed as text or as an `ipaddress` object.
 pub(crate) struct HostArgument(pub(crate) IpAddr);
 
 impl<'py> FromPyObject<'_, 'py> for HostArgument {
@@ -26,7 +26,7 @@ impl<'py> FromPyObject<'_, 'py> for HostArgument {
     }
 }
 
-/// Reads the address `host` of the argument `name`.
+/// Converts `host` to an address. `name` is the name of the argument, for errors.
 fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     if !host.is_instance_of::<PyString>() && !host.hasattr(intern!(host.py(), "packed"))? {
         let kind = host.get_type().name()?;
@@ -47,27 +47,27 @@ fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     })
 }
 
-/// A column of hosts in the form that the caller passed.
+/// A column of hosts. Arrays are kept in the form in which the caller passed them.
 pub(crate) enum Column<'py> {
     /// An array of `uint32`: IPv4 addresses in host byte order.
     Words(Bound<'py, PyMemoryView>),
     /// An array of `uint8[n, 16]`: IPv6 addresses in network byte order.
     Octets(Bound<'py, PyMemoryView>),
-    /// A list that has already been converted.
+    /// A list, which is converted when the column is created.
     List(Block),
 }
 
-/// A copy of some hosts of a column.
+/// Hosts copied from a column.
 #[derive(Clone)]
 pub(crate) enum Block {
     /// IPv4 addresses in host byte order.
     V4(Vec<u32>),
-    /// Addresses of both families in network byte order. IPv4 addresses are IPv4-mapped.
+    /// IPv6 addresses in network byte order. IPv4 addresses are IPv4-mapped.
     V6(Vec<u8>),
 }
 
 impl<'py> Column<'py> {
-    /// Creates a column from the argument `hosts`. `name` is the name of the argument.
+    /// Creates a column from `hosts`. `name` is the name of the argument, for errors.
     pub(crate) fn new(name: &str, hosts: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
             // The buffer of a masked numpy array still contains the masked elements.
@@ -103,7 +103,6 @@ impl<'py> Column<'py> {
         addresses.collect::<PyResult<Vec<_>>>().map(|addresses| Self::List(Block::of(&addresses)))
     }
 
-    /// Returns the number of hosts.
     pub(crate) fn len(&self) -> PyResult<usize> {
         match self {
             Self::Words(view) | Self::Octets(view) => view.len(),
@@ -111,7 +110,7 @@ impl<'py> Column<'py> {
         }
     }
 
-    /// Copies the hosts in `rows`.
+    /// Copies the hosts at the indices `rows`.
     pub(crate) fn block(&self, rows: &Range<usize>) -> PyResult<Block> {
         match self {
             Self::Words(view) => copy(view, rows, 1).map(Block::V4),
@@ -162,7 +161,7 @@ impl Block {
         }
     }
 
-    /// Returns the hosts as the words of their IPv6 addresses.
+    /// Returns each host as the four 32-bit words of its IPv6 address. IPv4 addresses are IPv4-mapped.
     fn limbs(&self) -> Vec<[u32; 4]> {
         match self {
             Self::V4(words) => words.iter().map(|&word| [0, 0, 0xffff, word]).collect(),
@@ -179,12 +178,12 @@ impl Block {
 pub(crate) enum Pairs {
     /// Pairs of two IPv4 hosts.
     V4(Vec<IpPair>),
-    /// Pairs of hosts of any family.
+    /// Pairs of hosts of either family.
     V6(Vec<Ip6Pair>),
 }
 
 impl Pairs {
-    /// Combines each host of `inside` with the host at the same index of `opposite`.
+    /// Combines each host in `inside` with the host at the same index in `opposite`.
     pub(crate) fn of(inside: &Block, opposite: &Block) -> Self {
         if let (Block::V4(inside), Block::V4(opposite)) = (inside, opposite) {
             let pairs = inside.iter().zip(opposite);

@@ -3,16 +3,16 @@
 //! | file | contents |
 //! |---|---|
 //! | `detector` | class `Detector` |
-//! | `hosts` | arguments that are hosts: arrays, lists and single addresses |
+//! | `hosts` | host arguments: arrays, lists and single addresses |
 //! | `report`, `table` | reports as classes, dicts, HTML and Arrow tables |
-//! | `scan`, `columns` | detection in Arrow tables, by their time column |
-//! | `read` | contacts of files as an Arrow stream |
-//! | `capsule` | Arrow streams from and to other libraries; the only unsafe code |
+//! | `scan`, `columns` | detection in Arrow tables that have a time column |
+//! | `read` | contacts in files, as an Arrow stream |
+//! | `capsule` | import and export of Arrow streams; the only file with unsafe code |
 //! | `error` | exceptions |
 //!
-//! No call waits for a lock while it is attached to Python. The lock of a file reader is an exception, because only
-//! detached threads hold it. No call waits for Python while it holds a lock for which others wait. A scan holds its own
-//! lock while it waits for Python, but no thread waits for that lock.
+//! While a thread is attached to Python, it does not wait for locks. The lock of a file reader is an exception, because
+//! only detached threads hold it. While a thread holds a lock for which other threads may wait, it does not wait for
+//! Python. A scan holds its lock while it waits for Python, but no thread waits for that lock.
 
 mod capsule;
 mod columns;

@@ -1,4 +1,4 @@
-//! The function `read`, which returns the contacts of files as an Arrow stream.
+//! The function `read`, which returns the contacts in files as an Arrow stream.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ use srlg_input::{Contact, Event, Input, InputOptions, LogLevel, LogLine};
 use crate::capsule;
 use crate::error::{InputError as Unreadable, unreadable};
 
-/// Minimum number of contacts in a batch. The last batch may have fewer.
+/// Minimum number of contacts in a batch, except in the last one.
 const BATCH: usize = 1 << 16;
 
-/// Returns the contacts of files, as an Arrow stream.
+/// Returns the contacts in files as an Arrow stream.
 ///
 /// The formats are pcap, pcapng, CSV with the header time_ms,src,dst, logs of Zeek, Suricata or AWS VPCs, and IPFIX
-/// files. Files may be compressed with gzip. With `exports`, UDP datagrams in captures are read as flow exports:
+/// files. Files may be compressed with gzip. If `exports` is set, UDP datagrams in captures are read as flow exports:
 /// NetFlow v5, v7 or v9, IPFIX, or sFlow v5. Warnings go to the logger `srlg`.
 #[pyfunction]
 #[pyo3(signature = (*paths, exports=false))]
@@ -36,10 +36,10 @@ pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>, exports: bool) -> PyResu
     Ok(Contacts { input: Arc::new(Mutex::new(input)), is_taken: AtomicBool::new(false) })
 }
 
-/// The contacts of files, as an Arrow stream that can be read once.
+/// The contacts in files, as an Arrow stream that can be read once.
 ///
 /// Pass the object to `polars.DataFrame(contacts)`, `pyarrow.table(contacts)` or `srlg.scan(contacts, ...)`. Iteration
-/// yields batches and needs pyarrow.
+/// yields pyarrow batches and requires pyarrow.
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Contacts {
     input: Arc<Mutex<Input>>,
@@ -48,7 +48,7 @@ pub(crate) struct Contacts {
 
 #[pymethods]
 impl Contacts {
-    /// The counters of the input so far, as text.
+    /// The current counters of the input, as text.
     #[getter]
     fn status(&self, py: Python<'_>) -> String {
         py.detach(|| self.input.lock().unwrap_or_else(PoisonError::into_inner).status().to_string())
@@ -74,7 +74,7 @@ impl Contacts {
         )
     }
 
-    /// Yields the contacts as batches of pyarrow.
+    /// Yields the contacts as pyarrow batches.
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let reader = slf.py().import("pyarrow")?.getattr("RecordBatchReader")?;
         reader.call_method1("from_stream", (slf,))
@@ -85,7 +85,6 @@ impl Contacts {
     }
 }
 
-/// Returns the schema of the contacts.
 fn schema() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
     let fields = vec![
@@ -102,11 +101,11 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// An iterator over batches of the contacts of an input.
+/// An iterator over the contacts of an input, in batches.
 struct Batches {
     input: Arc<Mutex<Input>>,
     schema: SchemaRef,
-    /// An error that occurred after the contacts of the last batch were read.
+    /// An error to return after the last batch, which contains the contacts that were read before the error.
     failure: Option<ArrowError>,
     is_at_end: bool,
 }
@@ -155,7 +154,6 @@ impl Iterator for Batches {
     }
 }
 
-/// The result of one step of reading.
 enum Step {
     Full,
     End,
@@ -181,7 +179,7 @@ impl Builders {
         self.count == 0
     }
 
-    /// Reads contacts from `input` until the batch is full, the input ends, or a warning must be logged.
+    /// Reads contacts from `input` until the batch is full, the input ends, or a line must be logged.
     fn fill(&mut self, input: &mut Input) -> Result<Step, String> {
         while self.count < BATCH {
             match input.next_event().map_err(|error| error.to_string())? {
@@ -201,7 +199,7 @@ impl Builders {
         let time = i64::try_from(contact.time_ns);
         self.time.append_value(time.map_err(|_| {
             format!(
-                "cannot convert the time {} ns of a contact: the latest time in Arrow is in 2262",
+                "cannot convert the contact time {} ns: Arrow timestamps end in the year 2262",
                 contact.time_ns
             )
         })?);
@@ -240,11 +238,11 @@ impl Builders {
 }
 
 fn append(builder: &mut StringBuilder, host: Host) {
-    write!(builder, "{host}").expect("a builder takes all");
+    write!(builder, "{host}").expect("a builder accepts any text");
     builder.append_value("");
 }
 
-/// Passes `line` to the logger of the module.
+/// Passes `line` to the Python logger `srlg`.
 fn log(py: Python<'_>, line: &LogLine) -> PyResult<()> {
     let method = match line.level {
         LogLevel::Info => "info",
@@ -255,7 +253,7 @@ fn log(py: Python<'_>, line: &LogLine) -> PyResult<()> {
     logger.call_method1(method, ("%s", &line.text)).map(drop)
 }
 
-/// Returns an error with this text. Zero bytes are replaced, because the stream passes the text on as a C string.
+/// Returns an error that has this text. Zero bytes are replaced, because the stream exports the text as a C string.
 fn failed(text: &str) -> ArrowError {
     ArrowError::ExternalError(text.replace('\0', "\\0").into())
 }

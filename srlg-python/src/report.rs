@@ -13,7 +13,7 @@ use crate::table;
 /// Number of standard errors between an estimate and each end of the 95 % interval.
 pub(crate) const SIGMAS: f64 = 1.96;
 
-/// Maximum number of rows that a notebook shows of a report.
+/// Maximum number of super points that a notebook shows for a report.
 const SHOWN: usize = 50;
 
 /// An estimated number of distinct peers.
@@ -23,7 +23,7 @@ pub(crate) struct Estimate(pub(crate) report::Estimate);
 
 #[pymethods]
 impl Estimate {
-    /// The number of distinct peers. The meaning of this number depends on `range`.
+    /// The estimated number of distinct peers. For its interpretation, see `range`.
     #[getter]
     fn cardinality(&self) -> f64 {
         self.0.cardinality
@@ -35,20 +35,22 @@ impl Estimate {
         self.0.std_error
     }
 
-    /// The kind of the cardinality: "within" (an estimate), "clamped-to-zero" (peers cannot be distinguished from
-    /// noise) or "beyond" (a lower bound).
+    /// The interpretation of `cardinality`: "within" (an estimate), "clamped-to-zero" (the peers cannot be
+    /// distinguished from noise) or "beyond" (a lower bound).
     #[getter]
     fn range(&self) -> String {
         kebab_case(self.0.range)
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % interval.
+    /// Returns the cardinality minus `sigmas` standard errors, but not less than 0. The default is the lower end of the
+    /// 95 % interval. If `range` is "beyond", the result is the cardinality.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % interval.
+    /// Returns the cardinality plus `sigmas` standard errors. The default is the upper end of the 95 % interval. If
+    /// `range` is "beyond", the result is infinite.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -73,7 +75,7 @@ impl Peer {
         self.0.host.to_string()
     }
 
-    /// The slice of the last contact.
+    /// The slice of the last contact with the host.
     #[getter]
     fn last_seen(&self) -> u64 {
         self.0.last_seen
@@ -109,25 +111,27 @@ impl SuperPoint {
         self.0.std_error
     }
 
-    /// The kind of the cardinality: "within" (an estimate) or "beyond" (a lower bound).
+    /// The interpretation of `cardinality`: "within" (an estimate) or "beyond" (a lower bound).
     #[getter]
     fn range(&self) -> String {
         kebab_case(self.0.range)
     }
 
-    /// Up to 64 peers, with the most recent contacts first. For an IPv6 host, the list is empty.
+    /// Up to 64 sampled peers, most recent contact first. For an IPv6 host, the list is empty.
     #[getter]
     fn peers(&self) -> Vec<Peer> {
         self.0.peers.iter().copied().map(Peer).collect()
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % interval.
+    /// Returns the cardinality minus `sigmas` standard errors, but not less than 0. The default is the lower end of the
+    /// 95 % interval. If `range` is "beyond", the result is the cardinality.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % interval.
+    /// Returns the cardinality plus `sigmas` standard errors. The default is the upper end of the 95 % interval. If
+    /// `range` is "beyond", the result is infinite.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -139,32 +143,32 @@ impl SuperPoint {
     }
 }
 
-/// The health of a detector in the last closed slice.
+/// The health of a detector when it last closed a slice.
 #[pyclass(frozen, eq, get_all, module = "srlg")]
 #[derive(PartialEq)]
 pub(crate) struct Health {
     /// The number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with
     /// the load.
     load: f64,
-    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases.
+    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
     errors_hold: bool,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers.
     miss_probability: f64,
-    /// The same as `miss_probability`, for an IPv6 host.
+    /// The probability of missing an IPv6 host with exactly `threshold` peers.
     miss_probability_v6: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers if all its contacts were in the oldest
     /// part of the window.
     burst_miss_probability: f64,
-    /// The same as `burst_miss_probability`, for an IPv6 host.
+    /// The probability of missing an IPv6 host with exactly `threshold` peers if all its contacts were in the oldest
+    /// part of the window.
     burst_miss_probability_v6: Option<f64>,
-    /// The minimum number of peers at which 99 % of IPv4 hosts are found.
+    /// The number of peers from which 99 % of IPv4 hosts are found.
     found_from: f64,
-    /// The minimum number of peers at which 99 % of IPv6 hosts are found.
+    /// The number of peers from which 99 % of IPv6 hosts are found.
     found_from_v6: Option<f64>,
-    /// The kind of overload if there were too many pairs for the finder: "crowded", "raised" or "saturated". None
-    /// otherwise.
+    /// The kind of overload if there were too many pairs for the finder ("crowded", "raised" or "saturated"), or None.
     overload: Option<String>,
 }
 
@@ -199,14 +203,14 @@ impl Health {
     }
 }
 
-/// The super points of the window that ends with one slice, with the largest first.
+/// The super points of the window that ends with `slice`, largest first.
 ///
 /// A report is also an Arrow table: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
-/// Two reports are equal if they have the same slice and the same contents.
+/// Two reports are equal if they have the same slice and the same contents, even if their start differs.
 #[pyclass(frozen, eq, module = "srlg")]
 pub(crate) struct Report {
     report: SliceReport,
-    /// The start of the slice in nanoseconds since the Unix epoch, if the slice was closed by timestamps.
+    /// The start of the slice in nanoseconds since the Unix epoch, if a scan closed the slice.
     start_ns: Option<i64>,
 }
 
@@ -230,25 +234,25 @@ impl Report {
         self.report.slice
     }
 
-    /// The start of the slice as a datetime in UTC, or None if the slice was not closed by timestamps.
+    /// The start of the slice as a datetime in UTC, or None if the slice was not closed by a scan.
     #[getter]
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.start_ns.map(|start_ns| datetime(py, start_ns)).transpose()
     }
 
-    /// The number of hosts whose peers were estimated.
+    /// The number of hosts whose cardinality was estimated.
     #[getter]
     fn candidates(&self) -> usize {
         self.report.candidates
     }
 
-    /// The health of the detector in the closed slice.
+    /// The health of the detector when the slice was closed.
     #[getter]
     fn health(&self) -> Health {
         Health::from(&self.report.health)
     }
 
-    /// The super points, with the largest first.
+    /// The super points, largest first.
     #[getter]
     fn super_points(&self) -> Vec<SuperPoint> {
         self.report.super_points.iter().cloned().map(SuperPoint).collect()
@@ -340,7 +344,7 @@ fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
     epoch.add(module.getattr("timedelta")?.call1((0, 0, ns.div_euclid(1000)))?)
 }
 
-/// Returns the name of an enum variant without fields, in `kebab-case`.
+/// Returns the name of an enum variant in `kebab-case`. The variant must not have fields.
 pub(crate) fn kebab_case(variant: impl Debug) -> String {
     let mut name = String::new();
     for letter in format!("{variant:?}").chars() {

@@ -1,8 +1,8 @@
 //! The function `scan`, which detects super points in an Arrow table. The time column of the table determines the
 //! slices.
 //!
-//! A step reads a block of rows, or feeds rows of the block to the detector until there is a report. Whatever the size
-//! of the table, a scan therefore holds only one block and the reports of one step in memory.
+//! A step either reads a block of rows or feeds rows of the block to the detector until there is a report. A scan
+//! therefore holds only one block and the reports of one step in memory, regardless of the table size.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -27,22 +27,24 @@ use crate::detector::Detector;
 use crate::error::{BusyError, Error as ModuleError, broken, busy, raised, unreadable};
 use crate::report::Report;
 
-/// Number of rows that are read at a time. They stay in the cache until they are fed.
+/// Maximum number of rows that are read at a time. A block stays in the CPU cache until its rows are fed to the
+/// detector.
 const BLOCK: usize = 1 << 12;
 
-/// Yields the reports of all slices of a table of contacts, in order.
+/// Yields the reports of all slices in a table of contacts, in order.
 ///
 /// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`,
 /// `source` and `destination` name its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows
-/// should be in time order. A row that is late by less than the window is counted in its own slice, from the next
-/// report on.
+/// should be sorted by time. A row that is late by less than the window is counted in its own slice, but only in later
+/// reports.
 ///
-/// The hosts in the networks `inside` are counted; by default, all hosts are counted. A slice has the length `slice`,
-/// such as "500ms", "1s" or "5m". Slice n starts n slice lengths after the Unix epoch. Long periods without rows
-/// produce no reports.
+/// The peers of the hosts in the networks `inside` are counted; by default, all hosts are inside hosts. `slice` is the
+/// length of a slice, such as "500ms", "1s" or "5m". Slice n starts n slice lengths after the Unix epoch. Long periods
+/// without rows produce no reports.
 ///
-/// `detector` receives the pairs. The detector may be queried between two reports, but only the scan may close its
-/// slices. `progress` shows a progress bar, which needs tqdm. By default, the bar is shown in notebooks with tqdm.
+/// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices. If
+/// `progress` is True, a progress bar is shown, which requires tqdm. By default, the bar is shown in notebooks if tqdm
+/// is installed.
 #[pyfunction]
 #[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
@@ -94,7 +96,7 @@ pub(crate) fn scan(
     Ok(Scan { detector, state: Mutex::new(state), bar })
 }
 
-/// Reads the argument `inside`. A single str is an error, because Python would treat it as a list of letters.
+/// Reads the argument `inside`. A single str is rejected, because Python would treat it as a list of its characters.
 fn networks(inside: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let kind = inside.get_type().name()?;
     let rule = || format!("inside: must be a list of networks as str, got {kind}");
@@ -112,19 +114,19 @@ pub(crate) struct Scan {
 }
 
 struct State {
-    /// The table, or None after its end.
+    /// The table, or `None` if all rows were read.
     table: Option<Table>,
     block: Rows,
-    /// Index of the next row to feed, within the block.
+    /// Index of the next row to feed, in `block`.
     next: usize,
     view: View,
     slicer: Slicer,
     reports: VecDeque<SliceReport>,
-    /// Number of rows that were fed.
+    /// Number of rows that were fed to the detector.
     rows: u64,
     /// The running slice of the detector after the last step.
     running: Option<u64>,
-    /// Whether the last slice was closed, or an error ended the scan.
+    /// Whether the scan has ended, after the last slice or after an error.
     is_finished: bool,
 }
 
@@ -132,7 +134,7 @@ struct State {
 struct Table {
     reader: ArrayStreamReader,
     columns: Columns,
-    /// The rest of the current batch.
+    /// The remaining rows of the current batch.
     batch: Option<RecordBatch>,
     /// Number of rows that were read.
     rows: u64,
@@ -146,7 +148,7 @@ impl Scan {
         Ok(self.lock()?.rows)
     }
 
-    /// The number of rows that were ignored because they were late by a whole window or more.
+    /// The number of rows that were ignored because they were late by at least a whole window.
     #[getter]
     fn too_late(&self) -> PyResult<u64> {
         Ok(self.lock()?.slicer.clock().too_late())
@@ -206,7 +208,7 @@ impl State {
         self.is_finished = true;
     }
 
-    /// Takes one step: feeds rows of the block, reads another block, or closes the last slice.
+    /// Performs one step: feeds rows of the block, reads the next block, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
         if self.next < self.block.times.len() {
             return self.change(detector, Self::feed);
@@ -224,8 +226,8 @@ impl State {
         Ok(())
     }
 
-    /// Runs `work` with exclusive access to the detector. Returns an error if another caller has closed slices of the
-    /// detector, because rows would be counted in the wrong slices.
+    /// Runs `work` with exclusive access to the detector. Returns an error if the running slice has changed outside the
+    /// scan, because rows would be counted in the wrong slices.
     fn change(
         &mut self,
         detector: &Detector,
@@ -274,7 +276,7 @@ impl State {
 }
 
 impl Table {
-    /// Reads the next rows. Returns `None` at the end.
+    /// Reads the next block of rows. Returns `None` at the end of the table.
     fn next_block(&mut self) -> PyResult<Option<Rows>> {
         loop {
             let Some(batch) = self.batch.take().filter(|batch| batch.num_rows() > 0) else {
@@ -292,18 +294,18 @@ impl Table {
         }
     }
 
-    /// Returns `structs` as a batch. Returns an error if a whole row is null.
+    /// Converts `structs` to a batch. Returns an error if a row is null as a whole.
     fn whole(&self, structs: &dyn Array) -> PyResult<RecordBatch> {
         if structs.null_count() > 0 {
             let row = (0..structs.len()).find(|&row| structs.is_null(row)).unwrap_or_default();
             let row = self.rows + row as u64;
-            return Err(PyValueError::new_err(format!("row {row}: null; drop nulls first")));
+            return Err(PyValueError::new_err(format!("row {row}: null; drop rows with nulls first")));
         }
         Ok(structs.as_struct().clone().into())
     }
 }
 
-/// A detector that stores its reports in a list.
+/// A slice sink that ingests pairs into a detector and stores its reports.
 struct Reports<'a> {
     detector: &'a mut SlidingDetector,
     reports: &'a mut VecDeque<SliceReport>,
@@ -328,7 +330,7 @@ impl SliceSink for Reports<'_> {
     }
 }
 
-/// Returns a progress bar for `data`, if one is requested. By default, a bar is shown in a notebook with tqdm.
+/// Returns a progress bar for `data` if `progress` is true or, by default, in notebooks if tqdm is installed.
 fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Option<Py<PyAny>>> {
     let py = data.py();
     let is_notebook = py.import("sys")?.getattr("modules")?.contains("ipykernel")?;
@@ -347,7 +349,7 @@ fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Opt
     Ok(Some(module.getattr("tqdm")?.call((), Some(&options))?.unbind()))
 }
 
-/// Parses a duration such as "500ms".
+/// Parses a slice length such as "500ms".
 fn length(text: &str) -> PyResult<Duration> {
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
     let unit_ns = match unit {

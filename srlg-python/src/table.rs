@@ -14,8 +14,8 @@ use srlg::{SliceReport, SuperPoint};
 use crate::error::Error;
 use crate::report::{SIGMAS, kebab_case};
 
-/// Returns a reader that yields the super points of `report` as one batch. `start_ns` is the start of the slice, if it
-/// is known.
+/// Returns a reader that yields the super points of `report` as one batch. `start_ns` is the start of the slice, if
+/// known.
 pub(crate) fn reader(
     report: &SliceReport,
     start_ns: Option<i64>,

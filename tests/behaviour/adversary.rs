@@ -1,8 +1,8 @@
-//! Tests with traffic that is chosen to attack the hash functions.
+//! Tests with traffic that is designed to attack the hash functions.
 //!
-//! Anyone who knows the seed can hide a host. In the paper's scheme, they can also make another host look like a super
-//! point, and make columns hot with very little traffic. Against HalfSipHash with an unknown seed, the same traffic has
-//! no special effect.
+//! Anyone who knows the seed can hide a host. In the paper's scheme, they can also make an innocent host a super point,
+//! or make columns hot with very little traffic. Against HalfSipHash with an unknown seed, the same traffic has no
+//! special effect.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::ip;
@@ -14,17 +14,17 @@ use srlg_reference::TaggedModel;
 
 use crate::fixture::{detector, hosts};
 
-/// A host with many peers. In contrast, `INNOCENT` is a host without peers.
+/// A host with many peers. `INNOCENT` is a host without peers.
 const ATTACKER: u32 = 0x0a00_0001;
 const INNOCENT: u32 = 0x0a00_0002;
 
-/// Hashes whose seed the sender of the traffic knows. A public seed helps the sender in every hash family.
+/// Hash families with a seed that the sender of the traffic knows. A known seed helps the sender in each family.
 const KNOWN: [Hashes; 2] = [
     Hashes { family: HashFamily::Murmur, seed: 0 },
     Hashes { family: HashFamily::HalfSip13, seed: 0 },
 ];
 
-/// Hashes whose seed the sender does not know. The seed is a constant so that the tests are deterministic.
+/// A hash family with a seed that the sender does not know. The seed is constant so that the tests are deterministic.
 const UNKNOWN: Hashes = Hashes { family: HashFamily::HalfSip13, seed: 0x1405_0b5e_1bad_5eed };
 
 #[derive(Clone, Copy)]
@@ -45,13 +45,13 @@ fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
     (detector.close_slice().unwrap(), detector)
 }
 
-/// Returns contacts of `ATTACKER` with 20,000 peers that the sender chose.
+/// Returns contacts of `ATTACKER` with the first 20,000 peers for which `chosen` returns true.
 fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
     let peers = (0xc000_0000..).filter(|&opposite| chosen(opposite)).take(20_000);
     peers.map(|opposite| IpPair { inside: ATTACKER, opposite }).collect()
 }
 
-/// Asserts that `pairs`, which are 20,000 contacts of `ATTACKER`, are reported with a correct estimate.
+/// Asserts that `ATTACKER` is reported with a correct estimate. `pairs` must be its 20,000 contacts.
 fn assert_counted(config: Config, pairs: &[IpPair]) {
     let (report, _) = report(config, pairs);
     assert_eq!(hosts(&report), [ip(ATTACKER)]);
@@ -59,7 +59,7 @@ fn assert_counted(config: Config, pairs: &[IpPair]) {
     assert_abs_diff_eq!(point.cardinality, 20_000.0, epsilon = 5.0 * point.std_error);
 }
 
-/// A model of the cells that pairs touch. A sender who knows the seed can compute it too.
+/// A model of the cells that pairs touch. A sender who knows the seed can also compute this model.
 struct Cells {
     params: Params,
     model: TaggedModel,
@@ -71,13 +71,13 @@ impl Cells {
         Self { params: config.validate().unwrap(), model }
     }
 
-    /// Returns the cells of `host`, by slot.
+    /// Returns the indices of the cells of `host`, by slot.
     fn of(&self, host: u32) -> Vec<u32> {
         let spots = self.params.finder().cells().unwrap().spots(host);
         spots.iter().map(|spot| spot.place).collect()
     }
 
-    /// Returns the cell that `pair` touches, or `None` if the pair is not sampled.
+    /// Returns the index of the cell that `pair` touches, or `None` if the pair is not sampled.
     fn touched(&mut self, pair: IpPair) -> Option<u32> {
         self.model.touch(pair, 0);
         let cells = &mut self.model.cells;
@@ -88,7 +88,7 @@ impl Cells {
         Some(place)
     }
 
-    /// Returns a pair of `host` that touches cell `place`. The cell must belong to the host.
+    /// Returns a pair of `host` that touches cell `place`, which must be one of the host's cells.
     fn pair(&mut self, host: u32, place: u32) -> IpPair {
         let mut pairs = (0xd000_0000..).map(|opposite| IpPair { inside: host, opposite });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
@@ -127,7 +127,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     }
 }
 
-/// Returns, for each row, the first `count` hosts that share the column of `INNOCENT` in that row.
+/// For each row, returns the first `count` hosts that have the same column in this row as `INNOCENT`.
 fn companions<const ROWS: usize>(
     count: usize,
     columns: impl Fn(u32) -> [u32; ROWS],
@@ -147,7 +147,7 @@ fn companions<const ROWS: usize>(
     companions
 }
 
-/// Returns contacts of other hosts, one for each cell of `ATTACKER`. Each contact touches its cell.
+/// For each cell of `ATTACKER`, returns a contact of a different host that touches the cell.
 fn takers(config: Config) -> Vec<IpPair> {
     let mut cells = Cells::new(config);
     let mut wanted: Vec<u32> = cells.of(ATTACKER);
@@ -192,7 +192,7 @@ fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
     }
 }
 
-/// Returns, for each row, single contacts of 400 hosts that fill the rough estimator of `INNOCENT`.
+/// For each row, returns the contacts of 400 hosts, one each, which fill the rough estimator of `INNOCENT`.
 fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
     let rsra = params.finder().rsra().unwrap();
     let columns = |host| {
@@ -231,8 +231,8 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
     }
 }
 
-/// Returns contacts of 100 hosts with 75 peers each, which fill the paper's union estimator of `INNOCENT`. For each
-/// row, 20 hosts divide the same 1500 peers among them.
+/// Returns contacts of 100 hosts with 75 peers each, which fill the paper's union estimator of `INNOCENT`. In each row,
+/// the same 1,500 peers are divided among 20 of these hosts.
 fn linear_companions(params: &Params) -> Vec<IpPair> {
     let columns =
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));

@@ -1,4 +1,4 @@
-//! Tests that close a slice in two steps. Queries between the steps refer to the window of the report.
+//! Tests that close a slice in two steps. Queries between the two steps refer to the window of the report.
 
 use std::panic::AssertUnwindSafe;
 use std::thread;
@@ -10,8 +10,8 @@ use srlg::{Config, Error, IpPair, SuperPoint};
 use crate::fixture::{contacts, detector};
 use crate::small;
 
-/// Returns pairs of 20 hosts. The first host has 40 peers in this slice and the last one has 420. Half of these peers
-/// also occur in the previous slice.
+/// Returns the pairs of 20 hosts in `slice`. The first host has 40 peers and the last one has 420. Half of the peers of
+/// each host are also its peers in the previous slice.
 fn pairs(slice: u32) -> Vec<IpPair> {
     let of = |inside: u32| {
         (0..40 + inside * 20).map(move |peer| (inside, slice * (20 + inside * 10) + peer))
@@ -22,7 +22,7 @@ fn pairs(slice: u32) -> Vec<IpPair> {
         .collect()
 }
 
-/// Returns configurations with epochs of one slice and of two slices, and one with the paper's scheme.
+/// Returns a configuration with epochs of one slice, one with epochs of two slices, and one of the paper's scheme.
 fn configs() -> [Config; 3] {
     let tagged = Config { threshold: 64, ..Config::default() };
     [tagged, Config { window: 600, ..tagged }, Config { threshold: 64, ..small::paper() }]

@@ -1,6 +1,7 @@
 //! Tests that compare every super point in every window of real traffic with the exact answer.
 //!
-//! The tests read the traces in the folder that `SRLG_DATA` names. If there are no traces, they print a message.
+//! The tests read the traces in the folder that the environment variable `SRLG_DATA` names. If it is not set, the tests
+//! print a message and pass.
 
 use approx::abs_diff_eq;
 use srlg_traffic::family::number;
@@ -15,22 +16,22 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, dev_traces};
 
-/// Slice length, and detector configuration without the threshold.
+/// The slice length and the detector configuration. The threshold is set later.
 struct Cut {
     seconds: u64,
     config: Config,
 }
 
 impl Cut {
-    /// Returns a small configuration with slices of `minutes` minutes. The arrays are small because days of traffic
-    /// need thousands of closes.
+    /// Returns a configuration with slices of `minutes` minutes. The arrays are small because days of traffic require
+    /// thousands of closes.
     fn minutes(minutes: u64, window: u32) -> Self {
         let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 15, tags: 64 };
         Self { seconds: 60 * minutes, config: Config { window, scheme, ..Config::default() } }
     }
 }
 
-/// A detector that is compared with the exact answer.
+/// A detector whose reports are compared with the exact answer.
 struct Comparison {
     detector: SlidingDetector,
     threshold: f64,
@@ -49,7 +50,7 @@ impl Comparison {
         }
     }
 
-    /// Closes the running slice. Returns whether the report had no candidates.
+    /// Closes the running slice and compares the report with `exact`. Returns whether the report had no candidates.
     fn close(&mut self, exact: &ExactWindow) -> bool {
         let report = self.detector.close_slice().unwrap();
         for (host, truth) in exact.super_points((self.threshold * 0.9) as u32) {
@@ -78,14 +79,14 @@ impl Comparison {
     }
 }
 
-/// Detectors with several thresholds and the exact answer, which process the same trace slice by slice.
+/// Detectors with different thresholds and the exact window, all of which process the same trace.
 struct Replay {
     exact: ExactWindow,
     comparisons: Vec<Comparison>,
 }
 
 impl Replay {
-    /// Closes the running slice. Returns whether the report had no candidates.
+    /// Closes the running slice of all detectors. Returns whether all reports had no candidates.
     fn close(&mut self) -> bool {
         let mut is_silent = true;
         for comparison in &mut self.comparisons {
@@ -127,7 +128,8 @@ impl Replay {
     }
 }
 
-/// Compares all windows of `traces` at each threshold. Returns the number of super points for each threshold.
+/// Compares all windows of `traces` at each threshold. Returns the number of super points that were compared at each
+/// threshold.
 fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) -> [usize; N] {
     let mut compared = [0; N];
     for trace in traces {
@@ -143,7 +145,7 @@ fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) 
     compared
 }
 
-/// Returns whether a trace has many thousands of one-minute windows. The test of a month takes minutes.
+/// Returns whether the trace covers a month. Its test takes several minutes.
 fn is_long(trace: &Path) -> bool {
     trace.to_string_lossy().contains("darpa98")
 }

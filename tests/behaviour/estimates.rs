@@ -1,4 +1,4 @@
-//! Tests that estimates of the tagged scheme are unbiased and have the stated errors.
+//! Tests that the estimates of the tagged scheme are unbiased and that their errors are as stated.
 
 use std::net::Ipv4Addr;
 
@@ -14,15 +14,15 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 const FOREIGN: u32 = 30_000;
 
-/// Returns a plan with 24,064 recorders for 30,000 pairs of other hosts, so that there are more touches than recorders.
+/// Returns a plan for 30,000 background pairs. It has only 24,064 recorders, so there are more touches than recorders.
 fn plan() -> Plan {
     let plan = Config::for_load(500, SLICES, u64::from(FOREIGN), 80_900).unwrap();
     let Scheme::Tagged { lines: 752, .. } = plan.config.scheme else { panic!("{plan:?}") };
     plan
 }
 
-/// Returns an estimate for contacts that all occur in one slice of a window of 300 slices. Every word then has age 0
-/// and one of only 109 tags.
+/// Returns the estimate for a host with `peers` peers if all contacts occur in one slice of a window of 300 slices.
+/// Every word then has age 0 and one of only 109 tags.
 fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let config = Config { seed, window: 300, ..plan().config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
@@ -38,8 +38,8 @@ fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
     peers.into_iter().map(pair).collect()
 }
 
-/// Returns the estimate for a host with `peers` peers. Its contacts are spread over the window, or all in its last
-/// slice.
+/// Returns the estimate for a host with `peers` peers. If `spread` is set, its contacts are spread over the window.
+/// Otherwise, all contacts are in the last slice.
 fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
     let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
@@ -52,11 +52,11 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     detector.cardinality(HOST.into()).unwrap()
 }
 
-/// Asserts that the estimates of `trial` are unbiased, and that their errors and intervals are as stated. The bounds
-/// are four standard deviations. The standard deviation is sd/sqrt(N) for a mean, 1/sqrt(2N) for a relative root mean
-/// square, and sqrt(p(1-p)/N) for a share p.
+/// Asserts that the estimates of `trial` are unbiased, and that their errors and intervals are as stated. Each bound is
+/// four standard deviations of the tested value. The standard deviation is sd/sqrt(N) for a mean, 1/sqrt(2N) for a
+/// relative root mean square, and sqrt(p(1-p)/N) for a share p.
 ///
-/// Returns the standard deviation of the estimates.
+/// Returns the root mean square error of the estimates.
 fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
     let truth = f64::from(peers);
     let trials = f64::from(TRIALS);

@@ -1,5 +1,5 @@
-//! Tests of IPv4 and IPv6 in one detector. An IPv4 host is the same host in every notation. All peers of a host count,
-//! whatever their family. The paper's scheme does not support IPv6.
+//! Tests of IPv4 and IPv6 in one detector. An IPv4 address and its IPv4-mapped IPv6 address are the same host. Peers of
+//! both families are counted. The paper's scheme does not support IPv6.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -203,12 +203,12 @@ fn the_papers_scheme_answers_no_query_for_an_ipv6_host() {
     assert_eq!(detector.cardinality(mapped).unwrap(), detector.cardinality(V4).unwrap());
 }
 
-/// Asserts that an [`Ip6Pair`] was rejected.
+/// Asserts that the paper's scheme rejected an [`Ip6Pair`].
 fn assert_refused(came: &Result<(), Error>) {
     assert!(matches!(came, Err(Error::Ip6InPaper)), "{came:?}");
 }
 
-/// Asserts that `detector` accepts an empty list of IPv6 pairs in all ways of ingesting.
+/// Asserts that every ingest method accepts an empty list of IPv6 pairs.
 fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
     let none: [Ip6Pair; 0] = [];
     detector.ingest(&none).unwrap();

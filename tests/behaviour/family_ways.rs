@@ -1,4 +1,4 @@
-//! Tests that pairs of both types are counted equally, in all ways of ingesting and in any mixture.
+//! Tests that pairs of both types are counted in the same way, by every ingest method and in any mixture.
 
 use proptest::prelude::*;
 use srlg::config::HashFamily;
@@ -8,7 +8,6 @@ use srlg::{Config, IpPair, SlidingDetector};
 use crate::fixture::detector;
 use crate::small::{self, host};
 
-/// The way in which pairs are ingested.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Plain,
@@ -46,7 +45,7 @@ fn ways() -> impl Strategy<Value = Vec<(Pairs, Way)>> {
     prop::collection::vec((pairs(), way), 1..12)
 }
 
-/// Runs `$work` with the pairs, whatever their type.
+/// Runs `$work` with pairs of either type.
 macro_rules! of_either_type {
     ($all:expr, |$pairs:ident| $work:expr) => {
         match $all {
@@ -62,7 +61,8 @@ fn pinned<P: srlg::ingest::Pair>(detector: &SlidingDetector, pairs: &[P]) {
     detector.ingest_pinned(&pinned).unwrap();
 }
 
-/// Closes a slice of both detectors. Pairs that `meanwhile` ingests belong to the next slice.
+/// Closes the running slice of both detectors and asserts that the reports are equal. Pairs that `meanwhile` ingests
+/// belong to the next slice.
 fn close(tested: &mut SlidingDetector, one: &mut SlidingDetector, mut meanwhile: impl FnMut()) {
     let (slice, expected) = (one.slice() + 1, one.close_slice().unwrap());
     let check = |report| {

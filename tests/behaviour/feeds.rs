@@ -1,5 +1,5 @@
-//! Tests of feeds that state the slice of their pairs. Pairs must be counted in that slice, even if slices close at the
-//! same time.
+//! Tests of feeds that state the slice of their pairs. Pairs must be counted in the stated slice, even if slices close
+//! at the same time.
 
 mod in_turn;
 
@@ -33,7 +33,7 @@ fn long(pairs: &[IpPair]) -> Vec<Ip6Pair> {
         .collect()
 }
 
-/// Returns configurations with epochs of one slice and of two slices, and one with the paper's scheme.
+/// Returns a configuration with epochs of one slice, one with epochs of two slices, and one of the paper's scheme.
 fn configs() -> [Config; 3] {
     [small::tagged(), Config { window: 600, ..small::tagged() }, small::paper()]
 }
@@ -148,7 +148,7 @@ fn a_batch_of_both_types_goes_to_its_slice() {
     assert!(fed.snapshot().unwrap() == one.snapshot().unwrap());
 }
 
-/// Ingests pairs of slices close to the running one. Returns the pairs with their slices.
+/// Ingests pairs of slices close to the running slice. Returns each slice number with its pairs, in ingest order.
 fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {

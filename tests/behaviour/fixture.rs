@@ -1,4 +1,4 @@
-//! Detectors and other helpers for tests.
+//! Detectors and helper functions that the tests share.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -37,12 +37,12 @@ pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
     }
 }
 
-/// Returns the pairs of `host` with each peer whose number is in `peers`.
+/// Returns one pair of `host` for each peer number in `peers`.
 pub(crate) fn contacts(host: Ipv4Addr, peers: Range<u32>) -> Vec<IpPair> {
     peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
 }
 
-/// Returns the super points of a report, the largest first.
+/// Returns the addresses of the super points in `report`, largest first.
 pub(crate) fn hosts(report: &SliceReport) -> Vec<IpAddr> {
     report.super_points.iter().map(|point| point.host).collect()
 }

@@ -1,6 +1,6 @@
-//! Tests of a flood of hosts with one contact each, which is the traffic that fills cells fastest. The traffic
-//! represents 20 million and 60 million pairs per window with the default sizes, which have 2^18 cells. The counts of
-//! cells, lines and pairs are divided by 64. The sender does not know the seed of the hashes.
+//! Tests of a flood of hosts with one contact each, which is the traffic that fills cells fastest. The tests are 1:64
+//! scale models of 20 million and 60 million pairs per window with the default sizes, such as 2^18 cells. The numbers
+//! of cells, lines and pairs are divided by 64. The sender does not know the seed of the hashes.
 
 use srlg::config::{HashFamily, Scheme};
 use srlg::report::Overload;
@@ -9,7 +9,7 @@ use srlg_traffic::family::number;
 use srlg_traffic::synthetic::mix;
 
 const WINDOW: u32 = 30;
-/// Number of hosts in addition to the flood.
+/// Number of hosts with many contacts, in addition to the flood.
 const HOSTS: u32 = 60;
 const CONTACTS: u32 = 2500;
 
@@ -19,7 +19,8 @@ fn config() -> Config {
     Config { scheme, window: WINDOW, hash, seed, ..Config::default() }
 }
 
-/// Returns the pairs of a slice: contacts of the hosts, and `flood` hosts with one contact per window.
+/// Returns the pairs of a slice. In each window, `HOSTS` hosts have many contacts and `flood` hosts have one contact
+/// each.
 fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     let each = CONTACTS / WINDOW + 1;
     let contact = |host: u32| {
@@ -36,7 +37,7 @@ fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }
 
-/// Returns the reports of two windows. From the first window, only the last report is returned.
+/// Runs traffic for two windows. Returns the reports of the slices with a full window.
 fn reports(flood: u32) -> Vec<SliceReport> {
     let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
     let mut reports = Vec::new();
@@ -51,7 +52,7 @@ fn reports(flood: u32) -> Vec<SliceReport> {
     reports
 }
 
-/// Returns how many of the additional hosts are missing from a report, and how many other hosts it contains.
+/// Returns the number of missed hosts and the number of hosts of the flood that were falsely reported.
 fn errors(report: &SliceReport) -> (u32, usize) {
     let found = report.super_points.iter().filter(|point| number(point.host) < HOSTS).count();
     (HOSTS - found as u32, report.super_points.len() - found)

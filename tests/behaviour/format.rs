@@ -1,4 +1,4 @@
-//! Tests that every later version reads bytes of format version 2, which docs/format.md describes.
+//! Tests that bytes of format version 2, which docs/format.md describes, can still be read.
 
 mod golden;
 
@@ -29,8 +29,8 @@ fn files_of_version_2_hold_what_equal_detectors_hold() {
     }
 }
 
-/// Writes missing golden files. Run it with `cargo test --test behaviour format -- --ignored`. An existing file is not
-/// changed, because it defines version 2.
+/// Writes missing golden files if it is run with `cargo test --test behaviour format -- --ignored`. Existing files are
+/// not changed, because they define version 2.
 #[test]
 #[ignore = "writes the files that the other tests read"]
 fn write_golden_files() {
@@ -45,7 +45,7 @@ fn number(bytes: &[u8], offset: usize, len: usize) -> u64 {
     (0..len).rev().fold(0, |sum, byte| sum << 8 | u64::from(bytes[offset + byte]))
 }
 
-/// Returns the CRC-32 checksum with Ethernet's polynomial, computed bit by bit.
+/// Returns the CRC-32 checksum of `bytes` with the Ethernet polynomial, computed bit by bit.
 fn crc(bytes: &[u8]) -> u64 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
@@ -113,8 +113,8 @@ fn other_versions_are_told_apart_from_a_damaged_number() {
     }
 }
 
-/// Returns the recorders of a section with their words, and the bytes after the section, as described in
-/// docs/format.md.
+/// Reads a section as docs/format.md describes it. Returns the index and the word of each recorder, and the bytes after
+/// the section.
 fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     let of = |offset, len| number(bytes, offset, len);
     let (n, first, p) = (of(0, 4) as usize, of(4, 4), of(8, 4) as usize);
@@ -143,7 +143,7 @@ fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     (recorders.into_iter().zip(words).collect(), rest)
 }
 
-/// Returns the hosts after both sections of a snapshot, as described in docs/format.md.
+/// Reads the hosts that follow both sections of a snapshot, as docs/format.md describes them.
 fn hosts(bytes: &[u8]) -> Vec<Ipv6Addr> {
     let count = number(bytes, 0, 4) as usize;
     assert_eq!(bytes.len(), 4 + 16 * count);
@@ -151,7 +151,7 @@ fn hosts(bytes: &[u8]) -> Vec<Ipv6Addr> {
     bytes[4..].chunks(16).map(host).collect()
 }
 
-/// Returns the super points in the last report of the detector that a golden file contains, in ascending order.
+/// Returns the super points that the golden file `name` must contain, in ascending order of their addresses.
 fn reported_hosts(name: &str) -> Vec<Ipv6Addr> {
     if !name.ends_with("reported") {
         return Vec::new();

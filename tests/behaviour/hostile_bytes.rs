@@ -1,5 +1,5 @@
-//! Tests that read arbitrary bytes as a snapshot or a delta and merge them. The result must be an error or the encoded
-//! state, and memory must stay below the bound in docs/format.md.
+//! Tests that read arbitrary bytes as a snapshot or a delta, and merge valid ones. Reading must return an error or the
+//! encoded state, and must not use more memory than docs/format.md allows.
 
 use proptest::prelude::*;
 use srlg::config::MOST_CANDIDATES;
@@ -19,11 +19,10 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     detector
 }
 
-/// A kind of damage to bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Set(prop::sample::Index, u8),
-    /// Overwrites an integer. The fields are its offset, its new value and its length in bytes.
+    /// Overwrites an integer. The fields are the offset, the new value and the length in bytes.
     Number(usize, u64, usize),
     Cut(prop::sample::Index),
     Repeat(prop::sample::Index),
@@ -62,7 +61,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
     }
 }
 
-/// Corrects the checksum of damaged bytes.
+/// Replaces the checksum of changed bytes by the correct one.
 pub(crate) fn fix_up(bytes: &mut [u8]) {
     if let Some(end) = bytes.len().checked_sub(4) {
         let sum = crc32fast::hash(&bytes[..end]);
@@ -70,7 +69,7 @@ pub(crate) fn fix_up(bytes: &mut [u8]) {
     }
 }
 
-/// Changes the body and wraps it in a valid envelope.
+/// Applies `change` to the body and wraps the result in a valid envelope.
 pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let compress = |body: &mut Vec<u8>| {
         change(body);
@@ -79,7 +78,7 @@ pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec
     with_frame(bytes, start, compress)
 }
 
-/// Compresses the body with `compress`, which may change it, and wraps the frame in a valid envelope.
+/// Compresses the body with `compress`, which may change the body first, and wraps the frame in a valid envelope.
 fn with_frame(
     bytes: &[u8],
     start: usize,
@@ -96,7 +95,7 @@ fn with_frame(
     forged
 }
 
-/// Returns the maximum memory that docs/format.md allows, without the words and the attachment of a snapshot.
+/// Returns the maximum memory that docs/format.md allows, excluding the words and the attachment of a snapshot.
 fn most(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
     let [rough, linear] = params.arrays().map(|shape| shape.recorders as u64);
@@ -108,8 +107,7 @@ fn word_bytes(detector: &SlidingDetector) -> u64 {
     params.recorder_bytes() as u64
 }
 
-/// Reads `bytes` as a delta and as a snapshot. Merges or restores the result if it is valid. Returns whether either is
-/// valid.
+/// Reads `bytes` as a delta and as a snapshot, and merges the valid results. Returns whether one of them is valid.
 fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     let (params, most) = (*detector.params(), most(detector));
     let mut said = false;
@@ -145,7 +143,7 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     said
 }
 
-/// Returns the bytes of a delta and of a snapshot, each with the offset of its frame.
+/// Returns the bytes of a delta and of a snapshot, each with the offset of its compressed frame.
 fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
     let mut detector = filled(is_tagged, contacts);
     let delta = detector.delta(1).unwrap();

@@ -1,5 +1,5 @@
-//! Tests that intervals are correct up to the maximum load at which reports state them, whatever the times of a host's
-//! contacts. Above this load, the lower bounds are still correct.
+//! Tests that intervals are correct up to a load of 3, regardless of when a host's contacts occur. Up to a load of 5,
+//! the lower bounds are correct.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::AddAssign;
@@ -14,10 +14,10 @@ const LINES: u32 = 3_200;
 const RECORDERS: f64 = 102_400.0;
 const TRIALS: u64 = 8;
 
-/// Peer counts, each with the number of such hosts in a trial.
+/// Peer counts, each with the number of hosts in a trial that have this peer count.
 const HOSTS: [(u32, u32); 3] = [(100, 50), (400, 50), (2_000, 10)];
 
-/// Times of a host's contacts.
+/// Distribution of a host's contacts over the window.
 #[derive(Clone, Copy, Debug)]
 enum Contacts {
     Even,
@@ -42,12 +42,10 @@ impl Contacts {
     }
 }
 
-/// Positions of true values relative to 95 % intervals.
+/// Numbers of true values below their 95 % intervals, above them, and in total.
 #[derive(Clone, Copy, Debug, Default)]
 struct IntervalCounts {
-    /// Number of true values below their intervals.
     below: f64,
-    /// Number of true values above their intervals.
     above: f64,
     all: f64,
 }
@@ -60,8 +58,8 @@ impl AddAssign for IntervalCounts {
     }
 }
 
-/// Fills a window with `load` pairs per recorder, after a window without the hosts. Returns the interval counts for
-/// each peer count.
+/// Fills two windows with `load` pairs per recorder. The hosts have contacts only in the second window. Returns the
+/// interval counts for each peer count.
 fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOSTS.len()] {
     let own: u32 = HOSTS.iter().map(|(peers, hosts)| peers * hosts).sum();
     let mut counts = [IntervalCounts::default(); HOSTS.len()];
@@ -94,7 +92,7 @@ fn host(peers: u32, number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(peers << 16 | number)
 }
 
-/// Returns the contacts that all hosts have in the current slice.
+/// Returns the contacts of all hosts for which `is_now` returns true.
 fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     for (peers, hosts) in HOSTS {
@@ -108,7 +106,7 @@ fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     pairs
 }
 
-/// Compares the estimates of all hosts in the whole window with the true values.
+/// Compares the intervals of all hosts over the whole window with the true values, and adds the results to `counts`.
 fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len()]) {
     let window = detector.params().window();
     for ((peers, hosts), counts) in HOSTS.into_iter().zip(counts) {
@@ -122,8 +120,8 @@ fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len
     }
 }
 
-/// Calls `assert` with the interval counts for each peer count. The interval counts are passed for each window and kind
-/// of contacts, then summed over windows, and finally also over all kinds. Prints the shares.
+/// For each peer count, prints the shares and calls `assert` with the interval counts. This is done for each window and
+/// distribution of contacts, then for the sums over all windows, and finally for the sums over all distributions.
 fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
     let judge = |counts: [IntervalCounts; HOSTS.len()], what: &str| {
         for (counts, (peers, _)) in counts.into_iter().zip(HOSTS) {
@@ -157,7 +155,7 @@ fn add(sums: &mut [IntervalCounts; HOSTS.len()], counts: [IntervalCounts; HOSTS.
     }
 }
 
-/// Returns four standard deviations of a share whose expected value is `p` among `all` intervals.
+/// Returns four standard deviations of the observed share of `all` intervals if the expected share is `p`.
 fn noise(p: f64, all: f64) -> f64 {
     4.0 * (p * (1.0 - p) / all).sqrt()
 }

@@ -19,7 +19,7 @@ fn config() -> Config {
     Config { threshold: 256, window: WINDOW, scheme: with_cells(12), ..Config::default() }
 }
 
-/// Returns the other traffic of a slice: 12,500 touches of 4,096 cells.
+/// Returns the background traffic of a slice, which touches the 4,096 cells 12,500 times.
 fn crowd(slice: u64) -> Vec<IpPair> {
     distinct_pairs(slice, 50_000, 100_000).collect()
 }
@@ -65,7 +65,8 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
     }
 }
 
-/// Returns a detector that reported `host` in its first slice. In the second slice, its cells belong to other hosts.
+/// Returns a detector that reported `host` in its first slice. In the second slice, background traffic has taken the
+/// cells of `host`.
 fn reported(host: Ipv4Addr) -> SlidingDetector {
     let mut detector = detector(config());
     detector.ingest(&contacts(host, 0..2000)).unwrap();
@@ -138,7 +139,7 @@ fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
     assert!((3..=6).contains(&all.close_slice().unwrap().candidates));
 }
 
-/// Returns the bytes of a snapshot in which `kept` replaces the bytes after both sections.
+/// Returns the bytes of `snapshot`, with `kept` in place of the bytes after both sections.
 fn with_kept(snapshot: &[u8], kept: &[u8]) -> Vec<u8> {
     // The original snapshot contains two kept hosts.
     with_body(snapshot, 140, |body| {

@@ -1,4 +1,4 @@
-//! Tests of the behaviour of a detector on the CPU. Each file tests one guarantee, and the names of tests are
+//! Tests of the behaviour of detectors on the CPU. Each file of tests covers one guarantee, and the test names are
 //! sentences.
 
 mod adversary;

@@ -1,4 +1,5 @@
-//! Tests that nodes merged in any order equal one node that saw everything, bit for bit. There are IPv4 and IPv6 hosts.
+//! Tests that nodes merged in any order equal one node that saw everything, bit for bit. The traffic has IPv4 and IPv6
+//! hosts.
 
 use std::cell::RefCell;
 
@@ -13,11 +14,11 @@ use crate::small::{host, ingest_any, tagged};
 
 const NODES: usize = 3;
 
-/// A contact, the node that sees it, its delay in slices, and whether to use the shorter form if possible.
+/// A contact, the node that sees it, its delay in slices, and whether to ingest it as an `IpPair` if possible.
 type Contact = (Ip6Pair, usize, u32, bool);
 
-/// Generates the contacts of each slice. Many hosts share cells and some have many peers. All contacts of a slice have
-/// the same age, which causes ties.
+/// Generates the contacts of each slice. Many hosts share cells, and some have many peers. Contacts in the same slice
+/// have the same age, which causes ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
     let pair = pair.prop_map(|(inside, opposite)| Ip6Pair::new(host(inside), host(opposite)));
@@ -26,8 +27,8 @@ fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)
 }
 
-/// Ingests all contacts into the single detector `one`, and the contacts of each node into that node. If `nodes_report`
-/// is set, the nodes make reports.
+/// Ingests all contacts into the detector `one`, and each node's contacts into that node. If `nodes_report` is set, the
+/// nodes close their slices with a report.
 fn see(
     one: &mut SlidingDetector,
     nodes: &mut [SlidingDetector; NODES],

@@ -1,5 +1,4 @@
-//! Tests that several threads produce the same bits as one thread. A detector that merges the states of several
-//! detectors also has the same bits.
+//! Tests that several threads, or several detectors that are merged, produce the same bits as one thread.
 
 use std::ops::Range;
 
@@ -154,7 +153,8 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
     assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
 }
 
-/// A touch in the previous window can hide echoes that an estimate reads. Older touches cannot hide them.
+/// A touch in the previous window can hide echoes that an estimate reads. Touches before the previous window cannot
+/// hide them.
 #[test]
 fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     let window = u64::from(tagged().window);

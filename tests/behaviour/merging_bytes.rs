@@ -1,5 +1,5 @@
-//! Tests of nodes that send bytes to a collector: late, repeatedly, in any order and in parts. At the end, the
-//! collector equals one node that saw everything, bit for bit.
+//! Tests of nodes that send bytes to a collector late, repeatedly, in any order and in parts. At the end, the collector
+//! must equal one node that saw everything, bit for bit.
 
 use std::cell::RefCell;
 
@@ -18,8 +18,8 @@ const LATE: u32 = 2;
 
 const NODES: usize = 3;
 
-/// Returns configurations with both schemes, with epochs of two slices, and with another hash. The arrays are small so
-/// that contacts collide.
+/// Returns a configuration for each scheme, one with epochs of two slices, and one with keyed hashes. The arrays are
+/// small so that contacts collide.
 fn kinds() -> [Config; 4] {
     let tagged = Config { window: WINDOW, ..small::tagged() };
     let epochs = Scheme::Tagged { cell_bits: 12, lines: 24, tags: 5000 };
@@ -31,7 +31,7 @@ fn kinds() -> [Config; 4] {
     ]
 }
 
-/// Numbers for the first slice, including numbers within an epoch and close to the maximum.
+/// Numbers of the first slice: at the start and in the middle of an epoch, large, and close to the maximum.
 const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 
 /// A contact, the node that sees it, and its delay in slices.
@@ -47,7 +47,7 @@ fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop_oneof![4 => few, 1 => windows]
 }
 
-/// The form in which a node sends a slice.
+/// The form in which a node sends its recent slices.
 #[derive(Clone, Debug)]
 enum Telling {
     Whole,
@@ -63,7 +63,8 @@ fn telling() -> impl Strategy<Value = Telling> {
     ]
 }
 
-/// Bytes in transit, with the slice in which they arrive and their position among the other messages of that slice.
+/// A message in transit, with the slice in which it arrives and its position among the messages that arrive in the same
+/// slice.
 #[derive(Clone, Debug)]
 struct Message {
     bytes: Vec<u8>,
@@ -71,7 +72,7 @@ struct Message {
     place: u32,
 }
 
-/// Returns the messages of `node` about its running slice.
+/// Returns the messages that `node` sends in its running slice.
 fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
     match telling {
         Telling::Whole => vec![node.delta(1 + LATE).unwrap().to_bytes().unwrap()],
@@ -99,8 +100,8 @@ fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: 
     }
 }
 
-/// Number of detectors per configuration: one that sees everything, one collector with prompt messages, one with late
-/// messages, and the nodes.
+/// Number of detectors per configuration: a detector that sees everything, a collector with prompt messages, a
+/// collector with late messages, and the nodes.
 const DETECTORS_PER_KIND: usize = 3 + NODES;
 
 thread_local! {
@@ -132,8 +133,8 @@ proptest! {
     }
 }
 
-/// Ingests `slices` into the nodes and the single detector, sends the messages of the nodes to the collectors, and
-/// compares the results.
+/// Ingests `slices` into the nodes and into the detector that sees everything. Sends the messages of the nodes to the
+/// collectors, and compares the results.
 fn all_tell(
     detectors: &mut [SlidingDetector; DETECTORS_PER_KIND],
     slices: &[Vec<Contact>],

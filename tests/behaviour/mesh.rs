@@ -1,5 +1,6 @@
-//! Tests of nodes that merge each other's deltas slice by slice, over several windows. At the end, all nodes equal one
-//! node that saw everything, bit for bit. No delta is much larger than the touched recorders of its node.
+//! Tests of nodes that merge each other's deltas slice by slice, over several windows. All nodes must equal one node
+//! that saw everything, bit for bit. Deltas must not grow much, although each node merges the deltas of the other
+//! nodes.
 
 use std::cell::RefCell;
 
@@ -18,8 +19,8 @@ const NODES: usize = 3;
 /// Maximum delay of a pair or of a part of a delta, in slices.
 const LATE: u32 = 2;
 
-/// Returns configurations with epochs of one slice, with epochs of two slices, and with the paper's scheme. The arrays
-/// are small so that contacts collide, but a slice touches only a part of them.
+/// Returns a configuration with epochs of one slice, one with epochs of two slices, and one of the paper's scheme. The
+/// arrays are small so that contacts collide, but a slice touches only a part of each array.
 fn kinds() -> [Config; 3] {
     let lines = |tags| Scheme::Tagged { cell_bits: 12, lines: 40, tags };
     let tagged = Config { scheme: lines(64), ..small::tagged() };
@@ -29,18 +30,18 @@ fn kinds() -> [Config; 3] {
 /// A contact, the node that sees it, and its delay in slices.
 type Contact = ((u32, u32), usize, u32);
 
-/// Generates contacts for about four windows.
+/// Generates the contacts of up to four windows.
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let contact = ((0u32..20, 0u32..300), 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     prop::collection::vec(prop::collection::vec(contact, 0..30), 1..33)
 }
 
-/// The detector that sees everything, a relay, the root that the relay sends to, and the mesh. The relay receives the
-/// deltas of the mesh late and in parts.
+/// The detector that sees everything, a relay, the root to which the relay sends its deltas, and the nodes of the mesh.
+/// The relay receives the deltas of the mesh late and in parts.
 type All = [SlidingDetector; 3 + NODES];
 
-/// Adds `contacts` to the running slice and closes it. `delays` yields the delay of each delta part on its way to the
-/// relay.
+/// Ingests `contacts`, exchanges the deltas, and moves all detectors to the next slice. `delays` yields the delay of
+/// each delta part on its way to the relay.
 fn see(
     all: &mut All,
     contacts: &[Contact],
@@ -112,14 +113,14 @@ proptest! {
 
 /// Two deltas of the first node of a mesh.
 struct Growth {
-    /// The delta of its first slice.
+    /// The delta of the first slice.
     first: Delta,
-    /// The delta of the slice after three windows.
+    /// The delta of the first slice after three windows.
     last: Delta,
 }
 
 impl Growth {
-    /// Measures a mesh of `nodes` nodes. In every slice, each node sees `pairs` different pairs.
+    /// Runs a mesh of `nodes` nodes. In every slice, each node sees `pairs` new pairs.
     fn of(config: Config, nodes: usize, pairs: usize) -> Self {
         let mut mesh: Vec<SlidingDetector> = (0..nodes).map(|_| detector(config)).collect();
         let mut traffic: Vec<_> =
@@ -143,7 +144,7 @@ impl Growth {
         Self { first, last: delta_of_a_slice() }
     }
 
-    /// Returns the size of the last delta relative to the first.
+    /// Returns the number of recorders in the last delta, divided by the number in the first delta.
     fn factor(&self) -> f64 {
         self.last.recorders() as f64 / self.first.recorders() as f64
     }

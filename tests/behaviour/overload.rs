@@ -1,4 +1,4 @@
-//! Tests that a load above the limits of the search is reported, and that the time of the search stays bounded.
+//! Tests that overload of the search is reported, and that the search time stays bounded.
 
 use srlg_traffic::family::{ip, v6_pairs};
 use std::collections::HashSet;
@@ -13,7 +13,8 @@ use crate::fixture::{self, detector, hosts};
 
 const SCANNER: u32 = 0x0a00_0001;
 
-/// Returns the report on a scanner with 4000 targets, 50 hosts with 300 peers each, and `load` random pairs.
+/// Returns the report on a slice with a scanner of 4,000 targets, 50 hosts with 300 peers each, and `load` random
+/// pairs.
 fn report(config: Config, load: u64) -> SliceReport {
     let mut detector = detector(config);
     let noise = distinct_pairs(1, 200_000, load);
@@ -26,7 +27,7 @@ fn report(config: Config, load: u64) -> SliceReport {
     report
 }
 
-/// Returns the minimum number of cells of a candidate, and the share of all cells that are in use.
+/// Returns the minimum number of cells of a candidate and the share of cells that are in use.
 fn cells(health: &Health) -> (u32, f64) {
     match health.finder.fill {
         FinderFill::Cells { c_min, in_use, .. } => (c_min, in_use),
@@ -34,7 +35,7 @@ fn cells(health: &Health) -> (u32, f64) {
     }
 }
 
-/// Returns the hot weight, and the largest share of hot columns in any row.
+/// Returns the hot weight and the largest share of hot columns in a row.
 fn hot(health: &Health) -> (u32, f64) {
     match &health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => {
@@ -184,8 +185,8 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     assert!(start.elapsed().as_secs() < 60);
 }
 
-/// Returns pairs of the scanner, and of hosts with three contacts each. These hosts are chosen for the seed so that
-/// each one makes its columns hot. The fullest row has `columns` hot columns.
+/// Returns the pairs of the scanner and of hosts with three contacts each. The three peers are chosen for the seed so
+/// that every host makes its columns hot. The row with the most hot columns has `columns` of them.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();

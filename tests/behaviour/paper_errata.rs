@@ -1,10 +1,11 @@
-//! Tests that show how choices in the paper bias the estimate. The numbers are explained in docs/paper-notes.md.
+//! Tests that show how choices in the paper bias the estimate. docs/paper-notes.md explains the numbers.
 
 use srlg::config::{RsraSizes, Scheme};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::ip;
 
-/// Returns the paper's scheme with the same memory, but with linear estimators that may start at any recorder.
+/// Returns the paper's configuration, changed so that linear estimators may start at any recorder. The memory stays the
+/// same.
 fn fine_stride() -> Config {
     let finder = RsraSizes::PAPER;
     let scheme = Scheme::Paper { finder, rows: 5, columns: 16 << 17, stride: 1 };
@@ -17,7 +18,7 @@ fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetecto
     detector
 }
 
-/// Returns estimates for hosts without peers so that the estimates show only the bias.
+/// Returns the estimates for 50 hosts without peers, which show only the bias.
 fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
     let stranger = |i: u32| ip(0xdead_0000 + i);
     (0..50).map(|i| detector.cardinality(stranger(i)).unwrap().cardinality).collect()

@@ -1,4 +1,4 @@
-//! Tests that sample peers are true peers of a host, each with the slice of its last contact.
+//! Tests that sampled peers are true peers of a host, and have the slice of their last contact.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::{ip, number};
@@ -12,7 +12,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 use crate::fixture::{self, detector, with_cells};
 use crate::small;
 
-/// The slice of the last contact between each host and each peer.
+/// The slice of the last contact, for each pair of a host and a peer.
 type Truth = HashMap<(IpAddr, IpAddr), u64>;
 
 fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {
@@ -24,7 +24,8 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
     }
 }
 
-/// Returns some contacts of 12 hosts. Hosts with larger numbers have more contacts, and the peers differ in each slice.
+/// Returns the contacts of 12 hosts in `slice`. Host n has 100 n contacts, of which 37 are with new peers in each
+/// slice.
 fn contacts(slice: u32) -> Vec<IpPair> {
     let host = |number: u32| 0x0a00_0000 + number.pow(2);
     let peers =
@@ -36,15 +37,15 @@ fn contacts(slice: u32) -> Vec<IpPair> {
         .collect()
 }
 
-/// The slices in which sample peers may have been seen.
+/// The slices in which sampled peers may have been seen.
 struct Window {
     running: u64,
     slices: u64,
-    /// Number of slices in an epoch.
+    /// Length of an epoch, in slices.
     epoch: u64,
 }
 
-/// Asserts that all `peers` of `host` are true peers, in order and seen within the window.
+/// Asserts that all `peers` are true peers of `host`, are sorted, and were seen within the window.
 fn assert_true(host: IpAddr, peers: &[SamplePeer], truth: &Truth, window: &Window) {
     let Window { running, slices, epoch } = *window;
     assert!(peers.len() <= 64, "{} peers", peers.len());
@@ -58,7 +59,7 @@ fn assert_true(host: IpAddr, peers: &[SamplePeer], truth: &Truth, window: &Windo
     }
 }
 
-/// Asserts in each slice that the sample peers of all super points are true peers. Returns the mean number of sample
+/// Asserts in each slice that the sampled peers of all super points are true peers. Returns the mean number of sampled
 /// peers per super point.
 fn check(config: Config, slices: u32) -> f64 {
     let (mut detector, mut truth) = (detector(config), Truth::new());

@@ -1,4 +1,4 @@
-//! Tests of the sliding window: its contents, how long they stay, and jumps in time.
+//! Tests of the sliding window: its contents, the expiry of contacts, and jumps in time.
 
 use std::net::{IpAddr, Ipv4Addr};
 

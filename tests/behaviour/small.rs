@@ -1,5 +1,5 @@
-//! Configurations with arrays so small that contacts collide and that a test can have many detectors. The golden files
-//! have these sizes, so the sizes must stay the same when the defaults change.
+//! Configurations with arrays so small that contacts collide and that a test can use many detectors. The golden files
+//! depend on these sizes, so the sizes must not follow changes of the defaults.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -27,7 +27,7 @@ pub(crate) fn paper() -> Config {
     Config { scheme: Scheme::Paper { finder, rows: 2, columns: 500, stride: 1 }, ..tagged() }
 }
 
-/// Returns the host with this number: an IPv4 host, an IPv4 host in the longer form, or an IPv6 host.
+/// Returns host `number`, which is an IPv4 address, an IPv4-mapped IPv6 address, or an IPv6 address.
 pub(crate) fn host(number: u32) -> IpAddr {
     match number % 3 {
         0 => Ipv4Addr::from_bits(number.wrapping_mul(0x0101_3501)).into(),
@@ -36,8 +36,7 @@ pub(crate) fn host(number: u32) -> IpAddr {
     }
 }
 
-/// Ingests a pair of any two hosts. If `is_short` is set and both hosts are IPv4, the pair is ingested as an
-/// [`IpPair`].
+/// Ingests `pair`. If `is_short` is set and both hosts are IPv4, the pair is ingested as an [`IpPair`].
 pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
     let ingested = match [pair.inside, pair.opposite] {
         [[0, 0, 0xffff, inside], [0, 0, 0xffff, opposite]] if is_short => {

@@ -1,4 +1,4 @@
-//! A test that compares the texts of all errors of the library with the list in `snapshots`.
+//! A test that compares the texts of all library errors with the list in `snapshots`.
 
 use std::collections::HashSet;
 use std::fmt::{Debug, Display};
@@ -11,8 +11,8 @@ use srlg::config::ConfigError;
 use srlg::state::FormatError;
 use srlg::state::StateKind::{Delta, Snapshot};
 
-/// Returns each of `errors` with its fields and its text. Asserts that the list contains all variants of the error enum
-/// `name` of srlg-host.
+/// Returns the fields and the text of each error. Asserts that `errors` contains all variants of the srlg-host enum
+/// `name`.
 fn texts<E: Debug + Display>(errors: &[E], name: &str) -> String {
     let source = include_str!("../../srlg-host/src/error.rs");
     let (_, variants_of) = source.split_once(&format!("pub enum {name} {{")).expect("the enum");

@@ -15,10 +15,10 @@ use crate::traffic::{limited, small, small_odd, small_paper};
 
 on_every_device!(anything_in_any_order);
 
-/// Hosts with adjacent addresses, with extreme addresses, and with addresses that differ only in high bits.
+/// Addresses that are adjacent, extreme, or different only in their high bits.
 const HOSTS: [u32; 8] = [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0x8000_0000, 7];
 
-/// The way in which pairs are ingested into the detector under test. The reference ingests them one by one.
+/// A way to ingest pairs into the detector under test. The reference ingests one pair at a time.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Batch,
@@ -27,8 +27,8 @@ enum Way {
     Delta,
 }
 
-/// Contacts, each with the index of its host in [`HOSTS`] and the number of its peer. If the flag is set, some hosts
-/// are IPv6.
+/// Contacts, each with the index of its host in [`HOSTS`] and the number of its peer. If the flag is set, hosts with an
+/// odd index are IPv6.
 type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ fn contacts() -> impl Strategy<Value = Contacts> {
     (prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260), any::<bool>())
 }
 
-/// Returns the host with this index. It is an IPv6 host if the index is odd.
+/// Returns the host with the index `place` in [`HOSTS`]. If the index is odd, the host is IPv6.
 fn any_host(place: usize) -> IpAddr {
     match place % 2 {
         0 => ip(HOSTS[place]),
@@ -65,7 +65,8 @@ fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
     contacts.iter().map(|&(host, opposite)| Ip6Pair::new(any_host(host), peer(opposite))).collect()
 }
 
-/// Runs `$work` with the pairs of `$contacts`, as the requested type if the scheme supports it.
+/// Runs `$work` with the pairs of `$contacts`. If the flag of `$contacts` is set and the scheme supports IPv6, they are
+/// `Ip6Pair`s.
 macro_rules! of_type {
     (($config:expr, $contacts:expr), |$pairs:ident| $work:expr) => {
         match $contacts {

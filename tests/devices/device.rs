@@ -1,8 +1,8 @@
-//! Macros and functions that run a test on each device.
+//! Helpers that run a test on each device.
 
 use srlg::{Config, Device, Error, SlidingDetector};
 
-/// Turns functions of a [`Device`] into tests for each device.
+/// Generates a test for each device from each function that accepts a [`Device`].
 macro_rules! on_every_device {
     ($($name:ident),+ $(,)?) => { $(
         mod $name {
@@ -22,7 +22,7 @@ macro_rules! on_every_device {
 /// The GPU under test.
 const GPU: Device = Device::Cuda(0);
 
-/// Runs `test` on the GPU. Without a GPU, prints a message, or fails if a GPU is required.
+/// Runs `test` on the GPU. If there is no usable GPU, panics if one is required, and prints a message otherwise.
 pub(crate) fn on_gpu(test: impl Fn(Device)) {
     match absence() {
         None => test(GPU),
@@ -31,8 +31,8 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     }
 }
 
-/// Returns the error that explains why there is no usable GPU, or `None` if there is one. Panics if a GPU fails in any
-/// other way, so that the failure is not mistaken for a missing GPU.
+/// Returns the error that explains why there is no usable GPU, or `None` if there is one. Panics if a GPU fails for any
+/// other reason, so that the failure is not mistaken for a missing GPU.
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {
         Ok(_) => None,
@@ -51,7 +51,7 @@ fn is_required() -> bool {
     std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Creates a detector and asserts that it is on `device`.
+/// Creates a detector and asserts that it runs on `device`.
 pub(crate) fn detector(device: Device, config: Config) -> SlidingDetector {
     let detector = SlidingDetector::new(config, device).unwrap();
     assert_eq!(detector.device(), device);

@@ -1,4 +1,4 @@
-//! Tests of hosts of both families on any device. Half of the hosts in the traffic are IPv6.
+//! Tests on any device with traffic of both families. Half of the inside hosts are IPv6.
 
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, Device, SlidingDetector};
@@ -15,10 +15,10 @@ on_every_device!(
     no_pair_of_ipv6_in_the_paper_s_scheme,
 );
 
-/// A function that ingests the pairs of a slice into a detector, a given number of slices late.
+/// A function that ingests pairs into a detector. The number is their delay in slices.
 type Feed = fn(&SlidingDetector, &FamilyPairs, u32);
 
-/// Ingests one pair at a time from one thread, IPv6 pairs first. All other ways are compared with this one.
+/// Ingests one pair at a time from one thread, IPv6 pairs first. This is the reference for all other feeds.
 fn one_at_a_time(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     pairs.v6.iter().for_each(|&pair| detector.ingest_late(&[pair], late).unwrap());
     pairs.v4.iter().for_each(|&pair| detector.ingest_late(&[pair], late).unwrap());
@@ -29,7 +29,7 @@ fn in_batches(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     detector.ingest_late(&pairs.v6, late).unwrap();
 }
 
-/// Ingests a few pairs of one type, then a few of the other, from four threads.
+/// Ingests small batches of IPv4 pairs and IPv6 pairs in turn, from four threads.
 fn in_turn(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs, late: u32) {
     std::thread::scope(|scope| {
         for thread in 0..4 {

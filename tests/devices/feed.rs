@@ -1,4 +1,4 @@
-//! Detectors that ingest the same traffic in different ways.
+//! Ways to ingest the same traffic, and comparisons of the resulting detectors.
 
 use srlg::ingest::{Pair, PinnedPairs};
 use srlg::{Config, Device, SliceReport, SlidingDetector};
@@ -9,7 +9,7 @@ use crate::traffic::Slice;
 /// A function that ingests the pairs of a slice into a detector.
 pub(crate) type Feed = fn(&SlidingDetector, &Slice);
 
-/// Ingests one pair at a time from one thread, late pairs first. All other feeds are compared with this one.
+/// Ingests one pair at a time from one thread, late pairs first. This is the reference for all other feeds.
 pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     for (slices_late, pairs) in &slice.late {
         pairs.iter().for_each(|&pair| detector.ingest_late(&[pair], *slices_late).unwrap());
@@ -17,7 +17,7 @@ pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     slice.pairs.iter().for_each(|&pair| detector.ingest(&[pair]).unwrap());
 }
 
-/// Ingests whole batches of pairs, late pairs last.
+/// Ingests all pairs with the same delay in one batch, late pairs last.
 pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     detector.ingest(&slice.pairs).unwrap();
     for (slices_late, pairs) in &slice.late {
@@ -25,7 +25,7 @@ pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     }
 }
 
-/// Ingests pairs from pinned memory and returns the buffer, which may be filled again immediately.
+/// Ingests `pairs` from pinned memory. Returns the buffer, which may be refilled immediately.
 pub(crate) fn pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> PinnedPairs<P> {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
@@ -45,15 +45,16 @@ pub(crate) fn reports(
     traffic.iter().map(&mut report).collect()
 }
 
-/// Returns the reference detector and its reports, which the detector under test must equal.
+/// Returns the reference detector after `traffic`, and its reports.
 pub(crate) fn expected(config: Config, traffic: &[Slice]) -> (SlidingDetector, Vec<SliceReport>) {
     let mut reference = detector(Device::Cpu, config);
     let reports = reports(&mut reference, traffic, one_at_a_time);
     (reference, reports)
 }
 
-/// Asserts that a detector on `device` that ingests with `feed` produces the same reports and recorders as the
-/// reference. The reference is on the CPU and ingests one pair at a time. The reports must not be empty.
+/// Asserts that a detector on `device` that ingests with `feed` has the same reports and recorders as the reference.
+/// The reference runs on the CPU and ingests one pair at a time. At least one report must have more than three super
+/// points.
 pub(crate) fn assert_equals_one_at_a_time(
     device: Device,
     config: Config,
@@ -67,7 +68,7 @@ pub(crate) fn assert_equals_one_at_a_time(
     assert_equal_recorders(&mut tested, &mut reference);
 }
 
-/// Asserts that both detectors have the same recorders, by comparing snapshots and deltas.
+/// Asserts that the snapshots and deltas of both detectors, and therefore their recorders, are equal.
 pub(crate) fn assert_equal_recorders(
     tested: &mut SlidingDetector,
     reference: &mut SlidingDetector,

@@ -1,5 +1,5 @@
-//! Tests that pairs in batches, from several threads and from pinned memory are counted in the same way as single
-//! pairs.
+//! Tests that pairs are counted in the same way whether they are ingested one by one, in batches, from several threads
+//! or from pinned memory.
 
 use srlg::{Device, IpPair, SlidingDetector};
 
@@ -34,8 +34,8 @@ fn floods(device: Device) {
     }
 }
 
-/// Calls `ingest` with consecutive batches of many lengths: 0, 1, a line of recorders and one pair less or more, a
-/// block of a GPU and one pair more, and lengths that fill a GPU's buffers.
+/// Divides `pairs` into batches and passes them to `ingest`. Many lengths are close to a power of 2, such as the
+/// recorders of a line (32) and the threads of a GPU block (256).
 fn batches(pairs: &[IpPair], mut ingest: impl FnMut(&[IpPair])) {
     let mut rest = pairs;
     for length in [0, 1, 2, 31, 32, 33, 257, 1023, 1025, 4099, 16_385].into_iter().cycle() {
@@ -59,7 +59,7 @@ fn batches_of_every_length(device: Device) {
     }
 }
 
-/// Ingests a quarter of the pairs from each of four threads, and the late pairs from another thread.
+/// Ingests a quarter of the pairs from each of four threads, and the late pairs from a fifth thread.
 fn at_once(detector: &SlidingDetector, slice: &Slice) {
     std::thread::scope(|scope| {
         for share in slice.pairs.chunks(slice.pairs.len().div_ceil(4).max(1)) {
@@ -77,7 +77,7 @@ fn threads_that_ingest_at_once(device: Device) {
     }
 }
 
-/// Ingests from two buffers in turn. Each is filled again as soon as the call returns.
+/// Ingests alternately from two pinned buffers, which are refilled without waiting for the device.
 fn from_two_buffers(detector: &SlidingDetector, slice: &Slice) {
     const LENGTH: usize = 1000;
     let buffer = || detector.pinned_pairs(LENGTH).unwrap();

@@ -1,10 +1,9 @@
-//! A test suite for every device. A detector on the device must equal, bit for bit, a detector on the CPU that ingests
-//! one pair at a time from one thread. Its reports must be close to the exact answer.
+//! A test suite for every device. Detectors on the device must equal, bit for bit, a CPU detector that ingests one pair
+//! at a time from one thread. The reports must be close to the exact answer.
 //!
-//! Tests are functions of a device, and run as `NAME::cpu` and `NAME::cuda`. On the CPU, the two detectors also ingest
-//! in different ways. Otherwise they would be identical, and no test could fail. Without a GPU, `NAME::cuda` prints
-//! `skipped`, unless
-//! `SRLG_REQUIRE_CUDA=1` is set.
+//! Each test is a function of a device, and runs as `NAME::cpu` and `NAME::cuda`. On the CPU, the two detectors also
+//! ingest in different ways. Otherwise they would be identical, and no test could fail. If there is no GPU,
+//! `NAME::cuda` fails if `SRLG_REQUIRE_CUDA=1` is set, and prints `skipped` otherwise.
 
 #[macro_use]
 mod device;

@@ -1,4 +1,4 @@
-//! Tests on any device with more hot columns or candidates than the limits accept, and with more pairs than cells.
+//! Tests on any device with more hot columns or candidates than the limits allow, and with more pairs than cells.
 
 use srlg::config::Scheme;
 use srlg::report::{FinderFill, Overload};
@@ -17,8 +17,7 @@ on_every_device!(
     as_many_candidates_as_the_limit,
 );
 
-/// Returns the report on one slice. Asserts that it equals the report of a detector on the CPU that ingests one pair at
-/// a time.
+/// Returns the report on `slice`. Asserts that a CPU detector that ingests one pair at a time returns the same report.
 fn report(device: Device, config: Config, slice: &Slice) -> SliceReport {
     let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
     whole(&tested, slice);
@@ -35,7 +34,7 @@ fn slice() -> Slice {
     Slice { pairs, late: Vec::new() }
 }
 
-/// Returns the hot weight, and the share of hot columns in row 0.
+/// Returns the hot weight and the share of hot columns in row 0.
 fn hot(report: &SliceReport) -> (u32, f64) {
     match &report.health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => (*hot_weight, hot_shares[0]),

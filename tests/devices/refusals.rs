@@ -1,4 +1,4 @@
-//! Tests that a failed allocation of memory is an error, after which the detector still works.
+//! Tests that failed memory allocations return errors, and that detectors still work afterwards.
 
 use srlg::{Device, Error, IpPair};
 
@@ -27,8 +27,8 @@ mod memory_of_the_device_that_is_refused {
     use crate::device::detector;
     use crate::traffic::{contacts, small};
 
-    /// Memory in bytes that stays free for tests that run at the same time. It is less than the 8.6 GB of the largest
-    /// array of lines.
+    /// GPU memory that stays free for tests that run at the same time, in bytes. It is less than the 8.6 GB that the
+    /// largest array of lines needs.
     const LEFT: usize = 7 << 30;
 
     #[test]

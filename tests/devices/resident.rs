@@ -1,4 +1,4 @@
-//! Tests that ingest pairs that are already in the memory of a GPU.
+//! Tests that ingest pairs that are already in GPU memory.
 
 use srlg::gpu::cudarc::driver::CudaContext;
 use srlg::ingest::Ip6Pair;
@@ -7,10 +7,10 @@ use srlg::{Device, IpPair, SlidingDetector};
 use crate::feed::assert_equals_one_at_a_time;
 use crate::traffic::{Slice, backbone, presets, with_late};
 
-/// Number of pairs in a piece. The memory of a piece is freed when the call returns.
+/// Maximum number of pairs per call. The GPU memory of these pairs is freed as soon as the call returns.
 const PIECE: usize = 10_007;
 
-/// Ingests `pairs` of IPv4 hosts from the memory of the GPU.
+/// Ingests IPv4 `pairs` from GPU memory.
 pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     for piece in pairs.chunks(PIECE) {
@@ -19,7 +19,7 @@ pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
     }
 }
 
-/// Ingests `pairs` of IPv4 or IPv6 hosts from the memory of the GPU.
+/// Ingests `pairs` of either family from GPU memory.
 pub(crate) fn long(detector: &SlidingDetector, pairs: &[Ip6Pair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let words = |pair: &Ip6Pair| [pair.inside, pair.opposite].concat().try_into().unwrap();
@@ -38,7 +38,7 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     late(detector, slice);
 }
 
-/// Ingests the same pairs as [`from_the_device`], but in the form of [`Ip6Pair`]s unless they are late.
+/// Ingests the same pairs as [`from_the_device`], but as [`Ip6Pair`]s. Late pairs are still ingested as [`IpPair`]s.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let mapped = |host| [0, 0, 0xffff, host];
     let pair =

@@ -1,7 +1,8 @@
-//! Tests of several detectors in one process, which divide the traffic. After a merge, they must equal one detector
-//! that saw everything. They are used in turn from one thread, or in parallel from separate threads.
+//! Tests of several detectors in one process, each of which sees a part of the traffic. After a merge, they must equal
+//! one detector that saw everything. The detectors are used in turn from one thread, or in parallel from several
+//! threads.
 //!
-//! If there is a second GPU, the second detector is on it. A call in the context of the wrong GPU would then fail.
+//! If there is a second GPU, the second detector runs on it, so that a call in the context of the wrong GPU fails.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -36,8 +37,8 @@ fn second(device: Device, config: Config) -> SlidingDetector {
     }
 }
 
-/// Passes every slice to both detectors with `share`, merges the second detector into the first, and compares the first
-/// with a detector that saw everything.
+/// Divides every slice between two detectors with `share` and merges the second detector into the first. Asserts that
+/// the first detector equals a detector that saw everything.
 fn assert_both_see_everything(
     device: Device,
     seed: u64,

@@ -1,5 +1,5 @@
-//! Tests of sizes at the limits of a configuration. They use both hash families, IPv4 and IPv6 hosts, and every way to
-//! ingest pairs of either type on a device.
+//! Tests of sizes at the limits of a configuration. The tests use both hash families, IPv4 and IPv6 hosts, and every
+//! way to ingest pairs on a device.
 
 use approx::assert_abs_diff_eq;
 use srlg::config::{HashFamily, Scheme};
@@ -20,11 +20,11 @@ on_every_device!(
     windows_of_more_than_511_slices,
 );
 
-/// Number of pairs in a piece. It is prime so that the pieces start at different positions modulo the threads of a
-/// block.
+/// Number of pairs per call. It is a prime, so that the calls start at different offsets modulo the number of threads
+/// in a block.
 const PIECE: usize = 337;
 
-/// Ingests `pairs` into `detector` in pieces: from ordinary memory, from pinned memory, and with `resident`.
+/// Ingests `pairs` piece by piece: in turn from ordinary memory, from pinned memory, and with `resident`.
 fn every_way<P: Pair>(
     detector: &SlidingDetector,
     pairs: &[P],
@@ -39,7 +39,7 @@ fn every_way<P: Pair>(
     }
 }
 
-/// Ingests pairs from the memory of the device, if the device has its own memory.
+/// Ingests the pairs in every way. If the device is a GPU, this includes GPU memory.
 fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     #[cfg(feature = "cuda")]
     if detector.device() != Device::Cpu {
@@ -50,8 +50,9 @@ fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     every_way(detector, v6, |detector, piece| detector.ingest(piece).unwrap());
 }
 
-/// Asserts, for both hash families, that `device` produces the same reports as a detector on the CPU that ingests one
-/// pair at a time. The detectors advance by `jump` slices after each slice. Returns the number of super points.
+/// Asserts that a detector on `device` has the same reports and recorders as a CPU detector that ingests one pair at a
+/// time. Both hash families are tested. Both detectors advance by `jump` slices per slice of traffic. Returns the
+/// number of super points in all reports.
 fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> usize {
     let (mut super_points, mut pairs) = (0, FamilyPairs::default());
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
@@ -73,7 +74,7 @@ fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> u
     super_points
 }
 
-/// Returns the pairs of eight hosts in three slices. Four hosts are IPv4 and four are IPv6, and each has `peers` peers.
+/// Returns three slices with the pairs of eight hosts, each of which has `peers` peers.
 fn slices(peers: u32) -> Vec<Vec<IpPair>> {
     let pairs = contacts(8, peers);
     pairs.chunks(pairs.len().div_ceil(3)).map(<[_]>::to_vec).collect()

@@ -1,4 +1,4 @@
-//! Traffic and sizes for the tests.
+//! Traffic and configurations for the tests.
 
 use srlg::config::{RsraSizes, Scheme};
 use srlg::{Config, IpPair};
@@ -7,18 +7,19 @@ use srlg_traffic::synthetic::{Backbone, Model};
 /// The pairs that arrive in one slice.
 #[derive(Clone, Default)]
 pub(crate) struct Slice {
-    /// Pairs that are in time.
+    /// Pairs that are not late.
     pub(crate) pairs: Vec<IpPair>,
     /// Late pairs, with their delay in slices.
     pub(crate) late: Vec<(u32, Vec<IpPair>)>,
 }
 
-/// One packet in `LATE_SHARE` is late.
+/// One of `LATE_SHARE` packets is late.
 const LATE_SHARE: usize = 16;
 /// Maximum delay of a packet, in slices.
 const MOST_LATE: u32 = 4;
 
-/// Returns `slices` slices with `pairs` distinct pairs in total. Each pair has two packets, which are in time.
+/// Returns the packets of `slices` slices, with `pairs` distinct pairs in total and two packets per pair. No packet is
+/// late.
 pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     let model = Backbone {
         seed,
@@ -31,12 +32,12 @@ pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     model.slices().collect()
 }
 
-/// Returns 40 slices with about 80,000 pairs. A fifth of the pairs belongs to four victims of a flood.
+/// Returns 40 slices with about 80,000 pairs, a fifth of which belong to four flood victims.
 pub(crate) fn flood() -> Vec<Vec<IpPair>> {
     Model::Flood.slices(5, 40, 600_000).collect()
 }
 
-/// Delays some of the packets. Packets after the last slice are lost.
+/// Delays some of the packets. Packets that would arrive after the last slice are dropped.
 pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     let mut traffic = vec![Slice::default(); slices.len()];
     for (now, packets) in slices.into_iter().enumerate() {
@@ -53,12 +54,12 @@ pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     traffic
 }
 
-/// Returns both presets with the given short window.
+/// Returns both presets with the given window and a threshold of 256.
 pub(crate) fn presets(window: u32) -> [Config; 2] {
     [Config::default(), Config::paper()].map(|preset| Config { threshold: 256, window, ..preset })
 }
 
-/// Returns a configuration with few recorders so that hosts collide.
+/// Returns a configuration with few recorders, so that hosts collide.
 pub(crate) fn small() -> Config {
     Config {
         threshold: 64,
@@ -79,13 +80,14 @@ pub(crate) fn small_paper() -> Config {
     Config { scheme, linear_width: 128, ..small() }
 }
 
-/// Returns a small configuration of the paper's scheme with an odd number of recorders.
+/// Returns a small configuration of the paper's scheme in which the counter has an odd number of recorders.
 pub(crate) fn small_odd() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
     Config { scheme, linear_width: 129, ..small_paper() }
 }
 
-/// Returns `config` with these limits on hot columns and candidates. The limit on hot columns does not apply to cells.
+/// Returns `config` with the given limits on hot columns and candidates. The tagged scheme has no hot columns and
+/// ignores `hot_limit`.
 pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> Config {
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {

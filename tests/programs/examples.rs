@@ -1,11 +1,10 @@
-//! Tests that run the small examples as users do.
+//! Tests that run the small examples in the same way as users.
 
 use std::process::{Command, Output};
 
 use approx::assert_abs_diff_eq;
 
-/// Returns a command that runs the example `name`. Cargo builds the examples next to the test binary before it runs the
-/// tests.
+/// Returns a command that runs the example `name`. Cargo builds the examples before it runs the tests.
 fn example(name: &str) -> Command {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
@@ -14,7 +13,7 @@ fn example(name: &str) -> Command {
     Command::new(path)
 }
 
-/// Runs the example and returns its output. Panics if the example fails.
+/// Runs the example `name` and returns its output. Panics if the example fails.
 fn printed(name: &str) -> String {
     printed_with(name, &[])
 }
@@ -26,8 +25,8 @@ fn printed_with(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(stdout).expect("examples print text")
 }
 
-/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is correct. An error of more than
-/// five standard errors occurs with one seed in two million.
+/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is within five standard errors of
+/// `truth`. A larger error occurs with only one seed in two million.
 fn assert_estimates(line: &str, host: &str, truth: f64) {
     let words: Vec<&str> = line.split(' ').collect();
     let [.., found, cardinality, error] = words[..] else { panic!("{line}") };

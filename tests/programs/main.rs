@@ -1,4 +1,5 @@
-//! Tests of whole processes: the examples as a user runs them, and a process that is killed while it saves.
+//! Tests of whole processes: examples that run as users run them, and a process that is killed while it saves
+//! checkpoints.
 
 mod checkpoints;
 mod examples;

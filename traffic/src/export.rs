@@ -1,14 +1,14 @@
-//! Exports of flows and packets as NetFlow v5, NetFlow v9, IPFIX and sFlow. The bytes follow the specifications of the
+//! Export of flows and packets as NetFlow v5, NetFlow v9, IPFIX and sFlow. The bytes follow the specifications of the
 //! formats.
 //!
-//! This module shares no code with the decoder so that the same mistake cannot be in both.
+//! This module shares no code with the decoder, so that they cannot share a mistake.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::packets::{Packet, START_S};
 
-/// Packets in one direction of a conversation.
+/// The packets of a conversation in one direction.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Source and destination addresses.
@@ -17,11 +17,11 @@ pub struct Flow {
     pub protocol: u8,
     /// Source and destination ports.
     pub ports: [u16; 2],
-    /// Union of the TCP flags of all packets.
+    /// TCP flags of all packets, combined with OR.
     pub flags: u8,
     /// Number of packets.
     pub packets: u32,
-    /// Number of bytes, without the frame headers.
+    /// Number of bytes, excluding frame headers.
     pub octets: u32,
     /// Times of the first and the last packet, in milliseconds after the first packet of all flows.
     pub times_ms: [u32; 2],
@@ -51,8 +51,8 @@ pub fn flows(packets: &[Packet]) -> Vec<Flow> {
     flows
 }
 
-/// Pairs each flow with the flow in the opposite direction, if there is one. In each pair, the flow with the earlier
-/// first packet is the forward flow.
+/// Pairs each flow with the flow in the opposite direction, if there is one. The flow that comes first in `flows` is
+/// the forward flow of a pair.
 #[must_use]
 pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     let mut begun = BTreeMap::new();
@@ -70,25 +70,25 @@ pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     biflows
 }
 
-/// Time of the export, in seconds after the first packet. The export comes after all packets.
+/// Time of the export, in seconds after the first packet. No packet is later than the export.
 pub const EXPORT_S: u32 = 10;
 /// Uptime of the exporter at the first packet, in milliseconds.
 const UPTIME_MS: u32 = 100_000;
-/// Number of records per message. A message with this number of records fits into an Ethernet frame.
+/// Maximum number of records per message. The limit ensures that a message fits into an Ethernet frame.
 const RECORDS: usize = 15;
 /// Enterprise number of reverse information elements (RFC 5103).
 const REVERSE_ENTERPRISE: u32 = 29_305;
-/// First bit of an element number, which indicates that an enterprise number follows.
+/// Enterprise bit of an element number. If it is set, an enterprise number follows.
 const REVERSE: u16 = 0x8000;
 
 /// A field of a template: its element number and its length in bytes.
 type Field = (u16, u16);
 
-/// Fields for bytes, packets and TCP flags. The next constant has the fields for protocol and ports. NetFlow v9 and
-/// IPFIX use the same numbers.
+/// Fields for bytes, packets and TCP flags. `CONVERSATION` contains the fields for the protocol and the ports. NetFlow
+/// v9 and IPFIX have the same element numbers for all these fields.
 const COUNTS: [Field; 3] = [(1, 4), (2, 4), (6, 1)];
 const CONVERSATION: [Field; 3] = [(4, 1), (7, 2), (11, 2)];
-/// NetFlow v9 fields for the uptime at the first and at the last packet.
+/// NetFlow v9 fields for the uptimes at the first and the last packet.
 const UPTIMES: [Field; 2] = [(22, 4), (21, 4)];
 /// IPFIX fields for the times of the first and the last packet, in milliseconds since the Unix epoch.
 const TIMES: [Field; 2] = [(152, 8), (153, 8)];
@@ -111,12 +111,12 @@ fn octets(hosts: [IpAddr; 2]) -> Vec<u8> {
     hosts.map(octets).concat()
 }
 
-/// Returns the template ID of an address family and the fields of its addresses.
+/// Returns the template ID and the address fields of an address family.
 fn of_family(is_v6: bool) -> (u16, [Field; 2]) {
     if is_v6 { (257, [(27, 16), (28, 16)]) } else { (256, [(8, 4), (12, 4)]) }
 }
 
-/// Returns a NetFlow v9 or IPFIX set with set ID `id`, padded to a multiple of 4 bytes.
+/// Returns a NetFlow v9 or IPFIX set that has the ID `id` and is padded to a multiple of 4 bytes.
 #[must_use]
 pub fn set(id: u16, content: &[u8]) -> Vec<u8> {
     let padding = vec![0; content.len().next_multiple_of(4) - content.len()];
@@ -124,7 +124,7 @@ pub fn set(id: u16, content: &[u8]) -> Vec<u8> {
     [&be16(&[id, length])[..], content, &padding].concat()
 }
 
-/// Returns a set with the templates of both families. In each template, `fields` follow the addresses.
+/// Returns a set that contains the templates of both families. In each template, `fields` follow the address fields.
 fn templates(id: u16, fields: &[Field]) -> Vec<u8> {
     let template = |is_v6| {
         let (template, addresses) = of_family(is_v6);
@@ -174,7 +174,7 @@ pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     flows.chunks(30).enumerate().map(datagram).collect()
 }
 
-/// Returns sets of data records, each with its number of records. A set has up to [`RECORDS`] records of one template.
+/// Returns data sets, each with its number of records. A set contains up to [`RECORDS`] records of one template.
 fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
     let (of_v6, of_v4): (Vec<_>, Vec<_>) = records.partition(|(is_v6, _)| *is_v6);
     let sets = [of_v4, of_v6].into_iter().flat_map(|records| {
@@ -190,7 +190,7 @@ fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>
 /// The header of a NetFlow v9 datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct V9Header {
-    /// Number of records in all sets, including templates.
+    /// Number of records in all sets, including template records.
     pub records: u16,
     /// Uptime of the exporter, in milliseconds.
     pub uptime_ms: u32,
@@ -203,7 +203,7 @@ pub struct V9Header {
 }
 
 impl V9Header {
-    /// Returns a datagram with this header and `sets`.
+    /// Returns a datagram that consists of this header and `sets`.
     #[must_use]
     pub fn with(self, sets: &[u8]) -> Vec<u8> {
         let Self { records, uptime_ms, time_s, number, domain } = self;
@@ -211,7 +211,7 @@ impl V9Header {
     }
 }
 
-/// Returns NetFlow v9 datagrams of `flows`. The first datagram has the templates.
+/// Returns NetFlow v9 datagrams of `flows`. The first datagram contains the templates.
 #[must_use]
 pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -234,7 +234,7 @@ pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     sets.enumerate().map(|(number, (records, set))| message(number, records, &set)).collect()
 }
 
-/// Returns IPFIX messages with these records. The first message has the templates with `fields`.
+/// Returns IPFIX messages that contain `records`. The first message contains the templates, which have `fields`.
 fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<Vec<u8>> {
     let mut before = 0;
     let message = |(records, set): (usize, Vec<u8>)| {
@@ -248,7 +248,7 @@ fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) ->
     [(0, templates(2, fields))].into_iter().chain(data(records)).map(message).collect()
 }
 
-/// Returns IPFIX messages of `flows`. The first message has the templates.
+/// Returns IPFIX messages of `flows`. The first message contains the templates.
 #[must_use]
 pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -258,7 +258,8 @@ pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     messages(&[&COUNTS[..], &CONVERSATION, &TIMES].concat(), flows.iter().map(record))
 }
 
-/// Returns IPFIX messages with both directions of a flow in one record. Fields of a missing reverse direction are 0.
+/// Returns IPFIX messages in which each record contains both directions of a conversation. If there is no reverse flow,
+/// its fields are 0.
 #[must_use]
 pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     let record = |(forward, reverse): &(Flow, Option<Flow>)| {
@@ -273,8 +274,8 @@ pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     messages(&fields.collect::<Vec<_>>(), flows.iter().map(record))
 }
 
-/// Returns sFlow v5 datagrams, each with the time of its last packet in microseconds. Every packet is sampled, and each
-/// sample contains the raw header.
+/// Returns sFlow v5 datagrams, each with the time of its last packet, in microseconds after the first packet. Every
+/// packet is sampled, and each sample contains a raw packet header.
 #[must_use]
 pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let framed = |format: u32, content: &[u8]| {

@@ -12,10 +12,10 @@ pub enum Family {
     /// IPv4. The number of a host is its IPv4 address.
     #[default]
     V4,
-    /// IPv6. The high half of a number selects a /64 network, and the low half is the interface identifier.
+    /// IPv6. The high 16 bits of a number select a /64 network, and the low 16 bits are the interface identifier.
     V6,
-    /// Both families. Half of the inside hosts, and all their peers, have IPv6 addresses as in [`V6`](Self::V6). A hash
-    /// of the host numbers selects them. All other hosts have IPv4 addresses as in [`V4`](Self::V4).
+    /// Both families. A hash of an inside host's number selects its family, so that each family has half of the inside
+    /// hosts. A peer has the family of its inside host.
     Mixed,
 }
 
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Returns the inside host and the peer of `pair`. Both have the same family.
+    /// Returns the addresses of the inside host and of the peer in `pair`. Both have the same family.
     #[must_use]
     pub fn hosts(self, IpPair { inside, opposite }: IpPair) -> (IpAddr, IpAddr) {
         match self.is_v6(inside) {
@@ -90,7 +90,7 @@ impl FromStr for Family {
     }
 }
 
-/// Returns `pairs` with all hosts as IPv6 hosts, as in [`Family::V6`].
+/// Returns `pairs` with the IPv6 addresses of [`Family::V6`].
 #[must_use]
 pub fn v6_pairs(pairs: &[IpPair]) -> Vec<Ip6Pair> {
     let mut all = FamilyPairs::default();
@@ -109,7 +109,7 @@ pub fn ip(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(number).into()
 }
 
-/// Returns the number of `host`, which may have an address of any [`Family`].
+/// Returns the number of `host`, whose address may be of any [`Family`].
 #[must_use]
 pub fn number(host: IpAddr) -> u32 {
     let [_, high, _, low] = limbs(host);
@@ -132,7 +132,7 @@ mod tests {
             let expected = [("4", 0), ("6", 1 << 16), ("mixed", 1 << 15)];
             let expected = expected.iter().find(|it| it.0 == name).unwrap().1;
             // A hash decides the family of each host like a coin toss. The standard deviation is 128, and the bound is
-            // four of them.
+            // four standard deviations.
             assert!(v6.abs_diff(expected) < 512, "{name} {v6}");
         }
     }

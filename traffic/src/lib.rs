@@ -1,17 +1,17 @@
-//! Synthetic and recorded traffic with exact answers, for tests and measurements of srlg.
+//! Synthetic and recorded traffic and its exact cardinalities, for tests and measurements of srlg.
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`synthetic`] | seeded traffic of several models, with the same bits on every machine |
-//! | [`family`] | conversion of this traffic to IPv4, IPv6 or both |
-//! | [`packets`], [`export`] | packets of synthetic traffic, and their exports in every flow format |
+//! | [`synthetic`] | seeded traffic of several models, identical on every machine |
+//! | [`family`] | conversion of synthetic traffic to IPv4, IPv6 or both |
+//! | [`packets`], [`export`] | synthetic packets, and their export as NetFlow, IPFIX and sFlow |
 //! | [`trace`] | record files of real traffic |
 //! | [`oracle`] | exact sliding cardinalities, computed with hash maps |
-//! | [`score`] | false rates and errors of a detector's reports |
+//! | [`score`] | false rates of a detector, and errors of its estimates |
 //!
 //! An evaluation uses synthetic traffic or a trace, the oracle, a detector and the score, in this order. This crate
-//! does not depend on a detector. It generates the input of a detector and compares numbers. Its memory grows with the
-//! traffic.
+//! does not depend on a detector. It generates the input of a detector and compares its reports with the exact
+//! cardinalities. The memory of this crate grows with the traffic.
 #![forbid(unsafe_code)]
 
 pub mod export;

@@ -1,8 +1,9 @@
 //! Exact sliding cardinalities of all hosts, computed with hash maps.
 //!
-//! At the end of slice t, a pair is counted if its last touch is in slices t - window + 1 to t. Every known pair is in
-//! exactly one bucket, whose slice is at most the slice of the pair's last touch. A touch and an expiry therefore have
-//! an amortised cost of O(1). The memory grows with the distinct pairs in the window.
+//! At the end of slice t, a pair is counted if its last touch is in slices t - window + 1 to t. Every pair in the
+//! window is in exactly one bucket. The slice of the bucket is not later than the slice of the pair's last touch.
+//! Touches and expiries therefore take amortised O(1) time. The memory grows with the number of distinct pairs in the
+//! window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -21,12 +22,12 @@ use std::collections::hash_map::Entry;
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
 pub struct ExactWindow {
-    /// Number of the running slice. It starts at `window` so that slices before the first one also have a number.
+    /// Number of the running slice. It starts at `window` so that `now - window` cannot be negative.
     now: u64,
     /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
-    /// Pairs by the slice of a touch, modulo the window. If a pair has been touched again when its bucket expires, it
-    /// moves to the bucket of its last touch.
+    /// Buckets of pairs. The index of a bucket is its slice modulo the window. If a pair has been touched again when
+    /// its bucket expires, the pair moves to the bucket of its last touch.
     buckets: Vec<Vec<IpPair>>,
     /// Cardinality of every host with at least one peer.
     cardinalities: FxHashMap<Address, u32>,
@@ -36,7 +37,7 @@ impl ExactWindow {
     /// Creates an empty window of `window` slices.
     ///
     /// # Panics
-    /// Panics if `window` is 0, because a touch could never be counted.
+    /// Panics if `window` is 0.
     #[must_use]
     pub fn new(window: u32) -> Self {
         assert!(window > 0, "a window has at least one slice");
@@ -63,7 +64,8 @@ impl ExactWindow {
         self.cardinalities.get(&host).copied().unwrap_or(0)
     }
 
-    /// Returns the hosts with at least `threshold` peers, sorted by address. Hosts without peers are never included.
+    /// Returns the hosts with at least `threshold` peers and their cardinalities, sorted by address. Hosts without
+    /// peers are never included.
     #[must_use]
     pub fn super_points(&self, threshold: u32) -> Vec<(Address, u32)> {
         let all = self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality));
@@ -78,16 +80,16 @@ impl ExactWindow {
         self.last_touch.len()
     }
 
-    /// Returns the [`super_points`](Self::super_points) of the window. The window then moves by one slice.
+    /// Returns the [`super_points`](Self::super_points) of the window, and moves the window forward by one slice.
     ///
-    /// If `threshold` is 1, the cardinalities of all hosts are returned.
+    /// If `threshold` is 1, all hosts with peers are returned.
     pub fn close_slice(&mut self, threshold: u32) -> Vec<(Address, u32)> {
         let points = self.super_points(threshold);
         self.skip(1);
         points
     }
 
-    /// Moves the window by `slices` slices without touches.
+    /// Moves the window forward by `slices` slices without touches.
     pub fn skip(&mut self, slices: u64) {
         // After a whole window of slices, all pairs have expired.
         for _ in 0..slices.min(self.buckets.len() as u64) {
@@ -97,7 +99,8 @@ impl ExactWindow {
         self.now += slices.saturating_sub(self.buckets.len() as u64);
     }
 
-    /// Removes the pairs whose last touch was in `slice`. Other pairs in the same bucket move to later buckets.
+    /// Removes the pairs whose last touch was in `slice`. A pair in the same bucket that was touched later moves to the
+    /// bucket of its last touch.
     fn expire(&mut self, slice: u64) {
         let bucket = self.bucket(slice);
         for pair in std::mem::take(&mut self.buckets[bucket]) {
@@ -128,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
     use rustc_hash::FxHashSet;
 
-    /// A literal implementation of the definition, which stores every touch and counts all of them.
+    /// A window that stores every touch and searches all touches for distinct pairs.
     #[derive(Default)]
     struct Naive {
         now: i64,

@@ -1,5 +1,5 @@
-//! Packets of a few seconds in both families: a scanner, a flood, a busy server and background traffic. [`pcap`]
-//! converts them to a pcap file.
+//! A few seconds of IPv4 and IPv6 packets: a scanner, a flood, a busy server and background traffic. [`pcap`] converts
+//! them to a pcap file.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ const PACKETS_PER_S: u32 = 2_000;
 /// A packet of synthetic traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Time after the first packet, in microseconds.
+    /// Time since the first packet, in microseconds.
     pub after_us: u32,
     /// Source and destination addresses, both of the same family.
     pub hosts: [IpAddr; 2],
@@ -23,11 +23,10 @@ pub struct Packet {
     pub protocol: u8,
     /// Source and destination ports.
     pub ports: [u16; 2],
-    /// TCP flags of the packet.
+    /// TCP flags, or 0 for UDP.
     pub flags: u8,
 }
 
-/// Returns the inside host with this `number` in an address family.
 fn inside(is_v6: bool, number: u32) -> IpAddr {
     if is_v6 {
         Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)).into()
@@ -36,7 +35,6 @@ fn inside(is_v6: bool, number: u32) -> IpAddr {
     }
 }
 
-/// Returns the outside host with this `number` in an address family.
 fn outside(is_v6: bool, number: u32) -> IpAddr {
     // The multiplication with an odd factor puts the hosts out of order.
     let mixed = number.wrapping_mul(0x9e37_79b1);
@@ -47,7 +45,7 @@ fn outside(is_v6: bool, number: u32) -> IpAddr {
     }
 }
 
-/// Returns the packets of one family: 3,800 conversations with 4,700 pairs in total.
+/// Returns the packets of one family: 3,800 conversations with 4,700 unidirectional flows in total.
 fn family(is_v6: bool) -> Vec<Packet> {
     let packet =
         |hosts, protocol, ports, flags| Packet { after_us: 0, hosts, protocol, ports, flags };
@@ -79,7 +77,7 @@ impl Packet {
     ///
     /// # Panics
     ///
-    /// Panics if the hosts have different families.
+    /// Panics if the two hosts have different address families.
     #[must_use]
     pub fn frame(&self) -> Vec<u8> {
         let [source, destination] = self.ports.map(u16::to_be_bytes);
@@ -113,7 +111,7 @@ impl Packet {
     }
 }
 
-/// Returns the packets of `families` in time order. An item of `families` is true for IPv6 and false for IPv4.
+/// Returns the packets of `families` in time order. Each item of `families` is `true` for IPv6 or `false` for IPv4.
 #[must_use]
 pub fn packets(families: &[bool]) -> Vec<Packet> {
     let mut packets: Vec<Packet> = families.iter().flat_map(|&is_v6| family(is_v6)).collect();
@@ -123,7 +121,8 @@ pub fn packets(families: &[bool]) -> Vec<Packet> {
     packets
 }
 
-/// Returns a pcap file with `frames` of type `link_type`. The time of each frame is in microseconds after [`START_S`].
+/// Returns a pcap file that has the link type `link_type` and contains `frames`. The time of each frame is in
+/// microseconds since [`START_S`].
 pub fn pcap(link_type: u32, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> Vec<u8> {
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, link_type];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();

@@ -1,14 +1,14 @@
 //! Scores that compare the reports of a detector with the exact answer.
 //!
-//! A [`Score`] stores sums over reported and true super points, so the scores of slices add up to the score of all
-//! slices. Ratios are computed from the sums at the end. If there are no true super points, a ratio is `None` and never
-//! NaN. [`MeanRates`] are means over windows, with equal weight for every window.
+//! A [`Score`] stores counts and sums, so the scores of slices can be added to a score of all slices. Ratios are
+//! computed from the totals. If there are no true super points, a ratio is `None`, not NaN. [`MeanRates`] are means in
+//! which every window has the same weight.
 
 use rustc_hash::FxHashMap;
 use srlg_core::Address;
 use std::ops::AddAssign;
 
-/// Counts and sums of errors of one slice or of several slices.
+/// Counts and errors of a detector's reports for one or more slices.
 ///
 /// ```
 /// use srlg_traffic::score::Score;
@@ -21,24 +21,24 @@ use std::ops::AddAssign;
 pub struct Score {
     /// Number of true super points, N in the paper.
     pub true_super_points: u64,
-    /// Number of reported super points, N' in the paper.
+    /// Number of reported hosts, N' in the paper.
     pub reported: u64,
-    /// Number of reported hosts that are not super points, N+ in the paper.
+    /// Number of reported hosts that are not true super points, N+ in the paper.
     pub false_positives: u64,
-    /// Number of super points that are not reported, N- in the paper.
+    /// Number of true super points that were not reported, N- in the paper.
     pub false_negatives: u64,
     /// Sum of the squared relative errors of all true super points that were reported.
     pub sum_of_squared_errors: f64,
-    /// Maximum absolute relative error of the true super points that were reported.
+    /// Largest absolute relative error of the true super points that were reported.
     pub largest_error: f64,
 }
 
 impl Score {
     /// Scores a report against the exact answer for the same window.
     ///
-    /// `truth` has the true cardinalities of all super points, and may also have the cardinalities of other hosts.
-    /// `reported` has the estimates. Each list contains a host at most once, in any order. A host is a super point if
-    /// its true cardinality is at least `threshold`.
+    /// A host is a super point if its true cardinality is at least `threshold`. `truth` contains the true cardinalities
+    /// of all super points, and may also contain hosts below the threshold. `reported` contains the estimates. A list
+    /// may be in any order, but must not contain a host twice.
     #[must_use]
     pub fn of(truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) -> Self {
         let mut missing: FxHashMap<Address, u32> =
@@ -117,7 +117,7 @@ impl AddAssign for Score {
     }
 }
 
-/// Mean false rates over several windows.
+/// Mean false positive and false negative ratios over several windows.
 ///
 /// ```
 /// use srlg_traffic::score::{MeanRates, Score};
@@ -128,7 +128,7 @@ impl AddAssign for Score {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MeanRates {
-    /// Number of windows with a true super point.
+    /// Number of windows that have a true super point.
     windows: u32,
     positive: f64,
     negative: f64,
@@ -136,7 +136,7 @@ pub struct MeanRates {
 }
 
 impl MeanRates {
-    /// Adds the score of one window.
+    /// Adds the score of one window. A window without a true super point is ignored.
     pub fn add(&mut self, window: &Score) {
         let rates = (window.false_positive_ratio(), window.false_negative_ratio());
         let (Some(positive), Some(negative)) = rates else { return };
@@ -164,7 +164,7 @@ impl MeanRates {
         self.per_window(self.positive + self.negative)
     }
 
-    /// Returns the largest TFR of a window, or `None` if no window had a true super point.
+    /// Returns the largest TFR of any window, or `None` if no window had a true super point.
     #[must_use]
     pub fn worst(&self) -> Option<f64> {
         (self.windows > 0).then_some(self.worst)

@@ -1,12 +1,14 @@
-//! Synthetic backbone traffic with exactly known properties.
+//! Synthetic backbone traffic with known properties.
 //!
-//! Model A describes a period of 300 s. 99.4 % of the hosts have Pareto(1, 2.2) cardinalities and are new in every
-//! period. The other 0.6 % have Pareto(48, 1.1) cardinalities, exist in every period, and vary by 15 % between periods.
-//! A tenth of these are scanners, and three tenths are active for only 30 to 150 s. A pair is one flow of Pareto(1,
-//! 0.8) packets. The duration of the flow is Pareto(0.5 s, 0.8), at most 900 s.
+//! Model A describes a period of 300 s. Pareto(m, a) is the Pareto distribution with minimum m and tail index a. 99.4 %
+//! of the hosts have Pareto(1, 2.2) cardinalities and are new in every period. The remaining 0.6 % are the *staying*
+//! hosts, which exist in every period. Their cardinalities are Pareto(48, 1.1) and vary by up to 15 % in each period. A
+//! tenth of the staying hosts are scanners, and three tenths are active for only 30 to 150 s of a period. A pair is one
+//! flow of Pareto(1, 0.8) packets. A flow with more than one packet has a duration of Pareto(0.5 s, 0.8), at most 900
+//! s.
 //!
-//! The flows of one period are in memory, with 24 bytes per flow. Equal parameters produce equal packets in equal order
-//! on every machine.
+//! The flows of one period are kept in memory and need 24 bytes each. Equal parameters produce the same packets in the
+//! same order on every machine.
 
 mod calendar;
 mod flow;
@@ -41,13 +43,14 @@ use srlg_core::{Address, IpPair};
 pub struct Backbone {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Number of slices to generate. The stream and two periods together must not exceed 2^23 slices.
+    /// Number of slices to generate. The sum of `slices` and `period`, rounded up to a multiple of `period`, must be at
+    /// most 2^23.
     pub slices: u32,
-    /// Number of slices per model period of 300 s, at least 1. If it is 300, a slice is one second.
+    /// Number of slices per model period of 300 s, at least 1. If it is 300, a slice lasts one second.
     pub period: u32,
     /// Number of distinct background pairs in `period` consecutive slices. If these slices are exactly one model
-    /// period, the number is accurate to within 2 %. If they belong to two periods, it is accurate to within about 6 %,
-    /// because bursts may be cut.
+    /// period, the number is accurate to within 2 %. If they span two periods, it is accurate to within about 6 %,
+    /// because bursts may be cut off.
     pub pairs: u32,
     /// Mean number of packets per pair. Model A has 46.
     pub packets_per_pair: u32,
@@ -69,13 +72,14 @@ impl Default for Backbone {
     }
 }
 
-/// A host with known cardinality, which the background does not use.
+/// A host with a known cardinality, which the background does not use.
 ///
-/// It contacts each of its peers once in every `min(period, slices)` slices, always at the same position. In any window
-/// of that length, and in the whole stream, its cardinality is exactly [`PlantedHost::cardinality`].
+/// In every cycle of `min(period, slices)` slices, it contacts each of its peers once, always in the same slice of the
+/// cycle. In any window as long as a cycle, and in the whole stream, its cardinality is exactly
+/// [`PlantedHost::cardinality`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedHost {
-    /// Address of the host, for example an [`inside_host`]. Such a host is never the peer of another host.
+    /// Address of the host, for example an [`inside_host`]. An inside host is never the peer of another host.
     pub host: Address,
     /// Number of distinct peers.
     pub cardinality: u32,
@@ -84,10 +88,10 @@ pub struct PlantedHost {
 }
 
 impl Backbone {
-    /// Returns the packets of each slice, in random order. A pair occurs once per packet.
+    /// Returns the packets of each slice, as pairs in random order.
     ///
     /// # Panics
-    /// Panics if `period` is 0, or if the stream with two periods is longer than 2^23 slices.
+    /// Panics if `period` is 0, or if `slices + period`, rounded up to a multiple of `period`, is more than 2^23.
     #[must_use]
     pub fn slices(&self) -> Slices {
         let planted: Vec<Address> = self.planted.iter().map(|point| point.host).collect();
@@ -96,10 +100,12 @@ impl Backbone {
     }
 }
 
-/// Returns `count` distinct pairs for benchmarks. Their hosts are random among the first `hosts` inside hosts.
+/// Returns `count` distinct pairs for benchmarks. Their inside hosts are drawn at random from the first `hosts` inside
+/// hosts.
 ///
-/// The peer is a bijection of a counter, so pairs are distinct, `count` is limited to 2^32, and peers may have any
-/// address. `hosts` must be at most [`INSIDE_HOSTS`]. If `hosts` is 0, all pairs have the first inside host.
+/// Each peer is a bijection of a counter. The pairs are therefore distinct, and a peer can have any address, including
+/// that of an inside host. At most 2^32 pairs are returned. `hosts` must be at most [`INSIDE_HOSTS`]. If `hosts` is 0,
+/// all pairs have the first inside host.
 pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item = IpPair> {
     let mut rng = Rng::new(seed, hosts.into());
     let key = mix(seed) as u32;

@@ -1,8 +1,8 @@
 //! Record files of real traffic, which are named `NAME.spt.zst`.
 //!
-//! A file is one zstd frame of 12-byte little-endian records, sorted by time. A record has the time in milliseconds,
-//! the source and the destination. If a file is truncated, is longer than its frame, or has an incorrect checksum,
-//! reading it ends with an error.
+//! A file is one zstd frame that contains 12-byte records, sorted by time. A record consists of three 32-bit
+//! little-endian integers: the time in milliseconds, the source address and the destination address. Reading a file
+//! ends with an error if the file is truncated, is longer than its frame, or has an incorrect checksum.
 
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 /// Size of a record, in bytes.
 const RECORD_BYTES: usize = 12;
 
-/// Suffix of the file names of record files.
+/// Suffix of the names of record files.
 pub const SUFFIX: &str = ".spt.zst";
 
-/// One packet, or several packets with the same pair and millisecond.
+/// One or more packets with the same source and destination in the same millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Time in milliseconds since the start of the trace.
@@ -30,8 +30,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the pairs of this record, with either end as the inside host. If both ends are the same host, the record
-    /// has no pairs.
+    /// Returns the two pairs of this record. Each of the two hosts is the inside host of one pair. If the source is
+    /// also the destination, no pair is returned.
     pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
         let &Self { source, destination, .. } = self;
         let ends = [(source, destination), (destination, source)].into_iter();
@@ -66,12 +66,12 @@ pub enum TraceError {
         path: PathBuf,
         /// Number of records that were read before the error.
         records: u64,
-        /// The error of the decoder.
+        /// Cause of the error.
         source: io::Error,
     },
 }
 
-/// A reader of a record file. The iterator ends after its first error.
+/// An iterator over the records of a file. It ends after its first error.
 pub struct Trace {
     path: PathBuf,
     frame: StreamingDecoder<BufReader<File>, FrameDecoder>,
@@ -87,7 +87,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be opened or does not start like a zstd file.
+    /// Returns an error if the file cannot be opened or does not start with a zstd frame header.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref().to_owned();
         let file = match File::open(&path) {
@@ -121,7 +121,7 @@ impl Trace {
         self.position = 0;
         self.frame.by_ref().take(many).read_to_end(&mut self.buffer)?;
         if !self.buffer.len().is_multiple_of(RECORD_BYTES) {
-            return Err(damage("its length is not a multiple of 12 bytes"));
+            return Err(damage("its decoded length is not a multiple of 12 bytes"));
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Trace {
             return Err(damage("its checksum differs"));
         }
         if !self.frame.get_mut().fill_buf()?.is_empty() {
-            return Err(damage("there are more bytes after its zstd frame"));
+            return Err(damage("there are bytes after its zstd frame"));
         }
         Ok(())
     }
@@ -163,8 +163,8 @@ fn damage(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Returns the folder of the real traces: the value of `SRLG_DATA`, or `../shared/data` beside the workspace if that
-/// variable is not set. Returns `None` if the folder does not exist.
+/// Returns the folder of the real traces: the value of `SRLG_DATA`, or `../shared/data` relative to the workspace if
+/// that variable is not set. Returns `None` if the folder does not exist.
 #[must_use]
 pub fn data_dir() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
@@ -193,11 +193,11 @@ pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 #[must_use]
 pub fn dev_traces() -> Vec<PathBuf> {
     let Some(folder) = data_dir() else {
-        eprintln!("skipped: SRLG_DATA is missing");
+        eprintln!("skipped: the data folder is missing; set SRLG_DATA");
         return Vec::new();
     };
-    let traces = record_files(&folder.join("dev")).expect("SRLG_DATA has a folder dev/");
-    assert!(!traces.is_empty(), "SRLG_DATA has no trace in dev/");
+    let traces = record_files(&folder.join("dev")).expect("the data folder must contain a folder dev/");
+    assert!(!traces.is_empty(), "the folder dev/ contains no record files");
     traces
 }
 

@@ -1,12 +1,14 @@
-//! The chore `cargo xtask gpu-model`, which counts the GPU resources of kernels with an interpreter of their PTX.
+//! The chore `cargo xtask gpu-model`, which counts the GPU resources that the kernels use. It runs their PTX in an
+//! interpreter.
 //!
-//! Each workload ([`Work`]) of the program `gpu_model` of srlg-benches runs with one round and with two rounds. The
-//! difference is the cost of a round. With `--check`, this cost is compared with the [`bounds`]. If the sources of the
-//! interpreter are missing, the chore prints `skipped` and succeeds.
+//! Each workload ([`Work`]) of the program `gpu_model` in srlg-benches is run twice, once with one round and once with
+//! two. The difference between the two runs is the cost of a round. With `--check`, this cost is compared with the
+//! [`bounds`]. If the sources of the interpreter are missing, the chore prints `skipped` and succeeds.
 //!
 //! The time of a kernel in the model is the longer of two times. The first is the time to issue its instructions, if
-//! all processors issue at full rate. The second is the time to move its sectors of 32 bytes. The model ignores
-//! waiting, main memory, and contention of a warp's threads for one address. Only a GPU shows their effects.
+//! all multiprocessors issue at full rate. The second is the time to transfer the 32-byte sectors that it accesses. The
+//! model ignores stalls, main memory, and contention between the threads of a warp for one address. These effects can
+//! be measured only on a GPU.
 
 mod bounds;
 mod report;
@@ -22,10 +24,10 @@ use crate::program;
 /// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Fail when a count is above its bound.
+    /// Fail if a count is above its bound.
     #[arg(long)]
     check: bool,
-    /// Count only one workload, and print its kernels.
+    /// Count only this workload, and print the cost of each kernel.
     #[arg(long)]
     work: Option<String>,
 }
@@ -69,7 +71,7 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
         std::env::var_os("SRLG_PTXRUN").map_or("../shared/tools/ptxrun".into(), PathBuf::from);
     let manifest = root.join(sources).join("Cargo.toml");
     if !manifest.exists() {
-        println!("skipped: {} is missing (SRLG_PTXRUN names its folder)", manifest.display());
+        println!("skipped: {} is missing; set SRLG_PTXRUN to its folder", manifest.display());
         return Ok(None);
     }
     let target = root.join("target/ptxrun");
@@ -81,18 +83,18 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(target.join("release")))
 }
 
-/// Returns the cost per unit of each kernel in a round of `work`, followed by the cost of copies.
+/// Returns the cost per unit of each kernel in a round of `work`. The last item is the cost of copies.
 fn count(program: &Path, interpreter: &Path, work: &Work) -> Result<Vec<(String, Usage)>> {
     let run = |rounds| run_of(program, interpreter, work, rounds);
     let ((one, units), (two, _)) = program::one_and_two(run)?;
     let kernels = report::difference(&one, &two)?;
-    ensure!(!kernels.is_empty(), "a second round of {} runs no kernel", work.name);
+    ensure!(!kernels.is_empty(), "the second round of {} did not run a kernel", work.name);
     let kernels = kernels.into_iter().map(|(name, sums)| (name, Usage::of(&sums, units)));
     let copies = Usage::of_copies(report::copied(&one, &two)?, units);
     Ok(kernels.chain([("copies".to_owned(), copies)]).collect())
 }
 
-/// Returns the report of a run with `rounds` rounds, and the number of units in a round.
+/// Returns the interpreter's report of a run with `rounds` rounds, and the number of units in a round.
 fn run_of(program: &Path, interpreter: &Path, work: &Work, rounds: u32) -> Result<(String, f64)> {
     let report = program.with_extension(format!("{}.{rounds}.report", work.name));
     let mut command = Command::new(program);

@@ -1,12 +1,12 @@
 //! The chore `cargo xtask instructions`, which counts the CPU instructions of ingest and close.
 //!
-//! Times on a shared machine vary by half, but the counts of valgrind's callgrind for one program agree to within 0.1
-//! %. Each workload ([`Work`]) of the program `instructions` of srlg-benches runs with one round and with two rounds.
-//! The difference is the cost of a round without start-up, allocation and traffic generation. With `--check`, this cost
-//! is compared with the [`bounds`].
+//! Times on a shared machine vary by 50 %, but repeated counts by callgrind, a tool of valgrind, agree to within 0.1 %.
+//! Each workload ([`Work`]) of the program `instructions` in srlg-benches is run twice, once with one round and once
+//! with two. The difference between the two runs is the cost of a round, without start-up, allocation and traffic
+//! generation. With `--check`, this cost is compared with the [`bounds`].
 //!
-//! On every processor, AVX2 code is counted, because valgrind does not support wider vectors. The counts exclude memory
-//! latency and mispredicted branches, so benchmarks are still needed.
+//! The AVX2 code is counted on every processor, because valgrind does not support wider vectors. The counts do not
+//! reflect memory latency and mispredicted branches, so benchmarks are still needed.
 
 mod bounds;
 mod callgrind;
@@ -21,12 +21,12 @@ use crate::program;
 /// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Fail when a count is above its bound.
+    /// Fail if a count is above its bound.
     #[arg(long)]
     check: bool,
 }
 
-/// Counts and prints the instructions of every workload. With `--check`, also compares them with their bounds.
+/// Counts and prints the instructions of every workload. With `--check`, also compares the counts with their bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(
         has_avx2(),
@@ -48,14 +48,14 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns the cost per unit of a round of `work`. It is the difference between a run with two rounds and a run with
-/// one.
+/// Returns the cost per unit of a round of `work`. The cost of a round is the difference between a run with two rounds
+/// and a run with one.
 fn count(program: &Path, work: &'static Work) -> Result<Count> {
     let run = |rounds| callgrind::count(program, work.name, rounds);
     let ((one, _), (two, units)) = program::one_and_two(run)?;
     ensure!(
         two > one && units > 0,
-        "two rounds of {} do not take more instructions than one",
+        "two rounds of {} did not execute more instructions than one",
         work.name
     );
     Ok(Count { work, instructions: (two - one) as f64 / units as f64 })

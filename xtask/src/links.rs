@@ -1,7 +1,7 @@
 //! The chore `cargo xtask links`, which finds dead links in the Markdown files that git tracks.
 //!
-//! A link is dead if its file is missing, or if the file does not have a heading with the link's anchor. Anchors are
-//! spelled as on GitHub. Links to other sites are not checked.
+//! A link is dead if its file is missing, or if the file does not have a heading with the link's anchor. Anchors follow
+//! the rules of GitHub. Links to other sites are not checked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -11,7 +11,6 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// The anchors and the links of a Markdown file.
 #[derive(Default)]
 struct Document {
     anchors: Vec<String>,
@@ -90,8 +89,8 @@ impl Document {
     }
 }
 
-/// Returns the anchor that GitHub creates for a heading. It has the heading's letters, digits, hyphens and underscores,
-/// in lower case, with hyphens for spaces.
+/// Returns the anchor that GitHub creates for a heading. It consists of the letters, digits, hyphens and underscores of
+/// the heading, in lower case. Spaces become hyphens.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
     heading
@@ -132,7 +131,7 @@ fn problem(
     }
 }
 
-/// Returns the path without `..` components, or `None` if it leaves the repository.
+/// Returns `path` without `..` components, or `None` if the path is absolute or leaves the repository.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -18,9 +18,9 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
-    /// Count the GPU resources of the kernels, with an interpreter of their PTX.
+    /// Count the GPU resources that the kernels use, with a PTX interpreter.
     GpuModel(gpu_model::Arguments),
-    /// Count the CPU instructions of ingest and close, under valgrind.
+    /// Count the CPU instructions of ingest and close, with valgrind.
     Instructions(instructions::Arguments),
     /// Find dead links in Markdown files.
     Links,

@@ -1,4 +1,4 @@
-//! Programs of srlg-benches whose work is counted. They are built as a user would build the library.
+//! Programs of srlg-benches whose costs are counted. They are built like a user's release build of the library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,12 +15,12 @@ const ARGUMENTS: [&str; 6] = [
     "--quiet",
 ];
 
-/// Prefixes of environment variables that would change the compiled code. For example, AVX-512 code fails under
-/// valgrind.
+/// Prefixes of environment variables that would change the compiled code. For example, they could select AVX-512 code,
+/// which fails under valgrind.
 const OUTSIDE: [&str; 4] =
     ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
-/// Returns a command that runs cargo. If cargo runs this program, the command runs the same cargo.
+/// Returns a command that runs cargo. If cargo started this program, the command runs the same cargo.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
@@ -40,17 +40,17 @@ pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
         .context("the output of cargo does not name an executable")
 }
 
-/// Calls `run` with one round and with two rounds. Both calls run in parallel, because each uses one processor.
+/// Calls `run` with one round and with two rounds. Both calls run in parallel, because each uses only one processor.
 pub(crate) fn one_and_two<T: Send>(run: impl Fn(u32) -> Result<T> + Sync) -> Result<(T, T)> {
     let (one, two) = std::thread::scope(|scope| {
         let one = scope.spawn(|| run(1));
         let two = run(2);
-        (one.join().expect("a run does not panic"), two)
+        (one.join().expect("a run must not panic"), two)
     });
     Ok((one?, two?))
 }
 
-/// Returns the executable that cargo reports in `messages`, which have one JSON object per line.
+/// Returns the executable that cargo reports in `messages`, which contains one JSON object per line.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;

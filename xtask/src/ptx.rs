@@ -1,9 +1,9 @@
 //! The chore `cargo xtask ptx`, which compiles the GPU kernels to a text file that is committed.
 //!
-//! rustc compiles the crate `srlg-kernels` to [`COMMITTED`] so that users of the library do not need a GPU tool chain.
-//! The file starts with a [`Stamp`]: the compiler, a hash of everything that affects the code, and a hash of the text.
-//! A test computes both hashes again. It fails if a kernel is changed without its PTX, or if the PTX is edited. With
-//! `--check`, the PTX is also rebuilt and assembled.
+//! The crate `srlg-kernels` is compiled to [`COMMITTED`]. Because this file is committed, users of the library do not
+//! need a GPU tool chain. The file starts with a [`Stamp`]: the compiler, a hash of everything that affects the code,
+//! and a hash of the text. A test computes both hashes again, and fails if the sources changed after the PTX was built,
+//! or if the PTX was edited. With `--check`, the PTX is also rebuilt and assembled.
 
 mod assembly;
 mod build;
@@ -21,10 +21,10 @@ use assembly::ARCHITECTURES;
 use stamp::{Stamp, StampedPtx};
 use toolchain::Toolchain;
 
-/// Path of the committed kernels, relative to the root of the workspace.
+/// Path of the committed PTX, relative to the root of the workspace.
 const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 
-/// Path of the kernels that `--check` builds, relative to the root of the workspace.
+/// Path of the PTX that `--check` builds, relative to the root of the workspace.
 const REBUILT: &str = "target/ptx/srlg.ptx";
 
 const STALE: &str = "the PTX is older than its sources; run cargo xtask ptx";
@@ -100,11 +100,11 @@ fn read(root: &Path, file: &str) -> Result<String> {
     text.with_context(|| format!("cannot read {file}; run cargo xtask ptx"))
 }
 
-/// Assembles `file` and prints the registers of its kernels. Returns an error if a kernel has a fault.
+/// Assembles `file` and prints the register counts of its kernels. Returns an error if a fault is found.
 fn inspect(root: &Path, file: &str) -> Result<()> {
     let ptx = read(root, file)?;
     let kernels = listing::kernels(&ptx);
-    ensure!(!kernels.is_empty(), "{file} has no kernel");
+    ensure!(!kernels.is_empty(), "{file} contains no kernels");
     let mut faults = listing::faults(&ptx);
     let mut columns = Vec::new();
     for architecture in ARCHITECTURES {

@@ -1,8 +1,8 @@
 //! Shows the web page with artificial boards, one per second. The boards contain everything that the page can show.
 //!
 //! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints the address of the page and runs
-//! until it is stopped. With `network`, the page shows a collector. With `large`, the page shows 10,000 incidents from
-//! 30 days.
+//! until it is stopped. With `network`, the page shows the board of a collector. With `large`, the page shows 10,000
+//! incidents from the last 30 days.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -185,7 +185,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     alert
 }
 
-/// Returns an alert whose last notification is older than its counts.
+/// Returns an active alert whose last notification is older than its current counts.
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let notice =
         |second| -> Result<Notice> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
@@ -201,7 +201,7 @@ fn now_ms() -> Result<u64> {
     Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64)
 }
 
-/// Adds incident number `at` of `count` incidents that ended in the last `days` days.
+/// Adds incident number `at` of `count` ended incidents, whose starts are spread over the last `days` days.
 fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> Result<()> {
     let start_ms = now_ms - days * 86_400_000 * (count - at) / count;
     let of = (at % 4) as u8;
@@ -223,7 +223,7 @@ fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> R
     Ok(())
 }
 
-/// Returns the values of a minute, or no values in one hour of each day.
+/// Returns the values of a minute. In one hour of each day, there are no values.
 fn values(minute: u64) -> Minute {
     let second = (minute * 60) as u32;
     let of_view = |name: &str, hosts: f64, seed| {
@@ -305,7 +305,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
     }
 }
 
-/// Returns the sampling of contacts with these rates. A rate of 0 means that the rate is unknown.
+/// Returns the sampling of contacts that have these sampling `rates`; 0 stands for an unknown rate.
 fn sampling(rates: &[u32]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

@@ -1,4 +1,4 @@
-//! Alerts from super points: one start and one end for each attack.
+//! Alerts about super points, with one start and one end for each attack.
 //!
 //! ```text
 //!            `for` of the last `of` slices at least θ           below `down` for `hold`

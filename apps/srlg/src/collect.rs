@@ -1,6 +1,6 @@
 //! Collector: merges the deltas of all probes and closes slices.
 //!
-//! A message passes through these modules:
+//! The work is divided among these modules:
 //!
 //! | Module | Task |
 //! |---|---|
@@ -10,11 +10,12 @@
 //! | `engine` | Execute these decisions in a separate thread, and save `checkpoint`s |
 //! | `agreement` | Agree with the broker on the network version |
 //! | `sites` | Receive the probes' reports about hosts and about themselves |
-//! | `notices`, `tally`, `reports` | Inform probes, count messages, and write reports |
+//! | `notices` | Inform the probes of stored slices |
+//! | `tally`, `reports` | Count messages, and write a report of each closed slice |
 //!
-//! Invariant: as long as no deadline expires, closed slices are bit-identical to the slices of a single node that saw
-//! all traffic. Killing the collector any number of times does not change this, because a checkpoint is consistent and
-//! merging a delta again changes nothing.
+//! Invariant: if all slices of a window close complete, the result is bit-identical to the result of a single node that
+//! sees all traffic. Killing the collector any number of times does not change this, because a checkpoint is consistent
+//! and merging a delta again changes nothing.
 
 mod agreement;
 mod arrival;
@@ -61,22 +62,22 @@ use sites::Sites;
 use stream::Position;
 use tally::Tally;
 
-/// Capacity of the queue between the broker and the engine, in messages.
+/// Capacity of the queue between the reader and the engine, in events.
 const QUEUE: usize = 16;
 
-/// Runs until SIGTERM or Ctrl-C, or until the last slice has closed.
+/// Runs the collector until SIGTERM or Ctrl-C, or until the slice `until_slice` has closed.
 pub fn run(args: &Args) -> Result<()> {
     let mut config = Config::read(&args.config)?;
     let Some(options) = config.network.clone() else {
         bail!(
-            "cannot collect: {} has an input and no [network] table; use `srlg run`",
+            "cannot collect: {} has no [network] table; add one, or use `srlg run`",
             args.config.display()
         );
     };
     warn_of_ports(&config.views);
     config.read_databases()?;
     let state = config.general.state.as_deref();
-    let state = state.context("cannot collect: the configuration has no state folder; set state, because a collector would lose slices without it")?;
+    let state = state.context("cannot collect: without a state folder, slices would be lost; set state in the configuration")?;
     // Sinks are opened first: if one fails, the network keeps its version.
     let delivery = Delivery::start(Ledger::open(Some(state))?.strict(), &config.sinks)?;
     let runtime =
@@ -204,7 +205,7 @@ async fn serve(
     let notices = tokio::spawn(notices);
     let reader = tokio::spawn(reader.run());
     let views = engine.detectors.len();
-    engine.service.ready(&format!("{views} views of {} sites", plan.options.probes.len()));
+    engine.service.ready(&format!("{views} views, {} sites", plan.options.probes.len()));
     let mut engine = tokio::task::spawn_blocking(move || engine.run(queue));
     let done = tokio::select! {
         biased;
@@ -243,7 +244,6 @@ impl Stop {
         })
     }
 
-    /// Waits for one of the signals.
     async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminated.recv() => {}

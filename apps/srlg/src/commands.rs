@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::Result;
 
-/// Writes a line to standard error. Write errors are ignored, because there is no other place to report them.
+/// Writes a line to standard error. Write errors are ignored, because they cannot be reported elsewhere.
 pub fn tell(line: std::fmt::Arguments<'_>) {
     // One write keeps the line intact above a progress bar.
     let _nobody_reads = progress::Stderr.write_all(format!("srlg: {line}\n").as_bytes());

@@ -1,4 +1,4 @@
-//! The configuration of a monitor, from a TOML file or from command-line options alone.
+//! The configuration of a monitor or a collector, from a TOML file or only from command-line options.
 //!
 //! ```text
 //! text --[document, file]--> File --[resolve]--> Config
@@ -36,10 +36,10 @@ pub use file::General;
 pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
 
-/// A warning about a view with [`takes_ports_of_answers`](ViewOptions::takes_ports_of_answers).
+/// Warning about a view for which [`takes_ports_of_answers`](ViewOptions::takes_ports_of_answers) returns `true`.
 pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy servers look like scanners and busy clients look scanned; set only = \"initiated\" if the input reports initiators";
 
-/// The complete configuration of a monitor.
+/// The complete configuration of a monitor or a collector.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Source of contacts, unless contacts come from probes.
@@ -155,7 +155,7 @@ impl Config {
                 let in_part = if left.is_empty() {
                     ""
                 } else {
-                    ", but some changes need a restart or failed"
+                    " in part; the warnings above list the other changes"
                 };
                 info!("configuration reloaded{in_part}");
                 Some(left.is_empty())
@@ -187,15 +187,15 @@ impl Config {
         check(self.network == next.network, "network");
         check(now.grace == then.grace, "grace");
         check(now.device == then.device, "device");
-        check(is_same_http, "http");
+        check(is_same_http, "http, http-public, http-names or http-tokens");
         check(now.url == then.url, "url");
         check(now.state == then.state, "state");
         check(now.checkpoint == then.checkpoint, "checkpoint");
         check(now.keep == then.keep, "keep");
         check(now.silent_after == then.silent_after, "silent-after");
-        check(self.sinks == next.sinks, "list of sinks");
+        check(self.sinks == next.sinks, "[[sink]]");
         let names = self.views.iter().map(|view| &view.name);
-        check(names.eq(next.views.iter().map(|view| &view.name)), "list of views");
+        check(names.eq(next.views.iter().map(|view| &view.name)), "the list of [[view]]");
         for view in &mut self.views {
             let found = next.views.iter().find(|next| next.name == view.name);
             let Some(next) = found.filter(|_| is_same_slice) else { continue };
@@ -209,7 +209,7 @@ impl Config {
             let fits = check(
                 wanted.window <= sizes.window && wanted.threshold >= sizes.threshold,
                 &format!(
-                    "view {}: rules that need a larger detector (this one supports windows up to {}, and ends of alerts at {:.0} or more)",
+                    "view {}: its detector supports windows up to {} and alert ends at {:.0} peers or more, and the rules",
                     view.name,
                     humantime::format_duration(self.general.slice * sizes.window),
                     f64::from(sizes.threshold) / BELOW_DOWN
@@ -242,7 +242,6 @@ pub(crate) fn warn_of_ports(views: &[ViewConfig]) {
     }
 }
 
-/// Returns whether `source` has an input.
 fn is_input(source: &InputOptions) -> bool {
     !source.input.is_empty() || source.is_live()
 }

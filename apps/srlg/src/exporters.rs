@@ -17,12 +17,12 @@ use srlg_input::contact::{IpNet, Networks, deserialize_networks};
 pub struct Exporter {
     /// Name of the exporter.
     pub name: String,
-    /// Addresses or networks that the exporter sends from. If several networks contain an address, the one with the
+    /// Addresses or networks from which the exporter sends. If several networks contain an address, the one with the
     /// longest prefix applies.
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub networks: Vec<IpNet>,
-    /// Names of its interfaces, by their index (`ifIndex`).
+    /// Names of the exporter's interfaces, by SNMP index (`ifIndex`).
     #[serde(deserialize_with = "deserialize_interfaces")]
     #[cfg_attr(test, schemars(
         with = "BTreeMap<String, String>",

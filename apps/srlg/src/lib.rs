@@ -28,7 +28,7 @@ mod mmdb;
 
 use std::time::SystemTime;
 
-/// Returns the system time, in milliseconds since the Unix epoch; 0 before the epoch.
+/// Returns the system time in milliseconds since the Unix epoch, or 0 before the epoch.
 #[must_use]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! Checks of the files, folders, programs, addresses and memory that a configuration names.
+//! Checks of the files, folders, programs and addresses that a configuration names, and of the available memory.
 //!
 //! Invariant: a check creates and changes nothing, and it releases an address immediately.
 
@@ -35,8 +35,8 @@ pub(crate) fn try_input(path: &Path) -> Result<()> {
     access(path, Access::READ_OK).with_context(text)
 }
 
-/// Checks that the file `path` can be written or created. The folder `made` may be missing, because the program creates
-/// it.
+/// Checks that the file `path` can be written or created. If the file's folder is `made`, it may be missing, because
+/// the program creates it.
 pub(crate) fn try_file(path: &Path, made: Option<&Path>) -> Result<()> {
     let text = || format!("cannot write {}", path.display());
     match fs::metadata(path) {
@@ -70,7 +70,6 @@ pub(crate) fn try_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Returns the folder that contains `path`.
 fn parent(path: &Path) -> &Path {
     let parent = path.parent().unwrap_or(path);
     if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
@@ -120,7 +119,7 @@ fn memory_of_machine() -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// Returns the lowest memory limit, in bytes, of the control `groups` and their parents. `groups` contains lines of
+/// Returns the lowest memory limit, in bytes, of the control `groups` and their parents. `groups` is the content of
 /// /proc/self/cgroup. The files of the groups are below `root`, which is normally /sys/fs/cgroup.
 fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| {

@@ -1,6 +1,6 @@
 //! `srlg`: alerts on super points, for one site or a whole network.
 //!
-//! Results go to standard output. Everything else goes to standard error, one line each.
+//! Results go to standard output. Everything else goes to standard error, one line per message.
 //!
 //! | Exit code | Meaning |
 //! |---|---|
@@ -41,7 +41,7 @@ struct Command {
 enum Task {
     /// Watch an input and raise alerts
     Run(Box<config::options::Options>),
-    /// Send the traffic of one site to the collector, one delta per slice
+    /// Count the traffic of one site and send one delta per slice to the collector
     Probe(Box<probe::Args>),
     /// Merge the deltas of all probes, and raise alerts for the whole network
     Collect(collect::Args),
@@ -51,7 +51,7 @@ enum Task {
     Contacts(contacts::Args),
     /// Create the keys, certificates and broker configuration of a network
     Setup(setup::Args),
-    /// Check a configuration, and the files, addresses and memory that it needs, without starting anything
+    /// Check a configuration, and the files, addresses and memory that it needs, without starting anything; devices are not tried
     Check(Box<check::Args>),
     /// Show which rules of a configuration apply to a host, and why
     Explain(explain::Args),
@@ -128,7 +128,12 @@ fn usage(error: &clap::Error) -> ExitCode {
     // The error and the options that it names end at the first empty line.
     let reason = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");
-    tell(format_args!("{} (--help lists the options)", reason.trim_start_matches("error: ")));
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map(|tip| format!("; {tip}")).unwrap_or_default();
+    let is_command = error.kind() == ErrorKind::InvalidSubcommand;
+    let listed = if is_command { "commands" } else { "options" };
+    let reason = reason.trim_start_matches("error: ");
+    tell(format_args!("{reason}{tip} (--help lists the {listed})"));
     ExitCode::from(2)
 }
 

@@ -1,4 +1,4 @@
-//! Detection at one site: one detector per view counts the contacts of an input, and each view has alerts.
+//! Detection at one site. Each view has its own alerts, and a detector that counts the contacts of an input.
 
 pub mod checkpoints;
 pub(crate) mod counts;
@@ -13,5 +13,5 @@ pub(crate) mod watch;
 use std::time::Duration;
 
 /// Maximum time by which contacts and slices may be ahead of the system clock. Without a limit, a single timestamp in
-/// the far future would make all later contacts too late.
+/// the far future would make all subsequent contacts too late.
 pub(crate) const SKEW: Duration = Duration::from_secs(86_400);

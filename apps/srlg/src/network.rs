@@ -33,8 +33,8 @@ use tracing::warn;
 use crate::alerts::rules::Allow;
 use crate::config::Config;
 
-/// Valid sizes of a part, in bytes. The lower limit leaves room for the header of a delta. The upper limit is the
-/// maximum message size that NATS recommends.
+/// Valid sizes of one part of a delta, in bytes. The lower limit leaves room for the header of a delta. The upper limit
+/// is the maximum message size that NATS recommends.
 const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
 /// The description of a network, which all of its nodes share.
@@ -43,9 +43,9 @@ const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 pub struct Network {
     /// Length of a slice in milliseconds.
     pub slice_ms: u64,
-    /// Time that a slice waits after its end for late contacts, in milliseconds.
+    /// Time for which a slice stays open after its end for late contacts, in milliseconds.
     pub grace_ms: u64,
-    /// Maximum size of a part, in bytes. Larger deltas are sent in several parts.
+    /// Maximum size of one part of a delta, in bytes. Larger deltas are sent in several parts.
     pub part_bytes: usize,
     /// Views, in the order in which messages number them.
     pub views: Vec<NetworkView>,
@@ -62,7 +62,7 @@ pub struct VersionId {
     pub tag: u32,
 }
 
-/// A version of the description of a network.
+/// A version of a network description.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkVersion {
@@ -70,7 +70,7 @@ pub struct NetworkVersion {
     pub id: VersionId,
     /// First slice of this version on probes with live input.
     pub first_slice: u64,
-    /// The description.
+    /// Network description of this version.
     pub network: Network,
 }
 
@@ -84,7 +84,7 @@ pub struct NetworkView {
     pub view: ViewOptions,
     /// Allow-list entries for contacts that do not count.
     pub allows: Vec<Allow>,
-    /// Sizes, hash and seed of every detector.
+    /// Sizes, hash and seed of the view's detectors.
     pub sizes: Sizes,
 }
 
@@ -114,7 +114,7 @@ pub enum NetworkError {
     PartBytes { part_bytes: usize },
 }
 
-/// Last millisecond whose time in nanoseconds since 1970 fits into 64 bits.
+/// Last time, in milliseconds since the Unix epoch, that fits into 64 bits in nanoseconds.
 const LAST_MS: u64 = u64::MAX / 1_000_000;
 
 /// Maximum number of views in a network. A message identifies each view by one byte.
@@ -145,7 +145,7 @@ impl Network {
     }
 
     /// Returns whether this is still the description of the network of `config`. If it is not, probes need a new
-    /// version.
+    /// version of the description.
     #[must_use]
     pub fn is_of(&self, config: &Config) -> bool {
         Self::of(config, self.seed()) == *self
@@ -196,8 +196,8 @@ impl VersionId {
         Ok(Self { number, tag: random_seed()? as u32 })
     }
 
-    /// Creates the folder of this version in `root` and removes the folders of previous versions, which are no longer
-    /// useful. The folder of a later version is kept, because it belongs to a program that could not store its
+    /// Creates the folder of this version in `root` and removes folders of other versions with the same or a lower
+    /// number. A folder with a higher number is kept, because it belongs to a program that could not store its
     /// description.
     pub fn make_only_folder(self, root: &Path) -> Result<PathBuf, NetworkError> {
         let folder = root.join(self.to_string());

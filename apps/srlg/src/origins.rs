@@ -1,7 +1,7 @@
 //! AS and country of addresses, from databases in MaxMind's format.
 //!
 //! A database is read into memory and checked completely before the first lookup. Invariants: an address that is in no
-//! database has no origin, and each text of an origin has at most 80 characters.
+//! database has no origin, and each name or code in an origin has at most 80 characters.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ use tracing::{info, warn};
 
 use crate::config::General;
 
-/// Maximum number of ASes and maximum number of countries in a notification.
+/// Maximum number of ASes, and also of countries, in a notification.
 const MOST_SHARES: usize = 8;
 
-/// Maximum size of a database, in bytes. A database of all addresses takes about 100 MB.
+/// Maximum size of a database, in bytes. A database that covers all addresses is about 100 MB in size.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Maximum number of characters of a name or code. The limit keeps notifications small, whatever a database contains.
+/// Maximum number of characters in a name or code. The limit keeps notifications small, whatever a database contains.
 const MOST_CHARACTERS: usize = 80;
 
 /// AS and country of an address, if known.
@@ -92,12 +92,12 @@ pub struct PeerOrigins {
     /// Up to 8 countries with their shares, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub top_countries: Vec<CountryShare>,
-    /// Known origins, keyed by the text of the peer or of the network in `top_prefixes`.
+    /// Known origins. The keys are the peers, and the networks of `top_prefixes`, as text.
     #[serde(rename = "origins", skip_serializing_if = "BTreeMap::is_empty")]
     pub known: BTreeMap<String, Origin>,
 }
 
-/// AS and country databases of the configuration.
+/// AS and country databases that the configuration names.
 #[derive(Clone, Debug, Default)]
 pub struct OriginLookup {
     databases: Arc<[Database]>,
@@ -159,7 +159,7 @@ impl OriginLookup {
     }
 }
 
-/// Returns the most frequent `keys` with their shares of `all`, most frequent first.
+/// Returns up to [`MOST_SHARES`] keys, most frequent first. The share of a key is its count divided by `all`.
 fn shares<K: Ord>(keys: impl Iterator<Item = K>, all: usize) -> Vec<(K, f64)> {
     let mut counts = BTreeMap::<K, usize>::new();
     keys.for_each(|key| *counts.entry(key).or_default() += 1);
@@ -199,7 +199,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the field that a record must have, and a description of a suitable database.
+    /// Returns the field that at least one record must have, and a description of a suitable database.
     const fn need(self) -> (&'static str, &'static str) {
         match self {
             Self::As => ("autonomous_system_number", "a database of ASes, such as GeoLite2-ASN"),
@@ -215,7 +215,6 @@ fn cut(text: &str) -> String {
     text.chars().take(MOST_CHARACTERS).collect()
 }
 
-/// A database in memory.
 pub(crate) struct Database {
     path: PathBuf,
     content: Content,
@@ -274,7 +273,7 @@ impl fmt::Display for Database {
     }
 }
 
-/// Omits the bytes of the database.
+/// Formats only the path, because a database is large.
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()

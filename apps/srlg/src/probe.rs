@@ -1,15 +1,15 @@
-//! The command `srlg probe`, which sends the traffic of one site to the broker, one delta per slice.
+//! The command `srlg probe`, which counts the traffic of one site and sends each slice to the broker.
 //!
 //! ```text
 //! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
 //!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter   [publish], [reporter]
 //! ```
 //!
-//! A thread counts the contacts, asynchronous tasks communicate with the broker, and the outbox connects the thread and
+//! A thread counts the contacts. Asynchronous tasks communicate with the broker. The outbox connects the thread with
 //! the tasks.
 //!
-//! Invariant: a slice is in the spool before it is sent. The slice stays there until the collector has stored it, or
-//! until the slice is too old to be used. Therefore every slice that was sent can be sent again until then.
+//! Invariant: a slice is in the spool before it is sent, and stays there until the collector has stored it. Therefore a
+//! slice can be sent again. If the spool is full, the oldest slice is removed earlier.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", default_value = "spool")]
     pub spool: PathBuf,
 
-    /// Maximum number of slices in the spool [default: the window]
+    /// Maximum number of slices in the spool [default: the length of the longest window]
     #[arg(long, value_name = "SLICES", value_parser = clap::value_parser!(u32).range(2..))]
     pub keep: Option<u32>,
 
@@ -69,7 +69,7 @@ pub struct Args {
     #[command(flatten)]
     pub input: input::Args,
 
-    /// Pace of the slices: real, or a number of slices per second [default: as fast as the input]
+    /// Pace of the slices: real, or a number of slices per second [default: as fast as the input can be read]
     #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "kafka", "nats"])]
     pub pace: Option<pace::Pace>,
 
@@ -78,7 +78,7 @@ pub struct Args {
     pub device: Device,
 
     /// Time without a datagram after which an exporter is silent [default: three times its longest pause in the last
-    /// hour, at least 15s]
+    /// hour, but at least 15s]
     #[arg(long, value_name = "TIME", value_parser = parse_silence, conflicts_with_all = ["input", "interface", "generate"])]
     pub silent_after: Option<Duration>,
 
@@ -122,7 +122,7 @@ async fn work(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs the probe from the first connection to the last acknowledgement. `started` receives the outbox.
+/// Runs the probe from the first connection to the last acknowledgement. `started` is set to the outbox.
 async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let folder = args.spool.join(&args.name);
     let lock = SpoolLock::take(&folder)?;
@@ -146,7 +146,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let measuring = async {
         let measured = measured
             .await
-            .map_err(|_| anyhow!("the measuring thread stopped early (this is a bug)"))??;
+            .map_err(|_| anyhow!("the measuring thread has panicked (this is a bug)"))??;
         outbox.end();
         tell(&measured);
         Ok(())
@@ -159,7 +159,6 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     }
 }
 
-/// Starts a thread that counts the input.
 fn start_measuring(
     args: Args,
     versions: watch::Receiver<NetworkVersion>,

@@ -1,4 +1,4 @@
-//! Messages to the service manager, in the protocol of sd_notify(3), and the reload signal.
+//! Messages to the service manager, which use the protocol of sd_notify(3), and the reload signal.
 //!
 //! Without a service manager, `NOTIFY_SOCKET` is not set and no messages are sent.
 
@@ -14,7 +14,7 @@ use tracing::debug;
 #[derive(Debug)]
 pub(crate) struct Service {
     reload: Arc<AtomicBool>,
-    /// Half of the service manager's watchdog interval.
+    /// Timer for watchdog messages, with half of the service manager's watchdog interval.
     watchdog: Option<Every>,
 }
 
@@ -28,7 +28,7 @@ impl Service {
         Ok(Self { reload, watchdog })
     }
 
-    /// Reports that the program is ready, or ready again after a reload.
+    /// Reports that the program is ready after a start or a reload.
     pub(crate) fn ready(&self, status: &str) {
         tell(&[NotifyState::Ready, NotifyState::Status(status)]);
     }

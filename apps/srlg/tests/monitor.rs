@@ -24,12 +24,11 @@ use srlg_input::{Contact, Status as InputStatus};
 
 const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
 
-/// Returns the configuration table of a view.
 fn view(name: &str, role: &str) -> String {
     format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
 }
 
-/// Returns a configuration with these `views` and with its state in `folder`.
+/// Returns a configuration that has these `views` and stores the state in `folder`.
 fn config(folder: &Path, views: &[&str]) -> Config {
     let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
@@ -40,7 +39,8 @@ fn config(folder: &Path, views: &[&str]) -> Config {
     .unwrap()
 }
 
-/// Lets `peers` hosts contact 10.0.0.1 in each of `seconds` seconds from `start_ms`. Returns the notifications.
+/// Lets `peers` hosts contact 10.0.0.1 in each second, for `seconds` seconds from `start_ms`. Returns the
+/// notifications.
 fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notice> {
     let mut told = Vec::new();
     for second in 0..seconds {
@@ -131,7 +131,7 @@ impl SteppedMonitor {
         self.told.extend(feed(&mut self.monitor, start_ms, length, peers));
     }
 
-    /// Sets the clock forward by `step_ms` to `now_ms`, which counts from second 0.
+    /// Sets the clock forward by `step_ms` to `now_ms`, which is relative to second 0.
     fn set_forward(&mut self, step_ms: u64, now_ms: u64) {
         let step = Duration::from_millis(step_ms);
         self.monitor.set_forward(step, (self.start_ms + now_ms) * 1_000_000);
@@ -199,7 +199,7 @@ fn the_time_that_a_clock_has_skipped_does_not_count_for_unconfirmed_after() {
     assert_eq!(stepped.changes(), [&silent[..], &[end]].concat());
 }
 
-/// Returns the status of an input with these exporters and the seconds of their last datagrams.
+/// Returns the status of an input that received the last datagram of each exporter in the given second.
 fn status<const N: usize>(start_ms: u64, exporters: [([u8; 4], u64); N]) -> InputStatus {
     let exporters = exporters.map(|(address, second)| {
         let mut counts = FlowCounts::default();
@@ -378,7 +378,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
     assert_eq!((start.status, end.status), (Status::Start, Status::End));
     let peak = end.peak_rates.unwrap();
     assert!((1_190..1_300).contains(&peak.packets_per_second.unwrap()), "{peak:?}");
-    let told = ", with a peak of 1.2 kpps, 12 Mbit/s (estimated from samples)";
+    let told = ", 1.2 kpps, 12 Mbit/s (estimated from samples)";
     assert!(end.text.ends_with(told), "{}", end.text);
 }
 

@@ -25,7 +25,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Runs the demonstration and checks its alerts.
+/// Runs `srlg demo` with `options`, and asserts that its alerts are correct.
 fn play(name: &str, options: &[&str]) {
     let alerts = file(name);
     let args = [&["demo", "--alerts", alerts.to_str().unwrap()], options].concat();
@@ -59,7 +59,7 @@ fn attacks_that_three_probes_see_are_told_once_from_start_to_end() {
     play("network-demo.ndjson", &["--network"]);
 }
 
-/// Returns the contacts of the first `seconds` seconds. During 20 seconds of the first minute, 2,000 hosts contact
+/// Returns a CSV file with the contacts of `seconds` seconds. In each second from 10 to 29, 2,000 hosts contact
 /// 10.0.0.1.
 fn attack(seconds: u64) -> String {
     let mut list = "time_ms,src,dst\n".to_owned();
@@ -119,8 +119,8 @@ fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_nam
     assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
 }
 
-/// Returns ten seconds of traffic in which `contacts` hosts contact an IPv6 host. `from` maps the number of a host to
-/// its address.
+/// Returns a CSV file with `contacts` contacts with one IPv6 host in ten seconds. `from` maps the number of a contact
+/// to its source address.
 fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
     let line = |number: u64| {
         let ms = 1_750_000_000_000 + number * 10_000 / contacts;

@@ -1,15 +1,15 @@
-//! The three pictures: the cells, the lines of one host, and the survival curve of its touches.
+//! The three pictures of the algorithm: all cells, the lines of one host, and the survival curve of this host.
 
 use std::fmt::Write as _;
 
 use super::state::{CELL_BITS, Content, Place, State, THRESHOLD, Verdict, WIDTH, WINDOW};
 use super::svg::{OTHER, OWN, Svg, TEXT, filled, stroked};
 
-/// Number of cells along an edge of the square of all cells.
+/// Number of cells in each row and column of the square that shows all cells.
 const SIDE: u32 = 1 << (CELL_BITS / 2);
 /// Distance between the upper left corners of adjacent cells, in pixels.
 const STEP: f64 = 6.0;
-/// Upper left corner of the square of all cells.
+/// Upper left corner of the square that shows all cells, in pixels.
 const LEFT: f64 = 8.0;
 const TOP: f64 = 24.0;
 
@@ -18,7 +18,7 @@ pub(super) fn all(state: &State) -> [(&'static str, String); 3] {
     [("cells.svg", cells(state)), ("line.svg", lines(state)), ("survival.svg", survival(state))]
 }
 
-/// Draws the array of cells as a square, beside a table of the hosts with the most cells.
+/// Draws the array of cells as a square, next to a table of the hosts with the most cells.
 fn cells(state: &State) -> String {
     let square = STEP * f64::from(SIDE);
     let mut svg = Svg::new(440);
@@ -55,13 +55,13 @@ fn cells(state: &State) -> String {
     svg.finish()
 }
 
-/// Returns the upper left corner of a cell in the square of all cells.
+/// Returns the upper left corner of a cell, in pixels.
 fn corner(place: u32) -> [f64; 2] {
     let [x, y] = [place % SIDE, place / SIDE].map(|it| STEP * f64::from(it));
     [LEFT + x, TOP + y]
 }
 
-/// Returns the opacity of a touch by another host, from its age.
+/// Returns the opacity of a cell that a host other than the subject touched. Older cells are fainter.
 fn shade(age: u32) -> f64 {
     0.85 - 0.65 * f64::from(age) / f64::from(WINDOW - 1)
 }
@@ -164,7 +164,7 @@ fn lines(state: &State) -> String {
             recorder(&mut svg, place.content, x, y + 8.0);
             position(&mut svg, place.verdict, x, y + 39.0);
         }
-        // Brackets connect the host's own echoes with the places of their touches, and a wider one lies lower.
+        // A bracket connects each of the host's own echoes with the place of its touch. Wider brackets are drawn lower.
         let mut brackets: Vec<_> = (line.iter().enumerate())
             .filter(|(_, place)| is_own_echo(place))
             .map(|(at, place)| [at.min(place.echo), at.max(place.echo)])
@@ -239,7 +239,7 @@ fn legend_of_lines(svg: &mut Svg, y: f64) {
 /// Left, right, top and bottom edges of the survival curve, in pixels.
 const ENDS: [f64; 4] = [44.0, 410.0, 20.0, 300.0];
 
-/// Draws the survival curve, beside a table of the steps that compute it.
+/// Draws the survival curve, next to a table with one row per age.
 fn survival(state: &State) -> String {
     let mut svg = Svg::new(344);
     axes(&mut svg);
@@ -292,7 +292,7 @@ fn axes(svg: &mut Svg) {
     svg.text(left, 12.0, "share of positions without an own touch so far");
 }
 
-/// Returns the SVG path of a curve that falls in one step per age.
+/// Returns the SVG path of a step function with one step per age.
 fn stairs(share: &dyn Fn(usize) -> f64) -> String {
     let [left, right, top, bottom] = ENDS;
     let step = (right - left) / f64::from(WINDOW);

@@ -1,7 +1,7 @@
-//! The arrays of a small detector after some traffic, and the values that they show about one host.
+//! The arrays of a small detector after synthetic traffic, and the values that can be read from them for one host.
 //!
-//! The places and tags of the host are not computed separately. They are read from an array that was empty before one
-//! pair touched it.
+//! This module does not compute the places and tags of the host itself. It ingests a single pair into an empty array
+//! and reads the recorders that the pair touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,7 +22,7 @@ use srlg_traffic::synthetic::mix;
 /// The host whose cells and lines are drawn.
 const SUBJECT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 
-/// Number of new peers of the subject in each slice of the last window, starting with the oldest slice.
+/// Number of the subject's new peers in each slice of the last window, starting with the oldest slice.
 const NEW_PEERS: [u32; WINDOW as usize] = [6, 6, 8, 10, 14, 16, 12, 8];
 
 pub(super) const WINDOW: u32 = 8;
@@ -31,13 +31,13 @@ pub(super) const CELL_BITS: u32 = 12;
 pub(super) const WIDTH: u32 = 96;
 const LINES: u32 = 256;
 
-/// Number of hosts in the table of the picture.
+/// Number of hosts in the table of the picture `cells.svg`.
 const LISTED: usize = 12;
 
-/// Number of slices of traffic: three windows.
+/// Length of the traffic, in slices: three windows.
 const SLICES: u32 = 3 * WINDOW;
 
-/// Last bytes of the addresses of other large hosts, and their numbers of new peers per window.
+/// Large hosts besides the subject: the last byte of the address, and the number of new peers per window.
 const LARGE: [(u8, u32); 10] = [
     (23, 176),
     (41, 120),
@@ -51,13 +51,12 @@ const LARGE: [(u8, u32); 10] = [
     (200, 24),
 ];
 const SMALL_HOSTS: u32 = 240;
-/// Exclusive upper bound on the number of new peers of a small host per window.
+/// Exclusive upper bound on a small host's mean number of new peers per window.
 const SMALL: u64 = 24;
 
-/// A host with its cells, its estimate and its true number of peers.
 pub(super) struct Host {
     pub(super) address: Ipv4Addr,
-    /// Number of cells in the window that the host holds.
+    /// Number of the host's cells whose touch is in the window.
     pub(super) cells: u32,
     pub(super) estimate: Estimate,
     pub(super) truth: usize,
@@ -71,7 +70,7 @@ pub(super) struct Cell {
     pub(super) is_subject: bool,
 }
 
-/// A cell of the subject, and the contact that the cell decodes to.
+/// A cell of the subject, and the contact that was decoded from it.
 pub(super) struct Contact {
     pub(super) place: u32,
     pub(super) word: u64,
@@ -89,14 +88,15 @@ pub(super) enum Content {
         age: u32,
         is_own: bool,
     },
-    /// The echo of a touch of this age, or a touch that has left the window.
+    /// The echo of a touch of this age. If it is not the host's own echo, it may also be a touch that has left the
+    /// window.
     Echo {
         age: u32,
         is_own: bool,
     },
 }
 
-/// The state of the host's own touch, as its position shows it.
+/// The class of a position in the survival analysis, with its age in slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Open,
@@ -105,14 +105,14 @@ pub(super) enum Verdict {
     Excluded(u32),
 }
 
-/// A recorder of a line, and the position whose touch belongs there.
+/// A recorder of a line, and the position whose touches are written to it.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) content: Content,
-    /// Place of this position's echo in the line.
+    /// Index, within the line, of the recorder that stores the echoes of this position.
     pub(super) echo: usize,
     pub(super) verdict: Verdict,
-    /// True age of the last touch of the position in the window.
+    /// True age of the position's most recent touch, or `None` if no touch is in the window.
     pub(super) truth: Option<u32>,
 }
 
@@ -123,11 +123,10 @@ pub(super) struct Step {
     pub(super) own: u32,
     pub(super) hidden: u32,
     pub(super) excluded: u32,
-    /// Number of positions at risk (R) and number of touched positions (d), both less the expected number of false
-    /// matches.
+    /// Numbers of positions at risk (R) and of touched positions (d), both corrected for the expected false matches.
     pub(super) risk: f64,
     pub(super) touched: f64,
-    /// True share of the positions without a touch of this age or a younger one.
+    /// True share of the positions that have no touch of this age or younger.
     pub(super) truth: f64,
 }
 
@@ -135,13 +134,14 @@ pub(super) struct State {
     pub(super) c_min: u32,
     pub(super) pairs_in_window: usize,
     pub(super) cells: Vec<Cell>,
-    /// Cells that the subject has touched in the window and that other hosts have overwritten.
+    /// Indices of the cells that the subject touched in the window and that other hosts have overwritten.
     pub(super) lost: Vec<u32>,
     pub(super) contact: Contact,
-    /// Hosts with the most cells. The next two fields describe all other hosts: their number, and the maximum number of
-    /// cells per host.
+    /// The hosts with the most cells, in descending order of this number.
     pub(super) hosts: Vec<Host>,
+    /// Number of hosts that hold cells but are not in `hosts`.
     pub(super) other_hosts: usize,
+    /// Maximum number of cells of a host that is not in `hosts`.
     pub(super) most_of_others: u32,
     pub(super) lines: Vec<Vec<Place>>,
     pub(super) steps: Vec<Step>,
@@ -220,7 +220,10 @@ impl State {
         let Tally::Visible(tally) = tally else { unreachable!("the scheme is tagged") };
         let lines = arrays.lines.of_subject(span, &own_ages);
         let (contact, lost) = arrays.cells.of_subject(&own_ages)?;
-        ensure!(hosts.iter().any(|host| host.address == SUBJECT), "the host holds too few cells");
+        ensure!(
+            hosts.iter().any(|host| host.address == SUBJECT),
+            "cannot list the subject: it holds too few cells; choose another seed"
+        );
         Ok(Self {
             c_min,
             pairs_in_window: ages.len(),
@@ -253,7 +256,7 @@ impl State {
     pub(super) fn summary(&self) -> String {
         let (subject, (n, std_error)) = (self.subject(), self.estimate_by_steps());
         format!(
-            "{} pairs in the window, {} of {} cells, c_min {}\n{}: {} cells, {} lost, {n:.1} ± {std_error:.1}, truth {}; {} positions shown by their echo alone",
+            "{} pairs in the window, {} of {} cells, c_min {}\n{}: {} cells, {} lost, {n:.1} ± {std_error:.1}, truth {}; {} positions shown only by their echo",
             self.pairs_in_window,
             self.cells.len(),
             1 << CELL_BITS,
@@ -268,7 +271,7 @@ impl State {
 }
 
 impl Place {
-    /// Returns whether the touch was overwritten and only its echo shows it.
+    /// Returns whether the touch of this position was overwritten, so that only its echo shows it.
     fn is_shown_by_echo(&self) -> bool {
         let Verdict::Own(age) = self.verdict else { return false };
         self.content != Content::Touch { age, is_own: true }
@@ -281,7 +284,7 @@ impl Step {
         libm::log(self.risk / (self.risk - self.touched))
     }
 
-    /// Returns Greenwood's term d/(R(R - d)), with the observed number of matches as its numerator.
+    /// Returns Greenwood's term d/(R(R - d)), in which the numerator is the uncorrected number of matches.
     pub(super) fn greenwood(&self) -> f64 {
         f64::from(self.own) / (self.risk * (self.risk - self.touched))
     }
@@ -312,7 +315,7 @@ fn steps(tally: &Histograms, tags: u32, lines: &[Vec<Place>]) -> Vec<Step> {
     (0..WINDOW as usize).map(step).collect()
 }
 
-/// Returns the pairs of a slice: new peers of all hosts.
+/// Returns the pairs of a slice. The peers are random, so almost all of them are new.
 fn traffic(seed: u64, slice: u32) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     let mut number = 0;
@@ -350,8 +353,8 @@ struct Arrays<'a> {
 
 impl<'a> Arrays<'a> {
     fn new(params: &'a Params) -> Result<Self> {
-        let cells = params.finder().cells().context("the scheme has cells")?;
-        let lines = params.counter().tagged().context("the scheme is tagged")?;
+        let cells = params.finder().cells().context("the scheme has no cells")?;
+        let lines = params.counter().tagged().context("the scheme is not tagged")?;
         Ok(Self { cells: Cells::new(cells), lines: TaggedLines::new(lines) })
     }
 
@@ -410,8 +413,7 @@ impl<'a> Cells<'a> {
         hosts
     }
 
-    /// Decodes a contact of the subject from one of its cells. Also returns the cells of its contacts that other hosts
-    /// overwrote.
+    /// Returns a contact that was decoded from a cell of the subject, and the indices of the subject's lost cells.
     fn of_subject(&self, of_subject: &[(u32, u32)]) -> Result<(Contact, Vec<u32>)> {
         let inside = SUBJECT.to_bits();
         let spots = self.params.spots(inside);
@@ -437,7 +439,10 @@ impl<'a> Cells<'a> {
                 self.params.owner(place, self.recorders[place as usize].word()) != owner
             }));
         }
-        Ok((contact.context("the host holds no cell")?, lost.into_iter().collect()))
+        Ok((
+            contact.context("cannot decode a contact: all cells are too new; choose another seed")?,
+            lost.into_iter().collect(),
+        ))
     }
 }
 
@@ -446,7 +451,7 @@ struct TaggedLines<'a> {
     recorders: Vec<Recorder16>,
 }
 
-/// Recorders and words that the touch of one position writes into an empty array.
+/// The indices and words of the two recorders that one contact writes in an empty array.
 struct Own {
     touch: usize,
     echo: usize,
@@ -463,7 +468,8 @@ impl<'a> TaggedLines<'a> {
         Lines::new(self.params, &self.recorders)
     }
 
-    /// Returns the position of the subject that a contact with `opposite` touches, and the recorders that it writes.
+    /// Returns the position of the subject that a contact with `opposite` touches, and the recorders that this contact
+    /// writes.
     fn own(&self, opposite: u32) -> (usize, Own) {
         let empty = Self::new(self.params);
         empty.view().touch(&[IpPair { inside: SUBJECT.to_bits(), opposite }], 0);
@@ -497,7 +503,7 @@ impl<'a> TaggedLines<'a> {
         let place = |number: usize| {
             let position = &own[&number];
             let echo = position.echo % LINE as usize;
-            // The position whose touch belongs at the place of this echo has its own echo here.
+            // The twin position stores its touches where this position stores its echoes, and the other way round.
             let twin = &own[&(number / LINE as usize * LINE as usize + echo)];
             Place {
                 content: self.content(position, twin),
@@ -510,7 +516,7 @@ impl<'a> TaggedLines<'a> {
         (0..WIDTH / LINE).map(|number| line(number).collect()).collect()
     }
 
-    /// Classifies the word in the place that the touch of `own` shares with the echo of `twin`.
+    /// Classifies the word of the recorder that the touch of `own` and the echo of `twin` share.
     fn content(&self, own: &Own, twin: &Own) -> Content {
         let (word, tags) = (u32::from(self.recorders[own.touch].word()), self.params.tags());
         let age = word / tags;

@@ -1,4 +1,4 @@
-//! An SVG picture of shapes and texts, in colours that are legible on light and dark pages.
+//! An SVG picture that consists of shapes and texts. Its colours are legible on light and dark pages.
 
 use std::fmt::{Display, Write as _};
 
@@ -20,7 +20,6 @@ impl Svg {
         Self { height, body: String::new() }
     }
 
-    /// Adds an element to the picture.
     pub(super) fn add(&mut self, element: impl Display) {
         let _ = writeln!(self.body, "{element}");
     }
@@ -66,7 +65,7 @@ pub(super) fn filled(colour: &str, opacity: f64) -> String {
     format!("fill=\"{colour}\" fill-opacity=\"{opacity:.2}\"")
 }
 
-/// Returns the style of a line.
+/// Returns the style of a line or an outline.
 pub(super) fn stroked(colour: &str, width: f64) -> String {
     format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"")
 }

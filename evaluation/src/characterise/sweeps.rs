@@ -1,6 +1,7 @@
-//! Sweeps of the command `characterise`, and their configurations: presets, plans, other sizes and other tags.
+//! Sweeps of the command `characterise`, and their configurations: presets, plans, and presets with modified sizes or
+//! tags.
 //!
-//! Along a sweep, one parameter varies. Only this file lists the sizes of the schemes.
+//! Along a sweep, one parameter varies.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::results::Details;
 use crate::study::Sweep;
 use crate::table::short;
 
-/// Configurations that process the same packets.
+/// A step of a sweep: configurations that process the same packets.
 pub(super) struct Step {
     pub(super) setting: Setting,
     pub(super) entrants: Vec<Entrant>,
@@ -25,23 +26,24 @@ pub(super) struct Step {
 pub(super) struct Setting {
     /// Number of distinct pairs per window.
     pub(super) load: u32,
-    /// Number of slices per window. The load per window does not depend on the length of a slice.
+    /// Number of slices per window. The load per window is the same for any number of slices.
     pub(super) window: u32,
     pub(super) threshold: u32,
-    /// Bands of hosts by their true cardinality.
+    /// Bands of true cardinality into which the hosts are grouped.
     pub(super) bands: Vec<Range<u32>>,
-    /// Maximum number of hosts per band and stream.
+    /// Maximum number of hosts that are estimated per band and stream.
     pub(super) most_hosts: usize,
 }
 
-/// A point of a series. If `x` is `None`, the series has one point per band, in the middle of the band.
+/// A configuration and the series to which it belongs. If `x` is `None`, it has one point per band, in the middle of
+/// the band.
 pub(super) struct Entrant {
     pub(super) series: String,
     pub(super) x: Option<f64>,
     pub(super) config: Config,
 }
 
-/// Returns all sweeps, with these `details` in their JSON objects. If `quick` is set, the load is divided by a hundred.
+/// Returns all sweeps, whose JSON objects contain `details`. If `quick` is set, all sizes are much smaller.
 pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     let sweep = |place: &str, x, setting: &str, steps| {
         let heading = match place {
@@ -74,7 +76,7 @@ pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     ])
 }
 
-/// Returns a single band: hosts with θ to 4θ peers, whose errors matter most.
+/// Returns a single band, from θ to 4θ peers, in which errors matter most.
 fn from_threshold(threshold: u32) -> Vec<Range<u32>> {
     std::iter::once(threshold..4 * threshold).collect()
 }
@@ -105,7 +107,7 @@ fn windows(base: &Setting, quick: bool) -> Vec<Step> {
     windows.iter().map(step).collect()
 }
 
-/// Varies the threshold. Each step has the presets and a plan for its threshold.
+/// Returns a step for each threshold, with the presets and a plan.
 fn thresholds(base: &Setting, quick: bool) -> Result<Vec<Step>> {
     let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
     let step = |&threshold: &u32| {
@@ -135,7 +137,8 @@ fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
     Ok(Entrant { series: "planned".to_owned(), x: Some(x), config })
 }
 
-/// Returns a step with the presets and plans, and with their sizes repeatedly doubled and halved.
+/// Returns a step with several sizes of each preset, each twice the previous one, and with plans for the sizes of the
+/// default preset.
 fn memory(base: &Setting, quick: bool) -> Result<Step> {
     let doublings = if quick { -1..=0 } else { -3..=2 };
     let mut entrants = Vec::new();
@@ -153,14 +156,14 @@ fn memory(base: &Setting, quick: bool) -> Result<Step> {
     Ok(Step { setting: base.clone(), entrants })
 }
 
-/// Returns `config` with both arrays doubled or halved `doublings` times.
+/// Returns `config` with both arrays doubled `doublings` times, or halved if `doublings` is negative.
 fn resized(config: Config, doublings: i32) -> Config {
     let scaled = |size: u32| (f64::from(size) * libm::exp2(doublings.into())) as u32;
     let more_bits = |bits: u32| bits.saturating_add_signed(doublings);
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {
             let column_bits = more_bits(finder.column_bits);
-            // The stride is the smallest stride with which the rows cover the address.
+            // The stride is the smallest one at which the rows cover the whole address.
             let uncovered = 32_u32.saturating_sub(column_bits);
             let bit_stride = uncovered.div_ceil(finder.rows - 2);
             let finder = RsraSizes { column_bits, bit_stride, ..finder };
@@ -174,7 +177,8 @@ fn resized(config: Config, doublings: i32) -> Config {
     Config { scheme, ..config }
 }
 
-/// Varies the number of tags of the default preset. With more tags, fewer ages fit, so an epoch has more slices.
+/// Returns a step with the default preset and several numbers of tags. With more tags, a recorder has room for fewer
+/// ages, so an epoch has more slices.
 fn tags(base: &Setting, load: u32) -> Result<Step> {
     let preset = Config { window: base.window, ..Config::default() };
     let mut entrants = Vec::new();

@@ -32,23 +32,23 @@ type Place = [u8; BITS as usize / 8];
 /// The pairs of a sliding window in a compact table.
 pub(crate) type CompactPairs = SlidingMap<CompactTable>;
 
-/// A hash table of pairs in places of 7 bytes, with the number of pairs of each host.
+/// A hash table that stores each pair in a place of 7 bytes, and a map with the number of pairs per host.
 pub(crate) struct CompactTable {
     layout: Layout,
     places: Vec<Place>,
     used: usize,
-    /// State of the random choice of pairs to move.
+    /// State of the random number generator that selects the pairs to move.
     random: u64,
     cardinalities: FxHashMap<Address, u32>,
 }
 
-/// The division of a number between the index of a bucket and a place.
+/// The split of a pair's number into the index of a bucket and a rest, which is stored in a place.
 #[derive(Clone, Copy)]
 struct Layout {
     buckets: u64,
-    /// Number of values per bucket: the smallest that lets the buckets cover all 64-bit values.
+    /// Number of 64-bit values per bucket, which is rounded up so that the buckets cover all values.
     numbers: u64,
-    /// Number of bits of a time.
+    /// Length of a stored time, in bits.
     time_bits: u32,
 }
 
@@ -57,13 +57,13 @@ struct Layout {
 struct Entry {
     rest: u64,
     is_second: bool,
-    /// Time from 1 to [`Layout::period`]. The value 0 marks a place that is not in use.
+    /// Time of the last touch, from 1 to [`Layout::period`]. The value 0 marks a place that is not in use.
     time: u32,
 }
 
 impl Layout {
-    /// Creates the layout of the smallest table for windows of `window` slices. It has enough buckets to leave room for
-    /// the time in a place.
+    /// Creates the layout of the smallest table for windows of `window` slices. The number of buckets is so large that
+    /// a place has room for the time.
     fn least(window: u32) -> Self {
         // There is a time for each slice in a window, one for a slice that has left it, and 0.
         let time_bits = (window + 2).next_power_of_two().trailing_zeros();
@@ -134,7 +134,7 @@ const fn difference(is_second: bool) -> u64 {
     if is_second { 0xD1B5_4A32_D192_ED03 } else { 0x8CB9_2BA7_2F3D_8DD7 }
 }
 
-/// Applies a bijection on 64 bits: rounds of a multiplication and a shift.
+/// Applies a bijection on 64 bits, which consists of multiplications and xor-shifts.
 const fn forward(name: u64, is_second: bool) -> u64 {
     let mut it = (name ^ difference(is_second)).wrapping_mul(ODD);
     it = (it ^ it >> 32).wrapping_mul(ODD);
@@ -151,8 +151,8 @@ const fn backward(number: u64, is_second: bool) -> u64 {
 }
 
 impl CompactTable {
-    /// Inserts a pair that is not in the table. Returns the pair that is left without a place after the maximum number
-    /// of moves.
+    /// Inserts a pair that is not in the table. If a pair is still without a place after the maximum number of moves,
+    /// returns this pair and its time.
     fn insert(&mut self, pair: IpPair, time: u32) -> Option<(IpPair, u32)> {
         let (mut pair, mut time, mut is_second) = (pair, time, false);
         for step in 0..MOST_MOVES {
@@ -177,7 +177,7 @@ impl CompactTable {
         Some((pair, time))
     }
 
-    /// Moves all pairs to a table that is a quarter larger.
+    /// Moves all pairs to a table that is at least a quarter larger.
     fn grow(&mut self) {
         let former = std::mem::take(&mut self.places);
         let pairs: Vec<_> = entries(self.layout, &former).collect();

@@ -1,8 +1,8 @@
 //! Exact answers from hash maps that store the last slice of each pair.
 //!
-//! A [`SlidingMap`] consists of a [`PairTable`] and the number of the running slice. A sweep at every close removes the
-//! pairs that have left the window. This module contains two tables. [`Sets`] is the simplest implementation. [`Pairs`]
-//! is the fastest exact table that is still simple.
+//! A [`SlidingMap`] consists of a [`PairTable`] and the number of the running slice. At every close, a pass over the
+//! table removes the pairs that have left the window. This module contains two tables. [`Sets`] is the simplest
+//! implementation. [`Pairs`] is the fastest exact table that is still simple.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,13 +25,13 @@ pub(crate) trait PairTable {
 
     fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)>;
 
-    /// Removes the pairs whose last slice is `left`, which has just left the window.
+    /// Removes the pairs whose last touch was in the slice `left`, which has just left the window.
     fn forget(&mut self, left: u32);
 
     fn bytes(&self) -> usize;
 }
 
-/// The pairs of a sliding window.
+/// The pairs of a sliding window, in a table of any type.
 pub(crate) struct SlidingMap<Table> {
     window: u32,
     threshold: u32,
@@ -41,7 +41,7 @@ pub(crate) struct SlidingMap<Table> {
 }
 
 impl<Table: PairTable> SlidingMap<Table> {
-    /// Creates an empty map for windows of `window` slices and super points of at least `threshold` peers.
+    /// Creates an empty map for windows of `window` slices and super points with at least `threshold` peers.
     pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, now: 0, table: Table::new(window) }
     }
@@ -159,7 +159,7 @@ impl PairTable for Pairs {
     }
 }
 
-/// Returns the size, in bytes, of the table of a hash map with this `capacity` and entries of type `T`.
+/// Returns the size in bytes of the table in a hash map that has this `capacity` and entries of type `T`.
 ///
 /// The maps of the standard library and of `rustc-hash` use the layout of hashbrown. The number of places is a power of
 /// two, and at most 7/8 of them are in use. Each place has a control byte, and 16 more control bytes follow the last

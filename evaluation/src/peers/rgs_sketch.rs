@@ -1,13 +1,14 @@
-//! RGS-Sketch, the most accurate published sketch in less than a megabyte, for windows that do not slide.
+//! RGS-Sketch, the most accurate published sketch with less than a megabyte of memory, for windows that do not slide.
 //!
 //! Zhang, Huang, Sun and Gao, "RGS-Sketch: An Accurate, Invertible, and Mergeable Sketch for Online Super Spreader
 //! Detection in High-speed Data Streams", PVLDB 18(4), 2024.
 //!
 //! All hosts share groups of [`REGISTERS`] HyperLogLog registers, and each host uses [`GROUPS_OF_HOST`] of the groups.
 //! A pair that increases a register of its group adds to the count of its host. The added amount is the reciprocal of
-//! the probability of such an increase. Hosts and counts are stored in buckets of [`CELLS`] cells. In a full bucket, a
-//! pair may replace the host with the smallest count, as in the Space-Saving algorithm. The probability of this is the
-//! reciprocal of that count. If the host is not replaced, the register keeps its value.
+//! the probability that a new pair of the group increases a register. Hosts and counts are stored in buckets of
+//! [`CELLS`] cells. In a full bucket, the host of the pair may replace the host with the smallest count c, as in the
+//! Space-Saving algorithm. The probability of a replacement is 1 / (c + 1). If no host is replaced, the register keeps
+//! its value.
 //!
 //! Counts cannot decrease, so the sketch restarts in every window.
 
@@ -42,7 +43,7 @@ struct Cell {
     count: u32,
 }
 
-/// A sketch of all pairs since its last restart. It restarts at the start of every window.
+/// A sketch of all pairs since its last restart. It restarts in every window.
 pub(crate) struct RgsSketch {
     window: u32,
     threshold: u32,
@@ -54,7 +55,7 @@ pub(crate) struct RgsSketch {
 }
 
 impl RgsSketch {
-    /// Creates an empty sketch of at most `memory_bytes`, for windows of `window` slices and super points of at least
+    /// Creates an empty sketch of at most `memory_bytes`, for windows of `window` slices and super points with at least
     /// `threshold` peers.
     ///
     /// # Panics
@@ -112,8 +113,9 @@ fn gain(registers: u64) -> f64 {
     f64::from(REGISTERS) / chances.sum::<f64>()
 }
 
-/// Adds `gain` to the count of `host`, or lets `host` replace the host with the smallest count. Returns whether the
-/// bucket changed. `chance` is a uniform random number, and its halves are used for two separate choices.
+/// Adds `gain` to the count of `host`. If the bucket is full of other hosts, `host` may replace the host with the
+/// smallest count. Returns whether the bucket changed. `chance` is a uniform random number, whose halves serve two
+/// independent choices.
 fn count(bucket: &mut [Cell; CELLS], host: Address, gain: f64, chance: u64) -> bool {
     let (high, low) = (chance >> 32, chance as u32);
     let fraction = f64::from(low) / 2_f64.powi(32);

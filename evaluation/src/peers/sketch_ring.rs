@@ -4,12 +4,11 @@
 //! Superspreaders", IEEE INFOCOM 2020.
 //!
 //! A [`SpreadSketch`] consists of [`ROWS`] rows of buckets, and a host has one bucket in every row. A bucket counts the
-//! pairs of its hosts in a [`Bitmap`]. It also stores a candidate: the host of the pair with the highest level, which
-//! is the number of leading zeros of the pair's hash. This is most likely the host with the most pairs. Merging the
-//! sketches of two streams gives the sketch of the first stream followed by the second. A sketch cannot forget pairs. A
-//! [`SketchRing`] therefore has one sketch for every slice of the window, and one sketch into which they are merged at
-//! every close. [`TwoZones`] consists of two sketches, like a sliding sketch with time zones, and forgets bucket by
-//! bucket.
+//! pairs of its hosts in a [`Bitmap`]. It also stores a candidate: the host of the pair whose hash has the most leading
+//! zeros. This is most likely the host with the most pairs. Merging the sketches of two streams gives the sketch of the
+//! first stream followed by the second. A sketch cannot forget pairs. A [`SketchRing`] therefore has one sketch for
+//! every slice of the window, and one sketch into which they are merged at every close. [`TwoZones`] consists of two
+//! sketches, like a sliding sketch with time zones, and forgets bucket by bucket.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -22,13 +21,13 @@ pub(crate) struct SketchRing {
     threshold: u32,
     /// Index of the running slice's sketch.
     current: usize,
-    /// Sketches of the slices in the window, indexed by the slice modulo the number of sketches.
+    /// Sketches of the slices in the window, indexed by the number of the slice modulo the number of slices per window.
     slices: Vec<SpreadSketch>,
     merged: SpreadSketch,
 }
 
 impl SketchRing {
-    /// Creates an empty ring for windows of `window` slices and super points of at least `threshold` peers. All
+    /// Creates an empty ring for windows of `window` slices and super points with at least `threshold` peers. All
     /// sketches together use at most `memory_bytes`.
     ///
     /// # Panics
@@ -75,12 +74,11 @@ impl System for SketchRing {
 /// A SpreadSketch with two time zones.
 ///
 /// Gou, He, Zhang, Wang, Liu, Yang, Wang and Cui, "Sliding Sketches: A Framework using Time Zones for Data Stream
-/// Processing in Sliding Windows", KDD 2020. OmniWindow (SIGCOMM 2023) has a SpreadSketch in this form among its
-/// baselines.
+/// Processing in Sliding Windows", KDD 2020. OmniWindow (SIGCOMM 2023) uses a SpreadSketch in this form as a baseline.
 ///
-/// Once per window, a scan reaches each bucket. It moves the content of the new zone to the old zone, whose content is
-/// discarded. A report covers both zones. A bucket therefore covers the last one to two windows, depending on the
-/// position of the scan.
+/// Once per window, a scan reaches each bucket. It moves the content of the new zone to the old zone, whose previous
+/// content is discarded. A report covers both zones. A bucket therefore covers the last one to two windows, depending
+/// on the position of the scan.
 pub(crate) struct TwoZones {
     window: u32,
     threshold: u32,
@@ -91,7 +89,7 @@ pub(crate) struct TwoZones {
 }
 
 impl TwoZones {
-    /// Creates two empty zones for windows of `window` slices and super points of at least `threshold` peers. Both
+    /// Creates two empty zones for windows of `window` slices and super points with at least `threshold` peers. Both
     /// zones together use at most `memory_bytes`.
     ///
     /// # Panics
@@ -150,13 +148,14 @@ struct SpreadSketch {
 struct Bucket {
     pairs: Bitmap,
     candidate: Address,
-    /// Level of the candidate: the number of leading zeros plus one, or 0 if there is no candidate.
+    /// Level of the candidate: one more than the number of leading zeros in the hash of its pair, or 0 if there is no
+    /// candidate.
     level: u32,
 }
 
 impl Bucket {
-    /// Replaces the candidate if `level` is at least the current level. Among candidates with equal levels, the latest
-    /// is kept.
+    /// Replaces the candidate if `level` is at least the current level, so the latest of several candidates with equal
+    /// levels is kept.
     fn propose(&mut self, candidate: Address, level: u32) {
         if level >= self.level {
             (self.candidate, self.level) = (candidate, level);
@@ -202,7 +201,7 @@ impl SpreadSketch {
         self.buckets.fill(Bucket::default());
     }
 
-    /// Returns the candidates whose estimate is at least `threshold`, each with its estimate, sorted by host.
+    /// Returns the hosts and estimates of all candidates with an estimate of at least `threshold`, sorted by host.
     fn super_points(&self, threshold: u32) -> Vec<(Address, f64)> {
         let full =
             |bucket: &&Bucket| bucket.level > 0 && bucket.pairs.estimate() >= f64::from(threshold);
@@ -230,25 +229,26 @@ impl SpreadSketch {
     }
 }
 
-/// Number of bitmaps, each of which receives half as many hashes as the previous one. For a maximum count C and b bits,
-/// the paper uses `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for a maximum count of
-/// 350,000.
+/// Number of bitmaps. Each except the last receives half as many hashes as the previous one. For a maximum count C and
+/// b bits, Estan et al. use `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for a maximum count
+/// of 350,000.
 const COMPONENTS: usize = 13;
 
-/// Number of bits of a component. According to the paper, errors of 10 % need 0.6367 / 0.1^2 bits.
+/// Number of bits of a component. According to Estan et al., an error of 10 % requires 0.6367 / 0.1^2 bits.
 const BITS: f64 = 64.0;
 
-/// Maximum number of set bits in a component that is used for counting: 0.9311 of all bits, as in the paper.
+/// Maximum number of set bits in a component that is used for counting: 0.9311 of all bits, as in Estan et al.
 const MOST_SET: u32 = 59;
 
-/// A multiresolution bitmap, which counts few or many distinct elements in a hundred bytes.
+/// A multiresolution bitmap, which counts few or many distinct elements in 112 bytes.
 ///
 /// Estan, Varghese and Fisk, "Bitmap algorithms for counting active flows on high-speed links", IEEE/ACM Transactions
 /// on Networking 14(5), 2006.
 ///
 /// It has [`COMPONENTS`] bitmaps. Component i has 64 bits and receives 2^-(i+1) of the hashes. The last component has
-/// two words and receives the rest. The bitmap of a set of hashes does not depend on their order or on repetitions. The
-/// bitmap of a union is the bitwise OR of the bitmaps. The standard error is 10 % for counts up to about 350,000.
+/// 128 bits and receives all remaining hashes. The bitmap of a set of hashes does not depend on their order or on
+/// repetitions. The bitmap of a union of sets is the bitwise OR of their bitmaps. The standard error is 10 % for counts
+/// up to about 350,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bitmap([u64; COMPONENTS + 1]);
 
@@ -262,7 +262,6 @@ impl Bitmap {
         self.0[component + second] |= 1 << (hash & 63);
     }
 
-    /// Adds all elements that `other` has counted.
     #[inline]
     fn merge(&mut self, other: &Self) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
@@ -281,7 +280,7 @@ impl Bitmap {
     }
 }
 
-/// Returns the estimate of linear counting: the number of elements that leave `zeros` of `bits` bits unset.
+/// Returns the linear counting estimate for the number of elements, if `zeros` of `bits` bits are unset.
 fn linear(zeros: u32, bits: f64) -> f64 {
     // A full bitmap is beyond its range. It is estimated as if one bit were unset.
     bits * (bits / f64::from(zeros.max(1))).ln()

@@ -6,7 +6,7 @@ use srlg_core::{Address, IpPair};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::synthetic::mix;
 
-/// Returns up to 20 slices with few hosts and pairs, so that pairs repeat.
+/// Returns a strategy for fewer than 20 slices, with so few hosts and peers that pairs repeat.
 pub(crate) fn slices() -> impl Strategy<Value = Vec<Vec<IpPair>>> {
     let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
     prop::collection::vec(prop::collection::vec(pair, 0..12), 0..20)
@@ -47,7 +47,7 @@ pub(crate) fn pairs_of(host: Address, cardinality: u32) -> Vec<IpPair> {
 }
 
 /// Returns the root mean square of the relative errors of `system`, for `hosts` hosts with 1024 peers or more. Asserts
-/// that the system reports all of them.
+/// that the system reports all these hosts.
 pub(crate) fn rmse(mut system: impl System, hosts: u32) -> f64 {
     let cardinality = |host: u32| 1024 + 5 * host;
     (0..hosts).for_each(|host| system.ingest(&pairs_of(host, cardinality(host))));

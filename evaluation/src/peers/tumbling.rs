@@ -1,4 +1,4 @@
-//! A map of hosts, each with an estimator of distinct counts from a public crate.
+//! A hash map with one distinct-count estimator per host. The estimators are from public crates.
 //!
 //! An estimator cannot forget a pair, so a [`TumblingMap`] restarts every `window` slices. Only every `window`-th
 //! report covers a whole window. The other reports cover fewer slices.
@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// The estimator of the crate `cardinality-estimator` for every host. It has 2^12 registers and counts up to 128 peers
-/// exactly.
+/// A map with one estimator of the crate `cardinality-estimator` per host. An estimator has 2^12 registers and counts
+/// up to 128 peers exactly.
 pub(crate) type EstimatorMap = TumblingMap<CardinalityEstimator<Address>>;
 
-/// The estimator of the crate `hyperloglogplus` for every host. It has 2^12 registers, and stays sparse until the
-/// registers would need less memory.
+/// A map with one estimator of the crate `hyperloglogplus` per host. An estimator has 2^12 registers, but remains a
+/// sparse list until the registers would need less memory.
 pub(crate) type HyperLogLogMap =
     TumblingMap<HyperLogLogPlus<Address, BuildHasherDefault<DefaultHasher>>>;
 
@@ -25,7 +25,6 @@ pub(crate) trait DistinctCounter {
     /// Name of the crate in tables and plots.
     const NAME: &str;
 
-    /// Creates an empty estimator.
     fn empty() -> Self;
 
     /// Counts `address` once.
@@ -48,7 +47,7 @@ pub(crate) struct TumblingMap<Counter> {
 }
 
 impl<Counter: DistinctCounter> TumblingMap<Counter> {
-    /// Creates an empty map for windows of `window` slices and super points of at least `threshold` peers.
+    /// Creates an empty map for windows of `window` slices and super points with at least `threshold` peers.
     pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, closed: 0, hosts: FxHashMap::default() }
     }
@@ -122,13 +121,14 @@ impl DistinctCounter for HyperLogLogPlus<Address, BuildHasherDefault<DefaultHash
         self.count()
     }
 
-    /// Returns a lower bound on the heap memory, derived from how the crate stores addresses, because the crate does
-    /// not report its memory.
+    /// Returns a lower bound on the heap memory, because the crate does not report it. The bound follows from the
+    /// representation of addresses in the crate.
     ///
-    /// New addresses are collected in a hash set, whose table remains allocated. The 33rd address moves them all to a
-    /// sparse list. The list stores the differences of sorted 26-bit codes, with 7 bits per byte. A difference takes 3
-    /// bytes, or 2 bytes if it is below 2^14. If the list would be longer than the registers, the registers replace it,
-    /// with five 6-bit registers per word. The buffer of the list, which was just doubled, remains allocated.
+    /// New addresses are collected in a hash set, whose table remains allocated. When the 33rd address is added, all
+    /// addresses are moved to a sparse list. The list stores the differences of sorted 26-bit codes, with 7 bits per
+    /// byte. A difference needs 3 bytes, or 2 bytes if it is below 2^14. If the list would be longer than the
+    /// registers, it is replaced by the registers, five of which share a 32-bit word. The buffer of the list, which was
+    /// just doubled, remains allocated.
     fn heap_bytes(&self) -> usize {
         const REGISTER_BYTES: usize = (1_usize << 12).div_ceil(5) * size_of::<u32>();
         const OUTGROWN_LIST_BYTES: usize = 2 * (REGISTER_BYTES - 33 * 3);

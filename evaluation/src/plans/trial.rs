@@ -1,12 +1,12 @@
 //! The measurement of one plan, with planted hosts in consecutive windows of one detector.
 //!
-//! The first window has only background traffic, with as many pairs as the plan is made for. In later windows, the
-//! number of pairs that have left the window therefore equals the number inside it. Windows with new planted hosts
-//! follow. In each of these windows, only the last slice is closed, so that until then, no report has kept a host as a
-//! candidate.
+//! The first window contains only background traffic, with the load of the plan. In every later window, the number of
+//! pairs that have left the window therefore equals the number of pairs in it. Each later window contains new planted
+//! hosts. Only its last slice is closed, so that no earlier report can have kept a host as a candidate.
 //!
 //! The number of distinct pairs in a window equals the load, apart from a few random pairs that coincide. The pairs are
-//! spread evenly over its slices. They belong to many small hosts, and to hosts with known numbers of peers.
+//! spread evenly over the slices of the window. They belong to background hosts, and to planted hosts with known
+//! numbers of peers.
 
 use std::collections::HashSet;
 
@@ -21,10 +21,10 @@ use super::{Place, Plans};
 use crate::feed::Feeder;
 use crate::missed;
 
-/// Number of bytes that a pass reads while one pair is ingested, which takes about 50 ns.
+/// Number of bytes of recorders that a pass reads in about 50 ns, the time to ingest one pair.
 const BYTES_PER_PAIR: u64 = 800;
 
-/// Index of the first planted host. Other hosts have smaller indices.
+/// Host number of the first planted host. Background hosts have smaller numbers.
 const FIRST_PLANTED: u32 = 1 << 31;
 
 /// Results for the planted hosts of all windows.
@@ -32,12 +32,13 @@ const FIRST_PLANTED: u32 = 1 << 31;
 pub(super) struct Outcome {
     /// Number of planted hosts of each kind.
     pub(super) hosts: u32,
-    /// Sum of the errors of hosts with θ peers, sum of their squares, and sum of their fourth powers.
+    /// Sums of the errors for hosts with θ peers, of the squares of these errors, and of their fourth powers.
     pub(super) errors: f64,
     pub(super) squares: f64,
     pub(super) fourths: f64,
-    /// Number of hosts with θ peers whose estimate reaches θ, and the number of these that were not reported.
+    /// Number of hosts with θ peers whose estimate is at least θ.
     pub(super) high: u32,
+    /// Number of hosts with θ peers whose estimate is at least θ and that were not reported.
     pub(super) high_missed: u32,
     /// Number of hosts with 2θ peers that were not reported.
     pub(super) missed: u32,
@@ -45,9 +46,9 @@ pub(super) struct Outcome {
     pub(super) false_reports: u32,
     /// Number of candidates in the last report.
     pub(super) candidates: usize,
-    /// Number of windows whose reports state that the cells are crowded.
+    /// Number of windows whose report states the overload [`Overload::Crowded`].
     pub(super) crowded: u32,
-    /// Number of windows whose reports state that the limit excluded candidates.
+    /// Number of windows whose report states the overload [`Overload::Raised`].
     pub(super) raised: u32,
     /// Probability of missing a host with θ peers, as stated in the last report.
     pub(super) miss_probability: f64,
@@ -90,7 +91,7 @@ pub(super) fn run(
 }
 
 impl Outcome {
-    /// Estimates the planted hosts of a window and closes it.
+    /// Closes the last slice of a window and adds the results for the planted hosts of the window.
     fn window(
         &mut self,
         detector: &mut SlidingDetector,
@@ -133,8 +134,9 @@ impl Outcome {
 
     /// Returns the standard deviation of the root mean square, relative to the root mean square. The standard deviation
     /// of the mean of the squares is that of one square divided by the square root of their number. The relative
-    /// deviation of the root is half of that. For normal errors, whose kurtosis is 3, it is 1/sqrt(2n). Small errors
-    /// are whole numbers of hosts, and the kurtosis of a Poisson number is 3 plus the reciprocal of its variance.
+    /// standard deviation of the root is half that of the mean. For n normal errors, whose kurtosis is 3, the result is
+    /// 1/sqrt(2n). Small errors are whole numbers with approximately a Poisson distribution, whose kurtosis is 3 plus
+    /// the reciprocal of its variance.
     pub(super) fn noise(&self) -> f64 {
         let hosts = f64::from(self.hosts);
         let measured = self.fourths * hosts / (self.squares * self.squares);
@@ -163,8 +165,8 @@ impl Background {
         }
     }
 
-    /// Returns the numbers of peers that background hosts have on average. Each number accounts for an equal part of
-    /// the pairs.
+    /// Returns the sizes of background hosts, as mean numbers of peers. Each size accounts for an equal share of the
+    /// pairs.
     fn sizes(self, threshold: u32) -> Vec<u32> {
         match self {
             Self::Small => vec![10],
@@ -190,8 +192,9 @@ struct Traffic {
 }
 
 impl Traffic {
-    /// Creates the traffic for `place`, whose load is at least 4θ. Planted hosts have θ/2, θ or 2θ peers. Their number
-    /// is limited to `most_each` per kind and to a quarter of the load, but is at least one per kind.
+    /// Creates the traffic for `place`, whose load is at least 4θ. Planted hosts have θ/2, θ or 2θ peers. There are at
+    /// most `most_each` hosts per kind, and their pairs are at most a quarter of the load. However, each kind has at
+    /// least one host.
     fn new(place: &Place, background: Background, seed: u64, most_each: u32) -> Self {
         let Place { threshold, window, load, .. } = *place;
         let planted = [threshold / 2, threshold, 2 * threshold];
@@ -200,8 +203,8 @@ impl Traffic {
         Self { seed, load, window, sizes: background.sizes(threshold), planted, each }
     }
 
-    /// Returns the number of pairs in a window that affect recorders, for estimators with `width` recorders. A host
-    /// that touches a large part of its estimator touches some recorders twice.
+    /// Returns the effective load of a window: the number of distinct positions that hosts touch in estimators with
+    /// `width` positions. A host with many peers touches some positions repeatedly.
     fn acting(&self, width: u32) -> u64 {
         let width = f64::from(width);
         let touched = |contacts: u32| width * (1.0 - (-f64::from(contacts) / width).exp());
@@ -223,7 +226,7 @@ impl Traffic {
         first..first + self.each
     }
 
-    /// Returns the pairs of a slice of a window. Window 0 has no planted hosts.
+    /// Returns the pairs of one slice in a window. Window 0 has no planted hosts.
     fn slice(&self, window: u32, slice: u32) -> Vec<IpPair> {
         let planted = if window == 0 { 0 } else { self.planted_pairs() };
         let background = u64::from(self.load - planted);

@@ -2,21 +2,22 @@
 //! Transactions on Information Forensics and Security 6 (2011).
 //!
 //! A [`Config`] creates a [`Dcds`], which consists of several arrays of bit vectors. The number of vectors in array i
-//! is modulus i. The remainder of a host's name is the index of its vector. The Chinese remainder theorem recovers the
-//! name from the remainders of a combination of hot vectors. The moduli are pairwise coprime and their product is at
-//! least 2^32, so that remainders and names determine each other. A combination with a name of 2^32 or more does not
-//! belong to a host.
+//! is modulus i. The *name* of a host is its address under a bijection. The remainder of the name modulo modulus i is
+//! the index of the host's vector in array i. The Chinese remainder theorem recovers the name from the indices of a
+//! combination of hot vectors. The moduli are pairwise coprime and their product is at least 2^32, so that the
+//! remainders determine the name. A combination with a name of 2^32 or more does not belong to a host.
 //!
-//! Where the description leaves a choice open, this implementation favours the system. The name of a host is its
-//! address under a bijection, so that neighbouring hosts are spread over all vectors. Once earlier moduli determine the
-//! name, further arrays only verify it. The bits that other hosts set in an AND by chance are subtracted.
+//! Where the description leaves a choice open, this implementation favours the system. The bijection spreads
+//! neighbouring hosts over all vectors. Once the moduli of the first arrays determine the name, the remaining arrays
+//! only verify it. The number of bits that other hosts set in an AND by chance is estimated, and their contribution is
+//! subtracted.
 
 use srlg_core::Address;
 use srlg_core::hash::{KeySequence, hash};
 
 use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
-/// Number of addresses, which is also the number of names.
+/// Number of IPv4 addresses, which is also the number of names.
 const NAMES: u64 = 1 << Address::BITS;
 
 /// The configuration of DCDS. Its sizes are the moduli, that is, the number of vectors in each array. They are pairwise
@@ -24,13 +25,14 @@ const NAMES: u64 = 1 << Address::BITS;
 pub(crate) type Config = super::Config<Vec<u32>>;
 
 impl Config {
-    /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
+    /// Returns the configuration for `bytes` of memory and super points that have at least `threshold` peers.
     ///
-    /// Vectors have 4 bits per peer of a super point at the threshold. Linear counting then has an error of 1.15 % at a
-    /// threshold of 1024, and counts up to 33 times the threshold. There are at least 3 arrays, and enough to accept at
-    /// most one in 2^24 invalid combinations. A host that fills its vectors combines with all other super points, so a
-    /// search with 300 super points tries about 10^7 combinations. The moduli are the largest coprime numbers that fit.
-    /// At a threshold of 1024 and with at least 16 MiB, less than 1 % of the memory remains unused.
+    /// Vectors have `4 * threshold` bits, rounded up to whole words. At a threshold of 1024, linear counting then has a
+    /// standard error of 1.15 % and can count up to 33 times the threshold. The number of arrays is at least 3, and
+    /// large enough that at most one in 2^24 invalid combinations is accepted. The full vectors of a very large host
+    /// combine with the vectors of all super points, so a search with 300 super points tries about 10^7 combinations.
+    /// The moduli are the largest pairwise coprime numbers that fit. At a threshold of 1024 and with at least 16 MiB,
+    /// less than 1 % of the memory remains unused.
     ///
     /// # Panics
     /// Panics if the memory is so small that even 8 arrays accept too many invalid combinations.
@@ -44,7 +46,7 @@ impl Config {
     }
 }
 
-/// Returns the `count` largest pairwise coprime numbers up to `most`, or all of them if there are fewer.
+/// Returns `count` pairwise coprime numbers, or fewer if no more exist. They are chosen from `most` downwards.
 fn coprime_moduli(most: u32, count: usize) -> Vec<u32> {
     let mut moduli = Vec::new();
     for candidate in (2..=most).rev() {
@@ -73,16 +75,16 @@ pub(crate) type Dcds = VectorFilter<Remainders>;
 /// product)` and `x = vector (mod modulus)`. The known value stays below 2^32 and below the product of the moduli, so
 /// sums cannot overflow.
 pub(crate) struct Remainders {
-    /// Factor and offset of the linear step in a name. A name is computed by the step `factor * x + offset`, then `x ^
-    /// (x >> 16)`, then the same step again.
+    /// Factor and offset of the linear step `factor * x + offset`. A name is computed from an address in three steps:
+    /// the linear step, `x ^ (x >> 16)`, and the linear step again.
     factor: u32,
     offset: u32,
-    /// Inverse of `factor`. Their product is 1 modulo 2^32.
+    /// Inverse of `factor` modulo 2^32.
     inverse: u32,
     congruences: Vec<Congruence>,
 }
 
-/// One array in the Chinese remainder theorem.
+/// The congruence of one array in the Chinese remainder theorem.
 #[derive(Clone, Copy)]
 struct Congruence {
     modulus: u64,
@@ -93,7 +95,7 @@ struct Congruence {
 }
 
 impl Remainders {
-    /// Returns the name of `host`, whose remainders are the host's vectors.
+    /// Returns the name of `host`. Its remainders are the indices of the host's vectors.
     fn name(&self, host: Address) -> u32 {
         let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
         let once = linear(host);
@@ -117,7 +119,7 @@ impl Reversal for Remainders {
 
     type Sizes = Vec<u32>;
 
-    /// The remainder of the name modulo the product of the moduli.
+    /// The remainder of the name modulo the product of the moduli joined so far.
     type Clue = u64;
 
     /// # Panics
@@ -174,8 +176,8 @@ mod tests {
 
     #[test]
     fn smaller_memory_takes_more_arrays() {
-        // Vectors have 4096 bits, and the required product is 2^56. 2^19 / 3 vectors have a product of 2^52, and 2^19 /
-        // 4 vectors have 2^68. 2048 / 6 vectors have a product of 2^50, and 2048 / 7 vectors have 2^57.
+        // Vectors have 4096 bits, and the product of the moduli must be at least 2^56. With 256 MiB, three arrays reach
+        // a product of 2^52, and four arrays 2^68. With 1 MiB, six arrays reach 2^50, and seven arrays 2^57.
         assert_eq!(Config::with_memory(256 << 20, 1024, 1).sizes.len(), 4);
         assert_eq!(Config::with_memory(1 << 20, 1024, 1).sizes.len(), 7);
     }

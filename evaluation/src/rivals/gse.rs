@@ -2,15 +2,16 @@
 //! Distributed Computing 74 (2014).
 //!
 //! A [`Config`] creates a [`Gse`], which consists of one array of bits that all hosts share. The virtual vector of a
-//! host consists of `vector_bits` bits of the array, which hashes select. A pair sets one of them. With the fractions
-//! of zero bits V_m in the array and V_s in the vector, the maximum likelihood estimate is `vector_bits * (ln V_m - ln
-//! V_s)`. A host's pairs set bits only in its vector.
+//! host consists of `vector_bits` bits of the array, which hashes select. A pair sets one bit of the vector. Let V_m be
+//! the fraction of zero bits in the array, and V_s the fraction in the vector. The maximum likelihood estimate is then
+//! `vector_bits * (ln V_m - ln V_s)`.
 //!
-//! If the first bits of a host have far too many zeros, the host is dismissed and its other bits are not read. The
-//! algorithm as published reads all of them, which takes about ten times as long for the same report.
+//! A *glimpse* reads the first bits of a host's vector. If far too many of them are zero, the host is dismissed and the
+//! remaining bits are not read. The published algorithm reads all bits, which takes about ten times as long for the
+//! same report.
 //!
-//! The system estimates hosts but does not find them, so it is given an exact set of the hosts in the slice.
-//! [`System::memory_bytes`] does not include this set.
+//! The system estimates cardinalities but cannot recover hosts, so it also stores an exact set of the hosts in the
+//! slice. [`System::memory_bytes`] does not include this set.
 
 use super::{WORD, linear_count, zeros};
 use crate::system::System;
@@ -18,15 +19,15 @@ use rustc_hash::FxHashSet;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 use srlg_core::{Address, IpPair};
 
-/// Number of bits of a vector that are read first.
+/// Number of bits that are read first from a vector.
 const GLIMPSE: u32 = 256;
-/// Maximum shortfall of ones in a glimpse, in standard deviations. Only one host in 10^12 exceeds it.
+/// Maximum shortfall of ones in a glimpse, in standard deviations. Only one in 10^12 hosts at the threshold exceeds it.
 const GLIMPSE_DEVIATIONS: f64 = 7.0;
 
-/// Sizes of a [`Gse`].
+/// The configuration of a [`Gse`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
-    /// Minimum estimate of a reported host.
+    /// Minimum estimate at which a host is reported.
     pub(crate) threshold: u32,
     /// Number of bits in the shared array: a multiple of 64.
     pub(crate) array_bits: u32,
@@ -35,14 +36,14 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
+    /// Returns the configuration for `bytes` of memory and super points that have at least `threshold` peers.
     ///
-    /// `bytes` is rounded down to whole words, and is at most 512 MiB. Vectors have 4 bits per peer of a super point at
-    /// the threshold. Let s be the bits per vector, `t = n / s`, and a the pairs per bit of the array. An estimate of n
-    /// peers then has the variance `s (e^(t + a) - t - 1)`, which is nearly `n^2 / 2s + s a`. Larger vectors collect
-    /// more pairs of other hosts. Smaller vectors lose more of their pairs, and cannot count beyond `s ln s`. Four bits
-    /// are best for a = 1/32, which is 4 million pairs in 16 MiB. For each host, the array is read 4 times per peer of
-    /// the threshold. This takes most of the time of `close_slice`.
+    /// `bytes` is rounded down to whole words and limited to 512 MiB. Vectors have `4 * threshold` bits. Let s be the
+    /// number of bits per vector, `t = n / s`, and a the number of pairs per bit of the array. An estimate of n peers
+    /// then has the variance `s (e^(t + a) - t - 1)`, which is nearly `n^2 / 2s + s a`. In larger vectors, other hosts
+    /// set more bits. In smaller vectors, more pairs share a bit, and a count cannot exceed `s ln s`. Vectors of `4 *
+    /// threshold` bits are best at a = 1/32, which corresponds to 4 million pairs in 16 MiB. For each host that the
+    /// glimpse does not dismiss, all bits of its vector are read. These reads take most of the time of `close_slice`.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
         Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
@@ -54,7 +55,7 @@ pub(crate) struct Gse {
     config: Config,
     array: Vec<u64>,
     hosts: FxHashSet<Address>,
-    /// Hash keys of the peer, of the bits of a vector, of the host, and of the place of a bit.
+    /// Hash keys for the peer, the bit of a vector, the host, and the index in the array.
     keys: [Key; 4],
 }
 
@@ -81,13 +82,13 @@ impl Gse {
         hash(index, self.keys[1])
     }
 
-    /// Returns the place in the array for a bit of a host, from the constant of the bit and the hash of the host.
+    /// Returns the index in the array of a bit of a vector, based on the hash of the host and the constant of the bit.
     fn place(&self, host: u32, constant: u32) -> u32 {
         reduce(hash(host ^ constant, self.keys[3]), self.config.array_bits)
     }
 
-    /// Returns the estimate for `host`, from the fraction of zero bits in the array and the constants of all bits.
-    /// Returns `None` if fewer than `least` of the first bits are ones.
+    /// Returns the estimate for `host`, based on the fraction of zero bits in the array and the constants of all bits.
+    /// Returns `None` if the glimpse has fewer than `least` ones.
     fn estimate(
         &self,
         host: Address,
@@ -110,8 +111,8 @@ impl Gse {
         Some(linear_count(bits - seen - ones(others), bits) + background)
     }
 
-    /// Returns the minimum number of ones in the first bits of a host at the threshold. It assumes that these bits are
-    /// a random sample of the vector, and that the vector has as many zeros as expected at the threshold.
+    /// Returns the minimum number of ones in the glimpse of a host at the threshold. The calculation assumes that a
+    /// glimpse is a random sample of the vector, and that the vector has the expected number of zeros.
     fn least_glimpse(&self, zero_fraction: f64) -> u32 {
         let Config { threshold, vector_bits, .. } = self.config;
         let share = f64::from(threshold) / f64::from(vector_bits);
@@ -158,7 +159,7 @@ impl System for Gse {
         report
     }
 
-    /// Returns the memory of the shared array, without the set of hosts.
+    /// Returns the size of the shared array in bytes, without that of the set of hosts.
     fn memory_bytes(&self) -> usize {
         size_of_val(self.array.as_slice())
     }
@@ -171,8 +172,8 @@ mod tests {
 
     #[test]
     fn the_pairs_of_others_are_subtracted() {
-        // Other hosts have 200,000 pairs in 2^20 bits, so a = 0.19. They would add 98 peers to the estimate from a
-        // vector of 512 bits.
+        // Other hosts have 200,000 pairs in 2^20 bits, so a = 0.19. Their pairs would add 98 peers to the estimate from
+        // a vector of 512 bits.
         let config = Config::with_memory(1 << 17, 128, 1);
         let mut system = Gse::new(Config { threshold: 0, ..config });
         let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, opposite: pair });

@@ -1,7 +1,8 @@
 use super::*;
 use approx::abs_diff_eq;
 
-/// Threshold of the tests. Vectors have 512 bits in DCDS and GSE. In VBFA they have 192 bits with 1 MiB of memory.
+/// Threshold of all systems. At this threshold, vectors have 512 bits in DCDS and GSE. In VBFA, they have 192 bits at 1
+/// MiB of memory.
 const THRESHOLD: u32 = 128;
 const MEMORY: usize = 1 << 20;
 
@@ -16,7 +17,7 @@ fn systems() -> [Box<dyn System>; 3] {
     [Box::new(dcds), Box::new(vbfa), Box::new(gse)]
 }
 
-/// Returns distinct addresses from a bijection.
+/// Returns distinct addresses, computed with a bijection from consecutive numbers.
 fn addresses(seed: u64) -> impl Iterator<Item = Address> {
     let key = KeySequence::new(seed).next_key();
     (0..).map(move |number| hash(number, key))
@@ -62,8 +63,8 @@ fn planted_hosts_and_no_others_are_reported() {
 
 /// Asserts that the mean estimate of 64 hosts with 128 peers each is within five standard errors of the expected value.
 ///
-/// The variance of an estimate is `s (e^(t + a) - t - 1)`, where s is the number of bits per vector. There are t peers
-/// per bit, and a pairs of other hosts per bit. The bias is half of the variance divided by `s`.
+/// The variance of an estimate is `s (e^(t + a) - t - 1)`, where s is the number of bits per vector, t the number of
+/// peers per bit, and a the number of other hosts' pairs per bit. The bias is the variance divided by `2 s`.
 fn assert_unbiased(mut system: impl System, vector_bits: u32, others_per_bit: f64) {
     let (hosts, cardinality) = (64, 128);
     addresses(5).take(hosts).for_each(|host| system.ingest(&pairs(host, cardinality)));
@@ -133,7 +134,7 @@ fn a_search_stops_at_its_bound_and_says_so() {
     assert_eq!((dcds.close_slice().len(), dcds.is_complete()), (1, true));
 }
 
-/// A reversal in which every combination is a host. The vector indices are the digits of the address.
+/// A reversal in which every combination is a host. The vector indices are the decimal digits of the address.
 struct Digits;
 
 impl Reversal for Digits {

@@ -1,15 +1,15 @@
 //! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter", IEEE Transactions on Information
 //! Forensics and Security 11 (2016).
 //!
-//! A [`Config`] creates a [`Vbfa`], which consists of five arrays of bit vectors. There are six hash functions. Four of
-//! them are runs of consecutive address bits, and each run selects the vector in one array. The fifth is a hash of the
-//! address, which selects the vector in the fifth array. The sixth is a hash of the pair, which selects the bit. Runs
-//! start 8 bits apart and the last one wraps around, so that each run overlaps the next. Hosts are recovered from hot
-//! vectors whose runs agree where they overlap. The runs cover the address, so four agreeing runs determine one
-//! address.
+//! A [`Config`] creates a [`Vbfa`], which consists of five arrays of bit vectors. There are six hash functions. The
+//! first four extract runs of consecutive address bits, and each run selects the vector in one array. The fifth hashes
+//! the address and selects the vector in the fifth array. The sixth hashes the pair and selects the bit. Runs start 8
+//! bits apart and the last run wraps around, so that each run overlaps the next. Hosts are recovered from hot vectors
+//! whose runs agree where they overlap. The runs cover the address, so four agreeing runs determine one address.
 //!
-//! Where the description leaves a choice open, this implementation favours the system. The fifth array takes part in
-//! the AND. The bits that other hosts set in the AND by chance are subtracted, based on the fill of all five arrays.
+//! Where the description leaves a choice open, this implementation favours the system. The AND includes the vector of
+//! the fifth array. The number of bits that other hosts set in the AND by chance is estimated from the fill of all five
+//! arrays, and their contribution is subtracted.
 
 use srlg_core::Address;
 use srlg_core::hash::{Key, KeySequence, hash};
@@ -29,12 +29,12 @@ pub(crate) struct RunBits(u32);
 pub(crate) type Config = super::Config<RunBits>;
 
 impl Config {
-    /// Returns the sizes for `bytes` of memory. They do not depend on the `threshold`.
+    /// Returns the configuration for `bytes` of memory. The sizes do not depend on the `threshold`.
     ///
-    /// Runs have 13 bits, 5 of which overlap. With one bit less, more invalid combinations are accepted when there are
-    /// many super points. With one bit more, vectors would be half as long. The memory is divided among the vectors, in
-    /// whole words. Less than one word per vector, or 320 KiB in all, remains unused. [`Vbfa::new`] rejects sizes with
-    /// less than a word per vector.
+    /// Runs have 13 bits, 5 of which overlap. With one bit less, more invalid combinations would be accepted when there
+    /// are many super points. With one bit more, vectors would be half as long. The memory is divided among the
+    /// vectors, in whole words. Less than one word per vector, or 320 KiB in all, remains unused. [`Vbfa::new`] panics
+    /// if there is less than one word per vector.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let sizes = RunBits(13);
         let words = bytes / size_of::<u64>() / ((RUNS + 1) << sizes.0);
@@ -46,7 +46,7 @@ impl Config {
 /// The VBFA system. See the [module](self).
 pub(crate) type Vbfa = VectorFilter<Runs>;
 
-/// A mapping between a host and its vectors, by runs of address bits.
+/// A mapping between a host and its vectors, based on runs of address bits.
 pub(crate) struct Runs {
     bits: u32,
     key: Key,

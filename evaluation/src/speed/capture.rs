@@ -1,9 +1,9 @@
 //! Measurement of the ingest rate from a capture file, in pairs per second. The time includes parsing, as in `srlg
 //! detect`.
 //!
-//! The file contains traffic of the backbone model with repeated pairs. It is in the temporary folder and is deleted
-//! when the process ends. It is read from the page cache and not from a disk. Both ends of a packet are counted, so a
-//! packet has two pairs. Slices start but are not closed, because closes are measured separately.
+//! The file contains traffic of the backbone model with repeated pairs. It is a temporary file, which is deleted when
+//! the process ends. It is read from the page cache and not from a disk. Both hosts of a packet are counted, so each
+//! packet yields two pairs. Slices start but are not closed, because closes are measured separately.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
@@ -20,7 +20,7 @@ use super::{Metric, PAIRS_PER_CALL, Setting};
 use crate::generate::{write_pcap_header, write_pcap_packet};
 use crate::sample::{Sample, seconds, timed};
 
-/// Approximate size of a record in the capture file, in bytes.
+/// Approximate size of a packet record in the capture file, in bytes.
 const RECORD: u32 = 91;
 const PACKETS_PER_PAIR: u32 = 10;
 /// Duration of the capture in seconds. Each second is a slice.
@@ -72,7 +72,7 @@ fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// Ingests a capture file and returns the number of pairs.
+/// Ingests a capture file and returns the number of ingested pairs.
 fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
     let mut reader = Reader::new(input)?;

@@ -1,19 +1,19 @@
 //! The entrants in an ingest race: the detector, common alternatives (peers), and the limits of the machine.
 //!
-//! **The detector** ingests its slices from one or more threads.
+//! **The detector** ingests the slices with one or more threads.
 //!
-//! **A peer** that threads cannot share has one instance per thread, and each instance has separate hosts, as on a
-//! machine with several cores. Pairs are split by inside host before the measurement, although a user has to split them
-//! at run time. With the traffic `distinct` and `flood`, a round starts with empty maps. Their tables keep their size
-//! from the previous round, so the time does not include growth. With the traffic `packets`, the maps already contain
-//! one window of link traffic, and the first round adds its own pairs. Later rounds find all of their pairs, whereas a
-//! running system would find 97 of 100. Peers ingest the pairs of all slices as one slice. This does not affect ingest,
-//! because a slice ends with a close, which is not measured here.
+//! **A peer** cannot be shared by threads. It therefore has one instance per thread, and each instance counts different
+//! inside hosts. Pairs are split by inside host before the measurement, although a user has to split them at run time.
+//! With the traffic `distinct` and `flood`, a round starts with empty maps. The maps keep their capacity from the
+//! previous round, so the time does not include growth. With the traffic `packets`, the maps already contain one window
+//! of link traffic, and the first round adds the pairs of the round. In later rounds, the maps already contain all
+//! pairs, whereas in continuous operation they would contain 97 of 100. Peers ingest the pairs of all slices as one
+//! slice. This does not affect the ingest rate, because closes are not measured here.
 //!
 //! **The machine** accesses as much memory as the recorders use, on pages of the same size. A pair requires at least
-//! one touch of a random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with
-//! plain loads and stores. Closing a slice reads all recorders once. [`reads`] therefore measures reading and adding
-//! words in sequence.
+//! one touch of a random recorder. As a limit for ingest, the CPU therefore accesses 16-bit words at random indices. It
+//! stores a new value, or the minimum of the new and the old value, with plain loads and stores. Closing a slice reads
+//! all recorders once. As a limit for closes, [`reads`] measures reading and adding words in sequence.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicU16;
@@ -32,18 +32,18 @@ use crate::feed::{in_parallel, split_by_host};
 use crate::peers::Peer;
 use crate::sample::{Sample, seconds, timed};
 
-/// Number of rounds for systems that are not part of a ratio in the summary.
+/// Number of rounds for approximate peers, which the ratio to the best exact map does not include.
 const FEW_ROUNDS: u32 = 2;
 
 const SWEEPS: usize = 8;
 
-/// Name of the touch that stores the smaller of two words, which is the minimum work of an ingest.
+/// Kind of touch that stores the minimum of two words, which is the least work that ingesting a pair requires.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// A function that ingests one thread's part of a slice into a detector.
+/// A function that ingests the part of a slice that one thread processes.
 type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
 
-/// Creates an entrant for a detector that ingests these slices from ordinary memory.
+/// Creates an entrant for a detector that ingests `slices` from ordinary memory.
 pub(super) fn own<'a, T: Sync>(
     setting: &Setting<'_>,
     slices: &'a [Vec<T>],
@@ -60,7 +60,7 @@ pub(super) fn own<'a, T: Sync>(
     }))
 }
 
-/// Ingests pairs into `detector` in batches, as an application collects them.
+/// Ingests pairs into `detector` in batches, as an application would.
 pub(super) fn pairs<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Result<()> {
     pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
 }
@@ -70,7 +70,7 @@ pub(super) fn batches(detector: &SlidingDetector, batches: &[PairBatch]) -> Resu
     batches.iter().try_for_each(|batch| Ok(batch.ingest(detector)?))
 }
 
-/// Measures how many pairs per second `ingest` processes from `slices`, which may be in any kind of memory.
+/// Measures the rate at which `ingest` processes the pairs in `slices`, which may be in any kind of memory.
 pub(super) fn rate<Slice>(
     setting: &Setting<'_>,
     name: &str,
@@ -83,8 +83,8 @@ pub(super) fn rate<Slice>(
     Ok(setting.metric(name, "M pairs/s", 1, sample))
 }
 
-/// Returns the seconds that `ingest` takes for all slices, without the work of the device between slices. At the start,
-/// no recorder has been touched.
+/// Returns the seconds that `ingest` takes for all slices, without the work between slices. Before the first slice, no
+/// recorder has been touched.
 fn round<Slice>(
     detector: &mut SlidingDetector,
     slices: &[Slice],
@@ -106,22 +106,21 @@ fn round<Slice>(
     Ok(seconds)
 }
 
-/// One system's part of the pairs, which are split by inside host.
+/// The part of the pairs that one instance of a peer ingests. Pairs are split by inside host.
 pub(super) struct Share {
     before: Vec<IpPair>,
     pairs: Vec<IpPair>,
 }
 
-/// Splits the traffic into one part per thread.
+/// Splits the traffic by inside host, into one part per thread.
 pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
     let before = split_by_host(&traffic.before, threads);
     let pairs = split_by_host(traffic.slices.iter().flatten(), threads);
     before.into_iter().zip(pairs).map(|(before, pairs)| Share { before, pairs }).collect()
 }
 
-/// Creates an entrant for a peer, with a thread for each of the `shares`, which have separate hosts. Windows have one
-/// slice, so that the next round starts empty. A ring keeps its full window of sketches, which together use as much
-/// memory as srlg.
+/// Creates an entrant for a peer that ingests each of the `shares` with a thread. Windows have one slice, so that the
+/// next round starts empty. A ring keeps a full window of sketches, which together use as much memory as srlg.
 pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
     let window = if peer == Peer::Ring { setting.config.window } else { 1 };
     let config = Config { window, ..setting.config };
@@ -152,7 +151,7 @@ pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -
     place
 }
 
-/// Creates an entrant for each of the two kinds of touches.
+/// Creates two entrants: one stores values, and one stores minima.
 pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'static>; 2]> {
     let minimum = |word: &AtomicU16, value| word.store(word.load(Relaxed).min(value), Relaxed);
     Ok([
@@ -189,7 +188,7 @@ fn touching(
     }))
 }
 
-/// Measures the read rate of the CPU, in billions of bytes per second.
+/// Measures the rate at which the CPU reads memory, in billions of bytes per second. Measures nothing on a GPU.
 pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.device != Device::Cpu {
         return Ok(());
@@ -223,8 +222,8 @@ fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
     Ok(memory)
 }
 
-/// Returns an unpredictable place below `places`, computed with the finaliser of murmur3. This requires as much work as
-/// finding a recorder.
+/// Returns a pseudorandom index below `places`, computed with the finaliser of MurmurHash3. The computation requires as
+/// much work as that of a recorder's index.
 const fn place(number: u32, places: usize) -> usize {
     let mut x = number;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);
@@ -234,7 +233,7 @@ const fn place(number: u32, places: usize) -> usize {
 }
 
 pub(super) struct Round {
-    /// Seconds of the work alone, without preparation.
+    /// Time spent on the measured work, in seconds. Preparation is excluded.
     seconds: f64,
     /// Memory of the entrant after the round, in bytes.
     memory_bytes: usize,
@@ -244,11 +243,11 @@ pub(super) struct Round {
 pub(super) struct Place<'a> {
     pub(super) system: String,
     pub(super) threads: u32,
-    /// Maximum number of rounds, because some systems are slow.
+    /// Maximum number of rounds, which is small for slow systems.
     most_rounds: u32,
     seconds: Vec<f64>,
     pub(super) memory_bytes: usize,
-    /// One round: resets the state that the previous round left, then runs the work once.
+    /// A function that runs one round: it resets the state that the previous round left, then does the work once.
     round: Box<dyn FnMut() -> Result<Round> + 'a>,
 }
 
@@ -264,15 +263,14 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the statistics of the rate of `work` per second.
+    /// Returns the statistics of the work per second, if each round does the same `work`.
     pub(super) fn rate(&self, work: f64) -> Sample {
         Sample::rate(work, &self.seconds)
     }
 }
 
-/// Runs `rounds` rounds of all entrants in turn, so that ratios are reliable even if other programs slow the machine
-/// down at times. In every round, each entrant runs once, alone, in the same order. An additional first round warms up
-/// and is not counted.
+/// Runs `rounds` rounds after a warm-up round, which is not counted. In every round, the entrants run one after the
+/// other in the same order. Ratios are therefore reliable even if other programs slow the machine down at times.
 pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     for round in 0..=rounds {
         for place in places.iter_mut().filter(|place| round <= place.most_rounds) {
@@ -286,7 +284,8 @@ pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns the speed of an entrant relative to the fastest of `others`, over the rounds that all of them have.
+/// Returns the speed of an entrant relative to the fastest of `others` in the same round. Only rounds that all `others`
+/// have run are compared.
 pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
     let rounds = others.iter().map(|other| other.seconds.len()).min().unwrap_or(0);
     let ratio = |(round, own): (usize, &f64)| {
@@ -300,7 +299,7 @@ pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
 mod tests {
     use super::*;
 
-    /// Creates an entrant whose time increases by one second in every round.
+    /// Creates an entrant whose rounds become longer by one second each time.
     fn tiring(name: &str, mut seconds: f64) -> Place<'_> {
         Place::new(name, 1, move || {
             seconds += 1.0;

@@ -1,7 +1,7 @@
-//! Limits of a GPU: pairs per second from GPU memory, and copies from pinned memory.
+//! Limits of a GPU: the ingest rate from GPU memory, and the copy rate from pinned memory.
 //!
-//! The copy limits the rate of pairs from pinned memory. `pinned_share_of_copy` is the share of this limit that the
-//! same run reaches.
+//! The copy rate limits the ingest rate from pinned memory. `pinned_share_of_copy` is the share of this limit that
+//! ingest reaches in the same run.
 
 use anyhow::{Context, Result, anyhow};
 use srlg_core::IpPair;
@@ -28,8 +28,8 @@ pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Resul
     Ok(())
 }
 
-/// Measures the ingest rate from the memory of the GPU, in pairs per second. For distinct pairs, also measures pairs
-/// that are already in the running slice.
+/// Measures the ingest rate from the memory of the GPU, in pairs per second. For distinct pairs, also measures the rate
+/// if the running slice already contains the pairs.
 pub(super) fn resident(
     setting: &Setting<'_>,
     gpu: u32,
@@ -62,7 +62,7 @@ pub(super) fn resident(
     Ok(())
 }
 
-/// Measures the copy rate from pinned memory to the GPU, in billions of bytes per second, with one copy of all pairs.
+/// Measures the copy rate from pinned memory to the GPU, in billions of bytes per second. All pairs are copied at once.
 fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
     let detector = setting.detector()?;
     let mut pinned = detector.pinned_pairs(setting.pairs as usize)?;
@@ -79,7 +79,7 @@ fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
     Ok(Sample::rate(f64::from(setting.pairs) * PAIR / 1e9, &seconds))
 }
 
-/// Returns the result of `look` for the pinned bytes, which do not move during the call.
+/// Calls `look` with the pinned bytes, which do not move during the call, and returns its result.
 fn with_bytes(pinned: &mut PinnedPairs, mut look: impl FnMut(&[u8]) -> Result<f64>) -> Result<f64> {
     let mut outcome = Err(anyhow!("the pinned memory was not read"));
     pinned.fill(|pairs| outcome = look(pairs.as_bytes()))?;

@@ -1,20 +1,20 @@
-//! Measurement of the rate at which pairs are ingested into the running slice. The entrants run in turn: srlg, common
-//! alternatives and the limits of the machine.
+//! Measurement of the rate at which pairs are ingested into the running slice. Three kinds of entrants run in turn:
+//! srlg, common alternatives, and the limits of the machine.
 //!
-//! Pairs in ordinary memory are passed in batches, as an application collects them. The detector starts a new slice
-//! with each slice of traffic. This is not part of the measured time. On a GPU, only srlg is measured. Pairs in pinned
-//! memory and on the GPU itself are measured separately.
+//! Pairs in ordinary memory are passed in batches, as an application would pass them. The detector starts a new slice
+//! for each slice of traffic, and the time to start it is not measured. On a GPU, only srlg is measured. Ingest from
+//! pinned memory and from GPU memory is measured separately.
 //!
-//! A [`Traffic`] has a name, and slices with the pairs of one round. Equal settings generate the same pairs.
+//! A [`Traffic`] has a name and the slices of one round. Equal settings generate the same pairs.
 //!
-//! - `distinct`: all pairs are distinct and in one slice. Each pair touches random recorders that are untouched in this
-//!   slice.
-//! - `packets`: consecutive seconds of a busy link. Each second is a slice. The traffic is model A with its mean of 46
-//!   packets per pair in five minutes. A second has [`SECOND`] packets on average, so the window of 300 s has 6.5
-//!   million distinct pairs. A few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and
+//! - `distinct`: all pairs are distinct and in one slice. Pairs touch random recorders. At the start of the slice, no
+//!   recorder has been touched.
+//! - `packets`: consecutive seconds of a busy link. Each second is a slice. The traffic is that of model A, which has a
+//!   mean of 46 packets per pair in five minutes. A second has [`SECOND`] packets on average, so a window of 300 s has
+//!   6.5 million distinct pairs. A few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and
 //!   37,000 pairs.
-//! - `flood`: the same seconds, but four of five packets go to one victim. Each of these packets has a different
-//!   spoofed source.
+//! - `flood`: the slices of `packets`, in which four of five packets are replaced by packets to one victim. Each packet
+//!   to the victim has a different spoofed source.
 
 use std::iter;
 
@@ -35,7 +35,7 @@ use crate::sample::Sample;
 
 /// Number of pairs in a pinned buffer. The number of buffers depends on the traffic.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
-/// Thread counts at which ingest is measured.
+/// Numbers of threads for which ingest is measured.
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -65,7 +65,7 @@ fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<
     entrants::own(setting, &traffic.slices, threads, entrants::pairs)
 }
 
-/// Measures the same pairs with IPv6 hosts and with both families, relative to IPv4.
+/// Measures the ingest rate of the same pairs in IPv6 and in both families, and the ratios to the rate in IPv4.
 fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.config.validate()?.finder().cells().is_none() {
         return Ok(()); // the paper's scheme does not support IPv6
@@ -91,7 +91,7 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Measures all systems, with a thread for each of the `shares`, and the limits if they are comparable.
+/// Measures srlg and all peers with one thread per share. With distinct pairs, also measures the limits.
 fn contest(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -102,7 +102,7 @@ fn contest(
     let mut places: Vec<_> =
         Peer::ALL.into_iter().map(|peer| entrants::peer(setting, peer, shares)).collect();
     places.push(own(setting, traffic, threads)?);
-    // The limits are comparable because they touch random places, as distinct pairs do.
+    // The limits are comparable because they touch random recorders, as distinct pairs do.
     if traffic.name == "distinct" {
         places.extend(entrants::touches(setting, threads)?);
     }
@@ -124,7 +124,7 @@ fn contest(
     Ok(())
 }
 
-/// Adds the rate of touches, and the ingest rate as a share of it.
+/// Adds the rate of touches. For [`MINIMUM`], also adds the ingest rate as a share of this rate.
 fn add_limit(
     setting: &Setting<'_>,
     srlg: &Place<'_>,
@@ -141,7 +141,7 @@ fn add_limit(
     }
 }
 
-/// Adds the speed and the memory of a system.
+/// Adds the ingest rate and the memory of a system.
 fn add_place(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -159,7 +159,7 @@ fn add_place(
 }
 
 /// Measures ingest from pinned memory. The memory is filled before the measurement, because an application would fill
-/// one buffer while another one is read.
+/// it while the detector reads a second buffer.
 fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     let owner = setting.detector()?;
     let buffers = |slice: &Vec<IpPair>| {
@@ -178,8 +178,7 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Approximate number of packets per second on the link. If a round has fewer pairs, a second has only that many
-/// packets.
+/// Approximate number of packets per second on the link. It is limited to the number of pairs in a round.
 const SECOND: u32 = 1_000_000;
 /// Length of a window, in seconds.
 const WINDOW: u32 = 300;
@@ -188,22 +187,22 @@ const PACKETS_PER_PAIR: u32 = 46;
 /// In a flood, one packet in `BACKGROUND` is background traffic, which is not sent to the victim.
 const BACKGROUND: usize = 5;
 
-/// Named traffic: slices with the pairs of one round.
+/// Named traffic for one round.
 pub(super) struct Traffic {
     pub(super) name: &'static str,
-    /// All pairs in one window of link traffic. Systems that store pairs ingest them once before the first round. The
-    /// list is empty for a flood, which fills most of its window itself.
+    /// All pairs in one window of link traffic, which peers ingest once before the first round. The list is empty for
+    /// `distinct`, and for `flood`, which fills most of the window itself. It is also empty on a GPU.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
 }
 
 impl Traffic {
-    /// Returns the slices with all hosts in IPv6.
+    /// Returns the slices with all hosts as IPv6 hosts.
     pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
         self.slices.iter().map(|slice| v6_pairs(slice)).collect()
     }
 
-    /// Returns the slices in batches, with half of the inside hosts in IPv6. The victim of a flood may be of either
+    /// Returns the slices in batches. Half of the inside hosts are IPv6 hosts. The victim of a flood may have either
     /// family.
     pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
         let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
@@ -214,7 +213,7 @@ impl Traffic {
 pub(super) fn all(setting: &Setting<'_>) -> [Traffic; 3] {
     let packets = packets(setting);
     let flood = flood(setting.options.seed, &packets);
-    // On a GPU, none of the measured systems stores pairs.
+    // On a GPU, no peers are measured.
     let before = if setting.device == Device::Cpu { before(setting) } else { Vec::new() };
     let distinct = vec![setting.distinct(setting.pairs)];
     [
@@ -251,7 +250,7 @@ fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
     slices
 }
 
-/// Returns all pairs in one window of link traffic, with one packet each.
+/// Returns all pairs in one window of link traffic. Each pair has one packet.
 fn before(setting: &Setting<'_>) -> Vec<IpPair> {
     let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
     model.slices().flatten().collect()

@@ -1,4 +1,4 @@
-//! Tests of the output and the files of `characterise`, with tiny sizes.
+//! Tests of the output and the files of `characterise`. Sizes are tiny.
 
 use crate::program::{fresh, objects, page, program};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Tests of the output and the failures of the program.
+//! Tests of the output and the error messages of the program.
 
 use crate::program::{failure, fresh, objects, program, run};
 use std::collections::HashSet;

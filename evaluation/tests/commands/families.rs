@@ -6,7 +6,8 @@ use serde_json::Value;
 
 const FAMILIES: [&str; 3] = ["4", "6", "mixed"];
 
-/// Returns the JSON objects of a run with each family. Asserts that all objects name their family.
+/// Runs a command line once per family and returns the JSON objects of each run. Asserts that every object names its
+/// family.
 fn of_families(line: &str) -> [Vec<Value>; 3] {
     FAMILIES.map(|family| {
         let objects = objects(program(line).args(["--family", family]));
@@ -20,7 +21,7 @@ fn value(objects: &[Value], metric: &str) -> f64 {
     of_metric.and_then(|it| it["value"].as_f64()).unwrap_or_else(|| panic!("no {metric}"))
 }
 
-/// Asserts that all families have different values, because hosts of different families have different hashes.
+/// Asserts that the values of the three families differ, because hosts of different families have different hashes.
 fn assert_distinct([v4, v6, mixed]: [f64; 3]) {
     assert!(v4 != v6 && v6 != mixed && mixed != v4, "{v4} {v6} {mixed}");
 }

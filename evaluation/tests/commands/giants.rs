@@ -1,4 +1,4 @@
-//! Tests of the output and the failures of `giants`, with tiny sizes.
+//! Tests of the output and the error messages of `giants`, which is run with tiny sizes.
 
 use crate::program::{failure, objects, program, run};
 

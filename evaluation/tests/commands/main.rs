@@ -1,4 +1,4 @@
-//! Tests that run the program `srlg-evaluation` with tiny sizes, with one module per command.
+//! Tests that run the program `srlg-evaluation` with tiny sizes. Each command has a module.
 
 mod characterise;
 mod command_line;

@@ -1,11 +1,11 @@
-//! Tests of the output, the files and the failures of `paper`, with tiny sizes.
+//! Tests of the output, the files and the error messages of `paper`, which is run with tiny sizes.
 
 use crate::program::{failure, fresh, objects, program};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// Command line with two loads, two discrete windows and three sliding windows, which runs within a second or two.
+/// Command line for two loads, two discrete windows and three sliding windows. It runs for a second or two.
 const SMALL: &str = "paper --load 100k,200k --windows 2 --sliding-windows 3 --window 20 \
                      --threshold 64 --rival-memory 400k,1M --seed=5";
 
@@ -13,13 +13,13 @@ fn paper(line: &str, output: &Path) -> Output {
     program(line).arg("--output").arg(output).output().unwrap()
 }
 
-/// Returns the lines of `text`. Lines of tables lose their last cell, which contains the times.
+/// Returns the lines of `text`. The last cell of each table line is removed, because it contains times.
 fn without_times(text: &str) -> Vec<&str> {
     let end = |line: &str| if line.starts_with('|') { last_cell(line) } else { line.len() };
     text.lines().map(|line| &line[..end(line)]).collect()
 }
 
-/// Returns the position of the last cell in a table line.
+/// Returns the byte index at which the last cell of a table line starts.
 fn last_cell(line: &str) -> usize {
     line.trim_end_matches('|').rfind('|').unwrap_or(0)
 }

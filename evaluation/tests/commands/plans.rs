@@ -1,10 +1,10 @@
-//! Tests of the output and the failures of `plans`, with tiny sizes.
+//! Tests of the output and the error messages of `plans`, which is run with tiny sizes.
 
 use crate::program::{failure, fresh, objects, program, run};
 use approx::assert_abs_diff_eq;
 use std::fs;
 
-/// Command line with one plan that is measured and one that is rejected.
+/// Command line for two plans: the first is rejected, and the second is measured.
 const TINY: &str = "plans --thresholds 32 --loads 10k --memories 41k,200k --windows 10 --hosts 200";
 
 #[test]

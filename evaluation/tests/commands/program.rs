@@ -1,11 +1,11 @@
-//! Functions that run the program under test and check its files and failures.
+//! Functions that run the program under test and check its files and error messages.
 
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Returns the program with the arguments of a command line.
+/// Returns a command that runs the program with the arguments in `line`.
 pub(crate) fn program(line: &str) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"));
     program.args(line.split(' '));
@@ -16,7 +16,7 @@ pub(crate) fn run(line: &str) -> Output {
     program(line).output().unwrap()
 }
 
-/// Runs the program with `--json`. Asserts that it succeeds, and returns the JSON objects that it prints.
+/// Runs the program with `--json`. Asserts that the run succeeds, and returns the JSON objects that it prints.
 pub(crate) fn objects(program: &mut Command) -> Vec<Value> {
     let output = program.arg("--json").output().unwrap();
     // A progress bar would be useless in a pipe, so it must not be drawn.
@@ -26,7 +26,7 @@ pub(crate) fn objects(program: &mut Command) -> Vec<Value> {
 }
 
 /// Runs a command, asserts that it succeeds, and returns the page that it wrote into `folder`. Also asserts that the
-/// page has a table for each sweep and shows its plots. A snapshot contains the command lines of the page.
+/// page has the table and the plots of each sweep, and compares the command lines on the page with a snapshot.
 pub(crate) fn page(line: &str, folder: &Path, sweeps: &[(&str, &[&str])]) -> String {
     let output = program(line).arg("--output").arg(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -47,7 +47,7 @@ pub(crate) fn page(line: &str, folder: &Path, sweeps: &[(&str, &[&str])]) -> Str
     text
 }
 
-/// Returns a path in cargo's folder for test files. Removes the file or folder at this path.
+/// Removes the file or folder `name` from cargo's folder for test files, and returns its path.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
@@ -55,8 +55,8 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
     path
 }
 
-/// Returns the error message of a failed run, without the path of the folder for test files. Asserts that the exit
-/// status is 2.
+/// Returns the error message of a failed run, in which `TMP` replaces the path of cargo's folder for test files.
+/// Asserts that the exit status is 2 and that the message is a single line.
 pub(crate) fn failure(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");

@@ -1,4 +1,4 @@
-//! Tests of the output, the files and the failures of `scale`, with tiny sizes.
+//! Tests of the output, the files and the error messages of `scale`, which is run with tiny sizes.
 
 use crate::program::{failure, fresh, objects, page, program, run};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The tally of a host's positions, and the estimates of its peers from one region or from all regions together.
+//! The tally of a host's positions, and the estimates of its number of peers from one region or from all regions.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use srlg_core::EstimateRange;
 
 use super::{Id, LINE, Region, TaggedModel};
 
-/// Position counts of a host's linear estimator. Item m of each list counts positions with age m.
+/// Counts of the positions in a host's linear estimator. Element m of each list counts positions of age m.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaggedTally {
     /// Number of positions at each age.
@@ -16,26 +16,27 @@ pub struct TaggedTally {
     pub own: Vec<u32>,
     /// Number of positions at each age that do not show the host's own touch but may hide one.
     pub hidden: Vec<u32>,
-    /// Number of hidden positions at each age where both places have that age.
+    /// Number of hidden positions at each age whose touch recorder and echo recorder both have that age.
     pub hidden_twice: Vec<u32>,
-    /// Number of positions at each age where both places have that age and each excludes a touch of the host.
+    /// Number of positions at each age whose touch recorder and echo recorder both have that age, and both exclude a
+    /// touch of the host.
     pub excluded_twice: Vec<u32>,
 }
 
-/// An estimated number of peers of a host.
+/// An estimate of the number of peers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TaggedEstimate {
     /// n: estimated number of peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether `cardinality` is an estimate, 0 or a lower bound.
+    /// Whether `cardinality` is an estimate, was raised to 0, or is a lower bound.
     pub range: EstimateRange,
 }
 
 impl TaggedModel {
-    /// Returns the tallies of `host` over the last `window` slices. Usually, there is one tally, for the fine region.
-    /// If the fine region is nearly used up, there is one tally for each region.
+    /// Returns the tallies of `host` over the last `window` slices. Usually, the only tally is that of the fine region.
+    /// If the fine region is nearly used up, every region has a tally.
     #[must_use]
     pub fn tallies(&self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
         let host = self.id(host.to_canonical());
@@ -53,7 +54,6 @@ impl TaggedModel {
         tallies
     }
 
-    /// Returns the tally of `host` at these `positions` over the last `window` slices.
     fn tally(&self, host: Id, window: u32, positions: Range<u32>) -> TaggedTally {
         let (ages, _) = self.span(window, self.epoch);
         let none = vec![0; ages];
@@ -64,8 +64,9 @@ impl TaggedModel {
         tally
     }
 
-    /// Counts one position in `tally`. Its age is the age of the older of its two words. Both words together show
-    /// whether the host touched the position at that age. If the age is not in the window, the position is not counted.
+    /// Counts one position in `tally`. The age of a position is the age of the older of its two words. Both words
+    /// together show whether the host touched the position at that age. A position whose age is not in the window is
+    /// not counted.
     fn count(&self, host: Id, position: u32, tally: &mut TaggedTally) {
         let [touch, echo] = self.places(host, position).map(|place| u32::from(self.slea[place]));
         let [tag, echo_tag] = self.tags_of(host, position);
@@ -94,7 +95,7 @@ impl TaggedModel {
     ///
     /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if the estimate from this
     /// tally is more than four standard deviations below the value that θ peers would produce. The test allows for any
-    /// distribution of ages. The calculation is the same as in the fast code: it uses integers, in units of 2^-16.
+    /// distribution of ages. The calculation is the same as in the fast code. It uses integers, in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
@@ -151,7 +152,8 @@ impl TaggedModel {
 
     /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The product
     /// over the ages is the Kaplan-Meier estimate of the share of positions without a touch of the host. Linear
-    /// counting converts it to a cardinality, with Greenwood's variance.
+    /// counting converts this share to a cardinality. The variance is Greenwood's, plus the variance from a partly
+    /// covered oldest epoch.
     fn estimate_of(
         &self,
         tally: &TaggedTally,
@@ -181,8 +183,7 @@ impl TaggedModel {
     }
 
     /// Returns R and d. R is the number of positions at which a touch of age m by the host would be visible. d is the
-    /// number of these positions that show such a touch, minus the number of false matches expected from the number of
-    /// chances.
+    /// number of positions that show a touch of age m, minus the expected number of false matches.
     fn risk_and_touched(&self, tally: &TaggedTally, m: usize, at_risk: f64) -> (f64, f64) {
         let count = |counts: &[u32]| f64::from(counts[m]);
         let (all, own, hidden) = (count(&tally.all), count(&tally.own), count(&tally.hidden));
@@ -192,8 +193,8 @@ impl TaggedModel {
         (at_risk - hidden - (hidden + hidden_twice) / other_tags, own - chances / other_tags)
     }
 
-    /// Returns the number of ages in the last `window` slices, in epochs of `epoch` slices. Also returns the share of
-    /// the oldest epoch that is in the window.
+    /// Returns the number of epochs that overlap the last `window` slices. Each epoch has `epoch` slices. Also returns
+    /// the share of the oldest of these epochs that is in the window.
     pub(super) fn span(&self, window: u32, epoch: u64) -> (usize, f64) {
         let (running, window) = (self.slice % epoch + 1, u64::from(window));
         if window <= running {
@@ -205,15 +206,16 @@ impl TaggedModel {
     }
 }
 
-/// Returns the variance of the number of touches in the window, out of the `touches` of an epoch. The window contains a
-/// `share` of that epoch. The formula allows for the case that all touches are in one slice.
+/// Returns the variance of the number of touches in the window that belong to the oldest epoch. The epoch has `touches`
+/// touches, and a `share` of it is in the window. The formula allows for the case that all touches are in one slice.
 fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0);
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// Returns an estimate that is at least 0, or a lower bound if the host is beyond the range. `variance` assumes a
-/// Poisson-distributed number of peers, so the variance of that number is subtracted.
+/// Returns `cardinality` as an estimate, or as a lower bound if the host is beyond the range. Negative results are
+/// raised to 0. `variance` assumes a Poisson-distributed number of peers, so the variance of this number, which is
+/// `cardinality`, is subtracted.
 fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
     let bound = if is_beyond { cardinality - 2.0 * std_error } else { cardinality };
@@ -225,7 +227,7 @@ fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     TaggedEstimate { cardinality: bound.max(0.0), std_error, range }
 }
 
-/// A region at one age: its R, d and o, and its rate q.
+/// The numbers of a region at one age: R, d, o and the rate q.
 #[derive(Clone, Copy)]
 struct Part {
     risk: f64,
@@ -235,7 +237,7 @@ struct Part {
 }
 
 impl Part {
-    /// Returns the amount of information in a region: (R - d) q.
+    /// Returns the amount of information in the region, which is (R - d) q, or 0 if R - d is below 4.
     fn weight(&self) -> f64 {
         let left = self.risk - self.touched;
         if left < 4.0 { 0.0 } else { left * self.rate }
@@ -243,7 +245,7 @@ impl Part {
 }
 
 impl TaggedModel {
-    /// Returns the estimate for `host` over the last `window` slices.
+    /// Returns the estimated number of peers of `host` in the last `window` slices.
     #[must_use]
     pub fn estimate(&self, host: IpAddr, window: u32) -> TaggedEstimate {
         let tallies = self.tallies(host, window);
@@ -254,7 +256,7 @@ impl TaggedModel {
         self.pooled(&tallies, window)
     }
 
-    /// Returns the estimate from all regions together, which is computed age by age.
+    /// Returns the estimate from all regions. It is computed age by age.
     fn pooled(&self, tallies: &[TaggedTally], window: u32) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
         let mut at_risk: Vec<f64> = self.regions.iter().map(|region| region.width.into()).collect();
@@ -292,7 +294,8 @@ impl TaggedModel {
     }
 }
 
-/// Returns the number of peers of one age: the root x of `Σ q (d / (1 - e^(-xq)) - R) = 0`, found with Newton's method.
+/// Returns the estimated number of peers at one age, which is the root x of `Σ q (d / (1 - e^(-xq)) - R) = 0`, found
+/// with Newton's method.
 fn increment(parts: &[Part]) -> f64 {
     let touched: f64 = parts.iter().map(|part| part.touched).sum();
     let mut x = touched
@@ -321,7 +324,7 @@ fn increment(parts: &[Part]) -> f64 {
     x
 }
 
-/// Returns the variance of the number of peers of one age: B/A² at `x`.
+/// Returns the variance of the estimated number of peers at one age, which is B/A² at `x`.
 fn variance_of(parts: &[Part], x: f64) -> f64 {
     let (mut a, mut b) = (0.0, 0.0);
     for part in parts {

@@ -11,7 +11,8 @@ use super::{OWNER_KEY, PEER_KEY, PLACE_KEY, POSITION_KEY, TaggedEstimate, Tagged
 /// η: number of slots per host.
 const SLOTS: u32 = 64;
 
-/// Number of low bits that vary between the cell numbers of an IPv6 host. The bits above them are the bank.
+/// Number of low bits in which the cell numbers of an IPv6 host can differ. The bits above them are the bank of the
+/// host.
 const BANK_BITS: u32 = 18;
 
 /// The owner of a cell: an IPv4 host, or all IPv6 hosts with this fingerprint and bank.
@@ -24,10 +25,11 @@ enum Owner {
 type Point = (u32, u32);
 
 impl TaggedModel {
-    /// Returns the super points among `candidates`: the hosts whose estimate is at least θ. The largest estimate comes
-    /// first.
+    /// Returns the super points among `candidates`, which are the hosts whose estimate is at least θ. The largest
+    /// estimate comes first.
     ///
-    /// The fast code also uses a glimpse, which saves time and changes the result for about one host in 100,000.
+    /// The fast code first dismisses hosts by their glimpse. This saves time and changes the result for about one host
+    /// in 100,000.
     #[must_use]
     pub fn super_points(&self, candidates: &[IpAddr]) -> Vec<(IpAddr, TaggedEstimate)> {
         let estimate = |&host| (host, self.estimate(host, self.config.window));
@@ -66,7 +68,8 @@ impl TaggedModel {
         candidates
     }
 
-    /// Returns the hosts that any four of the `points` of a fingerprint determine, each with its number of points.
+    /// Returns the hosts that can be recovered from four of the `points` of a fingerprint, and the number of points of
+    /// each host.
     fn spelt(&self, fingerprint: u32, mut points: Vec<Point>) -> Vec<(IpAddr, u32)> {
         let mut spelt = Vec::new();
         'again: loop {
@@ -146,13 +149,14 @@ impl TaggedModel {
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
     }
 
-    /// Returns τ, chosen so that a host with θ peers has between 32 and 64 samples, or θ samples if θ is below 32.
+    /// Returns τ. On average, 32 to 64 pairs of a host with θ peers are sampled. If θ is below 32, all pairs are
+    /// sampled.
     fn tau(&self) -> u32 {
         (self.config.threshold / 32).max(1).ilog2()
     }
 
-    /// Returns the cell of a pair in a slot, and its word. The low part of the word, below the age, is the body xored
-    /// with the veil of the cell.
+    /// Returns the number of the cell that a pair touches in `slot`, and the word that the pair writes. The bits of the
+    /// word below the age are the body xored with the veil of the cell.
     pub(super) fn cell_word(
         &self,
         [host, opposite]: [IpAddr; 2],
@@ -173,10 +177,11 @@ impl TaggedModel {
         (place as usize, self.aged(age).saturating_add(body ^ self.veil(place)))
     }
 
-    /// Returns the cell of an IPv4 host in a slot, and the body of its word.
+    /// Returns the number of the cell for a slot of an IPv4 host, and the body of the cell's word.
     ///
-    /// A keyed bijection maps the host to an image. The low bits of the image and the slot form the name. The high bits
-    /// select the cell. The name and the cell therefore determine the host.
+    /// A keyed bijection maps the host to an image. The low bits of the image and the slot form the name. The high
+    /// bits, xored with a hash of the name, are the cell number. The name and the cell number therefore determine the
+    /// host.
     fn v4_cell(&self, host: Ipv4Addr, opposite: IpAddr, slot: u32) -> (u32, u64) {
         let image = self.config.hash.scramble(host.to_bits(), self.keys[OWNER_KEY]);
         let (high, low) =
@@ -195,8 +200,8 @@ impl TaggedModel {
         (high ^ self.shift(name), u64::from(name) << 32 | u64::from(peer))
     }
 
-    /// Returns the cell of an IPv6 host in a slot. The low bits of the cell's number are the slot, and the bits above
-    /// `BANK_BITS` are the bank of the host.
+    /// Returns the number of the cell for a slot of an IPv6 host. The lowest bits of the number are the slot, and the
+    /// bits above the lowest `BANK_BITS` bits are the bank of the host.
     fn place(&self, id: Id, slot: u32) -> u32 {
         let bank_bits = self.cell_bits.min(BANK_BITS);
         let bank = u64::from(self.hash(id.lo, OWNER_KEY)) >> (32 - (self.cell_bits - bank_bits));
@@ -210,7 +215,7 @@ impl TaggedModel {
         self.hash(id.hi, OWNER_KEY) >> (32 - name_bits(self.cell_bits))
     }
 
-    /// Returns the owner of the cell with number `place` and content `word`.
+    /// Returns the owner of the cell that has the number `place` and contains `word`.
     fn owner(&self, place: u32, word: u64) -> Owner {
         let (name, names) = ((self.body(place, word) >> 32) as u32, 1 << name_bits(self.cell_bits));
         if name >= names {
@@ -220,27 +225,27 @@ impl TaggedModel {
         Owner::V4(Ipv4Addr::from_bits(self.config.hash.unscramble(image, self.keys[OWNER_KEY])))
     }
 
-    /// Returns the body of a cell's word: the part below the age, without the veil.
+    /// Returns the body of a cell's word, which consists of the bits below the age. The veil is removed.
     fn body(&self, place: u32, word: u64) -> u64 {
         (word & (u64::MAX >> self.age_bits)) ^ self.veil(place)
     }
 
-    /// Returns the age in a cell's word.
     fn cell_age(&self, word: u64) -> usize {
         (word >> (64 - self.age_bits)) as usize
     }
 
-    /// Returns the amount that `age` adds to a word, limited to the largest word.
+    /// Returns the amount that `age` adds to a word, limited to the maximum of a word.
     pub(super) fn aged(&self, age: u64) -> u64 {
         age.saturating_mul(1 << (64 - self.age_bits))
     }
 
-    /// Returns the hash of a name. The cell number of the host is xored with it.
+    /// Returns the hash of a name. The high bits of the image are xored with it to compute the cell number.
     fn shift(&self, name: u32) -> u32 {
         self.hash(name, PLACE_KEY) >> (32 - self.cell_bits)
     }
 
-    /// Returns the veil of a cell. Because of these bits, the winner of a tie between two hosts depends on the cell.
+    /// Returns the veil of a cell. Bodies are xored with it, so that the winner of a tie between two hosts depends on
+    /// the cell.
     fn veil(&self, place: u32) -> u64 {
         (u64::from(place) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.age_bits
     }
@@ -253,7 +258,7 @@ fn fours(count: usize) -> impl Iterator<Item = [usize; 4]> {
     (0..count).flat_map(move |a| (a + 1..count).flat_map(move |b| of_two(a, b)))
 }
 
-/// Returns the number of bits of a name, which identifies a host and a slot. It is at least 20.
+/// Returns the number of bits of a name. The number is at least 20.
 pub(super) fn name_bits(cell_bits: u32) -> u32 {
     (32 - cell_bits + SLOTS.ilog2()).max(20)
 }
@@ -287,15 +292,15 @@ fn inverse(x: u32) -> u32 {
     power(x, u32::MAX - 1)
 }
 
-/// Returns the symbol in the cell of a slot. It is the value at slot + 1 of the polynomial whose coefficients are the
-/// words of the host, from degree 0 upwards.
+/// Returns the symbol of `host` in the cell of a slot. The words of the host are the coefficients of a polynomial, from
+/// degree 0 upwards. The symbol is the value of this polynomial at slot + 1.
 fn symbol(host: Limbs, slot: u32) -> u32 {
     let terms = (0..).zip(host).map(|(exponent, word)| product(word, power(slot + 1, exponent)));
     terms.fold(0, |sum, term| sum ^ term)
 }
 
-/// Returns the host with these symbols in these slots, which are all different. The four linear equations are solved by
-/// Gaussian elimination.
+/// Returns the host that has these symbols in these slots. All slots must differ. The four linear equations are solved
+/// by Gaussian elimination.
 fn solve(points: [(u32, u32); 4]) -> Limbs {
     // A row contains the powers of slot + 1, followed by the symbol of the slot.
     let mut rows = points.map(|(slot, symbol)| {
@@ -305,7 +310,7 @@ fn solve(points: [(u32, u32); 4]) -> Limbs {
     });
     for column in 0..4 {
         let pivot = (column..4).find(|&row| rows[row][column] != 0);
-        rows.swap(column, pivot.expect("different points have one solution"));
+        rows.swap(column, pivot.expect("points in different slots have one solution"));
         let scale = inverse(rows[column][column]);
         rows[column] = rows[column].map(|it| product(it, scale));
         let subtracted = rows[column];

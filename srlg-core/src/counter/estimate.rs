@@ -54,7 +54,7 @@ impl Estimate {
 }
 
 impl EstimateRange {
-    /// Returns [`Estimate::lower`] for an estimate with this range, this `cardinality` and this `std_error`.
+    /// Returns [`Estimate::lower`] for an estimate that has this range, `cardinality` and `std_error`.
     #[must_use]
     pub fn lower(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
@@ -63,7 +63,7 @@ impl EstimateRange {
         }
     }
 
-    /// Returns [`Estimate::upper`] for an estimate with this range, this `cardinality` and this `std_error`.
+    /// Returns [`Estimate::upper`] for an estimate that has this range, `cardinality` and `std_error`.
     #[must_use]
     pub fn upper(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
@@ -73,8 +73,8 @@ impl EstimateRange {
     }
 }
 
-/// Returns the cardinality by linear counting (equation 9, `eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`. The
-/// weight must be at least 0.
+/// Returns the cardinality that linear counting computes, which is `-η' ln((η' - weight) / η')` (equation 9,
+/// `eq_SLE_cardinalityEst`). The weight must be at least 0.
 ///
 /// Returns `None` if all `width` recorders are within the window, because the cardinality is then beyond the range.
 #[must_use]
@@ -83,7 +83,7 @@ pub fn linear_cardinality(weight: f64, width: u32) -> Option<f64> {
     (weight < width).then(|| width * libm::log(width / (width - weight)))
 }
 
-/// Returns the estimate of a full estimator of `width` recorders, as if one recorder were not set.
+/// Returns the estimate for a full estimator of `width` recorders, computed as if one recorder were untouched.
 pub(super) fn beyond(width: u32) -> Estimate {
     let width = f64::from(width);
     let cardinality = width * libm::log(width);

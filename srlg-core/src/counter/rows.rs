@@ -59,7 +59,7 @@ impl Counter for RowsCounter {
     }
 }
 
-/// Deferred touches of this counter: an empty type, because it does not defer touches.
+/// The deferred touches of this counter. The type is empty, because this counter does not defer touches.
 #[derive(Clone, Copy, Debug)]
 pub enum NoTouches {}
 
@@ -71,7 +71,7 @@ impl TouchBatch for NoTouches {
     }
 }
 
-/// The number of positions in the union of one host that are within a span.
+/// The number of positions in a host's union estimator that are within a span.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
     span: Span,

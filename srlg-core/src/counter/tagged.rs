@@ -1,5 +1,5 @@
-//! The tagged counter: touches with a tag of the host, echoes of these touches, and estimates by survival analysis. See
-//! docs/tagged-recorders.md.
+//! The tagged counter: touches that contain a tag of the host, echoes of the touches, and estimates by survival
+//! analysis. See docs/tagged-recorders.md.
 
 mod bins;
 pub mod bound;

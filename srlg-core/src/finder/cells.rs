@@ -15,13 +15,13 @@
 //! - **IPv4.** The image x = P(host) is a keyed bijection of the 32-bit address. `high` contains the m highest bits of
 //!   x, and `low` contains the remaining bits. With `name = low · η + slot` and `cell = high xor h(name)`, cell and
 //!   name determine x, and x determines the host. A word therefore decodes to exactly the host that touched the cell.
-//!   The peer field contains another bijection of the peer's address.
+//!   The peer field contains the image of the peer's address under a second bijection.
 //! - **IPv6** ([`spell`]). An address of 128 bits does not fit into a cell. Each cell therefore contains one value of a
 //!   polynomial over GF(2^32) whose coefficients are the four words of the address. Any four cells of a host determine
 //!   its address; they *spell* it.
 //! - **Veil.** The body is xored with a multiple of the cell number. Without this veil, hosts with small bodies would
 //!   win all ties in all cells.
-//! - **Minimum.** Touches and merges keep the smaller word. Ageing adds to the age and saturates the *whole* word. As
+//! - **Minimum.** Touches and merges keep the smaller word. Ageing increases the age and saturates the *whole* word. As
 //!   with all recorders, the result therefore does not depend on order, repetition, or the assignment to threads and
 //!   nodes.
 //!
@@ -43,22 +43,21 @@
 //! p = Σ_u (e^(-μu/W) - e^(-μ(u+1)/W)) · (G(u-1) - G(u)) / ln(G(u-1) / G(u))
 //! ```
 //!
-//! The first bracket is the probability that the most recent sample has age u. If k other hosts touched the cell at the
-//! same age, the host wins the tie with probability 1 / (k + 1). The number k is Poisson-distributed with mean x =
-//! ln(G(u-1) / G(u)). The mean of 1 / (k + 1) is therefore (1 - e^-x) / x. Multiplied by G(u-1), this mean is the
-//! quotient above.
+//! The first factor is the probability that the most recent sample has age u. If k other hosts touched the cell at this
+//! age, the host wins the tie with probability 1 / (k + 1). The number k is Poisson-distributed with mean x = ln(G(u-1)
+//! / G(u)). The mean of 1 / (k + 1) is therefore (1 - e^-x) / x. Multiplied by G(u-1), this mean is the quotient above.
 //!
-//! A host is missed if fewer than c_min of η slots are visible, with probability `P(Binomial(η, p) < c_min)`
-//! ([`chance`]). This formula holds for any load, because G is measured. `c_min` is the largest number of cells for
-//! which the probability of missing a host with θ peers is at most 1.3e-4.
+//! A host is missed if fewer than c_min of its η slots are visible. The probability of a miss is `P(Binomial(η, p) <
+//! c_min)` ([`chance`]). This formula holds for any load, because G is measured. `c_min` is the largest number of cells
+//! for which the probability of missing a host with θ peers is at most 1.3e-4.
 //!
-//! If epochs have several slices, the youngest and the oldest age in a window may have fewer slices, and therefore a
-//! smaller share of μ. Samples and slots are assumed to be independent. For θ below 64, every pair is sampled, and
-//! hosts are missed less often than computed.
+//! If epochs have several slices, the youngest and the oldest age in a window may have fewer slices than an epoch.
+//! Their share of μ is then smaller. Samples and slots are assumed to be independent. For θ below 64, every pair is
+//! sampled, and hosts are missed less often than computed.
 //!
-//! The load consists of the touches of other pairs. L pairs cause L / (2^τ M) touches per cell, but a host touches at
-//! most η cells. With an evenly spread load of about L = θM / 7.1 pairs, 1 % of hosts with θ peers are missed. For θ =
-//! 1024 and 2^18 cells, this load is 38 M pairs. At half this load, one in 10,000 is missed.
+//! The load is the number L of distinct pairs in the window. It causes at most L / (2^τ M) touches per cell, because a
+//! host touches at most η cells. At an evenly spread load of about L = θM / 7.1 pairs, 1 % of hosts with θ peers are
+//! missed. For θ = 1024 and 2^18 cells, this load is 38 M pairs. At half this load, one in 10,000 is missed.
 
 pub mod chance;
 mod params;

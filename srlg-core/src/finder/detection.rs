@@ -1,12 +1,12 @@
-//! The closed-form probability that a rough estimator reports a host (equations 2 to 5, `eqt_prb_alphaNoneEmpytBox` to
+//! The closed-form probability that a rough estimator detects a host (equations 2 to 5, `eqt_prb_alphaNoneEmpytBox` to
 //! `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
 //!
 //! Each of n peers is sampled with probability `s = 2^-τ`, and a sampled peer touches one of η recorders. A peer avoids
-//! a given set of η - j recorders with probability `1 - s + s·j/η`, independently of the others. All touches therefore
-//! fall into a given set of j recorders with probability `(1 - s + s·j/η)^n`. By inclusion and exclusion over the
-//! subsets of a set of w recorders, the probability of exactly the weight w is `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s +
-//! s·j/η)^n`. The binomial theorem replaces the paper's sum over the number of sampled hosts, so its recursion FN is
-//! not needed.
+//! a given set of η - j recorders with probability `1 - s + s·j/η`, independently of all other peers. All touches
+//! therefore fall into a given set of j recorders with probability `(1 - s + s·j/η)^n`. By inclusion and exclusion over
+//! the subsets of a set of w recorders, the probability that the weight is exactly w is `C(η,w) Σ_j (-1)^(w-j) C(w,j)
+//! (1 - s + s·j/η)^n`. The binomial theorem replaces the paper's sum over the number of sampled peers, so the paper's
+//! recursion FN is not needed.
 
 use super::NOT_FOUND;
 
@@ -30,9 +30,9 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
     (binomial(width, weight) * terms.sum::<f64>()).max(0.0)
 }
 
-/// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`, with an error
-/// of about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. The result is the
-/// complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), if no other host touches the recorders.
+/// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`. The error of
+/// the result is about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. If no other
+/// host touches the recorders, the result is the complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`).
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);
@@ -67,8 +67,8 @@ mod tests {
     use crate::{Config, IpPair};
     use approx::{abs_diff_eq, assert_abs_diff_eq};
 
-    /// Returns FN(α, n) / n^α, the probability that all n boxes are filled, by the recursion of Lemma `la-RE_fullN`,
-    /// whose C_r is C_η.
+    /// Returns the probability FN(α, n) / n^α that α balls fill all n boxes. The recursion is that of Lemma
+    /// `la-RE_fullN`, in which the paper writes C_r for C_η.
     fn all_filled(balls: u32, boxes: u32) -> f64 {
         let partly = (1..boxes).map(|i| {
             let share = libm::pow(f64::from(i) / f64::from(boxes), f64::from(balls));
@@ -77,7 +77,7 @@ mod tests {
         if balls == 0 { 0.0 } else { 1.0 - partly.sum::<f64>() }
     }
 
-    /// Returns the probability of equations 2 to 4 as printed, a sum over the number α of sampled hosts.
+    /// Returns the probability in equations 2 to 4 as printed: a sum over the number α of sampled peers.
     fn printed(n: u32, width: u32, tau: u32, weight: u32) -> f64 {
         let s = libm::ldexp(1.0, -(tau as i32));
         let given = |balls: u32| {

@@ -1,19 +1,20 @@
 //! [`Overlap`]: a test of a pair of columns in rows 0 and 1 against row 2, before the high address bits are known.
 //!
 //! The pair determines `B(1)`, the low q address bits. These bits determine the low q - δ bits of `B(2)`, and therefore
-//! also of the column in row 2. At least one of the `2^δ` columns with these bits must have enough recorders in common
-//! with the pair.
+//! also of the column in row 2. At least one of the `2^δ` columns that have these bits must have at least `hot_weight`
+//! recorders in common with the pair.
 //!
-//! To test all of these columns at once, a mask is represented as the set of all [`subsets`] of `hot_weight` recorders
-//! that it contains. Two masks have at least `hot_weight` ones in common if and only if their sets intersect. The union
-//! of the sets represents all columns.
+//! To test all of these columns at once, a mask is represented by its [`subsets`] of `hot_weight` recorders. Two masks
+//! have at least `hot_weight` ones in common if and only if they have a subset in common. The subsets of all `2^δ`
+//! columns together therefore represent all of these columns.
 
 use super::params::RsraParams;
 
-/// Maximum number of sets of `hot_weight` recorders of an estimator: the number of ways to choose 3 of 8.
+/// Maximum number of subsets of `hot_weight` recorders in an estimator: the number of ways to choose 3 of 8 recorders.
 const MOST: usize = 56;
 
-/// Returns the sets of `hot_weight` recorders that each mask of a rough estimator contains, with one bit for each set.
+/// Returns, for each mask of a rough estimator, the subsets of `hot_weight` recorders that it contains. Each bit of an
+/// element stands for one subset.
 #[must_use]
 pub fn subsets(params: &RsraParams) -> [u64; 256] {
     let mut sets = [0u8; MOST];
@@ -36,8 +37,8 @@ pub const fn overlap_len(params: &RsraParams) -> usize {
     1 << params.column_bits.saturating_sub(params.bit_stride)
 }
 
-/// Fills `of_row_2`, the array of an [`Overlap`] for `params`, for a search at `weight`. `masks` are the masks of row
-/// 2, and `subsets` is the result of [`subsets()`].
+/// Fills `of_row_2`, the array of an [`Overlap`] for `params`. Only columns of row 2 whose masks have at least `weight`
+/// ones are included. `masks` are the masks of row 2, and `subsets` is the result of [`subsets()`].
 ///
 /// # Panics
 /// Panics if the length of `of_row_2` is not [`overlap_len`].
@@ -75,8 +76,8 @@ impl<'a> Overlap<'a> {
         Self { of_row_2, bit_stride: params.bit_stride }
     }
 
-    /// Returns whether the pair of `base` in row 0 and `column` in row 1 may belong to a candidate. `sets` are the sets
-    /// that both masks contain.
+    /// Returns whether the pair of `base` in row 0 and `column` in row 1 may belong to a candidate. `sets` are the
+    /// [`subsets`] that the masks of both columns contain.
     #[inline(always)]
     #[must_use]
     pub fn admits(self, base: u32, column: u32, sets: u64) -> bool {

@@ -120,11 +120,11 @@ impl RsraParams {
         column_bits,
         /// Returns η, the number of recorders in a rough estimator.
         width,
-        /// Returns δ, the number of address bits between two rows of the RHFG.
+        /// Returns δ, the number of address bits by which the RHFG shifts from one row to the next.
         bit_stride,
         /// Returns τ of equation 1. Peers with `LSB(H1(opposite)) < τ` are not sampled.
         lsb_threshold,
-        /// Returns `ceil(ρη)`, the weight from which a rough estimator is hot.
+        /// Returns `ceil(ρη)`, the minimum weight of a hot rough estimator.
         hot_weight,
         /// Returns the maximum number of hot columns per row that a search accepts.
         hot_limit,
@@ -145,8 +145,8 @@ impl RsraParams {
         (self.rows as usize) << self.column_bits
     }
 
-    /// Returns `H2(opposite)`, the recorder of a rough estimator that the peer `opposite` touches, in `0..η`. Returns
-    /// `None` if the peer is not sampled, that is, if `LSB(H1(opposite)) < τ` (algorithm 1).
+    /// Returns `H2(opposite)`, the number of the recorder that the peer `opposite` touches in a rough estimator, in
+    /// `0..η`. Returns `None` if the peer is not sampled, that is, if `LSB(H1(opposite)) < τ` (algorithm 1).
     ///
     /// H1 uses the low bits and H2 the high bits of one 32-bit hash. Their bits do not overlap.
     #[inline]

@@ -1,14 +1,15 @@
-//! The recovery of host addresses from hot columns, by meeting in the middle.
+//! The recovery of host addresses from hot columns, by a meet-in-the-middle search.
 //!
 //! The paper extends candidate tuples row by row and tries all combinations of hot columns in the first three rows.
-//! However, two columns determine the address. If v0 and v1 are columns of one host in rows 0 and 1, `v0 xor v1` is
-//! `B(1)`, the low q address bits. Then `v0 xor T0(B(1))` is `T1` of the high bits. [`HighTable`], the inverse of T1,
-//! lists the few high parts with that value. Each address found in this way satisfies `RHFG[0](inside) = v0` by
-//! construction. Its columns in rows 2 and above must also be hot.
+//! However, two columns leave only a few possible addresses. If v0 and v1 are columns of one host in rows 0 and 1, `v0
+//! xor v1` is `B(1)`, the low q address bits. Then `v0 xor T0(B(1))` is `T1` of the high bits. [`HighTable`], the
+//! inverse of T1, lists the few values of the high bits that have this `T1`. Each address found in this way satisfies
+//! `RHFG[0](inside) = v0` by construction. An address is a candidate only if its columns in rows 2 and above are also
+//! hot.
 //!
 //! A super point touches the same recorders in every row. Its union estimator USRE, the bitwise AND of the masks of its
-//! columns in all rows, therefore has at least `hot_weight` ones. Two masks with fewer than `hot_weight` common ones
-//! rule out all tuples that start with their columns. This test is exact.
+//! columns in all rows, therefore has at least `hot_weight` ones. If the masks of two columns have fewer than
+//! `hot_weight` ones in common, no candidate has both columns. This test therefore never loses a candidate.
 
 use super::params::RsraParams;
 use crate::hash::by_family;
@@ -17,8 +18,8 @@ use crate::pair::{ADDRESS_BITS, Address};
 /// The inverse of `T1`: a map from each column to the high address bits whose `T1` is that column.
 ///
 /// The map consists of three flat arrays, so that it can be stored on a device. The values `highs[starts[c]..starts[c +
-/// 1]]` have `T1 = c`. Bit `c` of `present` is set if any high bits have `T1 = c`. At q = 17, 22 % of the bits are set.
-/// The bit map `present` fits into a small cache.
+/// 1]]` have `T1 = c`. Bit `c` of `present` is set if any value of the high bits has `T1 = c`. At q = 17, 22 % of the
+/// bits are set. The bitmap `present` fits into a small cache.
 #[derive(Clone, Copy, Debug)]
 pub struct HighTable<'a> {
     starts: &'a [u32],
@@ -105,7 +106,7 @@ impl<'a> HighTable<'a> {
 
 /// Returns whether the [`RsraParams::hot_limit`] of `params` permits a search, given the `hot` column counts of rows 0
 /// and 1. Neither count may exceed the limit. In addition, the number of addresses whose columns in both rows are hot
-/// must not exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses have the same two
+/// must not exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses share the same two
 /// columns.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {

@@ -20,7 +20,7 @@ impl RsraParams {
     /// Returns the column of `inside` in `row`, given its [`base_column`](Self::base_column), by equation 6
     /// (`eqt_RHFG_restHashes`) with a shift of `(row - 1)·δ`.
     ///
-    /// With the shift `row·δ` that the paper prints, no row contains the low δ bits. See
+    /// With the shift `row·δ` that the paper prints, no `B(row)` contains the low δ bits. See
     /// docs/paper-notes.md#rhfg-shift.
     #[inline]
     #[must_use]
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    // The paper prints a shift of row·δ. With this shift, no row contains the low δ bits of the address.
+    // The paper prints a shift of row·δ. With this shift, no `B(row)` contains the low δ bits of the address.
     #[test]
     fn shift_of_row_minus_one_covers_every_address_bit_and_the_printed_one_does_not() {
         let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();

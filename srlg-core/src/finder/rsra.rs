@@ -1,6 +1,6 @@
 //! The RSRA (reversible array of rough estimators), from which the hot columns are read.
 //!
-//! The array has `rows x 2^q x η` recorders, row after row and column after column. A rough estimator of η recorders
+//! The array has `rows x 2^q x η` recorders, ordered by row and then by column. A rough estimator has η recorders and
 //! samples one peer in `2^τ`. The estimator is *hot* if at least `hot_weight` of its recorders are in the window. A hot
 //! estimator probably has at least θ peers.
 
@@ -17,16 +17,16 @@ use crate::view::ArrayView;
 pub type Rsra<'a, R> = ArrayView<'a, RsraParams, R>;
 
 impl<'a, R: ReadRecorder> Rsra<'a, R> {
-    /// Returns the mask of the rough estimator of `column` in `row`. Bit `i` is set if recorder `i` has one of the
-    /// youngest `ages` ages. The number of ones is the estimator's weight `|SRE|^k`.
+    /// Returns the mask of the rough estimator of `column` in `row`. Bit `i` is set if the age of recorder `i` is below
+    /// `ages`. The number of ones is the estimator's weight `|SRE|^k`.
     #[inline]
     #[must_use]
     pub fn mask(self, row: u32, column: u32, ages: u32) -> u8 {
         self.mask_at((row << self.params.column_bits | column) as usize, ages)
     }
 
-    /// Returns the [mask](Self::mask) of rough estimator number `index` for the youngest `ages` ages. Estimators are
-    /// numbered row after row.
+    /// Returns the [mask](Self::mask) of rough estimator number `index` for ages below `ages`. Estimators are numbered
+    /// row after row.
     #[inline]
     #[must_use]
     pub fn mask_at(self, index: usize, ages: u32) -> u8 {
@@ -34,8 +34,8 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
-    /// Fills `masks` with the [masks](Self::mask) of rough estimators from number `first` on, for the youngest `ages`
-    /// ages. Estimators are numbered row after row.
+    /// Fills `masks` with the [masks](Self::mask) of rough estimators from number `first` on, for ages below `ages`.
+    /// Estimators are numbered row after row.
     ///
     /// # Panics
     /// Panics if the array has too few rough estimators.
@@ -58,7 +58,7 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
 impl<R: Recorder> Rsra<'_, R> {
     /// Touches the recorders of all sampled `pairs`, for contacts `age` epochs ago.
     ///
-    /// Testing whether a pair is sampled is pure arithmetic, so it vectorises. Few pairs are sampled.
+    /// Testing whether a pair is sampled is pure arithmetic, so it vectorises.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -80,7 +80,7 @@ impl<R: Recorder> Rsra<'_, R> {
         }
     }
 
-    /// Touches one recorder of `pair` in every row for a contact `age` epochs ago, if `pair` is sampled (algorithm 3,
+    /// If `pair` is sampled, touches one recorder in every row for a contact `age` epochs ago (algorithm 3,
     /// `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: &impl PairIds, age: u32) {
@@ -95,8 +95,8 @@ impl<R: Recorder> Rsra<'_, R> {
     }
 }
 
-/// Touches one recorder of `pair` in every row of the RSRA of `params` for a contact `age` epochs ago, if `pair` is
-/// sampled. The recorders are packed in `words`. Other threads may touch recorders at the same time.
+/// If `pair` is sampled, touches one recorder in every row of the RSRA of `params` for a contact `age` epochs ago. The
+/// recorders are packed in `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
 /// Panics if `words` does not contain all recorders.
@@ -111,7 +111,7 @@ pub fn touch_rsra(
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
-/// For every row, calls `touch` with the number of the recorder of `pair`, if `pair` is sampled.
+/// If `pair` is sampled, calls `touch` for every row with the number of the recorder that the pair touches.
 #[inline(always)]
 fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let Some(slot) = params.slot(pair.opposite()) else { return };
@@ -123,7 +123,7 @@ fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     }
 }
 
-/// The paper's finder, with an RSRA.
+/// The paper's finder, whose array is an RSRA.
 #[derive(Clone, Copy, Debug)]
 pub struct RsraFinder;
 
@@ -151,8 +151,8 @@ impl Finder for RsraFinder {
     fn apply(_: Rsra<'_, Recorder16>, _: &[()]) {}
 }
 
-/// Returns the mask of `estimator`, which has at most eight recorders. Bit i is set if recorder i has one of the
-/// youngest `ages` ages.
+/// Returns the mask of `estimator`, which has at most eight recorders. Bit i is set if the age of recorder i is below
+/// `ages`.
 #[inline]
 fn mask_of<R: ReadRecorder>(estimator: &[R], ages: u32) -> u8 {
     let limit = R::saturated(ages);

@@ -1,4 +1,4 @@
-//! Keyed bijections of 32-bit words and their inverses, which compute an address from its image.
+//! Keyed bijections of 32-bit words, and their inverses, which compute an address from its image.
 //!
 //! Murmur's finaliser is a bijection for every key. HalfSipHash is not, so [`HashFamily::HalfSip13`] uses it in a
 //! Feistel network of four rounds. Each round xors one half of the word with a hash of the other half. Luby and Rackoff
@@ -42,14 +42,13 @@ impl HashFamily {
         }
     }
 
-    /// Returns the hash of `half` for round number `round` of the Feistel network.
     #[inline(always)]
     fn of_half(self, round: u32, half: u32, key: Key) -> u32 {
         self.of(round << 16 | half, key) >> 16
     }
 }
 
-/// Returns the inverse of [`hash`], by undoing its steps in reverse order.
+/// Returns the address whose [`hash`] is `image`, by undoing the steps of the hash in reverse order.
 #[inline(always)]
 fn unhash(image: u32, key: Key) -> u32 {
     let [before, between, after] = key.words;

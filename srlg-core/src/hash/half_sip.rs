@@ -16,7 +16,7 @@ pub(super) fn half_sip_all([a, b, c, d]: [u32; 4], key: [u32; 2]) -> u32 {
     hash_blocks::<1, 3, 5>([a, b, c, d, 4 * LENGTH], key)
 }
 
-/// Last block of a message of one word, which contains the length in bytes.
+/// Last block of a one-word message: the length in bytes, in the highest byte.
 const LENGTH: u32 = 4 << 24;
 
 #[inline(always)]

@@ -2,8 +2,8 @@
 //!
 //! [`HashFamily::Murmur`] uses the NH hash of UMAC (Black and others): the sum of two products whose factors are sums
 //! of a word and a key word. Two addresses that were not crafted for the seed collide with probability 2^-32. A
-//! bijection of 64-bit words follows, because the low and high bits of such a sum are weaker than the middle bits.
-//! [`HashFamily::HalfSip13`] computes HalfSipHash of the four words, once for each half of the ID.
+//! bijection of 64-bit words is then applied, because the low and high bits of the sum are weaker than its middle bits.
+//! [`HashFamily::HalfSip13`] computes HalfSipHash of the four words twice, once for each half of the ID.
 
 use super::half_sip::half_sip_all;
 use super::{HashFamily, Key, mix64};

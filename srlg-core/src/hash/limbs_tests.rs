@@ -1,4 +1,4 @@
-//! Tests that the IDs of IPv6 addresses are uniform and independent for all common ways to assign addresses.
+//! Tests that the IDs of IPv6 addresses are uniform and independent for common ways to assign addresses.
 
 use super::*;
 use crate::pair::Limbs;
@@ -7,7 +7,7 @@ use approx::abs_diff_eq;
 use std::vec;
 use std::vec::Vec;
 
-/// Functions from the number of a host to its address, one for each common way to assign addresses.
+/// Functions that map the number of a host to its address, one for each common way to assign addresses.
 pub(crate) const STRUCTURES: [fn(u64) -> Limbs; 6] = [
     |number| {
         let [high, low] = [mix64(number), mix64(!number)];
@@ -38,13 +38,13 @@ fn all() -> impl Iterator<Item = (usize, HashFamily)> {
         .flat_map(|it| [HashFamily::Murmur, HashFamily::HalfSip13].map(|hash| (it, hash)))
 }
 
-/// Returns both halves of the IDs of the first `count` addresses of a structure.
 fn ids(structure: usize, hash: HashFamily, count: u64) -> Vec<[u32; 2]> {
     let keys = Keys::of(3).limbs;
     (0..count).map(|number| hash.of_limbs(STRUCTURES[structure](number), &keys)).collect()
 }
 
-/// Returns Pearson's statistic over 256 equal bins, minus its mean 255, in standard deviations of sqrt(2 * 255) = 22.6.
+/// Returns Pearson's statistic over 256 equal bins, minus its mean 255, divided by its standard deviation sqrt(2 * 255)
+/// = 22.6.
 fn pearson(bins: impl Iterator<Item = u32>) -> f64 {
     let (mut counts, mut count) = (vec![0u32; 256], 0.0);
     for bin in bins {

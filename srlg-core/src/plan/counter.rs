@@ -8,14 +8,14 @@ use crate::counter::tagged::load::MOST_LOAD;
 use crate::counter::tagged::{LINE, MOST_POSITIONS, Regions};
 use crate::error::ConfigError;
 
-/// Lengths of linear estimators to try, in recorders. Longer ones need more time.
+/// Lengths of linear estimators to try, in recorders. Longer linear estimators need more time.
 const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
 
 /// Maximum ratio of an error to the minimum error. The shortest linear estimator within this ratio is chosen.
 const GOOD_ENOUGH: f64 = 1.05;
 
-/// Number of standard deviations by which a normal variable is below its mean in 1 of 2,000 cases, and above it equally
-/// often.
+/// Number of standard deviations. A normal variable is at least this far below its mean in 1 of 2,000 cases, and at
+/// least this far above its mean equally often.
 const DEVIATIONS: f64 = 3.2905;
 
 const LINE_BYTES: usize = 2 * LINE as usize;
@@ -36,8 +36,8 @@ pub(super) struct CounterPlan {
 /// A rule that a counter breaks.
 enum Broken {
     Load,
-    /// A number of peers that cannot be distinguished from θ, and the standard error of its estimate as a multiple of
-    /// θ.
+    /// A number of peers that cannot be distinguished from θ, and the standard error of the estimate for a host with
+    /// this number of peers, as a multiple of θ.
     Error(u32, f64),
 }
 
@@ -82,14 +82,14 @@ impl Load {
         self.width(WIDTHS[0])
     }
 
-    /// Returns the best counter with this number of `lines`, or `None` if no such counter obeys the rules.
+    /// Returns the preferred counter with this number of `lines`, or `None` if no such counter obeys the rules.
     pub(super) fn counter(&self, lines: u32) -> Option<CounterPlan> {
         let plans = || self.widths(lines).filter_map(|width| self.counted(width, lines).ok());
         let least = plans().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
         plans().find(|plan| plan.std_error <= least * GOOD_ENOUGH)
     }
 
-    /// Returns the minimum number of lines at which a counter obeys the rules.
+    /// Returns the minimum number of lines at which a counter obeys the rules, or `None` if no number is enough.
     pub(super) fn least_lines(&self) -> Option<u32> {
         let most = lines_of(usize::MAX);
         let least = self.widths(most).filter_map(|width| {
@@ -105,8 +105,8 @@ impl Load {
         least.min()
     }
 
-    /// Returns the rule that the best counter with this number of `lines` breaks. The lines must have room for at least
-    /// one linear estimator.
+    /// Returns the error for the rule that the best counter with this number of `lines` breaks. The lines must have
+    /// room for at least one linear estimator.
     pub(super) fn counter_refusal(&self, lines: u32, least: Option<usize>) -> ConfigError {
         let broken = |width| self.counted(width, lines).err();
         let broken = self.widths(lines).filter_map(broken);
@@ -126,7 +126,6 @@ impl Load {
         }
     }
 
-    /// Returns the counter with `lines` and linear estimators of `width` recorders, or the rule that it breaks.
     fn counted(&self, width: u32, lines: u32) -> Result<CounterPlan, Broken> {
         let config = self.config(FinderPlan::LEAST_BITS, width, lines);
         let params = config.validate().expect("the rules were checked");
@@ -152,8 +151,8 @@ impl Load {
         })
     }
 
-    /// Returns the maximum standard error, as a multiple of θ, at which the estimate of a host with `hosts` peers stays
-    /// on the same side of θ.
+    /// Returns the maximum standard error, as a multiple of θ, at which the estimate of a host with `hosts` peers is on
+    /// the correct side of θ in all but 1 of 2,000 cases.
     fn most_error(&self, hosts: u32) -> f64 {
         let threshold = f64::from(self.base.threshold);
         libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS

@@ -16,8 +16,8 @@ const ACCEPTED_OF_THRESHOLD: f64 = 0.8 * NOT_FOUND;
 /// Number of standard deviations by which the number of free cells may be below its expectation.
 const DEVIATIONS: f64 = 3.0;
 
-/// Number of cells for every θ pairs in a window. With this number, a host with θ peers is missed in about 1 of 10,000
-/// cases.
+/// Preferred number of cells for every θ pairs in a window. With this number, a host with θ peers is missed in about 1
+/// of 10,000 cases.
 const CELLS_PER_THRESHOLD: u64 = 14;
 
 /// Minimum and maximum candidate limit of a plan, unless hosts with 2θ peers need a larger limit.
@@ -32,10 +32,9 @@ const AGES: usize = 64;
 pub(super) struct FinderPlan {
     pub(super) cell_bits: u32,
     pub(super) candidate_limit: u32,
-    /// Probability that a host with θ peers, of either family, is missed if the candidate limit does not exclude any
-    /// host.
+    /// Probability that an IPv4 or IPv6 host with θ peers is missed if the candidate limit does not exclude any host.
     pub(super) miss: f64,
-    /// Probability that a host with 2θ peers, of either family, is missed, for any distribution of the load over hosts.
+    /// Probability that an IPv4 or IPv6 host with 2θ peers is missed, for any distribution of the load over hosts.
     pub(super) double_miss: f64,
 }
 
@@ -93,7 +92,8 @@ impl FinderPlan {
         ConfigError::PlanCandidates { distinct_pairs, threshold, limit: MOST_CANDIDATES, least }
     }
 
-    /// Returns the preferred number of cells in `memory`, as a binary logarithm. It may be less than a load needs.
+    /// Returns the binary logarithm of the preferred number of cells within `memory`. This number of cells may be
+    /// smaller than the load needs.
     pub(super) fn preferred_bits(load: &Load, memory: usize) -> u32 {
         let needed = load.distinct_pairs.saturating_mul(CELLS_PER_THRESHOLD)
             / u64::from(load.base.threshold);
@@ -124,8 +124,8 @@ impl Load {
         *params.finder().cells().expect("the tagged scheme has this finder")
     }
 
-    /// Returns the share of hosts with θ peers, of either family, that a finder with `params` misses in an unlucky
-    /// case. The number of free cells is then [`DEVIATIONS`] standard deviations below its expectation.
+    /// Returns the share of IPv4 or IPv6 hosts with θ peers that a finder with `params` misses if the number of free
+    /// cells is [`DEVIATIONS`] standard deviations below its expectation.
     ///
     /// With x touches per cell, a share g = e^-x of M cells is free, with a standard deviation of at most sqrt(g (1 -
     /// g) / M). A reduction of g by one standard deviation corresponds to sqrt(M (e^x - 1)) more touches.

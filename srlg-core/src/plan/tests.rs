@@ -11,7 +11,6 @@ fn asked() -> impl Iterator<Item = (u32, u32, u64)> {
     })
 }
 
-/// Returns the minimum memory that `refusal` states.
 fn least(refusal: ConfigError) -> Option<usize> {
     match refusal {
         ConfigError::Memory { least, .. } => Some(least),

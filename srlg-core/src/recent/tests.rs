@@ -1,4 +1,4 @@
-//! Tests that touches and their echoes are recent, and that hardly any other recorders are.
+//! Tests that recent touches and their echoes are recognised as recent, and that hardly any other recorders are.
 
 extern crate std;
 

@@ -23,7 +23,8 @@ use super::recent::LanePair;
 use super::shards::Buckets;
 use super::waiting::Waiting;
 
-/// Number of pairs that are ingested per lock of an inbox. Ingesting them takes a few tenths of a millisecond.
+/// Maximum number of pairs that are ingested under one lock of an inbox. Ingesting this number takes a few tenths of a
+/// millisecond.
 const PAIRS_PER_LOCK: usize = 1 << 14;
 
 /// The inboxes of all threads that have ingested. When a thread ends, another thread reuses its inbox.
@@ -47,7 +48,7 @@ impl<S: CpuScheme> Inboxes<S> {
         }
     }
 
-    /// Creates the calling thread's inbox on its first call.
+    /// Creates the inbox of the calling thread, when that thread first ingests.
     ///
     /// This is a separate function, so that a call with one pair does not reserve stack space for an inbox.
     #[cold]
@@ -55,19 +56,19 @@ impl<S: CpuScheme> Inboxes<S> {
         self.inboxes.get_or(|| Mutex::new(Inbox::new()))
     }
 
-    /// Applies all waiting pairs and touches of all inboxes to the recorders.
+    /// Applies the waiting pairs and touches of all inboxes to the recorders.
     pub(super) fn drain(&self, arrays: &Arrays<S>) {
         self.inboxes.iter().for_each(|inbox| lock(inbox).drain(arrays));
     }
 
-    /// Makes every inbox forget recently seen pairs, because the next slice opens.
+    /// Makes every inbox forget its recently seen pairs. This is needed whenever the recorders are aged.
     pub(super) fn forget(&mut self) {
         self.generation += 1;
     }
 }
 
 fn lock<S: CpuScheme>(inbox: &Mutex<Inbox<S>>) -> MutexGuard<'_, Inbox<S>> {
-    inbox.lock().expect("no thread panics while it holds an inbox")
+    inbox.lock().expect("no thread panics while it holds the lock of an inbox")
 }
 
 /// The private state of one thread, aligned to cache lines.
@@ -80,11 +81,11 @@ struct Inbox<S: CpuScheme> {
 
 pub(super) struct Lanes {
     v4: Lane<IpPair>,
-    /// Lane of IPv6 pairs. It is created for the first IPv6 pair.
+    /// Lane of [`Ip6Pair`]s, created when the first of them arrives.
     v6: Option<Box<Lane<Ip6Pair>>>,
 }
 
-/// A pair of an address family that has a lane.
+/// A type of pairs that has its own lane.
 pub(super) trait InboxPair: LanePair {
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self>;
 }

@@ -18,8 +18,8 @@ pub(super) struct Target<'a, S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Target<'_, S> {
-    /// Touches the recorders of the first `count` pairs, whose contacts have these `ages`. Touching the other pairs is
-    /// harmless.
+    /// Touches the recorders of the first `count` pairs, whose contacts have these `ages`. The remaining pairs must be
+    /// copies of the first `count`, because their recorders may also be touched.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let Self { arrays, waiting, buckets, is_only_writer } = self;
@@ -29,15 +29,14 @@ impl<S: CpuScheme> Target<'_, S> {
     }
 }
 
-/// Recently seen pairs, and pairs that wait for a full batch.
+/// Recently seen pairs, and pairs that wait until a batch is full.
 pub(super) struct Lane<P: LanePair> {
     recent: RecentPairs<P>,
-    /// Generation of the recent pairs.
     generation: u64,
-    /// Waiting pairs, stored at the front.
+    /// The waiting pairs are the first `count` entries.
     waiting: [P::Note; 2 * BATCH],
     count: usize,
-    /// Age of the waiting pairs.
+    /// Ages of the waiting pairs.
     ages: Ages,
 }
 
@@ -85,7 +84,7 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Forgets the recent pairs if they belong to another generation.
+    /// Forgets the recent pairs if `generation` has changed since the last call.
     #[inline(always)]
     pub(super) fn begin(&mut self, generation: u64) {
         if generation != self.generation {
@@ -94,7 +93,8 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Notes `pairs` if they are few and as old as the waiting pairs. Returns the remaining work.
+    /// Notes `pairs` if there are fewer than [`BATCH`] of them and their ages equal those of the waiting pairs. Returns
+    /// the remaining work.
     #[inline(always)]
     pub(super) fn note_few(&mut self, pairs: &[P], ages: Ages) -> Rest {
         if pairs.len() >= BATCH || ages != self.ages {
@@ -127,8 +127,8 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Appends those of `pairs` that may not have been ingested yet. There are at most [`BATCH`] `pairs`, and fewer
-    /// than `BATCH` pairs are waiting before the call.
+    /// Appends the `pairs` that may not have been ingested yet. `pairs` must not be longer than [`BATCH`], and fewer
+    /// than `BATCH` pairs may be waiting before the call.
     #[inline(always)]
     fn note(&mut self, pairs: &[P]) {
         let room = &mut self.waiting[self.count..];
@@ -140,7 +140,7 @@ impl<P: LanePair> Lane<P> {
         };
     }
 
-    /// Touches the first batch of waiting pairs and removes it.
+    /// Touches the recorders of the first batch of waiting pairs and removes this batch.
     #[inline(always)]
     fn touch_noted<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         self.touch_batch(target);

@@ -1,5 +1,5 @@
-//! Examination of a candidate: a glimpse, then the rest of the fine region, then the coarse regions if the host is very
-//! large.
+//! Examination of a candidate: a glimpse, then the remaining fine region, then the coarse regions if the host has very
+//! many peers.
 
 use std::mem;
 use std::ops::Range;
@@ -13,12 +13,12 @@ use super::sweep::look_at;
 type Frozen<'a, C> =
     ArrayView<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
 
-/// Calls `each` with the number and the tallies of every host in `hosts` that no glimpse dismisses.
+/// Calls `each` for every host in `hosts` that no glimpse dismisses, with the index of the host and its tallies.
 ///
 /// A glimpse examines `glimpse` positions. If `glimpse` is 0, no host is dismissed.
 ///
-/// If a glimpse does not dismiss a host, the rest of that host is counted after the glimpse of the following host.
-/// While the positions of one [`Look`] are counted, the lines of the next one can therefore be prefetched.
+/// If a glimpse does not dismiss a host, the remaining positions of that host are counted after the glimpse of the next
+/// host. While the positions of one [`Look`] are counted, the lines of the next `Look` can therefore be prefetched.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,

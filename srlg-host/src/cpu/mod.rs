@@ -42,18 +42,18 @@ use pages::{Pages, WordArray};
 use shards::Shards;
 use sweep::RECORDERS_PER_CHUNK;
 
-/// Returns the backend of a detector with `params`.
+/// Creates the CPU backend of a detector with `params`.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     check_memory(params.recorder_bytes())?;
     for_scheme!(&params, Types => Ok(Box::new(CpuBackend::<Types>::new(params)?)))
 }
 
-/// Number of candidates that a thread takes at a time.
+/// Number of hosts that a thread takes at a time.
 const HOSTS_PER_PIECE: usize = 32;
 
 /// Returns an error if less than `bytes` bytes of memory are available.
 ///
-/// The mapping itself would succeed, but the kernel would kill the process once the process used all of the memory.
+/// Without this check, the mapping would succeed, but the kernel could kill the process when it fills the memory.
 fn check_memory(bytes: usize) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -89,40 +89,40 @@ impl<S: CpuScheme> CpuBackend<S> {
         Ok(Self { arrays, inboxes: Inboxes::new(), search, threads: 1 })
     }
 
-    /// Returns the arrays after all ingested pairs have been applied.
+    /// Applies all ingested pairs and returns the arrays.
     fn drained(&self) -> &Arrays<S> {
         self.inboxes.drain(&self.arrays);
         &self.arrays
     }
 
-    /// Returns the arrays for writing, after all ingested pairs have been applied.
+    /// Applies all ingested pairs and returns the arrays for writing.
     fn drained_mut(&mut self) -> &mut Arrays<S> {
         self.inboxes.drain(&self.arrays);
         &mut self.arrays
     }
 
-    /// Returns the array with this number, after all ingested pairs have been applied.
+    /// Applies all ingested pairs and returns the array with this number.
     fn array(&self, array: usize) -> &dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained();
         let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
         arrays[array]
     }
 
-    /// Returns the array with this number for writing, after all ingested pairs have been applied.
+    /// Applies all ingested pairs and returns the array with this number for writing.
     fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained_mut();
         let arrays: [&mut dyn WordArray; ARRAYS] = [finder, counter];
         arrays.into_iter().nth(array).expect("the array exists")
     }
 
-    /// Ingests pairs in pinned memory. This function is not inlined, because a call with one plain pair must not pay
-    /// for its setup.
+    /// Ingests pairs in pinned memory. This function is not inlined, so that a call with one plain pair does not pay
+    /// for the setup.
     #[inline(never)]
     fn scan_pinned(&self, pairs: &PinnedMemory, ages: Ages) -> Result<(), Error> {
         pairs.scan(|pairs| self.scan_slice(pairs, ages))
     }
 
-    /// Ingests pairs of either type. This function is not inlined, because a call with one IPv4 pair must not pay for
+    /// Ingests pairs of either type. This function is not inlined, so that a call with one IPv4 pair does not pay for
     /// the code that handles IPv6.
     #[inline(never)]
     fn scan_slice(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
@@ -134,7 +134,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         Ok(())
     }
 
-    /// Returns the number of recorders within `span` for each row of the counter.
+    /// For each row of the counter, returns the number of recorders within `span`.
     fn row_weights(&mut self, span: Span) -> Vec<u32> {
         let (limit, threads) = (self.counter_limit(span), self.threads);
         let row_len = self.arrays.params.counter_sizes().row_len as usize;
@@ -143,7 +143,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         })
     }
 
-    /// Makes all recorders `ages` older. Returns how many words of the counter were below `limit` before.
+    /// Ages all recorders by `ages`. Returns the number of words in the counter's array that were below `limit` before.
     fn age_all(&mut self, ages: Ages, limit: <CounterRecorder<S> as ReadRecorder>::Word) -> u32 {
         self.inboxes.drain(&self.arrays);
         self.inboxes.forget();
@@ -155,13 +155,13 @@ impl<S: CpuScheme> CpuBackend<S> {
         counter.age_by(CounterRecorder::<S>::saturated(counter_step), limit, threads)
     }
 
-    /// Returns the smallest word of the counter that is not within `span`.
+    /// Returns the smallest word that is not within `span`, for the counter's array.
     fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
         self.arrays.params.recent_ranges(span)[COUNTER].of_width().recent
     }
 }
 
-/// Returns the number of `recorders` with a word below `limit`.
+/// Returns the number of `recorders` whose word is below `limit`.
 fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
     let chunks: Vec<&[R]> = recorders.chunks(RECORDERS_PER_CHUNK).collect();

@@ -20,7 +20,7 @@ use crate::state::Words;
 /// A contact: an index into [`HOSTS`], a peer, and the number of slices by which it is late.
 type Contact = (usize, u32, u16);
 
-/// Extreme and neighbouring addresses, and hosts that differ only in high bits.
+/// Extreme and neighbouring addresses, and addresses that differ only in high bits.
 const HOSTS: [Address; 12] = [
     0,
     u32::MAX,

@@ -1,8 +1,8 @@
 //! [`Pages`]: recorders on huge pages, if the system has them.
 //!
-//! Pairs touch recorders throughout 31.7 MB of memory. With 4 KB pages, every touch would also miss the TLB. The
-//! recorders are therefore in an anonymous mapping for which huge pages are requested. A mapping provides bytes.
-//! [`self_cell`] stores the mapping together with a view of its bytes as atomic recorders.
+//! By default, touches are scattered over 31.6 MB of memory. With pages of 4 KB, most touches would miss the TLB. The
+//! recorders are therefore stored in an anonymous mapping for which huge pages are requested. A mapping provides only
+//! bytes. [`self_cell`] stores it together with a view of these bytes as atomic recorders.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -18,16 +18,16 @@ use crate::state::{Coder, Section, StateWord, Words, code};
 
 /// A recorder that can be stored in a mapping.
 pub(crate) trait Mappable: Recorder<Word: StateWord> + 'static {
-    /// A mapping together with its bytes as recorders.
+    /// A mapping and a view of its bytes as recorders.
     type Mapping: Send + Sync;
 
-    /// Returns the bytes of `map` as recorders, or an error if the length is not a whole number of recorders.
+    /// Views the bytes of `map` as recorders. Returns an error if the length is not a multiple of the size of a
+    /// recorder.
     fn map(map: MmapMut) -> std::io::Result<Self::Mapping>;
 
-    /// Returns the recorders for shared access.
     fn shared(mapped: &Self::Mapping) -> &[Self];
 
-    /// Calls `change` with the recorders for exclusive access.
+    /// Calls `change` with exclusive access to the recorders.
     fn exclusive<T>(mapped: &mut Self::Mapping, change: impl FnOnce(&mut [Self]) -> T) -> T;
 }
 
@@ -50,7 +50,7 @@ macro_rules! mappable {
             fn map(map: MmapMut) -> std::io::Result<$mapped> {
                 $mapped::try_new(MutBorrow::new(map), |map| {
                     <[$recorder]>::mut_from_bytes(map.borrow_mut())
-                        .map_err(|_| std::io::Error::other("the mapping has a partial recorder"))
+                        .map_err(|_| std::io::Error::other("the mapping ends within a recorder"))
                 })
             }
 
@@ -93,17 +93,18 @@ impl<R: Mappable> Pages<R> {
         R::shared(&self.0)
     }
 
-    /// Calls `change` with the recorders for exclusive access.
+    /// Calls `change` with exclusive access to the recorders.
     pub(crate) fn exclusive<T>(&mut self, change: impl FnOnce(&mut [R]) -> T) -> T {
         R::exclusive(&mut self.0, change)
     }
 
-    /// Calls `look` with the recorders as plain integers, while no thread can touch them.
+    /// Calls `look` with the words of the recorders, while no thread can touch them.
     pub(crate) fn frozen<T>(&mut self, look: impl FnOnce(&[R::Word]) -> T) -> T {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Ages every recorder by `step`, on up to `threads` threads. Returns how many words were below `limit` before.
+    /// Ages every recorder by `step`, on up to `threads` threads. Returns the number of words that were below `limit`
+    /// before.
     pub(crate) fn age_by(&mut self, step: R::Word, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
@@ -118,16 +119,16 @@ impl<R: Mappable> Pages<R> {
 pub(super) trait WordArray {
     fn words(&self) -> Words;
 
-    /// Returns the words of the recorders at `places`.
+    /// Returns the words of the recorders whose indices are in `places`.
     fn gather(&self, places: &[u32]) -> Words;
 
-    /// Replaces each recorder with the corresponding word of `words`, aged by `step`, if that word is more recent.
+    /// Ages each of `words` by `step` and stores it in the corresponding recorder if it is more recent.
     fn merge(&mut self, words: &Words, step: u64);
 
     /// Writes the recorders within `range` to `coder`.
     fn recent(&mut self, range: RecentRange, coder: &mut Coder);
 
-    /// Replaces each recorder in `section` with its word there, aged by `step`, if that word is more recent.
+    /// Ages each word of `section` by `step` and stores it in its recorder if it is more recent.
     fn apply(&mut self, section: &Section<'_>, step: u64);
 }
 

@@ -1,9 +1,9 @@
-//! Selection of the positions within a window, with vector instructions.
+//! Selection of positions within a window by means of vector instructions.
 //!
 //! On processors that support these instructions, this code replaces [`pick`](srlg_core::counter::tagged::pick) and
-//! takes at most half the time. Comparing a whole line finds the positions in the window quickly, but listing them
-//! takes most of the time. Here, the selected words of a vector are moved to its front in one step, and the vector is
-//! stored after the previous ones. All later steps use the same code on all processors.
+//! takes at most half the time. A vector comparison finds the positions of a whole line quickly; most of the time is
+//! spent on listing them. Here, the selected words of a vector are moved to its front in one step. The vector is then
+//! stored after the words that were selected before. All later steps use the same code on all processors.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_add_epi16, _mm_set1_epi16, _mm_shuffle_epi8, _mm256_cmpeq_epi16,
@@ -91,10 +91,11 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
     found.count = count;
 }
 
-/// The positions of the echoes of a line's touches. The echo of the touch at position i is at position `i ^ twist`.
+/// A permutation that moves each echo of a line to the position of its touch. The echo of the touch at position i is at
+/// position `i ^ twist`.
 #[derive(Clone, Copy)]
 struct Twist {
-    /// Order of the bytes within 8 words, given by the low three bits of the twist.
+    /// Order of the bytes within 8 words, determined by the low three bits of the twist.
     bytes: __m256i,
     /// Whether the halves of each group of 16 words are exchanged.
     quarters: bool,
@@ -128,7 +129,8 @@ impl Twist {
 
 const FIRST_EIGHT: [u16; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Byte order for every selection of 8 words, with one bit per word. The selected words come first.
+/// Byte orders that move the selected words of 8 words to the front. The index has one bit per word, which is 1 if the
+/// word is selected.
 const PACKINGS: [[u8; 16]; 256] = {
     let mut packings = [[0; 16]; 256];
     let mut choice = 0;
@@ -147,7 +149,8 @@ const PACKINGS: [[u8; 16]; 256] = {
     packings
 };
 
-/// Appends `more` entries of `lists` (positions, touches and echoes) after the first `count` entries of `found`.
+/// Appends the first `more` entries of each of the `lists` (positions, touches and echoes) to the first `count` entries
+/// of `found`.
 ///
 /// Returns the total number of entries.
 #[inline(always)]

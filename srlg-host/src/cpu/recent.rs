@@ -9,14 +9,14 @@ use std::fmt;
 
 use srlg_core::{BATCH, Batch, Ip6Batch, Ip6Pair, IpPair, Params};
 
-/// Number of slots. A slot takes 8 bytes for an IPv4 pair and 32 bytes for other pairs.
+/// Number of slots. A slot takes 8 bytes for an [`IpPair`] and 32 bytes for an [`Ip6Pair`].
 ///
-/// The slots for IPv4 pairs fit into the second-level cache of common processors. The slots for other pairs fit into
-/// the second-level cache of newer processors.
+/// All slots for `IpPair`s fit into the second-level cache of common processors. Those for `Ip6Pair`s need the larger
+/// second-level cache of newer processors.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 15;
 
-/// Number of pairs that are looked up before the decision to continue or pause.
+/// Number of pairs that are looked up before look-ups either continue or pause.
 const TRIAL: usize = 1 << 14;
 
 /// Length of a pause after a trial that found too few known pairs, in multiples of [`TRIAL`].
@@ -159,7 +159,7 @@ impl<P: LanePair> RecentPairs<P> {
         recent
     }
 
-    /// Forgets all pairs, because the next slice has opened.
+    /// Forgets all pairs. This is needed whenever the recorders have been aged.
     pub(super) fn forget(&mut self) {
         // An empty slot contains a pair that belongs to another slot.
         self.slots.fill(P::Note::default());
@@ -171,7 +171,7 @@ impl<P: LanePair> RecentPairs<P> {
         self.known.is_none()
     }
 
-    /// Counts `pairs` pairs that are ingested without a look-up.
+    /// Counts `pairs` pairs towards the next decision.
     #[inline(always)]
     pub(super) fn pass_over(&mut self, pairs: usize) {
         self.left = self.left.saturating_sub(pairs);
@@ -180,7 +180,8 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
-    /// Copies to the front of `unknown` the pairs that may not have been ingested, and remembers them.
+    /// Copies the pairs that may not have been ingested to the front of `unknown`. Unless look-ups pause, these pairs
+    /// count as known from then on.
     ///
     /// Returns the number of copied pairs.
     ///
@@ -246,7 +247,6 @@ mod tests {
         numbers.map(|number| IpPair { inside: number % 7, opposite: number }).collect()
     }
 
-    /// Returns the number of `pairs` that are not skipped.
     fn sifted(recent: &mut RecentPairs<IpPair>, pairs: &[IpPair]) -> usize {
         let mut unknown = [0; 64];
         pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut unknown)).sum()

@@ -1,9 +1,9 @@
 //! [`Shards`]: parts of a counter's array, each changed by one thread at a time.
 //!
-//! A touch keeps the smaller of two words. With several threads, this needs an atomic swap, which costs more than all
-//! other work. A single thread needs only a load and a store. Each thread therefore sorts touches into buckets, one per
-//! shard. It takes the lock of a shard only when its bucket is full, about once per hundred touches. Another thread
-//! rarely holds the lock at that moment.
+//! A touch keeps the smaller of two words. With several threads, this needs an atomic read-modify-write operation,
+//! which costs more than all other steps of ingestion together. A single thread needs only a load and a store. Each
+//! thread therefore sorts touches into buckets, one per shard. A thread locks a shard only when the bucket of that
+//! shard is full, once per 65 to 128 touches. At that moment, the lock is rarely held by another thread.
 //!
 //! A thread that is the [only writer](Writers) needs no buckets. It prefetches the lines of a batch while it applies
 //! the touches of the previous batch.
@@ -20,30 +20,30 @@ use super::writers::{SoleTurn, WriterId, Writers};
 /// Maximum number of shards, a power of two.
 const MOST_SHARDS: u32 = 8;
 
-/// Number of touches in a bucket. The buckets of all shards take 12 KB, which leaves room for lines in the first-level
-/// cache.
+/// Capacity of a bucket, in touches. The buckets of all shards take 12 KB, which leaves room for lines in the
+/// first-level cache.
 const TOUCHES_PER_BUCKET: usize = 128;
 
-/// Number of buckets that are applied without a check, after a check in which most touches changed something.
+/// Number of buckets that are applied without a check after a check finds that most touches change a recorder.
 const WITHOUT_LOOK: u32 = 15;
 
-/// The locks of all shards, aligned to cache lines.
+/// The shards of a counter's array. The locks are aligned to cache lines.
 pub(super) struct Shards {
     pub(super) writers: Writers,
     locks: Vec<Lock>,
-    /// Number of bits by which a recorder's number is shifted right to get its shard. Shards consist of whole lines.
+    /// Number of bits by which the index of a recorder is shifted right to get the index of its shard. Shards consist
+    /// of whole lines.
     shift: u32,
 }
 
 #[repr(align(128))]
 struct Lock(Mutex<Shard>);
 
-/// The outcome of the last buckets of a shard.
 #[derive(Default)]
 struct Shard {
-    /// The thread that emptied the last bucket.
+    /// The inbox whose bucket was applied last.
     last: Option<WriterId>,
-    /// Number of further buckets to apply without a check.
+    /// Number of further buckets to apply without a check. Buckets of the inbox `last` do not count.
     without_look: u32,
 }
 
@@ -81,10 +81,10 @@ impl<C: Counter> Buckets<C> {
         WriterId(self.touches.as_ptr().addr())
     }
 
-    /// Returns the turn of the only writer, if this inbox is the only one and its touches need a turn.
+    /// Returns a turn if this inbox is the only writer and its touches need a turn.
     ///
-    /// Touches of a type of size zero do not need a turn, because any number of threads can apply them at the same
-    /// time.
+    /// If the type `Touch` has size zero, the counter applies its touches immediately and atomically, so no turn is
+    /// needed.
     pub(super) fn sole_turn<'a>(&self, shards: &'a Shards) -> Option<SoleTurn<'a>> {
         if size_of::<C::Touch>() == 0 {
             return None;
@@ -92,11 +92,11 @@ impl<C: Counter> Buckets<C> {
         shards.writers.sole_turn(self.writer())
     }
 
-    /// Touches the recorders of the first `count` pairs of a batch, whose contacts were `age` epochs ago. Touching the
-    /// other pairs is harmless.
+    /// Touches the recorders of the first `count` pairs of a batch, whose contacts were `age` epochs ago. The remaining
+    /// pairs must be copies of the first `count`, because their recorders may also be touched.
     ///
-    /// Touches that need exclusive access wait. The touches of the only writer wait until the next batch. Other touches
-    /// wait until their bucket is full.
+    /// Touches that need exclusive access wait. The touches of the only writer wait until the next batch, and those of
+    /// one of several writers wait until their bucket is full.
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
@@ -124,7 +124,7 @@ impl<C: Counter> Buckets<C> {
         });
     }
 
-    /// Sorts the first `count` of `touches` into buckets and empties the full ones.
+    /// Sorts the first `count` of `touches` into buckets and applies the buckets that are full.
     #[inline(always)]
     fn sort(&mut self, array: Array<'_, C>, shards: &Shards, touches: &C::Touches, count: usize) {
         for i in 0..count.min(BATCH) {
@@ -169,7 +169,7 @@ impl<C: Counter> Buckets<C> {
         let touches = &self.touches[shard][..self.counts[shard]];
         let here = Some(self.writer());
         let mut state =
-            shards.locks[shard].0.lock().expect("no thread panics while it holds a shard");
+            shards.locks[shard].0.lock().expect("no thread panics while it locks a shard");
         // Lines last used by another thread are in that thread's caches. Lines that do not change should stay there.
         let is_contended = mem::replace(&mut state.last, here) != here;
         if is_contended && state.without_look == 0 {

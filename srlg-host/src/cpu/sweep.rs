@@ -1,7 +1,6 @@
-//! Passes over all recorders, at memory bandwidth.
+//! Passes over recorders, and examination of single hosts, compiled for several vector widths.
 //!
-//! Passes process chunks on any number of threads. Like the code that examines hosts, passes are also compiled for
-//! wider vectors.
+//! A pass runs at memory bandwidth. Callers split the recorders into chunks, so that several threads can share a pass.
 
 use multiversion::target::match_target;
 use prefetch_index::prefetch_index;
@@ -20,12 +19,12 @@ for_wider_vectors! {
         count_below(recorders, limit)
     }
 
-    /// Ages all `recorders` by `step`. Returns how many words were below `limit` before.
+    /// Ages all `recorders` by `step`. Returns the number of words that were below `limit` before.
     pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
         age_all(recorders, step, limit)
     }
 
-    /// Adds the positions of `look` to `counted`.
+    /// Counts the positions of `look` in `counted`.
     pub(super) fn look_at<C: Counter>(
         array: ArrayView<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
         look: &Look,

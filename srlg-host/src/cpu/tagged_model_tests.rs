@@ -12,7 +12,7 @@ use node::Node;
 /// An action on one of two nodes.
 #[derive(Clone, Debug)]
 enum Action {
-    /// Ingests contacts, `late` slices late, on `threads` threads.
+    /// Ingests contacts that are `late` slices late, on `threads` threads.
     Ingest {
         contacts: Vec<Contact>,
         late: u32,
@@ -20,11 +20,11 @@ enum Action {
     },
     Skip(u64),
     Close,
-    /// Saves the state of the node, in place of the previously saved state.
+    /// Saves the state of the node. This replaces the previously saved state.
     Keep,
     /// Merges the saved state of the other node, or its current state if none was saved.
     Merge,
-    /// Merges a delta of the other node. The delta covers one slice more than this number, modulo the window.
+    /// Merges a delta of the other node. For the number n, the delta covers 1 + n mod k slices, where k is the window.
     MergeLast(u32),
 }
 
@@ -55,7 +55,8 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
     prop::collection::vec((any::<bool>(), step), 1..16)
 }
 
-/// Returns configurations with short and long epochs of both arrays, and with sizes at which touches and echoes meet.
+/// Returns configurations with short and long epochs of both arrays, and with small arrays, in which touches and echoes
+/// compete for recorders.
 ///
 /// θ is at most 16, so no glimpse dismisses a candidate. Linear estimators have one, two or three regions.
 fn configs() -> impl Strategy<Value = Config> {
@@ -82,7 +83,7 @@ fn configs() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Returns the smallest number of lines in an array with `lines_of_host` fine lines per host.
+/// Returns the minimum number of lines of an array in which each host has `lines_of_host` fine lines.
 fn least_lines(lines_of_host: u32) -> u32 {
     match lines_of_host {
         ..8 => lines_of_host,
@@ -94,7 +95,7 @@ fn least_lines(lines_of_host: u32) -> u32 {
 /// Returns configurations in which θ is so large that glimpses of one to four lines dismiss candidates.
 ///
 /// Of θ peers, more than 16 fall into a glimpse, and at least three quarters fall into the fine region. Hosts with θ/2
-/// peers are candidates. Smaller hosts are candidates if strangers hide cells.
+/// peers are candidates. If strangers hide cells, hosts with fewer peers are candidates too.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
     (configs(), 1u32..32, 0u32..200, 26u32..40).prop_map(
         |(config, lines_of_host, more_lines, glimpsed)| {
@@ -116,7 +117,7 @@ fn glimpsing_configs() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Runs all `steps` on two nodes of `config` and compares each with its model.
+/// Runs all `steps` on two nodes with `config`. After each step, compares the node that acted with its model.
 fn follow(config: Config, steps: Vec<(bool, Action)>) {
     let mut nodes = [Node::new(config), Node::new(config)];
     for (of_second, step) in steps {

@@ -1,8 +1,8 @@
 //! [`Waiting`]: deferred touches of a finder, which are applied together.
 //!
-//! One pair in several dozen is sampled, and its recorder is not in any cache. A swap would wait for the recorder's
-//! line, and later instructions would wait for the swap. The line is therefore prefetched immediately, and the touch is
-//! applied later.
+//! One pair in several dozen is sampled, and its recorder is rarely in a cache. An immediate atomic operation would
+//! wait for the recorder's line, and later instructions would wait for this operation. The line is therefore prefetched
+//! immediately, and the touch is applied later.
 
 use srlg_core::finder::Finder;
 use srlg_core::{ArrayView, BATCH, Batch};
@@ -23,7 +23,7 @@ impl<F: Finder> Waiting<F> {
     }
 
     /// Touches the recorders of a batch of pairs, whose contacts were `age` epochs ago. Touches that the finder defers
-    /// join the waiting touches.
+    /// are added to the waiting touches.
     #[inline(always)]
     pub(super) fn touch(&mut self, array: FinderArray<'_, F>, batch: &impl Batch, age: u32) {
         F::touch(array, batch, age, |touch| {

@@ -10,13 +10,13 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The inboxes that have written since the last close: zero, one or several.
+/// The inboxes that have written since the last close: none, one or several.
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct Writers {
     /// Whether there are several writers. The value changes only from false to true, under the lock of `first`.
     are_several: AtomicBool,
-    /// Whether another inbox waits for the lock of `first`. Without this flag, the only writer could retake the lock
+    /// Whether a second inbox waits for the lock of `first`. Without this flag, the only writer could retake the lock
     /// forever.
     is_asked_for: AtomicBool,
     first: Mutex<Option<WriterId>>,
@@ -26,13 +26,13 @@ pub(super) struct Writers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriterId(pub(super) usize);
 
-/// The turn of the only writer. No other inbox writes while it exists.
+/// A turn of the only writer, during which no other inbox writes.
 pub(super) struct SoleTurn<'a> {
     _first: MutexGuard<'a, Option<WriterId>>,
 }
 
 impl Writers {
-    /// Registers `writer`, and returns a turn for it unless there are other writers.
+    /// Registers `writer`. Returns a turn for it, or `None` if there are several writers.
     pub(super) fn sole_turn(&self, writer: WriterId) -> Option<SoleTurn<'_>> {
         // Each thread that reads true also sees the writes of the previous only writer.
         if self.are_several.load(Acquire) {

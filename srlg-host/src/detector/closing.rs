@@ -1,4 +1,4 @@
-//! Closing a slice in two steps, from the recorders of a device to a [`SliceReport`].
+//! Closing of a slice in two steps, which turn the recorders of a device into a [`SliceReport`].
 //!
 //! ```text
 //! Closing::new     candidates -> tallies and estimate of each -> sample peers of super points
@@ -6,7 +6,7 @@
 //! Closing::finish  age: the window moves -> SliceReport
 //! ```
 //!
-//! The device counts. All decisions and all floating-point operations are in srlg-core.
+//! The device only counts. All decisions and floating-point operations are implemented in srlg-core.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,9 +25,9 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 
 /// A slice that is being closed. Its window can be queried until [`end`](Self::end) moves it.
 ///
-/// After a close, the running slice is empty but belongs to the window. A query of k slices then covers the traffic of
-/// only about k − 1 slices. During a close, the query and the report cover the same window. If a `Closing` is dropped
-/// before [`end`](Self::end) is called, no slice is closed.
+/// After a close, the running slice is empty but belongs to the window. A query of k slices then covers only k − 1
+/// slices of traffic. During a close, the query and the report cover the same window. If a `Closing` is dropped before
+/// [`end`](Self::end) is called, no slice is closed.
 ///
 /// Until the `Closing` is dropped or ended, feeds buffer pairs for the next slice, and a feed whose buffer is full
 /// waits. A thread that owns a `Closing` and a feed must not pass the feed more pairs than its capacity.
@@ -56,7 +56,7 @@ pub struct Closing<'a> {
     start: Instant,
 }
 
-/// A detector that no feed uses at present.
+/// Exclusive access to a detector. While it exists, no feed uses the backend.
 pub(super) struct ExclusiveDetector<'a> {
     pub(super) params: &'a Params,
     pub(super) backend: ExclusiveBackend<'a>,
@@ -71,7 +71,8 @@ pub(super) struct LastReport {
 }
 
 impl LastReport {
-    /// Creates the state of a detector that has not closed a slice, with the hosts `kept` by other detectors.
+    /// Creates the value for a detector that has not closed a slice. `kept` contains the hosts of the snapshot from
+    /// which it was restored, if any.
     pub(super) fn untouched(params: &Params, kept: KeptHosts) -> Self {
         Self { health: Health::untouched(params), kept }
     }
@@ -134,9 +135,9 @@ impl<'a> Closing<'a> {
     /// Each super point is returned with its cardinality and sample peers in these slices. The largest cardinality
     /// comes first. A `threshold` below the detector's own threshold does not find more hosts.
     ///
-    /// Only the super points of the whole window whose cardinality reaches `threshold` are queried. A host with
-    /// `threshold` peers in the shorter window also has them in the whole window. Such a host is therefore missed only
-    /// if its estimate over the whole window is too low.
+    /// Only the super points whose cardinality over the whole window reaches `threshold` are queried. A host with
+    /// `threshold` peers in the last `window` slices also has them in the whole window. It is therefore missed only if
+    /// its estimate over the whole window is too low.
     ///
     /// In the paper's scheme, a GPU reads the whole SLEA once per queried host, and a CPU reads it once per call.
     ///
@@ -169,8 +170,8 @@ impl<'a> Closing<'a> {
         Ok(points)
     }
 
-    /// Returns the estimated number of distinct peers of `host` in the last `window` slices, including the one that is
-    /// being closed.
+    /// Estimates the number of distinct peers of `host` in the last `window` slices, including the slice that is being
+    /// closed.
     ///
     /// The host need not be a super point. `window` must be between 1 and the detector's own window.
     ///
@@ -198,7 +199,7 @@ impl<'a> Closing<'a> {
     /// The time between `begin_close` and this call is part of [`StageTimes::other`](crate::report::StageTimes::other).
     ///
     /// # Errors
-    /// Returns [`Error::LastSlice`] if the slice is the last possible one, or an error if a GPU fails.
+    /// Returns [`Error::LastSlice`] if the slice has the highest possible number, or another error if a GPU fails.
     pub fn end(self) -> Result<SliceReport, Error> {
         let start = self.start;
         let (mut report, detector) = self.finish()?;
@@ -207,7 +208,7 @@ impl<'a> Closing<'a> {
         Ok(report)
     }
 
-    /// Closes the slice like [`end`](Self::end) and returns the report, together with the detector for the next slice.
+    /// Closes the slice like [`end`](Self::end). Returns the report and the exclusive access to the detector.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
         let ExclusiveDetector { params, backend, last } = &mut detector;

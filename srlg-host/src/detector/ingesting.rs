@@ -16,7 +16,7 @@ impl SlidingDetector {
     ///
     /// The pairs are [`IpPair`](crate::IpPair)s, which are faster for IPv4, or [`Ip6Pair`](crate::ingest::Ip6Pair)s of
     /// any two addresses. One detector accepts both types. Any number of threads may ingest at the same time, because
-    /// touches are idempotent.
+    /// touches are idempotent and their order does not matter.
     ///
     /// # Errors
     /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
@@ -49,15 +49,17 @@ impl SlidingDetector {
         PinnedPairs::new(len, |bytes| self.backend.shared().pin(bytes))
     }
 
-    /// Ingests all `pairs` of a buffer, like [`ingest`](Self::ingest). A GPU may copy them after the call has returned.
+    /// Ingests all pairs in a buffer, like [`ingest`](Self::ingest). A GPU may still copy the buffer after the call has
+    /// returned.
     ///
     /// # Errors
-    /// Returns an error only if a GPU fails.
+    /// Returns the errors of [`ingest`](Self::ingest). Also returns [`Error::PinnedLost`] if the buffer belongs to a
+    /// GPU that failed during a copy.
     pub fn ingest_pinned<P: Pair>(&self, pairs: &PinnedPairs<P>) -> Result<(), Error> {
         self.ingest_pinned_late(pairs, 0)
     }
 
-    /// Ingests all `pairs` of a buffer as contacts `slices_late` slices before the running one.
+    /// Ingests all pairs in a buffer as contacts from `slices_late` slices before the running one.
     pub(crate) fn ingest_pinned_late<P: Pair>(
         &self,
         pairs: &PinnedPairs<P>,
@@ -70,9 +72,9 @@ impl SlidingDetector {
     /// Ingests `pairs` that are already on the detector's GPU, like [`ingest`](Self::ingest).
     ///
     /// # Errors
-    /// Returns [`Error::NotOnDevice`] if the detector runs on the CPU. Returns [`Error::OtherDevice`] if the pairs are
-    /// on another GPU, and [`Error::UnalignedPairs`] if their address is not aligned. Returns another error if a GPU
-    /// fails.
+    /// Returns the errors of [`ingest`](Self::ingest). Returns [`Error::NotOnDevice`] if the detector runs on the CPU,
+    /// or [`Error::OtherDevice`] if the pairs are on a different GPU. Returns [`Error::UnalignedPairs`] if their
+    /// address is not aligned, or [`Error::PairsContext`] if their CUDA context reports an earlier error.
     #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
@@ -111,7 +113,7 @@ impl SlidingDetector {
 
     /// Waits until all ingested pairs have reached the recorders.
     ///
-    /// A flush is useful for time measurements only. Results never require it.
+    /// Only time measurements need this call. Results never depend on it.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.

@@ -1,4 +1,4 @@
-//! Snapshots and deltas, with which detectors merge and survive restarts.
+//! Snapshots and deltas, which are used to merge detectors and to restore them after a restart.
 
 use std::array::from_fn;
 
@@ -23,6 +23,7 @@ impl SlidingDetector {
 
     /// Replaces the state of this detector, including the running slice, with the state in `snapshot`.
     ///
+    /// To account for the time since the snapshot was taken, call [`skip_to`](Self::skip_to) with the current slice.
     /// Until the next close, [`health`](Self::health) returns the health of a new detector.
     ///
     /// # Errors
@@ -42,9 +43,9 @@ impl SlidingDetector {
 
     /// Merges `snapshot`, the state of another detector.
     ///
-    /// The recorders then equal, bit for bit, the recorders of a detector that ingested the pairs of both. A snapshot
-    /// from a slice before the running one is aged to the running slice. The super points of the snapshot's last report
-    /// become candidates for the next report.
+    /// The recorders then equal, bit for bit, the recorders of a detector that ingested the pairs of both detectors. A
+    /// snapshot from a slice before the running one is aged to the running slice. The super points of the snapshot's
+    /// last report become candidates for the next report.
     ///
     /// # Errors
     /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match. Returns
@@ -57,16 +58,16 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Copies the recorders touched in the last `slices` slices, including the running slice. This is a small part of a
-    /// snapshot.
+    /// Copies the recorders touched in the last `slices` slices, including the running slice. The delta is usually much
+    /// smaller than a snapshot.
     ///
-    /// To keep another detector up to date, take a delta of one slice in every slice (see [`Delta`]). A delta includes
-    /// the deltas that were merged in these slices. To send only this detector's own touches, take its delta before
-    /// merging other deltas and before the close.
+    /// To keep another detector up to date, take a delta of one slice in every slice (see [`Delta`]). Take it before
+    /// the close, which starts a new, empty slice. A delta includes the touches of deltas that were merged in these
+    /// slices. To send only this detector's own touches, take its delta before merging other deltas.
     ///
     /// Late pairs ([`ingest_late`](Self::ingest_late)) touch slices before the running one. If pairs may be n slices
-    /// late, take deltas of n + 1 slices. If threads and [feeds](Self::feed) ingest between this call and the close,
-    /// take deltas of one more slice. The next delta then contains the pairs that they ingested in between.
+    /// late, take deltas of n + 1 slices. If threads or [feeds](Self::feed) ingest between this call and the close,
+    /// make each delta one slice longer. The next delta then contains the pairs that were ingested in between.
     ///
     /// # Errors
     /// Returns [`Error::QueryWindow`] if `slices` is out of range, or an error if a GPU fails.
@@ -103,7 +104,7 @@ impl SlidingDetector {
         sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
     }
 
-    /// Returns how much the words of each array have grown since `slice`, the slice of the `stored` state.
+    /// Returns, for each array, how much its words have grown since `slice`, in which the `stored` state was taken.
     fn steps_since(&self, stored: StateKind, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice() {
             return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });

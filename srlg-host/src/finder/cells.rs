@@ -1,5 +1,5 @@
-//! The part of a cell search that is common to all devices. From the ages of all cells and the owners of some, it
-//! selects the candidates.
+//! The part of a cell search that is common to all devices. It selects the candidates from the ages of all cells and
+//! the owners of some cells.
 //!
 //! If there are more candidates than the limit, the hosts with the most cells stay candidates. Large super points are
 //! therefore still found in bounded time, and the health reports the overload.
@@ -19,17 +19,17 @@ use super::{FinderFill, FinderHealth, Overload};
 
 #[derive(Clone, Copy)]
 pub(crate) struct CellCounts<'a> {
-    /// Counts of all cells, by age.
+    /// Number of cells of each age in the window.
     pub(crate) histogram: AgeHistogram<'a>,
     /// Number of cells that a candidate must hold (see [`AgeHistogram::c_min`]).
     pub(crate) c_min: u32,
-    /// Number of cells held by IPv6 hosts.
+    /// Number of cells in the window that are held by IPv6 hosts.
     v6: u32,
 }
 
 impl<'a> CellCounts<'a> {
-    /// Creates the counts over `span` from `by_family`: cells of IPv4 hosts by age, followed by cells of IPv6 hosts by
-    /// age.
+    /// Creates the counts over `span` from `by_family`: the cell counts of IPv4 hosts by age, followed by those of IPv6
+    /// hosts.
     ///
     /// The first half of `by_family` is overwritten with the sums of both halves.
     pub(crate) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
@@ -52,7 +52,7 @@ pub(crate) type HeldCell = (Owner, u32, u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Holder {
     owner: Owner,
-    /// Address of an IPv6 host, as words.
+    /// Address of an IPv6 host as four 32-bit words, or zeros for an IPv4 host.
     limbs: Limbs,
     cells: u32,
 }
@@ -65,7 +65,8 @@ pub(crate) struct Shortlist {
     pub(crate) is_limited: bool,
 }
 
-/// Selects the hosts with at least c_min cells, or those with the most cells if there are more hosts than the limit.
+/// Selects the hosts with enough cells: c_min for IPv4 hosts, and at least four for IPv6 hosts. If there are more hosts
+/// than the limit, selects the hosts with the most cells.
 ///
 /// `counts` covers all cells in the window. `v4` yields the IPv4 hosts with at least c_min cells, and the number of
 /// cells of each host. `held` contains cells of IPv6 hosts, including all cells that may belong to candidates. The call
@@ -95,7 +96,7 @@ pub(crate) fn candidates(
     }
 }
 
-/// Removes IPv6 hosts from `owners` and sorts the remaining owners.
+/// Removes the IPv6 hosts from `owners` and sorts the IPv4 hosts.
 pub(super) fn sort_v4(owners: &mut Vec<Owner>) {
     owners.retain(|owner| !owner.is_fingerprint());
     owners.sort_unstable();
@@ -142,7 +143,7 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     }
 }
 
-/// Returns the health of an untouched finder, over a `span` of one age.
+/// Returns the health of an untouched finder. `span` must be of one age.
 pub(super) fn untouched(params: &CellsParams, span: Span) -> FinderHealth {
     health_of_all(CellCounts::new(params, &mut [0, 0], span))
 }
@@ -155,9 +156,9 @@ pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
 /// Miss probabilities of a search that requires a given number of cells.
 #[derive(Clone, Copy)]
 struct Misses {
-    /// Share of missed hosts with θ peers and contacts spread evenly over the window.
+    /// Miss probability of a host with θ peers and contacts spread evenly over the window.
     even: f64,
-    /// Share of missed hosts with θ peers whose contacts were all in the oldest epoch.
+    /// Miss probability of a host with θ peers whose contacts were all in the oldest epoch of the window.
     burst: f64,
     /// Minimum number of peers at which 99 % of hosts are found.
     found_from: f64,
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
     use srlg_core::Config;
 
-    /// Returns a holder for each number in `cells`. All holders have different owners.
+    /// Returns holders that hold these numbers of `cells`. All holders have different owners.
     fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();

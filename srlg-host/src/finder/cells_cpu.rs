@@ -12,18 +12,18 @@ use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::share::share_chunks;
 use crate::vectors::for_wider_vectors;
 
-/// Minimum number of cells per thread. Starting a thread takes a quarter of the time of both passes over this many
-/// cells.
+/// Minimum number of cells per thread. Starting a thread takes a quarter of the time that both passes take for this
+/// number of cells.
 const CELLS_PER_THREAD: usize = 1 << 16;
 
-/// A search, with the counts and lists of each part of the cells.
+/// The working memory of a search: counts and lists for each part of the cells.
 pub(crate) struct CellSearch {
     params: CellsParams,
     counts: Vec<Counts>,
     lists: Vec<Lists>,
 }
 
-/// The counts of the first pass.
+/// The results of the first pass.
 struct Counts {
     /// Cell counts of IPv4 hosts by age, followed by cell counts of IPv6 hosts by age. The last count of each family
     /// covers the cells outside the window.
@@ -32,7 +32,7 @@ struct Counts {
     counters: Vec<u8>,
 }
 
-/// The lists of the second pass.
+/// The results of the second pass.
 #[derive(Default)]
 struct Lists {
     /// Owners of cells that may belong to candidates.
@@ -42,7 +42,8 @@ struct Lists {
 }
 
 for_wider_vectors! {
-    /// Counts `cells` by age, and by their owners' entries in `counters`. The first cell has the number `first`.
+    /// Counts `cells` by age in `ages`, and by the entry of their owner in `counters`. The first cell has the number
+    /// `first`.
     ///
     /// The first half of `ages` counts cells of IPv4 hosts, and the second half counts cells of IPv6 hosts. The last
     /// entry of each half counts cells outside the window. `counters` counts only cells in the window.
@@ -63,7 +64,8 @@ for_wider_vectors! {
         }
     }
 
-    /// Lists the owners of the `cells` whose words are below `limit` and whose owners' counters are at least `least`.
+    /// Appends the owners of `cells` to `listed`. A cell is omitted if its word is not below `limit` or if the counter
+    /// of its owner is below `least`.
     fn list(
         params: &CellsParams,
         first: u32,
@@ -85,7 +87,7 @@ for_wider_vectors! {
         }
     }
 
-    /// Lists the cells held by IPv6 hosts, under the same conditions as [`list`].
+    /// Appends the `cells` held by IPv6 hosts to `listed`, except the cells that [`list`] would omit.
     fn list_held(
         params: &CellsParams,
         first: u32,
@@ -123,7 +125,7 @@ impl Counts {
         Self { ages: Vec::new(), counters: vec![0; params.recorders()] }
     }
 
-    /// Replaces the counts with the counts of `cells` over `span`. The first cell has the number `first`.
+    /// Counts `cells` over `span`, after clearing the previous counts. The first cell has the number `first`.
     fn count(&mut self, params: &CellsParams, first: u32, cells: &[u64], span: Span) {
         self.counters.fill(0);
         self.ages.clear();

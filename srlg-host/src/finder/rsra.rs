@@ -1,5 +1,5 @@
-//! The part of an RSRA search that is common to all devices. It finds the weight at which the numbers of hot columns
-//! are within the limits.
+//! The part of an RSRA search that is common to all devices. It finds the lowest weight at which the numbers of hot
+//! columns and candidates are within the limits.
 //!
 //! Under overload, the weight is raised. Large super points are therefore still found in bounded time, and the health
 //! reports the overload.
@@ -13,7 +13,7 @@ use srlg_kernels::survey::WEIGHTS;
 use super::{FinderFill, FinderHealth, Overload};
 use crate::error::Error;
 
-/// Counts of rough estimators by weight, from 0 to 8, for each row. Rough estimators that are not hot are not counted.
+/// For each row, the numbers of hot rough estimators by weight, from 0 to 8.
 pub(crate) struct HotCounts(pub(crate) Vec<[u32; WEIGHTS]>);
 
 impl HotCounts {
@@ -22,7 +22,8 @@ impl HotCounts {
         self.0[row][weight as usize..].iter().sum()
     }
 
-    /// Returns whether all rows are within the limit of hot columns and the first two rows can be searched.
+    /// Returns whether, at `weight`, all rows are within the limit of hot columns and the first two rows can be
+    /// searched.
     fn is_searchable(&self, rsra: &RsraParams, weight: u32) -> bool {
         let is_few = |row| self.columns(row, weight) <= rsra.hot_limit();
         (0..self.0.len()).all(is_few)
@@ -35,9 +36,11 @@ impl HotCounts {
     }
 }
 
-/// Calls `regain` with increasing weights, all within the limits, until `regain` returns a result.
+/// Calls `regain` with increasing weights until it returns a result. Weights at which the limits are exceeded are
+/// skipped.
 ///
-/// Returns that result and the health of the search. `regain` returns `None` if there are too many candidates.
+/// Returns that result, or an empty one if no weight yields a result, and the health of the search. `regain` must
+/// return `None` if there are too many candidates.
 pub(crate) fn search<T: Default>(
     params: &Params,
     counts: &HotCounts,
@@ -58,7 +61,7 @@ pub(crate) fn search<T: Default>(
     Ok((T::default(), health))
 }
 
-/// Returns the params of the RSRA of a detector.
+/// Returns the params of a detector's RSRA.
 ///
 /// # Panics
 /// Panics if the finder of the detector is not an RSRA.
@@ -104,7 +107,7 @@ pub(crate) fn hosts(addresses: Vec<Address>) -> Vec<IpAddr> {
     addresses.into_iter().map(|address| Ipv4Addr::from_bits(address).into()).collect()
 }
 
-/// Returns the arrays of a filled [`HighTable`](regain::HighTable).
+/// Creates and fills the arrays of a [`HighTable`](regain::HighTable).
 pub(crate) fn high_table(rsra: &RsraParams) -> [Vec<u32>; 3] {
     let mut table = regain::high_table_lens(rsra).map(|len| vec![0; len]);
     regain::fill_high_table(rsra, table.each_mut().map(|values| &mut values[..]));

@@ -1,8 +1,8 @@
 //! [`RsraSearch`]: a search of an RSRA for candidate hosts on the CPU.
 //!
 //! Every hot column of row 0 is paired with the hot columns of row 1 whose masks share enough recorders with its own
-//! mask. Row 1 is grouped by mask, so one comparison skips a whole group. Row 2 then rules out most pairs before the
-//! inverse table is read. [`srlg_core::finder::regain`] and [`Overlap`] implement these steps.
+//! mask. Row 1 is grouped by mask, so one comparison accepts or rejects a whole group. Row 2 then rules out most pairs
+//! before the inverse table is read. [`srlg_core::finder::regain`] and [`Overlap`] implement these steps.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -41,7 +41,7 @@ struct Group {
 /// A column of row 1 that may form a pair with a column of row 0.
 struct Partner {
     column: u32,
-    /// The sets of recorders that are in both masks.
+    /// The sets of `hot_weight` recorders that both masks contain, with one bit for each set.
     sets: u64,
 }
 
@@ -146,7 +146,7 @@ impl RsraSearch {
         &self.masks[row as usize * columns..][..columns]
     }
 
-    /// Returns the distinct hosts whose union estimators have a weight of at least `weight`, in ascending order.
+    /// Returns the distinct hosts whose union estimator has a weight of at least `weight`, in ascending order.
     ///
     /// The result is `None` if there are more hosts than `limit`. The search uses up to `threads` threads.
     fn hosts(&self, weight: u32, limit: u32, threads: usize) -> Option<Vec<Address>> {
@@ -197,7 +197,7 @@ impl RsraSearch {
         hosts
     }
 
-    /// Returns the columns whose masks share at least `weight` recorders with `mask`.
+    /// Returns the columns in `groups` whose masks share at least `weight` recorders with `mask`.
     fn partners(&self, groups: &[Group], mask: u8, weight: u32) -> Vec<Partner> {
         let mut partners = Vec::new();
         for Group { mask: other, columns } in groups {
@@ -213,7 +213,7 @@ impl RsraSearch {
         HighTable::new(self.rsra(), self.table.each_ref().map(|values| &values[..]))
     }
 
-    /// Returns the hot columns of `row`, grouped by mask.
+    /// Returns the columns of `row` whose masks contain at least `weight` recorders, grouped by mask.
     fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<Group> {
         let mut groups: Vec<Group> =
             (0..=u8::MAX).map(|mask| Group { mask, columns: Vec::new() }).collect();

@@ -1,8 +1,8 @@
 //! [`GpuCellSearch`]: a search of cells for candidate hosts.
 //!
-//! The device counts cells by age and by owner. From the ages, the host computes the number of cells that a candidate
-//! needs. The device then lists the IPv4 hosts with enough cells, and the cells held by IPv6 hosts. The host recovers
-//! the addresses of IPv6 hosts from these cells.
+//! The device counts cells by age and by owner. From the counts by age, the CPU computes the number of cells that a
+//! candidate needs. The device then lists the IPv4 hosts with enough cells, and cells held by IPv6 hosts. From the
+//! cells of IPv6 hosts, the CPU recovers the addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -24,15 +24,17 @@ use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates};
 
 pub(super) struct GpuCellSearch<G: Gpu> {
     pub(super) params: CellsParams,
-    /// Cell counts of IPv4 hosts by age, followed by the cell counts of IPv6 hosts and the sums of the counter's rows.
+    /// Cell counts of IPv4 hosts by age, followed by cell counts of IPv6 hosts by age and the sums of the counter's
+    /// rows.
     ages: G::Memory,
     keys: G::Memory,
     counts: G::Memory,
-    /// The list of IPv4 hosts and of kept hosts: identity, number of cells, and ID of each host.
+    /// The listed hosts: keys of IPv4 hosts or numbers of kept hosts in `entries`, numbers of cells in `holds`, and IDs
+    /// in `hosts`.
     entries: G::Memory,
     holds: G::Memory,
     hosts: G::Memory,
-    /// The list of cells held by IPv6 hosts: the numbers and words of these cells.
+    /// The listed cells of IPv6 hosts: numbers of cells in `places`, and their words in `words`.
     places: G::Memory,
     words: G::Memory,
     /// Hosts that are always candidates.
@@ -41,7 +43,7 @@ pub(super) struct GpuCellSearch<G: Gpu> {
 }
 
 impl<G: Gpu> GpuCellSearch<G> {
-    /// Allocates the memory of searches, with room for the IDs of up to [`LIST_ROOM`] hosts.
+    /// Allocates the memory for searches. It has room for the IDs of up to [`LIST_ROOM`] hosts.
     pub(super) fn new(ctx: GpuCtx<'_, G>) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *CellsFinder::params(ctx.params.finder()));
         let (cells, table) = (params.recorders(), owners::entries(&params));
@@ -60,13 +62,13 @@ impl<G: Gpu> GpuCellSearch<G> {
             kept: gpu.allocate(LIST_ROOM * size_of::<KeptHost>())?,
             kept_copy: gpu.pin(LIST_ROOM * size_of::<KeptHost>())?,
         };
-        // The host may copy more entries of the list than the device wrote.
+        // The CPU may copy more entries of the list than the device wrote.
         ctx.clear(search.entries.all())?;
         ctx.clear(search.holds.all())?;
         Ok(search)
     }
 
-    /// Counts the cells of the window by age and by owner, through the pinned memory `by`.
+    /// Counts the cells of the window by age and by owner. Copies the counts by age through the pinned memory `by`.
     ///
     /// Returns the counts by age for both families, and the weights of the counter's rows.
     pub(super) fn count(
@@ -95,7 +97,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         })
     }
 
-    /// Starts listing the IPv4 hosts with at least `c_min` cells, followed by the remaining hosts of `kept`.
+    /// Starts listing the IPv4 hosts with at least `c_min` cells, and the `kept` hosts that are not among them.
     ///
     /// `count` must be 0 and becomes the number of listed hosts.
     pub(super) fn list(
@@ -148,8 +150,8 @@ impl<G: Gpu> GpuCellSearch<G> {
         Ok(part)
     }
 
-    /// Starts listing the cells, within `span`, of IPv6 hosts that may be candidates. IPv4 candidates need `c_min`
-    /// cells.
+    /// Starts listing the cells within `span` of IPv6 hosts that may be candidates. `c_min` is the number of cells that
+    /// an IPv4 candidate needs.
     ///
     /// `count` must be 0 and becomes the number of listed cells.
     pub(super) fn list_held(
@@ -176,7 +178,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         self.hosts.all()
     }
 
-    /// Returns the locations of a range of list entries and of their cell counts.
+    /// Returns the parts of the memory that contain a range of list entries and their cell counts.
     pub(super) fn entries(&self, range: Range<usize>) -> [Part<'_, G::Memory>; 2] {
         [
             self.entries.part(range.start * size_of::<u64>()..range.end * size_of::<u64>()),
@@ -234,7 +236,7 @@ impl HostList {
         Self { hosts, holders }
     }
 
-    /// Returns whether there are more holders than the limit of `params`.
+    /// Returns whether there are more holders than the candidate limit of `params`.
     pub(super) fn is_beyond_limit(&self, params: &CellsParams) -> bool {
         self.holders.len() > params.candidate_limit() as usize
     }

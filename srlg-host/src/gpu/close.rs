@@ -2,14 +2,14 @@
 //!
 //! [`TaggedClose`] implements it for the default scheme.
 //!
-//! In the default scheme, a close usually needs two *trips*: copies that the host waits for. The first trip copies the
-//! cell counts by age, from which the host computes c_min. The second trip copies the candidates, and the records of
-//! those that may be super points. The host does not know the numbers of candidates and records in advance, so it
-//! copies slightly more of them than in the last close.
+//! In the default scheme, a close usually needs two *round trips*: copies for which the CPU waits. The first round trip
+//! copies the cell counts by age, from which the CPU computes c_min. The second one copies the candidates, and the
+//! records of candidates that may be super points. The numbers of candidates and records are not known in advance, so
+//! slightly more are copied than the last close had.
 //!
-//! Further trips are needed if there are more entries than were copied, or if the device had no room for some hosts.
-//! They are also needed if a host has so many peers that all its regions are needed, or if the CPU must first recover
-//! IPv6 addresses.
+//! Further round trips are needed if there are more entries than were copied, or if the device had no room for some
+//! hosts. They are also needed if the CPU must recover IPv6 addresses, or if the coarse regions of a host with very
+//! many peers must be counted.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::cells::{CellCounts, Shortlist, health_of_all};
 
-/// The memory and the work of a device that closes slices.
+/// The part of closing a slice that a device does, and the memory for it.
 pub(super) trait Close<G: Gpu>: Send + Sync {
     /// Finds the candidates, like [`Backend::candidates`](crate::backend::Backend::candidates).
     fn candidates(
@@ -54,7 +54,7 @@ pub(super) struct TaggedClose<G: Gpu> {
     search: GpuCellSearch<G>,
     looks: LookMemory<G>,
     last: Totals,
-    /// Records of the search that the host has not examined yet.
+    /// Records of the search that the CPU has not examined yet.
     pending: Option<PendingRecords>,
 }
 
@@ -86,7 +86,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         let is_known = kept.len() <= LIST_ROOM;
         let known = if is_known { kept } else { &[] };
         let turn = self.start(ctx, span, counts, known)?;
-        // The device examines candidates while the host computes the health.
+        // The device examines candidates while the CPU computes the health.
         let health = health_of_all(counts);
         let (totals, listed) = self.listed(ctx, turn, span, known)?;
         self.last = totals;
@@ -97,7 +97,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
             self.pending = Some(PendingRecords { turn, hosts: listed.hosts });
             return Ok(Candidates { span, count, hosts: Vec::new(), health, row_weights });
         }
-        // The host recovers IPv6 addresses and selects hosts if there are more than the limit.
+        // The CPU recovers IPv6 addresses, and selects candidates if there are more than the limit.
         let mut held = self.search.held(ctx, &self.looks.copies[1], totals.held)?;
         let Shortlist { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
         let mut hosts = united(hosts, kept);
@@ -137,7 +137,8 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
 }
 
 impl<G: Gpu> TaggedClose<G> {
-    /// Allocates the memory for closes and starts writing its constant parts through the pinned memory `by`.
+    /// Allocates the memory for closes, and starts writing the constant parts of this memory through the pinned memory
+    /// `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (search, looks) = (GpuCellSearch::new(ctx)?, LookMemory::new(ctx, by)?);
         Ok(Self { search, looks, last: Totals::default(), pending: None })
@@ -197,7 +198,7 @@ impl<G: Gpu> TaggedClose<G> {
     }
 }
 
-/// Calls `visit` for `giants` (hosts with very many peers) with the tallies of all their regions.
+/// Calls `visit` for each of `giants`, with the tallies of all its regions.
 fn all_regions<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     questions: &mut Questions<G>,

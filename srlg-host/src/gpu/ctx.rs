@@ -1,4 +1,4 @@
-//! [`GpuCtx`]: a device, a queue for its work, and the arrays of a detector on it.
+//! [`GpuCtx`]: a device, one of its queues, and the arrays of a detector on the device.
 
 use srlg_core::{ARRAYS, Params};
 use srlg_kernels::Kernel;
@@ -10,11 +10,12 @@ use crate::error::Error;
 /// Number of blocks that fill one multiprocessor.
 const BLOCKS_PER_PROCESSOR: usize = 8;
 
-/// The recorders of both arrays. Each array consists of whole 32-bit words, because kernels swap such words.
+/// The recorders of both arrays. The size of each array is rounded up to whole 32-bit words, because kernels compare
+/// and swap whole words.
 pub(super) struct Arrays<G: Gpu>([G::Memory; ARRAYS]);
 
 impl<G: Gpu> Arrays<G> {
-    /// Allocates recorders. The command that makes them untouched is added to `queue`.
+    /// Allocates both arrays. Work in `queue` sets all recorders to untouched.
     pub(super) fn new(gpu: &G, queue: &G::Queue, params: &Params) -> Result<Self, Error> {
         let [finder, counter] = params.arrays().map(|shape| -> Result<_, Error> {
             let memory = gpu.allocate(shape.bytes().next_multiple_of(size_of::<u32>()))?;
@@ -25,7 +26,6 @@ impl<G: Gpu> Arrays<G> {
     }
 }
 
-/// A device, a queue, and the arrays of a detector.
 pub(super) struct GpuCtx<'a, G: Gpu> {
     pub(super) gpu: &'a G,
     pub(super) queue: &'a G::Queue,
@@ -42,17 +42,16 @@ impl<G: Gpu> Clone for GpuCtx<'_, G> {
 impl<G: Gpu> Copy for GpuCtx<'_, G> {}
 
 impl<'a, G: Gpu> GpuCtx<'a, G> {
-    /// Returns the same context with another queue.
+    /// Returns the context with `queue` in place of its own queue.
     pub(super) fn on(self, queue: &'a G::Queue) -> Self {
         Self { queue, ..self }
     }
 
-    /// Returns the recorders of `array`.
     pub(super) fn recorders(self, array: usize) -> Part<'a, G::Memory> {
         self.arrays.0[array].part(0..self.params.arrays()[array].bytes())
     }
 
-    /// Returns the 32-bit words that contain the recorders of `array`.
+    /// Returns the recorders of `array` and the padding after the last one, as whole 32-bit words.
     pub(super) fn words(self, array: usize) -> Part<'a, G::Memory> {
         self.arrays.0[array].all()
     }
@@ -68,7 +67,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         self.gpu.fill(self.queue, part, 0)
     }
 
-    /// Copies `from` to the bytes of `to`, starting at byte number `start`.
+    /// Copies `from` to `to`, beginning at byte `start` of `to`.
     pub(super) fn download(
         self,
         from: Part<'_, G::Memory>,
@@ -93,7 +92,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         Ok(())
     }
 
-    /// Copies `from` through the pinned memory `by` and passes it to `take` in pieces.
+    /// Copies `from` in pieces through the pinned memory `by` and calls `take` with the bytes of each piece.
     pub(super) fn fetch(
         self,
         from: Part<'_, G::Memory>,

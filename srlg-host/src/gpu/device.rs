@@ -1,8 +1,9 @@
-//! [`Gpu`]: the interface between a GPU and the backend, with memory, queues, marks and the kernels of srlg-kernels.
+//! [`Gpu`]: the interface through which the backend uses memory, queues and marks of a GPU, and launches kernels of
+//! srlg-kernels.
 //!
-//! Work in one queue runs in order. Work in different queues runs in any order. Only [`finish`](Gpu::finish) and access
-//! to pinned memory wait. Errors of functions other than `allocate` and `pin` may come from earlier work, and leave the
-//! memory in an unknown state.
+//! Work in one queue runs in order. Work in different queues runs in any order. Most functions return before their work
+//! is complete. [`finish`](Gpu::finish), access to pinned memory, and drops of memory wait for work. An error of any
+//! function except `allocate` and `pin` may come from earlier work, and leaves the memory in an unknown state.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use zerocopy::{FromBytes, Immutable};
 use super::cuda::pairs::DevicePairs;
 use crate::error::Error;
 
-/// Returns `bytes`, which a device wrote, as values of `T`.
+/// Interprets `bytes`, which a device wrote, as values of type `T`.
 pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
     <[T]>::ref_from_bytes(bytes).expect("results are whole values in aligned memory")
 }
@@ -23,20 +24,20 @@ pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
 pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Memory of the device. Dropping it waits for the work that uses it.
     type Memory: Memory;
-    /// Host memory that the device copies to and from.
+    /// Pinned host memory, for copies to and from the device.
     type HostMemory: HostMemory;
     /// A sequence of work that runs in order.
     type Queue: Send + Sync;
     /// A point in a queue.
     type Mark: Send + Sync;
 
-    /// Returns the number of thread groups that run at the same time, which determines the sizes of launches.
+    /// Returns the number of multiprocessors, which limits the number of blocks in a launch.
     fn processors(&self) -> u32;
 
-    /// Allocates memory of `bytes` bytes, with arbitrary contents.
+    /// Allocates `bytes` bytes of device memory, with arbitrary contents.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, Error>;
 
-    /// Allocates pinned memory of `bytes` bytes, set to zero.
+    /// Allocates `bytes` bytes of pinned memory, set to zero.
     fn pin(&self, bytes: usize) -> Result<Self::HostMemory, Error>;
 
     /// Creates an empty queue.
@@ -70,7 +71,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         start: usize,
     ) -> Result<(), Error>;
 
-    /// Starts `blocks` of `kernel`.
+    /// Starts `blocks` blocks of `kernel`.
     ///
     /// # Panics
     /// Panics if [`Kernel::check`] panics.
@@ -111,7 +112,7 @@ pub(crate) trait Memory: Send + Sync + Sized {
 
     fn address(&self, start: usize) -> Self::Address;
 
-    /// Returns a range of the bytes.
+    /// Returns the part that consists of the bytes in `range`.
     ///
     /// # Panics
     /// Panics if the memory does not contain the range.
@@ -128,13 +129,12 @@ pub(crate) trait Memory: Send + Sync + Sized {
     }
 }
 
-/// Host memory. Reads and writes wait until the copies to and from it are complete.
+/// Pinned host memory. Reads and writes wait until all copies to and from the memory are complete.
 pub(crate) trait HostMemory: Send + Sync + 'static {
     fn bytes(&self) -> usize;
 
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error>;
 
-    /// Returns the bytes for writing.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
@@ -143,7 +143,7 @@ pub(crate) trait HostMemory: Send + Sync + 'static {
 pub(crate) struct Part<'a, M> {
     /// The memory that contains the range.
     pub(crate) memory: &'a M,
-    /// Index of the first byte in that memory.
+    /// Index of the first byte in `memory`.
     pub(crate) start: usize,
     /// Length in bytes.
     pub(crate) bytes: usize,
@@ -158,8 +158,8 @@ impl<M> Clone for Part<'_, M> {
 impl<M> Copy for Part<'_, M> {}
 
 impl<M> Part<'_, M> {
-    /// Returns pieces of up to `bytes` bytes, in order. An empty part has no pieces, because its memory may have no
-    /// address.
+    /// Splits the part into pieces of up to `bytes` bytes, in order. An empty part has no pieces, because its memory
+    /// may have no address.
     pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(bytes).map(move |at| {
             let bytes = bytes.min(self.bytes - at);
@@ -169,10 +169,10 @@ impl<M> Part<'_, M> {
 }
 
 impl<M: Memory> Part<'_, M> {
-    /// Returns the part as values of `T`.
+    /// Interprets the part as values of type `T`.
     ///
     /// # Panics
-    /// Panics if the part is not a whole number of values, is misaligned, or has 2^32 values or more.
+    /// Panics if the part does not consist of whole values, is misaligned, or contains 2^32 values or more.
     pub(crate) fn buffer<T>(self) -> Buffer<M::Address, T> {
         let whole = self.bytes.is_multiple_of(size_of::<T>());
         assert!(
@@ -185,7 +185,7 @@ impl<M: Memory> Part<'_, M> {
     }
 }
 
-/// Values of `T` in the memory of a device, as passed to a kernel.
+/// Values of type `T` in the memory of a device, as passed to a kernel.
 #[repr(C)]
 pub(crate) struct Buffer<A, T> {
     /// Address of the first value.

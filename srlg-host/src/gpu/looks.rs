@@ -3,9 +3,9 @@
 //! All steps run on the device, without a copy to the host in between.
 //!
 //! The steps are the glimpse, the tally of the fine region, the selection of hosts that may reach the threshold, and
-//! the records. The device examines a limited number of fine regions at the same time. The hosts of these regions form
-//! a *part* of the hosts that no glimpse dismissed. Records are copied in *turns*, alternately to two buffers. While
-//! the host reads one turn, the device writes the next turn.
+//! the records. The hosts that no glimpse dismissed are divided into *parts*, because the device has memory for a
+//! limited number of fine regions. Records are copied in *turns*, alternately to two buffers. While the host reads one
+//! turn, the device writes the next turn.
 
 use std::net::IpAddr;
 use std::slice::from_ref;
@@ -42,7 +42,7 @@ pub(super) struct LookMemory<G: Gpu> {
     glimpses: G::Memory,
     /// Indices of the hosts that no glimpse dismissed.
     left: G::Memory,
-    /// Bins of the hosts in a part, by age and in groups.
+    /// Bins of the hosts in a part, by age. [`Regroup`] combines them into `groups`.
     bins: G::Memory,
     groups: G::Memory,
     /// Indices, within a part, of the hosts that may reach the threshold.
@@ -81,18 +81,17 @@ impl<G: Gpu> LookMemory<G> {
         Ok(memory)
     }
 
-    /// Returns the location of one of the totals.
+    /// Returns the memory of one of the totals.
     pub(super) fn total(&self, total: Total) -> Part<'_, G::Memory> {
         let at = total as usize * size_of::<u32>();
         self.totals.part(at..at + size_of::<u32>())
     }
 
-    /// Returns the location of all totals.
     pub(super) fn totals(&self) -> Part<'_, G::Memory> {
         self.totals.all()
     }
 
-    /// Returns the list of all `hosts` that the search found.
+    /// Returns the list of all hosts that the search found and stored in `hosts`.
     pub(super) fn listed<'a>(&'a self, hosts: Part<'a, G::Memory>) -> List<'a, G::Memory> {
         List { hosts, numbers: self.numbers.all(), count: self.total(Total::Listed), skip: 0 }
     }
@@ -105,16 +104,16 @@ pub(super) struct HostLook<'a, G: Gpu> {
     pub(super) span: Span,
 }
 
-/// A giant: a host with so many peers that all of its regions are needed.
+/// A host that has so many peers that its estimate needs all of its regions.
 ///
-/// Its tally of 10 kB is not stored, because all hosts of a list may be giants.
+/// Its tally takes 10 kB and is not stored, because all hosts of a list may be giants.
 pub(super) struct Giant {
     pub(super) host: IpAddr,
     pub(super) words: Vec<u64>,
 }
 
 impl<G: Gpu> HostLook<'_, G> {
-    /// Runs all steps from the first one and starts to copy the records of `turn` to the first buffer.
+    /// Starts all steps, and the copy of the records of `turn` to the first buffer.
     pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
         if let Some(positions) = self.ctx.params.glimpse_positions() {
             self.glimpse(positions)?;
@@ -123,7 +122,7 @@ impl<G: Gpu> HostLook<'_, G> {
         self.bring(turn, 0)
     }
 
-    /// Starts copying the records of `turn` to buffer number `copy`.
+    /// Starts writing the records of `turn`, and copying them and the totals to buffer number `copy`.
     fn bring(&self, turn: Turn, copy: usize) -> Result<(), Error> {
         let copy = &self.memory.copies[copy];
         self.ctx.download(self.record(turn)?, copy, TOTALS_BYTES)?;
@@ -132,7 +131,7 @@ impl<G: Gpu> HostLook<'_, G> {
 
     /// Calls `visit` for the hosts that may be super points, except giants. Returns the giants.
     ///
-    /// `hosts` are the hosts of the list. The records of `turn` are being copied to the first buffer.
+    /// `hosts` are the hosts of the list. The copy of the records of `turn` to the first buffer must have been started.
     pub(super) fn finish(
         &self,
         hosts: &[IpAddr],
@@ -202,7 +201,7 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts examining the fine regions of a part. Its first host has number `skip` among the hosts that no glimpse
+    /// Starts examining the fine regions of the part whose first host has number `skip` among the hosts that no glimpse
     /// dismissed.
     fn part(&self, skip: usize) -> Result<(), Error> {
         let Self { ctx, memory, span, .. } = *self;
@@ -231,7 +230,8 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts writing the records of `turn`, whose part was the last one examined. Returns the location of the records.
+    /// Starts writing the records of `turn`, and returns their memory. The part of `turn` must be the last one that was
+    /// examined.
     fn record(&self, turn: Turn) -> Result<Part<'_, G::Memory>, Error> {
         let Self { ctx, memory, span, .. } = *self;
         let left = self.left(turn.skip);
@@ -255,8 +255,8 @@ impl<G: Gpu> HostLook<'_, G> {
         Ok(memory.records.part(0..record_bytes(span, turn.records)))
     }
 
-    /// Returns the list of the hosts that no glimpse dismissed, starting with number `skip`. Without glimpses, it
-    /// contains all hosts.
+    /// Returns the list of the hosts that no glimpse dismissed, starting with number `skip`. If there are no glimpses,
+    /// no host is dismissed.
     fn left(&self, skip: usize) -> List<'_, G::Memory> {
         let list = List { skip: skip as u32, ..self.list };
         match self.ctx.params.glimpse_positions() {
@@ -274,12 +274,10 @@ impl<G: Gpu> HostLook<'_, G> {
         PART.min(self.list.numbers.bytes / size_of::<u32>())
     }
 
-    /// Returns the location of a part's bins by age.
     fn bins(&self) -> Part<'_, G::Memory> {
         self.memory.bins.part(0..self.room() * bin_bytes(Grouping::of_ages(self.span)))
     }
 
-    /// Returns the location of the indices of those hosts in a part that may reach the threshold.
     fn reached(&self) -> Part<'_, G::Memory> {
         self.memory.reached.part(0..self.room() * size_of::<u32>())
     }

@@ -1,23 +1,23 @@
-//! Pairs that are already in the memory of a GPU, through the crates `cudarc` and `cust`.
+//! Ingestion of pairs that are already in the memory of a GPU, in types of the crates `cudarc` and `cust`.
 //!
 //! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) accepts any type that implements
-//! `DevicePairs`: device memory of cudarc with `[u32; 2]` or `[u32; 8]`, or device memory of cust with
-//! [`IpPair`](crate::IpPair) or [`Ip6Pair`](crate::ingest::Ip6Pair). In each pair, the words of the inside host come
-//! first.
+//! `DevicePairs`. The trait is implemented for device buffers of cudarc that contain `[u32; 2]` or `[u32; 8]`, and for
+//! device buffers of cust that contain [`IpPair`](crate::IpPair) or [`Ip6Pair`](crate::ingest::Ip6Pair). In each pair,
+//! the words of the inside host come first.
 //!
 //! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) accepts pairs in ordinary memory, even if the detector
 //! runs on a GPU.
 
 // The GPU backend stores the recorders of a detector in the memory of a device and does all work with them there.
 //
-// The following chart shows a slice of the default scheme and its close, from top to bottom. A line of `=` is a trip: a
-// copy that the host waits for.
+// The following chart shows a slice of the default scheme and its close, from top to bottom. A line of `=` is a round
+// trip: a copy that the host waits for.
 //
 //   host                        upload queues              queue of questions
 //   ----                        -------------              ------------------
 //   ingest: fills buffers  -->  copy, touch
 //   close_slice:
-//     sends their rest     -->  copy, touch           -->  waits for the uploads
+//     submits partial ones -->  copy, touch           -->  waits for the uploads
 //                                                          count_cells: cells in the window, by age and by owner
 //                                                          count: recorders in the window, per row of the counter
 //     c_min of the ages    <=============================  trip 1: cells by age, weights of rows
@@ -31,8 +31,8 @@
 //   ingest: next slice     -->  copy, touch
 //
 // The host never waits for the ageing. It does not know the numbers of candidates and records in advance, so it copies
-// slightly more than the last close had. close.rs describes the cases that need further trips. The paper's scheme takes
-// three trips.
+// slightly more than the last close had. close.rs describes the cases that need further round trips. The paper's scheme
+// takes three round trips.
 //
 // Scans only lower words, so they may run at the same time as each other and as any question. Ageing raises words. It
 // therefore runs after all earlier scans, and later scans wait for it.
@@ -44,7 +44,7 @@
 //   ctx.rs            a device, a queue and the recorders, as one value; copies and launches
 //   scheme.rs         the kernels of each scheme
 //   upload.rs         copies of pairs to the device
-//   close.rs          a close of the default scheme, with both trips
+//   close.rs          a close of the default scheme, with both round trips
 //   cells.rs          the search of that close: trip 1, and the list of candidates
 //   looks.rs          the steps from candidates to records; the host reads records while the device writes more
 //   records.rs        the layout of totals and records
@@ -98,7 +98,7 @@ use questions::Questions;
 use scheme::for_array;
 use upload::{Uploads, scan};
 
-/// Returns the backend of a detector with `params` on `gpu`, which has the name `device`.
+/// Returns the backend of a detector with `params` on `gpu`. The backend reports its device as `device`.
 pub(crate) fn backend<G: Gpu>(
     gpu: G,
     device: Device,
@@ -112,9 +112,9 @@ struct GpuBackend<G: Gpu> {
     uploads: Uploads<G>,
     work: Mutex<Work<G>>,
     arrays: Arrays<G>,
-    /// The queue of questions: all work except scans.
+    /// The queue of all work except scans.
     queue: G::Queue,
-    /// A mark after the last ageing, for which scans must wait.
+    /// A mark after the last ageing. Later scans wait for this mark.
     aged: G::Mark,
     /// Whether the device has failed, which leaves the contents of its memory unknown.
     is_lost: AtomicBool,
@@ -157,7 +157,8 @@ impl<G: Gpu> GpuBackend<G> {
         self.uploads.wait(&self.gpu, &self.aged)
     }
 
-    /// Scans pairs that are already on the device. `lend` receives a queue and a scan, to which it passes the pairs.
+    /// Scans pairs that are already on the device. `lend` receives a queue and a function that starts the scan, and
+    /// passes the pairs to this function.
     fn scan_resident(
         &self,
         family: Family,
@@ -173,7 +174,7 @@ impl<G: Gpu> GpuBackend<G> {
         GpuCtx { gpu, queue, params, arrays }
     }
 
-    /// Locks and returns the memory. Later work in `queue` runs after all earlier scans.
+    /// Locks and returns the memory for work, and makes later work in `queue` wait for all earlier scans.
     fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.uploads.join(self.ctx())?;

@@ -1,7 +1,8 @@
-//! [`PaperClose`]: a close in the paper's scheme, which needs three trips if the search stays within its limits.
+//! [`PaperClose`]: a close in the paper's scheme, which needs three round trips if the search stays within its limits.
 //!
-//! The host has the addresses of all candidates before it requests their tallies. The computations of masks, hot
-//! columns and recovered hosts are started together. Their counts and the first hosts are copied together.
+//! The host receives the addresses of all candidates before it requests their tallies. The computations of masks, hot
+//! columns and recovered hosts are started together. One copy transfers their counts and the first of the recovered
+//! hosts.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -21,7 +22,7 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::rsra::{HotCounts, high_table, hosts, search};
 
-/// Number of hosts that are copied with the counts. Without overload, a window has fewer candidates than this.
+/// Number of recovered hosts that are copied together with the counts. Without overload, a window has fewer candidates.
 const EAGER_HOSTS: usize = if cfg!(test) { 12 } else { 4096 };
 
 pub(super) struct PaperClose<G: Gpu> {
@@ -112,7 +113,7 @@ impl<G: Gpu> PaperClose<G> {
         Ok(close)
     }
 
-    /// Starts writing the masks of all rough estimators over `span` and counting the hot ones.
+    /// Starts writing the masks of all rough estimators over `span`, and counting the hot estimators by weight.
     fn survey(&self, ctx: GpuCtx<'_, G>, span: Span) -> Result<(), Error> {
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         ctx.start(Survey {
@@ -159,7 +160,7 @@ impl<G: Gpu> PaperClose<G> {
         })
     }
 
-    /// Returns all `regained` hosts, or `None` if there are more hosts than the limit.
+    /// Returns all recovered hosts, or `None` if their number exceeds the candidate limit.
     fn all_hosts(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -179,11 +180,11 @@ impl<G: Gpu> PaperClose<G> {
     }
 }
 
-/// The layout of a search's counts in a single buffer, so that one copy transfers them all.
+/// The layout of a search's counts and hosts in one buffer, so that one copy transfers all counts and the first hosts.
 ///
-/// The byte ranges contain 32-bit counts, followed by the list of hosts.
+/// The fields are byte ranges. The 32-bit counts come before the list of hosts.
 struct CountsLayout {
-    /// Counts of the hot rough estimators of each row, by weight.
+    /// For each row, the number of hot rough estimators of each weight.
     weights: Range<usize>,
     hot: [Range<usize>; 2],
     found: Range<usize>,
@@ -207,12 +208,12 @@ impl CountsLayout {
         }
     }
 
-    /// Returns the location of all counts and the first hosts.
+    /// Returns the byte range of all counts and the first [`EAGER_HOSTS`] hosts.
     fn eager(&self) -> Range<usize> {
         0..self.hosts.end.min(self.hosts.start + EAGER_HOSTS * size_of::<u32>())
     }
 
-    /// Returns how many rough estimators of each row are hot, by weight, from a copy of the counts.
+    /// For each row, returns the number of hot rough estimators of each weight. `bytes` is a copy of the counts.
     fn hot_weights(&self, bytes: &[u8]) -> Vec<[u32; WEIGHTS]> {
         values(&bytes[self.weights.clone()]).as_chunks().0.to_vec()
     }

@@ -14,16 +14,17 @@ use super::scheme::{List, answer_bytes, start_count, start_tallies, tally};
 use super::threads::share;
 use crate::error::Error;
 
-/// Number of hosts whose tallies are copied together.
+/// Maximum number of hosts whose tallies are copied together.
 const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 512 };
 
 /// Maximum number of hosts in a list on the device.
 pub(super) const LIST_ROOM: usize = if cfg!(test) { 12 } else { 8192 };
 
-/// Minimum number of bytes that are copied together between host and device.
+/// Minimum size of the pinned memory for results, in bytes.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 
-/// Size of the memory for answers on the device, in bytes. The recorders of a delta of about 250,000 pairs fit into it.
+/// Minimum size of the device memory for results, in bytes. The recorders in a delta of about 250,000 pairs fit into
+/// it.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
 /// Memory for the hosts of a query and for its answers.
@@ -91,8 +92,8 @@ impl<G: Gpu> Questions<G> {
         Ok(())
     }
 
-    /// Calls `each` with the index and the tally of `positions` for each host in `hosts`. The tallies must fit into one
-    /// trip.
+    /// Calls `each` with the index of each host in `hosts` and the tally of the host's `positions`. The tallies must
+    /// fit into one trip.
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -143,7 +144,7 @@ impl<G: Gpu> Questions<G> {
     }
 }
 
-/// The hosts of a query, up to [`LIST_ROOM`], as a [`List`] that contains all of them.
+/// Memory for up to [`LIST_ROOM`] hosts, and for a [`List`] that contains all of them.
 pub(super) struct HostBuffer<G: Gpu> {
     pub(super) memory: G::Memory,
     pub(super) copy: G::HostMemory,
@@ -155,7 +156,7 @@ impl<G: Gpu> HostBuffer<G> {
         Ok(Self { memory: gpu.allocate(numbers.end)?, copy: gpu.pin(numbers.end)? })
     }
 
-    /// Starts copying `hosts` to the device.
+    /// Starts copying `hosts` to the device, and returns the list that contains all of them.
     pub(super) fn bring(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -179,7 +180,7 @@ impl<G: Gpu> HostBuffer<G> {
     }
 }
 
-/// Returns the location of each part of a list with `hosts` hosts: the count, the host IDs and the entries.
+/// Returns the byte ranges of the count, the host IDs and the entries in the memory of a list of `hosts` hosts.
 ///
 /// The count is followed by 4 bytes of padding.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {

@@ -1,4 +1,4 @@
-//! The results for hosts that may be super points: [`Totals`], followed by [`Records`], in [`Turn`]s.
+//! The layout of results for hosts that may be super points: [`Totals`], followed by the [`Records`] of one [`Turn`].
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use srlg_core::finder::cells::SLOTS;
 
 use super::device::values;
 
-/// Number of hosts in a part.
+/// Maximum number of hosts in a part.
 pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };
 
-/// A count that the device computes, in one word.
+/// A 32-bit count that the device computes.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
     /// Hosts that the search listed.
     Listed,
-    /// Cells of IPv6 hosts that the search listed.
+    /// Cells that IPv6 hosts hold and that the search listed.
     Held,
     /// Hosts that no glimpse dismissed.
     Left,
-    /// Hosts of a part that may reach the threshold.
+    /// Hosts in the current part that may reach the threshold.
     Reached,
 }
 
@@ -47,12 +47,12 @@ impl Totals {
     }
 }
 
-/// A part of the hosts that no glimpse dismissed, and a run of records of its possible super points.
+/// A run of records that are copied together. Their hosts belong to the same part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Number of the first host in the part.
+    /// Number of the part's first host among the hosts that no glimpse dismissed.
     pub(super) skip: usize,
-    /// Number of the first record.
+    /// Number of the first record within the part.
     pub(super) first: usize,
     /// Number of records for which there is room.
     pub(super) records: usize,
@@ -61,7 +61,8 @@ pub(super) struct Turn {
 impl Turn {
     /// Returns the following turn, or `None` after the last one.
     ///
-    /// Glimpses left `left` hosts. In this part, `reached` hosts may be super points.
+    /// `left` is the number of hosts that no glimpse dismissed. `reached` is the number of hosts in this part that may
+    /// be super points.
     pub(super) fn next(self, left: usize, reached: usize) -> Option<Self> {
         let (first, skip) = (self.first + self.records, self.skip + PART);
         if first < reached {
@@ -82,14 +83,14 @@ pub(super) fn record_bytes(span: Span, records: usize) -> usize {
     recorded.end.next_multiple_of(size_of::<u64>())
 }
 
-/// Returns the locations of the peers, tallies and host indices of `records` records over `span`.
+/// Returns the byte ranges of the peers, tallies and host indices in a run of `records` records over `span`.
 pub(super) fn record_parts(span: Span, records: usize) -> [Range<usize>; 3] {
     let peers = records * SLOTS as usize * size_of::<u64>();
     let tallies = peers + records * bin_bytes(Grouping::of_ages(span));
     [0..peers, peers..tallies, tallies..tallies + records * size_of::<u32>()]
 }
 
-/// Returns the location, in a copy, of `records` records over `span`.
+/// Returns the byte range of `records` records over `span` in a copy, which begins with the totals.
 pub(super) fn records_in(span: Span, records: usize) -> Range<usize> {
     TOTALS_BYTES..TOTALS_BYTES + record_bytes(span, records)
 }

@@ -1,6 +1,6 @@
 //! The kernels of each scheme, and their results.
 //!
-//! Apart from the choice of a [`Close`](super::close::Close), only this file in the folder distinguishes schemes.
+//! Apart from the choice of a [`Close`](super::close::Close), only this file of the GPU backend distinguishes schemes.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use super::device::{Gpu, Part, values};
 use crate::error::Error;
 use crate::ingest::pairs::Family;
 
-/// Hosts in the memory of a device. The entries of a list, starting with entry `skip`, select the hosts.
+/// A list of hosts in the memory of a device. It starts at entry number `skip` of `numbers`.
 pub(super) struct List<'a, M> {
     pub(super) hosts: Part<'a, M>,
     /// Entries of the list, which are indices into `hosts`.
     pub(super) numbers: Part<'a, M>,
-    /// Number of entries, known only to the device.
+    /// Number of entries, in device memory because the device may compute it.
     pub(super) count: Part<'a, M>,
     pub(super) skip: u32,
 }
@@ -33,7 +33,7 @@ impl<M> Clone for List<'_, M> {
 
 impl<M> Copy for List<'_, M> {}
 
-/// Evaluates `$work` with the type `$Recorder` of the recorders of array number `$array`.
+/// Evaluates `$work`, in which `$Recorder` is the recorder type of array number `$array`.
 macro_rules! for_array {
     ($params:expr, $array:expr, $Recorder:ident => $work:expr) => {
         srlg_core::for_scheme!($params, Scheme => match $array {
@@ -102,7 +102,7 @@ pub(super) fn answer_bytes(counter: &CounterPart, span: Span) -> usize {
 
 /// Starts counting, for each host of `list`, the `positions` of its linear estimator over `span`.
 ///
-/// The results are written to `answers`, which must be all 0.
+/// The results are written to `answers`, which must be all zeros.
 pub(super) fn start_tallies<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,
@@ -128,8 +128,8 @@ pub(super) fn start_tallies<G: Gpu>(
 
 /// Starts counting, for each host of `list`, the `positions` of its linear estimator in the tagged counter.
 ///
-/// The results are written to `bins`, which must be all 0 and are grouped by `grouping`. The length of `bins` limits
-/// the number of hosts.
+/// The results are written to `bins`, which must be all zeros and are grouped by `grouping`. The length of `bins`
+/// limits the number of hosts.
 pub(super) fn start_bins<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,
@@ -159,7 +159,7 @@ pub(super) fn tally(counter: &CounterPart, answer: &[u8], span: Span) -> Tally {
     }
 }
 
-/// Starts counting the recorders of the counter within `span`, per row. The results are written to `sums`.
+/// Starts counting the recorders within `span` in each row of the counter. The results are written to `sums`.
 pub(super) fn start_count<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     span: Span,

@@ -1,4 +1,5 @@
-//! Tests that the GPU backend on a simulated device equals the CPU backend, bit for bit, and tests of failing devices.
+//! Tests that the GPU backend on a simulated device has the same results as the CPU backend, bit for bit, and tests of
+//! failing devices.
 
 mod batches;
 mod equality;

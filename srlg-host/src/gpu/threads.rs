@@ -1,4 +1,4 @@
-//! [`share`]: the threads that compute estimates from the counts of a GPU.
+//! [`share`] and the threads that compute estimates from the counts of a GPU.
 //!
 //! The threads wait between closes instead of ending. On a virtual machine, starting a thread takes as long as ten
 //! estimates, and the end of a thread delays all other threads of the process.
@@ -14,7 +14,7 @@ use crate::share::{self, take};
 /// Minimum number of tallies per thread. A tally takes about ten microseconds, and waking a thread takes about fifty.
 const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 8 };
 
-/// Maximum number of threads that process tallies.
+/// Maximum number of threads that process tallies, including the calling thread.
 const MOST_THREADS: usize = 16;
 
 /// The threads that all detectors of the process share. They never stop.

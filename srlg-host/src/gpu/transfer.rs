@@ -1,4 +1,4 @@
-//! Transfer of recorders as words to and from a device, for snapshots and deltas.
+//! Transfer of recorder words to and from a device, for snapshots and deltas.
 //!
 //! Each method handles the recorders of one array.
 
@@ -132,12 +132,12 @@ impl<G: Gpu> Questions<G> {
     }
 }
 
-/// Returns the maximum number of recorders `R` that a list in `memory` can contain.
+/// Returns the maximum number of recorders of type `R` that a list in `memory` can contain.
 fn most_entries<R>(memory: &impl Memory) -> usize {
     memory.bytes() / (size_of::<R>() + size_of::<u32>()) - 1
 }
 
-/// Returns the locations in `memory` of the words and the places of a list of `entries` recorders `R`.
+/// Returns the parts of `memory` that contain the words and the places of a list of `entries` recorders of type `R`.
 fn list_in<R, M: Memory>(memory: &M, entries: usize) -> [Part<'_, M>; 2] {
     let words = entries * size_of::<R>();
     let places = words.next_multiple_of(size_of::<u32>());

@@ -1,9 +1,9 @@
 //! [`Uploads`]: buffers of pairs that are copied to a device.
 //!
 //! An upload buffer consists of pinned memory that threads fill, memory of the device, and a queue. It is copied and
-//! scanned while threads fill other buffers. A few pairs stay in a buffer until it is full or a query needs them. All
-//! memory is allocated when the detector is created. A thread waits only for an earlier copy from the same buffer,
-//! which was started several buffers ago.
+//! scanned while threads fill other buffers. Pairs stay in a buffer until it is full, until pairs of a different type
+//! or age arrive, or until other work needs them. All memory is allocated when the detector is created. A thread that
+//! fills a buffer waits for the device only until the previous copy from the same buffer is complete.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,8 @@ pub(super) struct Uploads<G: Gpu> {
     next: AtomicUsize,
 }
 
-/// An upload buffer. The first `filled` bytes of `staging` are pairs of the type `family` and the age `ages`.
+/// An upload buffer. The first `filled` bytes of `staging` contain pairs of the type `family`, whose contacts have
+/// these `ages`.
 pub(super) struct UploadBuffer<G: Gpu> {
     // Fields are dropped in this order, so memory is freed before the queue whose work uses it.
     staging: G::HostMemory,
@@ -50,7 +51,7 @@ pub(super) struct UploadBuffer<G: Gpu> {
     family: Family,
     ages: Ages,
     pairs: G::Memory,
-    /// A mark after the last scan that a `join` has made a queue wait for.
+    /// A mark that the last [`join`](Uploads::join) recorded after all scans.
     done: G::Mark,
     /// Whether `done` comes after all scans.
     is_joined: bool,
@@ -75,7 +76,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(Self { buffers, next: AtomicUsize::new(0) })
     }
 
-    /// Copies `pairs`, whose contacts have these `ages`, into buffers.
+    /// Copies `pairs`, whose contacts have these `ages`, into buffers, and submits full buffers.
     pub(super) fn scan(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -94,7 +95,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Uploads the pairs of `family` in the first `bytes` of `pinned`, which the device reads directly.
+    /// Uploads and scans the pairs of `family` in the first `bytes` bytes of `pinned`, which the device reads directly.
     pub(super) fn scan_pinned(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -121,8 +122,8 @@ impl<G: Gpu> Uploads<G> {
         buffer
     }
 
-    /// Starts the work of all buffers and makes the queue of `ctx` wait for it. The queue must be the same in all
-    /// calls.
+    /// Submits the pairs in all buffers and makes the queue of `ctx` wait for all scans. The queue must be the same in
+    /// all calls.
     pub(super) fn join(&self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         self.buffers.iter().try_for_each(|buffer| {
             let mut buffer = lock(buffer);
@@ -140,7 +141,7 @@ impl<G: Gpu> Uploads<G> {
         self.buffers.iter().try_for_each(|buffer| gpu.wait(&lock(buffer).queue, mark))
     }
 
-    /// Locks a buffer that no other thread is filling. If there is none, waits for the next buffer.
+    /// Locks a buffer that no other thread is filling. If all buffers are being filled, waits for the next one.
     fn free(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let next = self.next.load(Relaxed);
         let buffer = |number| &self.buffers[(next + number) % BUFFERS];
@@ -148,7 +149,7 @@ impl<G: Gpu> Uploads<G> {
         free.unwrap_or_else(|| lock(buffer(0)))
     }
 
-    /// Lets threads continue with the next buffer while this one is copied.
+    /// Lets threads continue with the next buffer while the current one is copied.
     fn turn(&self) {
         self.next.fetch_add(1, Relaxed);
     }
@@ -186,7 +187,8 @@ impl<G: Gpu> UploadBuffer<G> {
     }
 }
 
-/// Locks `buffer`. Its data is consistent even after a panic, because pairs are counted last.
+/// Locks `buffer`. Its data is consistent even after a panic, because `filled` changes only after the pairs were
+/// copied.
 fn lock<T>(buffer: &Mutex<T>) -> MutexGuard<'_, T> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
 }

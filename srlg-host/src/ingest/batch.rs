@@ -15,8 +15,8 @@ use crate::ingest::pinned::PinnedPairs;
 
 /// A batch of pairs of any two addresses. Each pair is stored as the type that is ingested fastest.
 ///
-/// A batch from [`SlidingDetector::pair_batch`] stores pairs in memory that a GPU reads directly.
-/// [`ingest`](Self::ingest) then does not copy them on the CPU.
+/// If the detector runs on a GPU, a batch from [`SlidingDetector::pair_batch`] stores pairs in memory that the GPU
+/// reads directly. [`ingest`](Self::ingest) then does not copy the pairs on the CPU.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -72,22 +72,22 @@ impl PairBatch {
         }
     }
 
-    /// Returns the device error of an earlier push, if any. Each error is returned only once.
+    /// Returns the first device error that occurred during a push since the last check, if any.
     fn check(&self) -> Result<(), Error> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.take().map_or(Ok(()), Err)
     }
 
-    /// Ingests all pairs as contacts of the running slice of `detector`.
+    /// Ingests all pairs as contacts in the running slice of `detector`.
     ///
     /// # Errors
     /// Returns the errors of [`SlidingDetector::ingest`]. If the device fails during a [`push`](Self::push), the next
-    /// call that ingests or reads the pairs returns the error. The batch still contains all pairs.
+    /// call that ingests or reads the pairs returns the error, and the batch still contains all pairs.
     pub fn ingest(&self, detector: &SlidingDetector) -> Result<(), Error> {
         self.ingest_late(detector, 0)
     }
 
-    /// Ingests all pairs as contacts `slices_late` slices before the running slice of `detector`.
+    /// Ingests all pairs as contacts in the slice that is `slices_late` slices before the running slice of `detector`.
     ///
     /// # Errors
     /// Returns the errors of [`SlidingDetector::ingest_late`].
@@ -108,7 +108,7 @@ impl PairBatch {
         self.v4.runs(|pairs| feed.ingest(pairs))
     }
 
-    /// Ingests all pairs through `feed` as contacts of slice number `slice`. Returns the position of that slice.
+    /// Ingests all pairs through `feed` as contacts in slice number `slice`. Returns the position of that slice.
     ///
     /// # Errors
     /// Returns the errors of [`Feed::ingest_at`].
@@ -121,7 +121,7 @@ impl PairBatch {
         Ok(arrival.expect("there is at least one run"))
     }
 
-    /// Returns the pairs of two IPv4 hosts. They are copied if a device reads the batch directly.
+    /// Returns all pairs that consist of two IPv4 addresses. They are copied if a device reads the batch directly.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -130,7 +130,7 @@ impl PairBatch {
         self.v4.all()
     }
 
-    /// Returns all pairs with an IPv6 host. They are copied if a device reads the batch directly.
+    /// Returns all pairs that contain an IPv6 address. They are copied if a device reads the batch directly.
     ///
     /// # Errors
     /// Returns an error if the device fails.
@@ -208,14 +208,15 @@ impl<P: Pair> FamilyBatch<P> {
         Self { pinned: None, rest: Vec::new() }
     }
 
-    /// Creates an empty batch in two buffers from `pin`. Pairs that do not fit are stored in ordinary memory.
+    /// Creates an empty batch in two buffers that `pin` creates. Pairs that do not fit are stored in ordinary memory.
     fn pinned(mut pin: impl FnMut() -> Result<PinnedPairs<P>, Error>) -> Result<Self, Error> {
         let mut memories = [pin()?, pin()?];
         memories.iter_mut().for_each(PinnedPairs::clear);
         Ok(Self { pinned: Some(PinnedBuffers { memories, filling: 0 }), rest: Vec::new() })
     }
 
-    /// Adds `pair`, even if the device that reads the memory fails. In that case, returns the device's error.
+    /// Adds `pair`. If the device that reads the memory fails, the pair is added nevertheless, and the device's error
+    /// is returned.
     #[inline]
     fn push(&mut self, pair: P) -> Result<(), Error> {
         let mut pushed = Ok(());
@@ -240,12 +241,11 @@ impl<P: Pair> FamilyBatch<P> {
         self.rest.clear();
     }
 
-    /// Returns the pairs in pinned memory.
+    /// Returns the pinned buffer that is being filled.
     fn in_pinned(&self) -> Option<&PinnedPairs<P>> {
         self.pinned.as_ref().map(|PinnedBuffers { memories, filling }| &memories[*filling])
     }
 
-    /// Ingests all pairs as contacts `slices_late` slices before the running slice of `detector`.
     fn ingest_late(&self, detector: &SlidingDetector, slices_late: u32) -> Result<(), Error> {
         if let Some(pinned) = self.in_pinned().filter(|pinned| !pinned.is_empty()) {
             detector.ingest_pinned_late(pinned, slices_late)?;
@@ -273,7 +273,7 @@ impl<P: Pair> FamilyBatch<P> {
     }
 }
 
-/// Ingests `pairs` through `feed` as contacts of slice number `slice`, unless earlier pairs were not ingested.
+/// Ingests `pairs` through `feed` as contacts in slice number `slice`, unless an earlier run of pairs was not ingested.
 fn put<P: Pair>(
     feed: &mut Feed,
     slice: u64,

@@ -1,11 +1,11 @@
 //! [`Feed`]: ingestion for a thread that receives packets while another thread closes slices.
 //!
-//! Each feed shares a [`FeedSlot`] with the closing thread. A slot has two locks. `share` contains a share of the
-//! backend (an [`Arc`]) while no slice is being closed. A feed locks `share` while it ingests. `buffer` contains the
-//! pairs that arrive during a close, with their times. IPv4 pairs of short calls are stored in
-//! [`FewPairs`](few::FewPairs) until they fill a batch. A separate lock protects these pairs while a thread ingests
-//! them. [`LentBackend`](lent::LentBackend) contains the slots of all feeds, and all of them share the
-//! [`RunningSlice`].
+//! Each feed shares a [`FeedSlot`] with the closing thread. A slot has the locks `share` and `buffer`. `share` contains
+//! a share of the backend (an [`Arc`]) while no slice is being closed. A feed locks `share` while it ingests. `buffer`
+//! contains the pairs that arrive during a close, with their times. IPv4 pairs of short calls are stored in
+//! [`FewPairs`](few::FewPairs) until they fill a batch. `FewPairs` has a separate lock for the thread that ingests
+//! these pairs. [`LentBackend`](lent::LentBackend) contains the slots of all feeds, and the [`RunningSlice`], which it
+//! shares with the feeds.
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -17,32 +17,34 @@
 //! ```
 //!
 //! A close has these steps:
-//! 1. The closer ingests the waiting and the buffered pairs of all feeds, while the feeds continue to ingest. It writes
-//!    the number of the next slice to each `buffer`.
+//! 1. The closer ingests the waiting pairs (from short calls) and the buffered pairs of all feeds, while the feeds
+//!    continue to ingest. It writes the number of the next slice to each `buffer`.
 //! 2. The closer sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer`
-//!    while `wanted` is set. Thus the closer waits only for the current call to a feed. This call ingests at most
-//!    [`PAIRS_PER_FEED_CALL`] new pairs and the same number from the buffer.
-//! 3. The closer takes back shares until only its own is left. `Arc::get_mut` then returns the backend.
+//!    while `wanted` is set. A feed divides the pairs of a call into pieces, and the closer waits only for the current
+//!    piece of each feed. With a piece, the feed ingests at most [`PAIRS_PER_FEED_CALL`] new pairs, and the same number
+//!    of each type from the buffer.
+//! 3. The closer takes back the shares of all slots, so that only its own is left. `Arc::get_mut` then returns the
+//!    backend.
 //! 4. After its work, the closer lends the shares again. It does not touch `buffer`.
 //!
-//! Buffered pairs are ingested by later calls to the feed, up to [`PAIRS_PER_FEED_CALL`] per call, and when the feed is
-//! dropped. Step 1 ingests the buffered pairs of idle feeds. A thread that reads the recorders between closes also
-//! ingests them ([`settled`](lent::LentBackend::settled)).
+//! Buffered pairs are ingested by later calls to the feed and when the feed is dropped, up to [`PAIRS_PER_FEED_CALL`]
+//! pairs of each type at a time. Step 1 ingests all pairs that are still buffered. A thread that reads the recorders
+//! between closes also ingests all buffered pairs ([`settled`](lent::LentBackend::settled)).
 //!
 //! Invariants:
 //! - While a close has the backend, no slot is open and only one reference to the backend exists.
-//! - After step 3, the recorders contain the pairs of all calls that returned before the close started. Either the call
-//!   or step 1 ingested them.
-//! - Pairs buffered during a close are ingested after it, at the latest by step 1 of the next close. Until then, the
-//!   slice whose number step 1 wrote is running. The age of pairs with a slice number is determined when they are
-//!   ingested.
-//! - A feed that must not wait takes only free locks and never gets a turn.
-//! - Waits are short. If `buffer` is full, a feed that may wait waits until the end of one close. The next close takes
-//!   the share of a waiting feed only after the feed has had its turn. The closer waits only for current calls.
+//! - After step 3, the recorders contain the pairs of all calls that returned before the close started. Either these
+//!   calls or step 1 ingested the pairs.
+//! - Pairs buffered during a close are ingested after it, at the latest by step 1 of the next close. From the end of
+//!   the close until then, the slice whose number step 1 wrote is running. The age of pairs with a slice number is
+//!   determined when the pairs are ingested.
+//! - A call that must not wait acquires only free locks, and never waits for a turn.
+//! - Waits are short. If `buffer` is full, a call that may wait waits until the end of one close. It then has its turn:
+//!   the next close takes the share back only after this call has ingested its piece.
 //! - `buffer` is locked by the thread that appends to it or ingests from it. A feed whose slot is open skips pairs that
 //!   another thread is ingesting.
-//! - `wanted` is a hint. A feed that reads an outdated value of `wanted` finds `Closed`, or buffers pairs that it could
-//!   have ingested. Such pairs are ingested like all other buffered pairs.
+//! - `wanted` is a hint. A feed that reads an outdated value of `wanted` either finds its slot closed, or buffers pairs
+//!   that it could have ingested. These pairs are ingested like all other buffered pairs.
 
 mod buffer;
 mod few;
@@ -64,7 +66,7 @@ pub use running::Arrival;
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
 
-/// Maximum number of new pairs, and of buffered pairs, that a call ingests while its slot is locked.
+/// Maximum number of new pairs, and of buffered pairs of each type, that a feed ingests while it locks its slot.
 ///
 /// A close may have to wait for these pairs, which takes a few tenths of a millisecond.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
@@ -77,8 +79,8 @@ const PAIRS_OF_SHORT_CALLS: usize = 16;
 ///
 /// See [`SlidingDetector::feed`](crate::SlidingDetector::feed).
 ///
-/// When a feed is dropped, its buffer is ingested, so no pair is lost. If a slice is being closed at that moment, the
-/// buffer is ingested before the next slice closes or a query is answered.
+/// When a feed is dropped, its buffered pairs are ingested, so no pair is lost. If a slice is being closed at that
+/// moment, the pairs are ingested before the next slice closes or a query is answered.
 pub struct Feed {
     slot: Arc<FeedSlot>,
     running: Arc<RunningSlice>,
@@ -89,7 +91,6 @@ pub struct Feed {
 struct Known {
     /// Whether the buffer may contain pairs.
     may_keep: bool,
-    /// Number of the first pair of short calls for which there is no room.
     few_end: FewEnd,
 }
 
@@ -105,7 +106,7 @@ impl Feed {
         Self { slot, running, known }
     }
 
-    /// Returns the memory, in bytes, that is needed by a feed that buffers up to `capacity` pairs of each type.
+    /// Returns the size, in bytes, of a feed that buffers up to `capacity` pairs of each type.
     ///
     /// The system provides physical memory only for the part that is used.
     #[must_use]
@@ -120,13 +121,13 @@ impl Feed {
     /// While another thread closes a slice, pairs are buffered for the next slice. If the buffer is full, the call
     /// blocks until the slice is closed. Each later call ingests some of the buffered pairs.
     ///
-    /// A call may pass a single pair. IPv4 pairs from calls with up to 16 pairs wait in the feed, and up to 64 of them
-    /// are ingested together. A close or a query ingests waiting pairs before it starts. Dropping the feed also ingests
-    /// them.
+    /// A call may pass a single pair. IPv4 pairs from calls that pass up to 16 pairs wait in the feed, and up to 64 of
+    /// these pairs are ingested together. A close or a query ingests waiting pairs before it starts. Dropping the feed
+    /// also ingests them.
     ///
     /// # Errors
     /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
-    /// [`Error::DetectorDropped`] if the detector was dropped. Returns another error if a GPU fails, perhaps while it
+    /// [`Error::DetectorDropped`] if the detector was dropped. Returns a device error if a GPU fails, perhaps while it
     /// processes pairs of earlier calls.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
         if self.append_few(pairs) {
@@ -139,15 +140,16 @@ impl Feed {
 
     /// Records a contact in slice number `slice` for each of `pairs`. Returns the position of that slice.
     ///
-    /// The number is absolute, so a close just before or during the call does not change the slice.
+    /// The number is absolute, so a close just before or during the call does not move the contacts to a different
+    /// slice.
     ///
     /// [`Late`](Arrival::Late) pairs are recorded as in
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late). While a slice is being closed, its pairs
     /// are one slice late, and pairs of the following slice are [`Running`](Arrival::Running). Both are buffered as in
     /// [`ingest`](Self::ingest), and the call blocks if the buffer is full.
     ///
-    /// If a close happens during a call with many pairs, the returned position is the position of the last pair. Once
-    /// pairs have become [`TooLate`](Arrival::TooLate), the remaining pairs are not ingested.
+    /// If a slice closes during a call that passes many pairs, the position changes, and the call returns the last
+    /// position. Once the position is [`TooLate`](Arrival::TooLate), the remaining pairs are not ingested.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -179,7 +181,8 @@ impl Feed {
         }
     }
 
-    /// Ingests as many of `pairs` as possible without waiting, like [`ingest`](Self::ingest). Returns their number.
+    /// Works like [`ingest`](Self::ingest), but ingests only as many of `pairs` as is possible without waiting. Returns
+    /// the number of ingested pairs.
     ///
     /// During a close, pairs are left over if the buffer is full or another thread is ingesting from it. The caller can
     /// drop and count the remaining pairs, `pairs[taken..]`, or pass them again. On a GPU, the call may wait for pairs
@@ -199,8 +202,8 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`ingest`](Self::ingest). Some pairs may have been ingested. It is safe to pass all
-    /// pairs again.
+    /// Returns the errors of [`ingest`](Self::ingest). After an error, some pairs may have been ingested. It is safe to
+    /// pass all pairs again.
     pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<usize, Error> {
         if self.append_few(pairs) {
             return Ok(pairs.len());
@@ -208,10 +211,9 @@ impl Feed {
         self.try_all(Time::Running, pairs).map(|(_, taken)| taken)
     }
 
-    /// Ingests as many of `pairs` in slice number `slice` as possible without waiting, like
-    /// [`ingest_at`](Self::ingest_at).
+    /// Works like [`ingest_at`](Self::ingest_at), but ingests only as many of `pairs` as is possible without waiting.
     ///
-    /// Returns the position of that slice and the number of ingested pairs.
+    /// Returns the position of slice number `slice` and the number of ingested pairs.
     ///
     /// # Errors
     /// Returns the errors of [`try_ingest`](Self::try_ingest).
@@ -286,7 +288,8 @@ impl Feed {
         }
     }
 
-    /// Ingests or buffers as many of `pairs` as possible without waiting. Returns their number.
+    /// Ingests or buffers as many of `pairs` as possible without waiting. Returns the position of their slice and the
+    /// number of these pairs.
     fn try_put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
         let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {

@@ -47,7 +47,7 @@ impl Sealed for Ip6Pair {
     }
 }
 
-/// The type of pairs.
+/// The type of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// The type [`IpPair`].
@@ -66,13 +66,13 @@ impl Family {
         }
     }
 
-    /// Returns the type of `count` pairs. If there are no pairs, this is IPv4, which every detector accepts.
+    /// Returns this type, or IPv4 if `count` is 0, because every detector accepts IPv4 pairs.
     #[inline]
     pub(crate) const fn of(self, count: usize) -> Self {
         if count == 0 { Self::V4 } else { self }
     }
 
-    /// Returns the type of pair that `host` needs.
+    /// Returns `V4` if `host` is an IPv4 address, possibly mapped to IPv6, and `V6` otherwise.
     pub(crate) const fn of_host(host: IpAddr) -> Self {
         match host.to_canonical() {
             IpAddr::V4(_) => Self::V4,

@@ -25,15 +25,14 @@ pub struct PinnedPairs<P = IpPair> {
 pub(crate) struct PinnedMemory {
     memory: Box<dyn PairMemory>,
     family: Family,
-    /// Number of bytes, from the start of the memory, that contain pairs.
+    /// Size of the pairs at the start of the memory, in bytes.
     bytes: usize,
 }
 
-/// Memory for pairs on one kind of device, aligned to 4 bytes.
+/// Memory for pairs that one kind of device reads, aligned to 4 bytes.
 pub(crate) trait PairMemory: Any + Send + Sync {
     fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
-    /// Returns the bytes for writing.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
@@ -55,14 +54,14 @@ impl PinnedMemory {
         self.family
     }
 
-    /// Returns the memory and the number of bytes of pairs at its start, if the memory is of the kind `M`.
+    /// Returns the memory and the size of its pairs in bytes, or `None` if the memory is not of type `M`.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn memory<M: PairMemory>(&self) -> Option<(&M, usize)> {
         let memory = (&*self.memory as &dyn Any).downcast_ref()?;
         Some((memory, self.bytes))
     }
 
-    /// Passes the pairs to `scan`, like pairs in ordinary memory.
+    /// Passes the pairs to `scan` as pairs in ordinary memory.
     pub(crate) fn scan(
         &self,
         mut scan: impl FnMut(PairSlice<'_>) -> Result<(), Error>,
@@ -76,7 +75,7 @@ impl PinnedMemory {
 }
 
 impl<P: Pair> PinnedPairs<P> {
-    /// Creates a buffer of `len` pairs in memory from `pin`.
+    /// Creates a buffer of `len` pairs in memory that `pin` allocates.
     pub(crate) fn new(
         len: usize,
         pin: impl FnOnce(usize) -> Result<Box<dyn PairMemory>, Error>,
@@ -91,7 +90,7 @@ impl<P: Pair> PinnedPairs<P> {
         &self.memory
     }
 
-    /// Passes all pairs to `change`, which can replace them. The pairs are all zeros at first.
+    /// Passes all pairs to `change`, which can replace them. At first, all pairs are zero.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.
@@ -103,8 +102,7 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(())
     }
 
-    /// Appends `pair`. Returns false if the memory is full, that is, if it already contains the number of pairs given
-    /// at creation.
+    /// Appends `pair`. Returns false if the buffer already contains the number of pairs for which it was created.
     #[inline]
     pub(crate) fn push(&mut self, pair: P) -> Result<bool, Error> {
         let PinnedMemory { memory, family, bytes } = &mut self.memory;

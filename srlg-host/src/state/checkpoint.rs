@@ -3,8 +3,8 @@
 //! The last complete snapshot survives a crash of the process or the machine.
 //!
 //! A checkpoint is written under a temporary name, synced and renamed, so a file with the name of a checkpoint is
-//! complete. The newest two checkpoints are kept, in case the disk later damages one. Checkpoint numbers ascend and are
-//! never reused. Files with other names are not touched.
+//! always complete. The newest two checkpoints are kept, in case one is later damaged on disk. Checkpoint numbers
+//! ascend and are never reused. Files with other names are not touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -15,7 +15,6 @@ use srlg_core::Params;
 use crate::error::Error;
 use crate::state::Snapshot;
 
-/// Number of checkpoints that are kept.
 const KEPT: usize = 2;
 
 const PREFIX: &str = "checkpoint-";
@@ -23,7 +22,7 @@ const WHOLE: &str = "srlg";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
-/// A folder of checkpoints, locked against other processes while this value exists.
+/// A folder of checkpoints. While this value exists, the folder cannot be opened again, even in the same process.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -47,26 +46,26 @@ const DAMAGED: &str = "damaged";
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Lock file, unlocked when this value is dropped or the process ends.
+    /// Lock file, which is unlocked when this value is dropped or the process ends.
     lock: File,
     next: u64,
 }
 
-/// The newest complete checkpoint of a folder, and the newer ones that are damaged.
+/// The newest complete checkpoint in a folder, and any damaged checkpoints that are newer.
 #[derive(Debug)]
 pub struct LatestCheckpoint {
-    /// The newest complete checkpoint, if there is one.
+    /// Snapshot in the newest complete checkpoint, if there is one.
     pub snapshot: Option<Snapshot>,
-    /// Newer checkpoints that are damaged.
+    /// Damaged checkpoints that are newer than `snapshot`.
     pub damaged: Vec<DamagedCheckpoint>,
 }
 
-/// A checkpoint that cannot be read.
+/// A checkpoint that is damaged.
 #[derive(Debug)]
 pub struct DamagedCheckpoint {
-    /// New path of the damaged file.
+    /// Path of the damaged file after it was renamed.
     pub path: PathBuf,
-    /// The error that occurred when it was read.
+    /// Error that occurred when the file was read.
     pub why: Error,
 }
 
@@ -74,8 +73,8 @@ impl Checkpoints {
     /// Opens `folder` for checkpoints and creates it if necessary. Unfinished checkpoints are removed.
     ///
     /// # Errors
-    /// Returns [`Error::CheckpointsInUse`] if another process uses the folder, or [`Error::Checkpoint`] if an operation
-    /// on the folder fails.
+    /// Returns [`Error::CheckpointsInUse`] if this or another process already uses the folder, or
+    /// [`Error::Checkpoint`] if an operation on the folder fails.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
         make(&folder)?;
@@ -91,14 +90,15 @@ impl Checkpoints {
         Ok(Self { folder, lock, next })
     }
 
-    /// Saves `snapshot` as a checkpoint and removes all but the newest two checkpoints.
+    /// Saves `snapshot` as a checkpoint and keeps only the newest two checkpoints.
     ///
     /// The checkpoint is durable when the call returns.
     ///
     /// # Errors
-    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written, in which case older checkpoints are
-    /// unchanged. The same error is returned if an old checkpoint cannot be removed. In that case, the new checkpoint
-    /// is stored.
+    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written. Older checkpoints are then unchanged. Returns
+    /// the same error if the folder cannot be synced, or if an old checkpoint cannot be removed. In both cases, the new
+    /// checkpoint is stored, but before a sync it may not be durable. Also returns the errors of
+    /// [`Snapshot::to_bytes`].
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
@@ -120,11 +120,11 @@ impl Checkpoints {
 
     /// Returns the newest checkpoint that can be read, for a detector with `params`.
     ///
-    /// Newer checkpoints that are damaged are renamed and listed in [`LatestCheckpoint::damaged`].
+    /// Any damaged checkpoints that are newer are renamed and listed in [`LatestCheckpoint::damaged`].
     ///
     /// # Errors
-    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint with different sizes, a
-    /// different seed or an unsupported version is not considered damaged. For such a checkpoint, the call returns
+    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint that has different sizes, a
+    /// different seed or an unsupported version is not considered damaged. For these checkpoints, the call returns
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::Version`] or [`Error::FormerVersion`].
     pub fn latest(&mut self, params: &Params) -> Result<LatestCheckpoint, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
@@ -181,7 +181,6 @@ fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
     Snapshot::from_bytes(&bytes, params)
 }
 
-/// Returns whether the error `why` means that a checkpoint is damaged.
 fn is_damage(why: &Error) -> bool {
     // This is EIO on every Unix, which means that the disk failed to read. The standard library has no name for it.
     const DISK_FAILED: i32 = 5;
@@ -196,14 +195,14 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// Returns the number in the name of a checkpoint file, whatever its extension. The largest number is not valid,
+/// Returns the number in the name of a checkpoint file with any extension. The largest 64-bit number is not valid,
 /// because it has no successor.
 fn number(path: &Path) -> Option<u64> {
     let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
     (number < u64::MAX).then_some(number)
 }
 
-/// Creates `folder` and its missing parents and makes their names durable.
+/// Creates `folder` and its missing parents, and makes the new directory entries durable.
 fn make(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());
@@ -253,7 +252,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     file.sync_all().map_err(cannot("sync", path))
 }
 
-/// Makes the names of files in `folder` durable.
+/// Makes the directory entries of `folder` durable.
 fn sync_folder(folder: &Path) -> Result<(), Error> {
     // On other systems, a folder cannot be opened as a file, and a rename needs no sync.
     if cfg!(unix) {

@@ -15,7 +15,7 @@ use crate::vectors::for_wider_vectors;
 pub(crate) struct Coder {
     shape: ArrayShape,
     fold: Fold,
-    /// The first and the last recorder, if there are any.
+    /// Numbers of the first and the last recorder, or `None` if the section is empty.
     ends: Option<(u32, u32)>,
     count: u32,
     places: Places,
@@ -36,14 +36,13 @@ impl Coder {
         Self::new(shape, Fold::of(shape.width, range))
     }
 
-    /// Creates an empty section of an array with this shape.
     pub(super) fn new(shape: ArrayShape, fold: Fold) -> Self {
         let (places, planes) = (Places::Gaps(Vec::new()), Default::default());
         Self { shape, fold, ends: None, count: 0, places, planes }
     }
 
-    /// Appends recorders after the last one. `places` are their numbers, in ascending order, and `words` are their
-    /// words.
+    /// Appends recorders. `places` contains their numbers, in ascending order and above all previous ones, and `words`
+    /// contains their words.
     pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
         assert_eq!(W::WIDTH, self.shape.width, "the words differ in width from the array");
         let ([new_first, ..], [.., new_last]) = (places, places) else { return };
@@ -106,12 +105,12 @@ impl Coder {
     }
 }
 
-/// Returns the index of the bit of recorder `place` in a bitmap whose first byte contains the bit of recorder `first`.
+/// Returns the bit index of recorder `place` in a bitmap whose first byte contains recorder `first`.
 fn bit_of(first: u32, place: u32) -> usize {
     (place - first / 8 * 8) as usize
 }
 
-/// Returns the size of a bitmap of recorders `first` to `last`, in bytes.
+/// Returns the size, in bytes, of a bitmap for the recorders from `first` to `last`.
 fn dense(first: u32, last: u32) -> usize {
     bit_of(first, last) / 8 + 1
 }
@@ -133,7 +132,7 @@ fn bits_of(first: u32, last: u32, gaps: &[u8]) -> Vec<u8> {
 }
 
 for_wider_vectors! {
-    /// Returns the bits that are set in any of `words` after folding.
+    /// Returns the bitwise OR of all `words` after folding.
     fn ones<W: Word>(words: &[W], fold: Fold) -> W {
         let (folded, mut ones) = (fold.folded(), W::default());
         for &word in words {
@@ -142,7 +141,7 @@ for_wider_vectors! {
         ones
     }
 
-    /// Folds each of `words` and appends byte `byte` of it to `plane`.
+    /// Folds each word and appends its byte number `byte` to `plane`.
     fn append_plane<W: Word>(words: &[W], fold: Fold, byte: usize, plane: &mut Vec<u8>) {
         let (folded, start) = (fold.folded(), plane.len());
         plane.resize(start + words.len(), 0);

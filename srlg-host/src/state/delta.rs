@@ -13,14 +13,16 @@ use crate::error::{Error, FormatError, wrong};
 
 /// The recorders touched in the last slices of a detector, and their words.
 ///
-/// A detector may merge the deltas of all slices of another detector, in their own slices or later. Its recorders are
-/// then the same as after merging snapshots. A detector that joins late reports the same estimates after two full
-/// windows of whole epochs. Until then, older touches that it has not merged may hide echoes.
+/// A detector can merge the delta that a second detector takes in each slice, either in the same slice or later. If it
+/// merges all of them, its recorders are the same as after merging snapshots. A detector that starts to merge late
+/// reports the same estimates after two full windows, rounded up to whole epochs. Until then, estimates may differ,
+/// because older touches that it has not merged may hide echoes in the second detector.
 ///
-/// Super points of reports are not part of a delta. A detector keeps only the super points of its own reports.
+/// A delta does not contain super points. As candidates for its next report, a detector keeps only the super points of
+/// its own last report.
 ///
-/// A delta contains all recent touches, including those merged from other deltas and snapshots. To exchange only their
-/// own touches, nodes perform the following steps in every slice:
+/// A delta contains all recent touches, including touches merged from deltas and snapshots of other nodes. To exchange
+/// only their own touches, nodes perform the following steps in every slice:
 ///
 /// ```text
 /// ingest         pairs of this node
@@ -29,8 +31,9 @@ use crate::error::{Error, FormatError, wrong};
 /// close_slice    all touches become one slice older
 /// ```
 ///
-/// A node also forwards touches of other nodes if it performs these steps in a different order, if deltas cover several
-/// slices, or if an epoch has several slices. Collectors that feed other collectors do this on purpose.
+/// A node also forwards touches of other nodes if it performs these steps in a different order. The same happens if
+/// deltas cover several slices, or if an epoch has several slices. Collectors that feed other collectors do this on
+/// purpose.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -57,8 +60,8 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Creates the delta of the recorders `touched` in the `slices` slices up to `slice`, with one coder for each
-    /// array.
+    /// Creates the delta of the recorders that were touched in the `slices` slices up to `slice`. `touched` has a coder
+    /// for each array.
     pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
@@ -72,7 +75,7 @@ impl Delta {
         self.slice
     }
 
-    /// Returns the number of slices in the delta, the last of which is [`slice`](Self::slice).
+    /// Returns the number of slices that the delta covers. The last of them is [`slice`](Self::slice).
     #[must_use]
     pub fn slices(&self) -> u32 {
         self.slices
@@ -91,7 +94,7 @@ impl Delta {
     }
 
     pub(crate) fn sections(&self) -> [Section<'_>; ARRAYS] {
-        sections(&self.body, self.shapes).expect("the body has been checked before").0
+        sections(&self.body, self.shapes).expect("the sections of the body are valid").0
     }
 
     /// Writes the delta as bytes for [`from_bytes`](Self::from_bytes). The format is documented in docs/format.md.
@@ -114,7 +117,7 @@ impl Delta {
 
     /// Reads the delta in `bytes` for a detector with `params`.
     ///
-    /// Memory use is limited for any `bytes`, as described in docs/format.md.
+    /// Memory use is bounded for any input, as described in docs/format.md.
     ///
     /// # Errors
     /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
@@ -130,7 +133,7 @@ impl Delta {
         }
         let (sections, rest) = sections(&body, shapes)?;
         if !rest.is_empty() {
-            return Err(wrong("the delta has more than two sections").into());
+            return Err(wrong("the delta has bytes after its two sections").into());
         }
         for section in sections {
             with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
@@ -144,7 +147,7 @@ impl Delta {
     /// the only part.
     ///
     /// # Errors
-    /// Returns [`Error::PartSize`] if a single recorder does not fit. Also returns the errors of
+    /// Returns [`Error::PartSize`] if a delta with a single recorder is too large. Also returns the errors of
     /// [`to_bytes`](Self::to_bytes).
     pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
         let bytes = self.to_bytes()?;
@@ -161,9 +164,10 @@ impl Delta {
 
 type List = (Vec<u32>, Words);
 
-/// A delta that is being split into parts small enough for a message. Each part is a complete delta.
+/// A delta that is being split into parts of at most `max_bytes` bytes. Each part is a complete delta.
 ///
-/// Recorders are numbered across all arrays, in the order of the sections. A part is a range of these numbers.
+/// Recorders are numbered across all arrays, in the order of the sections. Each part contains the recorders in one
+/// range of these numbers.
 struct Parts<'a> {
     whole: &'a Delta,
     lists: [List; ARRAYS],
@@ -172,7 +176,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Splits a `range` of the recorders, whose delta of `bytes` bytes is too large.
+    /// Splits the recorders in `range`, because their delta has `bytes` bytes and is too large.
     fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
         if range.len() < 2 {
             return Err(Error::PartSize { max_bytes: self.max_bytes, least: bytes });
@@ -192,7 +196,6 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Creates the delta of a range of recorders.
     fn part(&self, range: Range<usize>) -> Delta {
         let (mut body, mut first) = (Vec::new(), 0);
         for (section, (places, words)) in self.whole.sections().iter().zip(&self.lists) {
@@ -216,7 +219,7 @@ fn list(section: Section<'_>) -> Result<List, FormatError> {
     })
 }
 
-/// Returns the sections at the start of `body`, followed by the rest of `body`.
+/// Returns the sections at the start of `body`, and the bytes after them.
 pub(super) fn sections(
     body: &[u8],
     [finder, counter]: [ArrayShape; ARRAYS],

@@ -1,7 +1,7 @@
-//! The envelope of a snapshot or delta: header, body, attachment and checksum.
+//! The envelope of a snapshot or delta: header, sizes, body, attachment and checksum.
 //!
-//! Lengths in the data are not trusted. Each length is compared with the available bytes, or with the limits of
-//! `Params`, before memory is allocated.
+//! Lengths in the data are not trusted. Before memory is allocated, each length is compared with the number of
+//! available bytes or with the limits of `Params`.
 
 use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -12,10 +12,10 @@ use crate::error::{Error, FormatError, wrong};
 
 const MAGIC: [u8; 4] = *b"SRLG";
 
-/// The format version that is written, which is also the newest version that can be read.
+/// The only format version that is written and read.
 const VERSION: u16 = 2;
 
-/// The fastest level of zstd that still uses entropy coding.
+/// The fastest zstd level that compresses literals.
 const LEVEL: i32 = 1;
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -41,16 +41,16 @@ pub(super) struct Contents<'a> {
     pub(super) fingerprints: Fingerprints,
     pub(super) slice: u64,
     pub(super) slices: u32,
-    /// Sizes of the detector in a snapshot, or empty in a delta.
+    /// Sizes of the detector. In a delta, this slice is empty.
     pub(super) sizes: &'a [u8],
     pub(super) attachment: &'a [u8],
 }
 
-/// Size of the checksum at the end, in bytes.
+/// Size of the checksum at the end of the envelope, in bytes.
 const CHECKSUM: usize = size_of::<U32>();
 
 impl Contents<'_> {
-    /// Returns the envelope as bytes, with `body` compressed.
+    /// Compresses `body` and returns the envelope as bytes.
     pub(super) fn seal(&self, body: &[u8]) -> Result<Vec<u8>, Error> {
         let start = size_of::<Header>() + self.sizes.len();
         let mut bytes = vec![0; start + zstd::zstd_safe::compress_bound(body.len())];
@@ -91,7 +91,7 @@ pub(super) struct Envelope<'a> {
     frame: &'a [u8],
 }
 
-/// Opens an envelope of `kind` for a detector with `params`.
+/// Opens the envelope in `bytes`, which must be of the given `kind` and match a detector with `params`.
 pub(super) fn open<'a>(
     bytes: &'a [u8],
     kind: StateKind,
@@ -139,7 +139,7 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     if theirs == VERSION {
         return Ok(());
     }
-    // The checksum shows whether this is another version or a damaged number.
+    // If the checksum is valid, the version is really different. Otherwise, the bytes are damaged.
     check_sum(bytes)?;
     match theirs {
         0 => Err(wrong("the format version is 0").into()),
@@ -148,7 +148,7 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Verifies the checksum of `bytes`, which is at the end in every version.
+/// Verifies the checksum, which is at the end of `bytes` in every format version.
 fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
     let (bytes, named) = bytes.split_last_chunk().ok_or(length(bytes, CHECKSUM as u64))?;
     let (found, named) = (crc32fast::hash(bytes), u32::from_le_bytes(*named));
@@ -156,7 +156,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
 }
 
 impl Envelope<'_> {
-    /// Returns the decompressed body, which can be at most `most` bytes long.
+    /// Returns the decompressed body, or an error if it is longer than `most` bytes.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow").into());
@@ -168,8 +168,8 @@ impl Envelope<'_> {
         let found = zstd::bulk::decompress_to_buffer(self.frame, &mut body);
         match found {
             Ok(found) if found == body.len() => Ok(body),
-            Ok(_) => Err(wrong("the body is shorter than the given length").into()),
-            Err(_) => Err(wrong("the body is not a zstd frame of the given length").into()),
+            Ok(_) => Err(wrong("the body is shorter than the header states").into()),
+            Err(_) => Err(wrong("the body is not a zstd frame of the length that the header states").into()),
         }
     }
 }

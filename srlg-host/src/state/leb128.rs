@@ -1,10 +1,11 @@
 //! Gaps between ascending numbers, minus 1, encoded as LEB128.
 //!
-//! Each byte contains seven bits, in little-endian order. The top bit is set if more bytes follow.
+//! Each byte contains seven bits of the number, and the lowest bits come first. The top bit is set if more bytes
+//! follow.
 
 use crate::vectors::for_wider_vectors;
 
-/// Number of gaps that are encoded together if possible. Most gaps of a dense list take one byte.
+/// Number of gaps that are encoded together if each of them fits into one byte. In a dense list, most gaps do.
 const GAPS_PER_RUN: usize = 32;
 
 for_wider_vectors! {
@@ -27,7 +28,7 @@ for_wider_vectors! {
     }
 }
 
-/// Appends the gaps one by one.
+/// Appends the gaps between `places` to `bytes`, one by one.
 pub(super) fn write_all(places: &[u32], bytes: &mut Vec<u8>) {
     let next = places.iter().skip(1);
     places.iter().zip(next).for_each(|(one, next)| write(next - one - 1, bytes));
@@ -61,7 +62,7 @@ mod tests {
     use crate::vectors::on_all_levels;
     use proptest::prelude::*;
 
-    // These are the examples of the DWARF standard and the limits of 32 bits.
+    // These are the examples in the DWARF standard and the limits of 32 bits.
     #[test]
     fn values_have_the_bytes_of_leb128() {
         for (value, expected) in [

@@ -1,7 +1,8 @@
 //! Selection of recently touched recorders in one pass over an array.
 //!
-//! Each line of recorders is converted to bits, without branches. Lines without a touch have no recent recorders and
-//! are skipped. A loop then visits the set bits. If few bits are set, the pass is limited only by memory bandwidth.
+//! Each line of recorders is converted to a bit mask, without branches. Lines without a recent touch have no recent
+//! recorders and are skipped. A loop then visits the bits that are set. If few bits are set, the pass is limited only
+//! by memory bandwidth.
 
 use srlg_core::counter::tagged::LINE;
 use srlg_core::{RecentRange, Word};
@@ -9,7 +10,7 @@ use srlg_core::{RecentRange, Word};
 use super::coder::Coder;
 use crate::vectors::for_wider_vectors;
 
-/// Passes to `coder` the recorders within `range` of an array with these `words`.
+/// Appends the recorders within `range` to `coder`. `words` contains the words of a whole array.
 pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) {
     let mut buffer = PickBuffer::new();
     let runs = words.chunks(RECORDERS_PER_RUN).zip((0..).step_by(RECORDERS_PER_RUN));
@@ -20,10 +21,11 @@ pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) 
     }
 }
 
-/// Number of recorders that are picked before they are written. This many recorders fit into the second-level cache.
+/// Number of recorders that are examined before the picked ones are written. Their words fit into the second-level
+/// cache.
 const RECORDERS_PER_RUN: usize = 1 << 16;
 
-/// Number of recorders that are examined together, with one bit each. Arrays without lines are split in the same way.
+/// Number of recorders in a bit mask, which is one line. Arrays that have no lines are split in the same way.
 const RECORDERS_PER_LINE: usize = LINE as usize;
 
 /// Number of recorders that are copied together, even if fewer remain.
@@ -31,7 +33,8 @@ const RECORDERS_PER_STEP: usize = 4;
 
 /// Recorders that are copied from an array to a section, at most [`RECORDERS_PER_RUN`] at a time.
 struct PickBuffer<W> {
-    /// Indices, within the run, of the lines with a recent touch. `bits` has a bit for each recorder of these lines.
+    /// Indices, within the run, of the lines that contain a recent touch. `bits` contains the bit mask of each of these
+    /// lines.
     lines: Vec<u32>,
     bits: Vec<u32>,
     places: Vec<u32>,
@@ -42,7 +45,7 @@ struct PickBuffer<W> {
 for_wider_vectors! {
     /// Picks the recorders within `range`.
     ///
-    /// The `words` start at the beginning of a line, and the first recorder has index `first` in the array.
+    /// `words` starts at the beginning of a line, and its first recorder has index `first` in the array.
     fn pick<W: Word>(
         words: &[W],
         range: RecentRange<W>,
@@ -66,7 +69,8 @@ impl<W: Word> PickBuffer<W> {
         Self { lines, bits, places: vec![0; room], words: vec![W::default(); room], len: 0 }
     }
 
-    /// Picks the recorders of `lines` within `range`. The first recorder has index `first`.
+    /// Picks the recorders of `lines` within `range`. The first recorder of the first line has index `first` in the
+    /// array.
     #[inline(always)]
     fn pick_lines(&mut self, lines: &[[W; RECORDERS_PER_LINE]], range: RecentRange<W>, first: u32) {
         let mut found = 0;
@@ -83,7 +87,7 @@ impl<W: Word> PickBuffer<W> {
         }
     }
 
-    /// Picks the recorders of `line` whose bits are set. The first recorder has index `first`.
+    /// Picks the recorders of `line` whose bits are set. The first recorder of the line has index `first` in the array.
     #[inline(always)]
     fn pick_bits(&mut self, line: &[W; RECORDERS_PER_LINE], mut bits: u32, first: u32) {
         let places = &mut self.places[self.len..self.len + RECORDERS_PER_LINE];
@@ -102,7 +106,7 @@ impl<W: Word> PickBuffer<W> {
     }
 }
 
-/// Returns a bit for each word, set if the word looks recent. The bits are valid only if the line has a touch.
+/// Returns a bit mask of the words in `line` that look recent. It is valid only if the line contains a recent touch.
 #[inline(always)]
 fn bits_of<W: Word>(line: &[W; RECORDERS_PER_LINE], range: RecentRange<W>) -> u32 {
     let mut bits = 0;

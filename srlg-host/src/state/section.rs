@@ -1,8 +1,8 @@
 //! [`Section`]: some recorders of one array, as part of a body.
 //!
 //! The positions of recorders are written as gaps or as a bitmap, whichever is shorter. The words of the recorders
-//! follow in planes of bytes, in little-endian order, because bytes of equal place value compress best together. A
-//! reader checks that positions ascend and are within the array.
+//! follow in byte planes, the plane of the lowest bytes first, because bytes of equal place value compress best
+//! together. A reader checks that all positions are within the array.
 
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width, Word};
 use zerocopy::little_endian::{U16, U32};
@@ -29,8 +29,8 @@ pub(super) struct SectionHeader {
 
 /// A mapping of 16-bit words in two ranges to one range of numbers.
 ///
-/// Words of at least `split + shift` are written as the word minus `shift`. Touches and echoes of a few slices then
-/// need no high bytes.
+/// Words of at least `split + shift` are written as the word minus `shift`. If the ranges cover only a few slices, the
+/// high bytes of touches and echoes are then 0 and need no plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -40,7 +40,8 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
-    /// Returns the fold for words in `range`, in an array of this width. Only 16-bit words are changed.
+    /// Returns the fold for the words within `range` in an array of this width. If the width is not 16 bits, words are
+    /// left unchanged.
     pub(crate) fn of(width: Width, range: RecentRange) -> Self {
         let RecentRange { recent, echo } = range.of_width::<u16>();
         match echo.checked_sub(recent) {
@@ -64,9 +65,10 @@ impl Fold {
     }
 }
 
-/// The value of `layout` for gaps between recorders, minus 1, as LEB128.
+/// The value of `layout` if positions are stored as gaps, minus 1, in LEB128.
 pub(super) const SPARSE: u8 = 0;
-/// The value of `layout` for a bitmap, from the byte of the first recorder to the byte of the last recorder.
+/// The value of `layout` if positions are stored as a bitmap. It starts with the byte that contains the first recorder
+/// and ends with the byte that contains the last.
 pub(super) const DENSE: u8 = 1;
 /// Number of planes of the widest words.
 pub(super) const MOST_PLANES: usize = 8;
@@ -86,7 +88,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Removes the section of an array with this shape from the start of `body` and returns it.
+    /// Takes the section of an array with this shape from the start of `body`.
     pub(super) fn take(body: &mut &'a [u8], shape: ArrayShape) -> Result<Self, FormatError> {
         let (header, rest) = SectionHeader::read_from_prefix(body).map_err(|_| CUT)?;
         *body = rest;
@@ -95,7 +97,7 @@ impl<'a> Section<'a> {
             return Err(wrong("a section has words that do not fit its array"));
         }
         if header.reserved != 0 || header.layout > DENSE {
-            return Err(wrong("a section has an unknown layout or reserved bytes"));
+            return Err(wrong("a section has an unknown layout or a reserved field that is not 0"));
         }
         if header.count.get() as usize > shape.recorders {
             return Err(wrong("a section has more recorders than its array"));
@@ -143,7 +145,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Calls `each` with recorder `place` and its word, which is at index `at`.
+    /// Calls `each` with recorder `place` and its word, which is at index `at` of each plane.
     #[inline(always)]
     fn visit<W: Word>(
         self,

@@ -21,13 +21,14 @@ impl Sizes {
         Self::read_from_bytes(bytes).map_err(|_| wrong("the sizes of the detector are incomplete"))
     }
 
-    /// Returns text listing the sizes in `theirs` that differ from the sizes of `params`.
+    /// Returns a text that lists the sizes that differ between `params` and `theirs`. If the schemes differ, only the
+    /// scheme is listed.
     pub(crate) fn differences(theirs: Self, params: &Params) -> String {
         let sizes = params.sizes().into_iter().zip(theirs.0);
         let differ = sizes.filter(|(ours, theirs)| ours.value != theirs.get());
         let text =
             |(ours, theirs): (Size, U32)| format!("{} is {}, not {theirs}", ours.name, ours.value);
-        // In another scheme, all other sizes also have other names.
+        // If the schemes differ, the remaining sizes have different names and cannot be compared.
         let scheme = differ.clone().find(|(ours, _)| ours.name == SCHEME);
         match scheme {
             Some(scheme) => text(scheme),

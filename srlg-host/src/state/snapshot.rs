@@ -19,9 +19,9 @@ use crate::kept::{self, KeptHosts};
 /// A snapshot contains the recorders, the running slice, the sizes, the fingerprint of the seed, and the super points
 /// of the last report. The application can add an attachment.
 ///
-/// Merging keeps the more recent word of each recorder, so order and repetition do not matter. The result has the
-/// recorders of a single detector that saw all the traffic. The super points of all last reports become candidates for
-/// the next report.
+/// Merging keeps the more recent word of each recorder, so order and repetition do not matter. The merged recorders are
+/// the same as those of a single detector that saw all the traffic. The super points in all merged snapshots become
+/// candidates for the next report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
@@ -59,13 +59,13 @@ impl Snapshot {
         self.slice
     }
 
-    /// Returns the attachment of the application, which is empty by default.
+    /// Returns the attachment that the application added, which is empty by default.
     #[must_use]
     pub fn attachment(&self) -> &[u8] {
         &self.attachment
     }
 
-    /// Returns the snapshot with this attachment of the application, which replaces any earlier one.
+    /// Replaces the attachment of the snapshot and returns the snapshot.
     #[must_use]
     pub fn with_attachment(self, attachment: Vec<u8>) -> Self {
         Self { attachment, ..self }
@@ -95,7 +95,7 @@ impl Snapshot {
 
     /// Reads the snapshot in `bytes` for a detector with `params`.
     ///
-    /// Memory use is limited for any `bytes`, as described in docs/format.md.
+    /// Memory use is bounded for any input, as described in docs/format.md.
     ///
     /// # Errors
     /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
@@ -120,14 +120,14 @@ impl Snapshot {
     }
 }
 
-/// Appends a section of all recorders that were ever touched in an array with these `words`.
+/// Appends a section that contains all touched recorders of an array. `words` contains the words of the whole array.
 fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
     let mut touched = Coder::new(shape, Fold::default());
     code(words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut touched);
     touched.finish(body);
 }
 
-/// Returns the words of an array. Recorders that are not in its section were never touched.
+/// Returns the words of an array. Recorders that are not in its section are untouched.
 fn read<W: StateWord>(section: Section<'_>) -> Result<Words, FormatError> {
     let mut words = vec![W::MAX; section.shape().recorders];
     section.walk(|place, word| words[place] = word)?;

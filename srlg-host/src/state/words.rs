@@ -18,7 +18,7 @@ pub(crate) trait StateWord: Word {
     /// Returns the integers in `words`.
     ///
     /// # Panics
-    /// Panics if the words differ in width from `Self`. Arrays with equal fingerprints have equal widths.
+    /// Panics if the words differ in width from `Self`. If the fingerprints are equal, the widths are also equal.
     fn of(words: &Words) -> &[Self];
 }
 

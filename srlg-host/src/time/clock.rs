@@ -1,10 +1,10 @@
 //! [`SliceClock`]: assignment of timestamps to slices.
 //!
-//! Slices are aligned to the epoch of the timestamps: slice = floor(time / length). Thus all nodes use the same slice
-//! numbers. Time only moves forward. Within the tolerance, a late timestamp is assigned to its own slice. A timestamp
-//! that is too late or too far in the future is rejected and counted.
+//! Slices are aligned to the Unix epoch: slice = floor(time / length). Thus all nodes use the same slice numbers. The
+//! clock never moves back. A late timestamp within the tolerance is assigned to its own slice. A timestamp that is too
+//! late or too far in the future is rejected and counted.
 //!
-//! With a grace period, the running slice stays behind the newest timestamp by that period.
+//! With a grace period, a slice stays running until a timestamp is later than its end by that period.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -35,15 +35,15 @@ pub enum Placement {
         /// Number of the slice that is now running.
         slice: u64,
     },
-    /// The timestamp is in a slice after the running one, whose grace period has not ended.
+    /// The timestamp is in a slice after the running one, but the grace period of the running slice has not ended.
     ///
     /// The caller should keep the record and place it again when the running slice has changed. A clock without a grace
     /// period never returns this.
     Early {
-        /// Number of the slice of the timestamp.
+        /// Number of the slice that contains the timestamp.
         slice: u64,
     },
-    /// The timestamp is later than the tolerance allows. It is dropped and counted.
+    /// The timestamp is later than the tolerance allows. It is rejected and counted.
     TooLate,
     /// The timestamp is too far in the future. It is rejected and counted.
     Future,
@@ -75,10 +75,11 @@ pub struct SliceClock {
     max_ahead: u64,
     /// Time for which a slice stays running after its end, in nanoseconds.
     grace: u64,
-    /// Maximum time by which an accepted timestamp can be ahead of the system clock, in nanoseconds, if limited.
+    /// Maximum time by which a timestamp can be ahead of the system clock, in nanoseconds, or `None` if it is not
+    /// limited.
     skew: Option<u64>,
-    /// Timestamps up to this time are accepted without reading the system clock. With a skew, the system clock is
-    /// therefore read only once per slice.
+    /// Timestamps up to this time need no comparison with the system clock. With a skew, the system clock is therefore
+    /// usually read only once per slice.
     latest: u64,
     /// The running slice as `[start, end)` in nanoseconds, or `None` before the first timestamp.
     running: Option<(u64, u64)>,
@@ -92,8 +93,8 @@ impl SliceClock {
     /// The clock accepts timestamps up to `late_slices` slices late. It also accepts timestamps up to `max_ahead` after
     /// the end of the running slice and its grace period.
     ///
-    /// The first timestamp is always accepted, unless [`with_skew`](Self::with_skew) limits it. If it were in the far
-    /// future, all later timestamps would be too late.
+    /// The first timestamp is always accepted, unless [`with_skew`](Self::with_skew) limits it. If the first timestamp
+    /// is far in the future, all correct timestamps that follow are too late.
     ///
     /// # Errors
     /// Returns [`Error::SliceLength`] if `length` is zero or more than 584 years.
@@ -117,7 +118,7 @@ impl SliceClock {
 
     /// Rejects timestamps that are more than `skew` ahead of the system clock ([`Placement::Future`]).
     ///
-    /// No other limit applies to the first timestamp. A skew of one day is a good choice.
+    /// For the first timestamp, this is the only limit. A skew of one day is a good choice.
     #[must_use]
     pub fn with_skew(self, skew: Duration) -> Self {
         Self { skew: Some(nanoseconds(skew)), latest: 0, ..self }
@@ -125,8 +126,8 @@ impl SliceClock {
 
     /// Keeps every slice running for a `grace` period after its end, so that late records still reach it.
     ///
-    /// The grace period may be longer than a slice. During this period, records of the following slices are
-    /// [`Placement::Early`], and the caller must keep them. Reports are delayed by the grace period. Without a grace
+    /// The grace period may be longer than a slice. During the grace period, records of the following slices are
+    /// [`Placement::Early`], and the caller must keep them. All reports are delayed by this period. Without a grace
     /// period, the first record of the next slice closes the running slice immediately, and late records appear only in
     /// later reports.
     #[must_use]
@@ -134,9 +135,9 @@ impl SliceClock {
         Self { grace: nanoseconds(grace), ..self }
     }
 
-    /// Places the timestamp `time_ns`, in nanoseconds since the epoch.
+    /// Places the timestamp `time_ns`, in nanoseconds since the Unix epoch.
     ///
-    /// If the grace period of the running slice has ended by that time, the clock moves on to a later slice.
+    /// If the running slice and its grace period have ended by that time, the clock moves on to a later slice.
     #[inline]
     pub fn place(&mut self, time_ns: u64) -> Placement {
         match self.running {
@@ -146,10 +147,10 @@ impl SliceClock {
         }
     }
 
-    /// Advances the clock to `now_ns`, in nanoseconds since the epoch, without a record.
+    /// Advances the clock to `now_ns`, in nanoseconds since the Unix epoch, without placing a record.
     ///
     /// Returns the number of the slice that is now running, if it has changed. The caller must then close all slices
-    /// before it. The time is accepted without any check. Before the first timestamp, the call has no effect.
+    /// before it. `now_ns` is not checked against any limit. Before the first timestamp, the call has no effect.
     pub fn pass(&mut self, now_ns: u64) -> Option<u64> {
         let (_, end) = self.running?;
         let newest = now_ns.saturating_sub(self.grace);
@@ -165,7 +166,7 @@ impl SliceClock {
         time_ns / self.length
     }
 
-    /// Returns the start and end of slice number `slice` as `[start, end)`, in nanoseconds since the epoch.
+    /// Returns the start and end of slice number `slice` as `[start, end)`, in nanoseconds since the Unix epoch.
     ///
     /// Values that do not fit into 64 bits are limited to the largest 64-bit number.
     #[must_use]
@@ -174,7 +175,7 @@ impl SliceClock {
         start..start.saturating_add(self.length)
     }
 
-    /// Makes the slice of `time_ns` the running slice. Returns its number.
+    /// Makes the slice that contains `time_ns` the running slice. Returns its number.
     fn begin(&mut self, time_ns: u64) -> u64 {
         let slice = self.slice_of(time_ns);
         let Range { start, end } = self.bounds(slice);
@@ -215,13 +216,13 @@ impl SliceClock {
         }
     }
 
-    /// Returns whether a slice is running, that is, whether a timestamp has started one.
+    /// Returns whether a slice is running, which is the case after the first accepted timestamp.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Returns the number of timestamps dropped because they were later than the tolerance allows.
+    /// Returns the number of timestamps rejected because they were later than the tolerance allows.
     #[must_use]
     pub fn too_late(&self) -> u64 {
         self.too_late
@@ -234,7 +235,7 @@ impl SliceClock {
     }
 }
 
-/// Returns the system time in nanoseconds since the epoch, or 0 before the epoch.
+/// Returns the system time in nanoseconds since the Unix epoch, or 0 before the epoch.
 fn system_time() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanoseconds)
 }

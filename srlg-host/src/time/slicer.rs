@@ -1,8 +1,8 @@
-//! [`Slicer`]: distribution of pairs to slices by their time.
+//! [`Slicer`]: assignment of pairs to slices by timestamp.
 //!
 //! A slicer consists of a [`SliceClock`] and a batch for each slice with waiting pairs. It passes pairs to a
-//! [`SliceSink`]. Before the sink closes a slice, it receives all pairs that have been placed in that slice. Pairs that
-//! arrive early are the first pairs that the sink receives in their slice.
+//! [`SliceSink`]. Before the sink closes a slice, it receives all pairs that have been placed in that slice. Early
+//! pairs are the first pairs that the sink receives after their slice has started.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,31 +12,31 @@ use crate::ingest::batch::PairBatch;
 
 /// A receiver of pairs from a [`Slicer`], slice by slice.
 pub trait SliceSink {
-    /// The error of the receiver.
+    /// The error type of the sink.
     type Error;
 
     /// Starts the first slice, number `slice`.
     ///
     /// # Errors
-    /// Returns any error. The slicer passes it to its caller.
+    /// The slicer passes any error to its caller.
     fn start(&mut self, slice: u64) -> Result<(), Self::Error>;
 
     /// Ingests `pairs` of the slice that is `slices_late` slices before the running one.
     ///
     /// # Errors
-    /// Returns any error. The slicer passes it to its caller.
+    /// The slicer passes any error to its caller.
     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Self::Error>;
 
-    /// Closes the running slice and all slices between it and `slice`, which is then running.
+    /// Closes the running slice and all slices between it and `slice`. After the call, `slice` is running.
     ///
     /// # Errors
-    /// Returns any error. The slicer passes it to its caller.
+    /// The slicer passes any error to its caller.
     fn advance_to(&mut self, slice: u64) -> Result<(), Self::Error>;
 }
 
-/// A distributor of pairs to slices, according to the placements of a [`SliceClock`].
+/// A buffer that assigns pairs to slices by means of a [`SliceClock`] and passes them to a [`SliceSink`].
 ///
-/// Late pairs go to their own slice. Early pairs wait until their slice is running.
+/// Late pairs are assigned to their own slice. Early pairs wait until their slice is running.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -90,14 +90,15 @@ pub struct Slicer {
     /// Number of the running slice, or 0 before the first timestamp.
     slice: u64,
     running: PairBatch,
-    /// Pairs of slices before and after the running one.
+    /// Waiting pairs that belong to slices before or after the running one.
     others: BTreeMap<u64, PairBatch>,
-    /// Number of waiting pairs of slices before the running one.
+    /// Number of waiting pairs that belong to slices before the running one.
     late: usize,
 }
 
 impl Slicer {
-    /// Number of waiting pairs at which a slicer passes them to the sink, unless their slice closes earlier.
+    /// Number of waiting pairs, apart from early ones, at which a slicer passes them to the sink. If their slice
+    /// closes, they are passed before that.
     pub const BATCH: usize = 1 << 14;
 
     /// Creates a slicer with a `clock` that has not placed any timestamps.
@@ -123,7 +124,7 @@ impl Slicer {
         &self.clock
     }
 
-    /// Places `pairs` of hosts and peers in contact at `time_ns`, in nanoseconds since the epoch.
+    /// Places `pairs` of a host and a peer that were in contact at `time_ns`, in nanoseconds since the Unix epoch.
     ///
     /// Returns the placement of the pairs. Pairs that are too late or too far in the future are dropped.
     ///
@@ -148,7 +149,7 @@ impl Slicer {
         Ok(placement)
     }
 
-    /// Handles pairs that are not placed in the running slice.
+    /// Handles pairs that do not belong to the slice that was running before the call.
     fn take_other<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         placement: Placement,
@@ -178,9 +179,9 @@ impl Slicer {
         Ok(())
     }
 
-    /// Starts the slice at `now_ns`, in nanoseconds since the epoch, if no slice is running.
+    /// Starts the slice that contains `now_ns`, in nanoseconds since the Unix epoch, if no slice is running.
     ///
-    /// Pairs before this slice are then late, even if they are the first pairs to arrive.
+    /// Pairs with timestamps before this slice are then late, even if they are the first pairs to arrive.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
@@ -191,7 +192,8 @@ impl Slicer {
         self.take::<_, IpAddr>(now_ns, [], sink).map(drop)
     }
 
-    /// Advances the clock to `now_ns`, in nanoseconds since the epoch, and closes slices that have ended by then.
+    /// Advances the clock to `now_ns`, in nanoseconds since the Unix epoch. Closes all slices whose grace period has
+    /// ended by then.
     ///
     /// Before the first timestamp, the call has no effect.
     ///
@@ -204,7 +206,7 @@ impl Slicer {
         }
     }
 
-    /// Passes all waiting pairs to `sink`, except pairs of slices that are not running yet.
+    /// Passes all waiting pairs to `sink`, except pairs of slices that have not started.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
@@ -223,7 +225,8 @@ impl Slicer {
         Ok(())
     }
 
-    /// Passes all waiting pairs to `sink` and closes all slices before the last one with pairs, which stays running.
+    /// Passes all waiting pairs to `sink`. Closes all slices before the last slice that has pairs. That slice stays
+    /// running.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.

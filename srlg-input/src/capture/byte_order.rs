@@ -1,6 +1,6 @@
 //! Integers at fixed offsets of a header, in the byte order that the file declares.
 //!
-//! Invariant: the slice contains the field, because callers pass only checked record slices.
+//! Invariant: callers pass only slices that contain the field, because they check the length of each record.
 
 /// The byte order of a pcap file or a pcapng section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,6 @@ impl ByteOrder {
         }
     }
 
-    /// Reads the eight-byte value of the pcapng option `if_tsoffset`.
     pub(crate) fn i64(self, field: [u8; 8]) -> i64 {
         match self {
             Self::Little => i64::from_le_bytes(field),

@@ -1,6 +1,6 @@
-//! Counters of the packets of a capture, by outcome.
+//! Packet counters of a capture, by outcome.
 //!
-//! Invariant: `packets == contacts + sum of skips`; only [`PacketCounts::record`] changes a count.
+//! Invariant: `packets == contacts + sum of skips`. A packet is counted only by [`PacketCounts::record`].
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 use crate::packet::Skip;
 use crate::reason::write_counts;
 
-/// Counters of the packets that a reader has seen so far, by outcome.
+/// Counters of the packets that a reader has read so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Number of complete frames, messages or rows. Skipped ones are included, but blank lines are not. Each direction
@@ -25,7 +25,7 @@ impl PacketCounts {
         self.skips[reason as usize]
     }
 
-    /// Counts one packet and returns its result.
+    /// Counts one packet by its `outcome`, and returns the result, if there is one.
     #[inline(always)]
     pub(crate) fn record<T>(&mut self, outcome: Result<T, Skip>) -> Option<T> {
         self.packets += 1;
@@ -37,7 +37,7 @@ impl PacketCounts {
     }
 }
 
-/// Adds the counters of another reader to these counters.
+/// Adds the counters of a second reader.
 impl AddAssign<&Self> for PacketCounts {
     fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;
@@ -48,11 +48,11 @@ impl AddAssign<&Self> for PacketCounts {
     }
 }
 
-/// Writes one line: the totals, then the reasons that occurred.
+/// Writes the totals and the reasons that occurred, in one line.
 impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;
-        write!(f, "{packets} packets, {contacts} contacts, {} skipped", packets - contacts)?;
+        write!(f, "{packets} packets or rows, {contacts} contacts, {} skipped", packets - contacts)?;
         write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))
     }
 }

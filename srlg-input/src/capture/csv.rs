@@ -1,11 +1,11 @@
 //! CSV with the header `time_ms,src,dst` and one contact per line. The header may add the columns `protocol`,
-//! `dst_port` and `initiated` in any order. Fields in these columns may be empty.
+//! `dst_port` and `initiated` in any order. Only the fields of these three columns may be empty.
 //!
-//! Lines end with LF or CR LF, but the last line end may be missing. Fields are unquoted, and each line has as many
+//! Lines end with LF or CR LF. The last line may have no line end. Fields are unquoted, and each line has as many
 //! fields as the header. A byte order mark before the header is skipped. Times are in milliseconds and may have a
 //! decimal fraction. Hosts are IPv4 or IPv6 addresses, and IPv6 addresses may be in brackets.
 //!
-//! Invariant: at most [`MAX_LINE`] bytes of a line are buffered, however long it is.
+//! Invariant: a line longer than [`MAX_LINE`] bytes is skipped without being buffered as a whole.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
-/// UTF-8 byte order mark, which some programs write at the start of a text.
+/// UTF-8 byte order mark, which some programs write at the start of a text file.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Maximum length of a parsed line, in bytes.
 const MAX_LINE: usize = 1024;
@@ -24,11 +24,9 @@ const MAX_LINE: usize = 1024;
 /// An optional column of a contact list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
-    /// IP protocol number.
     Protocol,
-    /// Destination port.
     DestinationPort,
-    /// Whether the source initiated the conversation: `true` or `false`.
+    /// Whether the source initiated the conversation (`true` or `false`).
     Initiated,
 }
 
@@ -42,7 +40,7 @@ impl Column {
         }
     }
 
-    /// Parses the `field` of this column into `contact`. An empty field means that the value is unknown.
+    /// Parses a `field` of this column and stores its value in `contact`. If the field is empty, the value is unknown.
     fn read(self, field: &str, contact: &mut Contact) -> Result<(), Skip> {
         match self {
             Self::Protocol => contact.protocol = value(field)?,
@@ -61,7 +59,7 @@ fn value<T: std::str::FromStr>(field: &str) -> Result<Option<T>, Skip> {
 /// A decoder of one contact list.
 pub(crate) struct Csv {
     columns: Vec<Column>,
-    /// Whether the header has been read.
+    /// Whether the header line has been consumed.
     is_headed: bool,
 }
 
@@ -114,7 +112,7 @@ fn parse_row(line: &[u8], columns: &[Column]) -> Result<Contact, Skip> {
     if fields.next().is_some() { Err(Skip::BadRow) } else { Ok(contact) }
 }
 
-/// Parses an address without a zone, because `fe80::1%eth0` is meaningful only on the machine that wrote it.
+/// Parses an address. Zones are rejected, because `fe80::1%eth0` is meaningful only on the machine that wrote it.
 #[inline]
 pub(crate) fn parse_host(field: &str) -> Result<Host, Skip> {
     let in_brackets = field.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -129,8 +127,8 @@ fn parse_time(field: &str) -> Result<u64, Skip> {
     decimal_ns(field, 6)
 }
 
-/// Parses a number of units of 10^`digits` nanoseconds, with an optional fraction. Digits below a nanosecond are
-/// truncated.
+/// Parses a time in units of 10^`digits` nanoseconds, which may have a decimal fraction. Returns it in nanoseconds,
+/// rounded down.
 pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

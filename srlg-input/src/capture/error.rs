@@ -1,11 +1,11 @@
 //! Errors and truncations of captures.
 //!
-//! [`CaptureError`] means that the user must act, for example because of a wrong file or a failing disk. [`Truncation`]
-//! means that the capture itself stops early, which causes one warning.
+//! [`CaptureError`] means that the user must act, for example because the file is not a capture or the disk fails.
+//! [`Truncation`] means that the capture itself ends early, for which a warning is sufficient.
 
 use std::io;
 
-/// The reason why a capture cannot be read, or cannot be read to its end.
+/// The reason why a capture cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -15,16 +15,16 @@ pub enum CaptureError {
     /// The first bytes do not match any known format.
     #[error("unknown format, starting with bytes {first_bytes}: expected {FORMATS}{MISSING}")]
     UnknownFormat {
-        /// Up to eight of these bytes, in hexadecimal.
+        /// The first bytes in hexadecimal, at most eight.
         first_bytes: String,
     },
-    /// The content is text, but its first line does not match any list or log.
+    /// The content is text, but its first line does not match any supported list or log.
     #[error(
         "unknown text format, with the first line {found:?}: expected a contact list (first line time_ms,src,dst), a Zeek conn.log, \
          an AWS VPC flow log, or JSON lines from Zeek or Suricata{MISSING}"
     )]
     UnknownText {
-        /// At most 64 characters of the first line.
+        /// The first line, truncated to 64 characters.
         found: String,
     },
     /// Datagrams were requested from a contact list or a log.
@@ -35,13 +35,13 @@ pub enum CaptureError {
     /// Contacts were requested from an IPFIX file.
     #[error("an IPFIX file contains flow exports, not packets; decode its messages as exports")]
     Exports,
-    /// A gzip stream is damaged before the first bytes of its content.
+    /// A gzip stream is damaged, and none of its content can be decompressed.
     #[error("cannot decompress the gzip stream: {cause}; fetch the file again")]
     Gzip {
         /// Error of the inflater.
         cause: String,
     },
-    /// The source failed. All records that were complete by then have been delivered.
+    /// The source failed. All complete records before the failure have been delivered.
     #[error("cannot read the capture: {0}")]
     Read(io::Error),
 }
@@ -52,9 +52,9 @@ impl From<io::Error> for CaptureError {
     }
 }
 
-const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or any of these compressed by gzip";
+const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or any of these compressed with gzip";
 
-/// Note about the [`FORMATS`] that this program was built without.
+/// Note about the formats in [`FORMATS`] whose feature is disabled.
 const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {
     (true, true) => "",
     (true, false) => " (logs need the feature logs of srlg-input, which is not built in)",
@@ -64,13 +64,13 @@ const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {
     }
 };
 
-/// The place where a capture ended early, and the reason.
+/// The offset at which a capture ended early, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("stopped at byte {offset} of the decompressed capture: {cause}")]
+#[error("stopped at byte {offset} of the capture (after decompression, if it is compressed): {cause}")]
 pub struct Truncation {
     /// Offset of the incomplete or damaged record in the decompressed stream, in bytes. All bytes before it are valid.
     pub offset: u64,
-    /// Defect of the record.
+    /// Reason why the record cannot be read.
     pub cause: Cause,
 }
 
@@ -116,13 +116,13 @@ pub enum Cause {
     },
     /// The gzip stream around the capture is incomplete or damaged.
     ///
-    /// If the stream is damaged, packets shortly before this place may be corrupt, because the checksum is at the end
+    /// If the stream is damaged, packets shortly before the offset may be corrupt, because the checksum is at the end
     /// of the stream. Up to 48 KiB of valid content before the damage may be missing.
     #[error("the gzip stream is incomplete or damaged ({0})")]
     Gzip(String),
 }
 
-/// The reason why a decoder stops. All file decoders have this error type.
+/// The reason why a decoder stops, which is the error type of all file decoders.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Failed(CaptureError),
@@ -134,7 +134,7 @@ impl Halt {
         Self::Truncated(Truncation { offset, cause })
     }
 
-    /// Returns the same reason, but for the record that starts at `offset`.
+    /// Returns the same reason for the record that starts at `offset`.
     pub(crate) fn moved_to(self, offset: u64) -> Self {
         match self {
             Self::Truncated(Truncation { cause, .. }) => Self::damaged(offset, cause),

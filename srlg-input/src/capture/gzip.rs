@@ -6,17 +6,17 @@ use flate2::read::MultiGzDecoder;
 
 use crate::capture::stream::ByteSource;
 
-/// Number of bytes requested from the inflater at a time. When the inflater finds damage, it loses at most this number
-/// of bytes and its window of 32 KiB.
+/// Number of bytes requested from the inflater at a time. When the inflater finds damage, at most this number of bytes
+/// and its window of 32 KiB are lost.
 const INFLATE_STEP: usize = 16 * 1024;
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// An inflater over a source that starts with [`MAGIC`].
+/// An inflater for a source that starts with [`MAGIC`].
 pub(crate) struct Gzip(MultiGzDecoder<CompressedSource>);
 
-/// The compressed source, which remembers its own failure. If the inflater fails but the source has not, the data is
-/// damaged.
+/// The compressed source, which records whether its last read failed. If the inflater fails but the source has not
+/// failed, the data is damaged.
 struct CompressedSource {
     inner: Chain<Cursor<Vec<u8>>, ByteSource>,
     failed: bool,
@@ -31,13 +31,14 @@ impl Read for CompressedSource {
 }
 
 impl Gzip {
-    /// Creates an inflater of `peeked` and the rest of `source`.
+    /// Creates an inflater for the bytes in `peeked`, followed by the remaining bytes of `source`.
     pub(crate) fn new(peeked: &[u8], source: ByteSource) -> Self {
         let inner = Cursor::new(peeked.to_vec()).chain(source);
         Self(MultiGzDecoder::new(CompressedSource { inner, failed: false }))
     }
 
-    /// Reads once into `free`. A failing source causes the outer error, and damaged data causes the inner error.
+    /// Reads once into `free`. If the source fails, returns the outer error. If the data is damaged, returns the inner
+    /// error.
     pub(crate) fn read(&mut self, free: &mut [u8]) -> io::Result<Result<usize, String>> {
         let step = free.len().min(INFLATE_STEP);
         match self.0.read(&mut free[..step]) {

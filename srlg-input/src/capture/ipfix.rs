@@ -1,7 +1,7 @@
 //! IPFIX files (RFC 5655): a sequence of messages in their wire format.
 //!
-//! A message consists of a 16-byte header, which contains the message length, and of sets. A decoder of exports reads
-//! the sets.
+//! A message consists of a 16-byte header, which contains the message length, and of sets. The sets are not parsed
+//! here, but by the decoder of flow exports.
 //!
 //! Invariant: a message is consumed only when it is complete, so that a truncation states the offset of the message's
 //! first byte.
@@ -22,8 +22,8 @@ const SET_HEADER: usize = 4;
 const VERSION: u16 = 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Returns whether the stream starts with a message. From a pipe, reads beyond the version only if the version is
-/// correct.
+/// Returns whether the stream starts with a message. Bytes after the version are read only if the version is correct,
+/// because a pipe may not have more.
 pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
     if !input.window(2)?.starts_with(&VERSION.to_be_bytes()) {
         return Ok(false);
@@ -34,8 +34,8 @@ pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
         .is_some_and(|(header, rest)| is_first(header, rest)))
 }
 
-/// Returns whether a file can start with a message that has this `header`, followed by `rest`. The header is followed
-/// by a set, or by another message if this one has no sets.
+/// Returns whether a file can start with a message that has this `header`, followed by `rest`. After the header, there
+/// must be a set, or the next message if this message has no sets.
 fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     let Some(content) = length(header).and_then(|length| length.checked_sub(HEADER)) else {
         return false;
@@ -55,7 +55,7 @@ fn length(header: &[u8]) -> Option<usize> {
     (ByteOrder::Big.u16(header, 0) == VERSION && length >= HEADER).then_some(length)
 }
 
-/// Copies the next message to `payload` and returns the datagram with an empty payload.
+/// Copies the next message to `payload`. The returned datagram has an empty payload.
 pub(crate) fn next_message(
     input: &mut Stream,
     payload: &mut Vec<u8>,

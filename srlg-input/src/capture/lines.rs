@@ -1,19 +1,19 @@
 //! Lines of text, read in constant memory.
 //!
-//! Lines end with LF or CR LF, but the last line end may be missing.
+//! Lines end with LF or CR LF. The last line may have no line end.
 //!
 //! Invariant: a line is never buffered beyond the length that a decoder allows.
 //!
 //! The crate csv is not used, because its records grow with the longest line. It also cannot distinguish a last line
-//! without a line end from a line that a damaged gzip stream truncated.
+//! that has no line end from a line that was truncated because the gzip stream is damaged.
 
 use std::io;
 
 use crate::capture::error::Halt;
 use crate::capture::stream::Stream;
 
-/// Returns the result of `parse` for the next line that is not ignored. Returns `Some(None)` for a line longer than
-/// `longest`, and `None` at the end.
+/// Returns the result of `parse` for the next line, and ignores lines for which it is `None`. Returns `Some(None)` for
+/// a line longer than `longest`, and `None` at the end of the input.
 #[inline]
 pub(crate) fn next<T>(
     input: &mut Stream,
@@ -34,8 +34,8 @@ pub(crate) fn next<T>(
     Ok(None)
 }
 
-/// Returns the lines up to the first one that does not start with `comment`, limited to the first `longest` bytes.
-/// Consumes nothing, and reads no further than these lines from a pipe.
+/// Returns the lines up to and including the first one that does not start with `comment`. At most `longest` bytes are
+/// examined. Consumes nothing, and does not wait for bytes after these lines.
 pub(crate) fn peek(input: &mut Stream, longest: usize, comment: u8) -> io::Result<Vec<Vec<u8>>> {
     let (mut lines, mut start, mut seen) = (Vec::new(), 0, 0);
     loop {
@@ -62,8 +62,8 @@ pub(crate) fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Returns the length of the next line, without and with its line end, or `None` if the line is too long. Reads more
-/// bytes only until the line end is found, so that rows from a pipe are not delayed.
+/// Returns the length of the next line without and with its line end, or `None` if the line is longer than `longest`.
+/// Reads more bytes only until the line end is found, so that rows from a pipe are not delayed.
 #[inline]
 fn find(input: &mut Stream, longest: usize) -> Result<Option<(usize, usize)>, Halt> {
     let mut seen = 0;

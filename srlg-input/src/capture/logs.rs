@@ -1,7 +1,7 @@
 //! Logs of conversations and flows: Zeek's conn.log, AWS VPC flow logs, and Suricata's flow records.
 //!
-//! The decoder of each kind turns a line into a [`Row`]. A row contains one or both directions of a conversation. Each
-//! direction counts as a record.
+//! There is a decoder for each kind of log, which turns a line into a [`Row`]. A row contains one or both directions of
+//! a conversation. Each direction is counted separately.
 //!
 //! Invariant: a direction that is known to have no packets is not a contact.
 
@@ -30,7 +30,7 @@ const MAX_LINE: usize = 64 * 1024;
 /// A decoder of one log.
 pub(crate) struct Logs {
     kind: Kind,
-    /// Second direction of the last row.
+    /// Second direction of the last row, if it has not been returned.
     waiting: Option<Result<Contact, Skip>>,
 }
 
@@ -42,8 +42,8 @@ enum Kind {
 }
 
 impl Logs {
-    /// Returns the decoder for the log that starts with `lines`. There is more than one line only if the first starts
-    /// with #.
+    /// Returns the decoder for the log that starts with `lines`. If the first line does not start with `#`, it is the
+    /// only one.
     pub(crate) fn detect(lines: &[Vec<u8>]) -> Option<Self> {
         let line = lines.first()?;
         let kind = match line.first()? {
@@ -64,7 +64,7 @@ impl Logs {
         }
     }
 
-    /// Returns the next direction of a row.
+    /// Returns the contact of the next direction, from the last row or from a new one.
     pub(crate) fn next_contact(
         &mut self,
         input: &mut Stream,
@@ -85,7 +85,7 @@ impl Logs {
 }
 
 impl Kind {
-    /// Parses a line. Returns `None` for a line that describes the log itself.
+    /// Parses a line. Returns `None` for an empty line and for a line that describes the log itself.
     fn row(&mut self, line: &[u8]) -> Option<Result<Row, Skip>> {
         if line.is_empty() {
             return None;
@@ -99,7 +99,7 @@ impl Kind {
     }
 }
 
-/// Parses a JSON line, as a Suricata record if it has an event type and as a Zeek record otherwise.
+/// Parses a JSON line. If it has an event type, it is parsed as a Suricata record, and otherwise as a Zeek record.
 fn json(line: &str) -> Result<Row, Skip> {
     let record: Value = serde_json::from_str(line).map_err(|_| Skip::BadRow)?;
     if record.get("event_type").is_some() { eve::row(&record) } else { zeek::json_row(&record) }

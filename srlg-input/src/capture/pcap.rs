@@ -26,7 +26,7 @@ const MAX_CAPTURED: u32 = 262_144;
 /// A decoder of one pcap file.
 pub(crate) struct Pcap {
     order: ByteOrder,
-    /// Unit of the fractional seconds in record headers, in nanoseconds.
+    /// Unit of the fractional seconds in record headers: 1 or 1,000 nanoseconds.
     tick_ns: u32,
     /// Link type, once the file header has been read.
     link_type: Option<u16>,

@@ -1,7 +1,7 @@
 //! The pcapng format: sections of blocks. Packet blocks refer to the interface blocks of their section.
 //!
-//! A block consists of a type, a total length, a body and the length again. Relevant blocks are decoded as a whole, and
-//! others are skipped without being buffered.
+//! A block consists of a type, a total length, a body and the length again. Blocks of relevant types are decoded as a
+//! whole, and all remaining blocks are skipped without being buffered.
 //!
 //! Invariant: a block takes effect only if both copies of its length agree.
 //!
@@ -30,9 +30,9 @@ const BLOCK_TAIL: usize = 4;
 /// Offset of the frame in enhanced and obsolete packet blocks, from the start of the block.
 const FRAME: usize = 28;
 
-/// Maximum number of interfaces stored for a section. They take at most 1 MiB.
+/// Maximum number of interfaces stored for a section, which take at most 1 MiB.
 const MAX_INTERFACES: usize = 65_536;
-/// Maximum length of a skipped block; Wireshark has the same limit for all blocks.
+/// Maximum length of a skipped block, in bytes. Wireshark has the same limit for all blocks.
 const MAX_PASSED_OVER: usize = 16 * 1024 * 1024;
 
 const OPTION_END: u16 = 0;
@@ -40,13 +40,13 @@ const OPTION_RESOLUTION: u16 = 9;
 const OPTION_OFFSET: u16 = 14;
 /// Default time resolution: microseconds.
 const DEFAULT_RESOLUTION: u8 = 6;
-/// Bit of a resolution that marks an exponent of 2 instead of 10.
+/// Bit of a time resolution that selects a power of 2 instead of a power of 10.
 const BINARY: u8 = 0x80;
 
 /// A decoder of one pcapng file.
 #[derive(Default)]
 pub(crate) struct PcapNg {
-    /// Byte order of the current section. The first section header sets it before its first use.
+    /// Byte order of the current section, which the section header sets before it is used.
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
@@ -129,7 +129,8 @@ impl PcapNg {
         Ok(())
     }
 
-    /// Applies one complete block; `body` is the block without its tail. Returns the interface of a packet block.
+    /// Applies one complete block. `body` is the block without its tail. For a packet block, returns the number of its
+    /// interface.
     #[inline]
     fn apply(&mut self, kind: u32, body: &[u8]) -> Option<Result<usize, Skip>> {
         match kind {
@@ -180,12 +181,12 @@ impl Head {
     }
 }
 
-/// An interface description block: link type and clock resolution. Times are converted to nanoseconds; finer digits are
-/// truncated.
+/// An interface description block: link type, time resolution and time offset. Times are converted to nanoseconds, and
+/// finer digits are truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interface {
     link_type: u16,
-    /// Ticks per second, as a negative exponent of 10 or 2.
+    /// Length of a tick in seconds, as a negative exponent of 10, or of 2 if [`BINARY`] is set.
     resolution: u8,
     /// Offset added to every timestamp, in seconds.
     offset_s: i64,

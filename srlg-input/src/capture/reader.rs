@@ -1,7 +1,7 @@
 //! A reader that detects the format, runs its decoder and counts packets.
 //!
-//! Decoders turn a [`Stream`] into packets and count nothing. Only this module counts packets and records how reading
-//! ended.
+//! Decoders turn a [`Stream`] into packets and do not count them. Only this module counts packets and records how
+//! reading ended.
 //!
 //! Invariant: after reading has ended, for whatever reason, no further byte is read.
 
@@ -48,24 +48,23 @@ pub enum Format {
     JsonLines,
 }
 
-/// A complete UDP datagram with its time and endpoints, or a message of an IPFIX file. IPFIX files do not name the
-/// exporter.
+/// A complete UDP datagram with its time and endpoints, or a message of an IPFIX file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
     /// Time in nanoseconds since the Unix epoch. For a message of an IPFIX file, this is the export time in its header,
     /// in whole seconds.
     pub time_ns: u64,
-    /// Source address and port; `0.0.0.0:0` for a message of an IPFIX file.
+    /// Source address and port, or `0.0.0.0:0` for a message of an IPFIX file, which does not name the exporter.
     pub source: SocketAddr,
-    /// Destination address and port; `0.0.0.0:0` for a message of an IPFIX file.
+    /// Destination address and port, or `0.0.0.0:0` for a message of an IPFIX file.
     pub destination: SocketAddr,
     /// Payload of at most 65,535 bytes.
     pub payload: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// Returns a message of an IPFIX file that was exported at `time_ns`, with an empty payload.
+    /// Creates the datagram of an IPFIX file's message that was exported at `time_ns`, with an empty payload.
     pub(crate) const fn of_file(time_ns: u64) -> Self {
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Self { time_ns, source: nowhere, destination: nowhere, payload: &[] }
@@ -77,8 +76,8 @@ pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
 
 impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
 
-/// Adds the contact of a packet to `contacts`. If the packet carries another one, adds the contacts of both. The caller
-/// counts the outcome of the outer packet.
+/// Adds the contacts of a packet to `contacts`, as `tunnels` specifies. The caller counts the returned outcome. With
+/// [`Tunnels::Both`], this function counts the inner packet in `counts`.
 #[inline(always)]
 pub(crate) fn push_packet(
     time_ns: u64,
@@ -103,7 +102,6 @@ pub(crate) fn push_packet(
     Ok(())
 }
 
-/// Returns the contact of a packet.
 #[inline(always)]
 fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
     let Transport { protocol, tcp_flags, destination_port } = headers.transport();
@@ -130,7 +128,7 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
-/// Number of contacts that are read together. They take about 24 KB.
+/// Number of contacts that are read together, which take about 24 KB.
 const BLOCK: usize = 256;
 
 /// A reader of the contacts or the datagrams of one capture.
@@ -143,7 +141,6 @@ pub struct Reader {
     payload: Vec<u8>,
 }
 
-/// The progress of reading the input.
 struct Progress {
     input: Stream,
     counts: PacketCounts,
@@ -174,7 +171,7 @@ impl Reader {
         })
     }
 
-    /// Sets which hosts of tunnelled packets are counted: the outer or the inner ones.
+    /// Sets which hosts of tunnelled packets are counted: the outer ones (default), the inner ones, or both.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
@@ -192,10 +189,10 @@ impl Reader {
         }
     }
 
-    /// Reads the next contacts in file order, from about 256 packets, or fewer if a pipe has no more data ready. At the
-    /// end, this call and all later ones return `None`.
+    /// Reads about 256 contacts in file order, or fewer if a pipe has no more data ready. At the end of the input, this
+    /// call and all calls after it return `None`.
     ///
-    /// Packets and rows that are not contacts are counted and skipped. If the capture stops early, reading ends after
+    /// Packets and rows that are not contacts are counted and skipped. If the capture ends early, reading ends after
     /// its last contact without an error, and [`truncation`](Self::truncation) returns the reason.
     ///
     /// # Errors
@@ -238,17 +235,17 @@ impl Reader {
         Ok((!contacts.is_empty()).then_some(contacts))
     }
 
-    /// Returns the contacts of the last read.
+    /// Returns the contacts that the last call to [`next_contacts`](Self::next_contacts) read.
     pub(crate) fn contacts(&self) -> &[Contact] {
         &self.contacts
     }
 
-    /// Returns the next complete UDP datagram in file order, with its payload. At the end, this call and all later ones
-    /// return `None`.
+    /// Returns the next complete UDP datagram in file order, with its payload. At the end of the input, this call and
+    /// all calls after it return `None`.
     ///
-    /// A capture of a collector's traffic contains flow exports as datagrams. The messages of an IPFIX file are
-    /// datagrams from and to `0.0.0.0:0`, because the file does not name the exporter. Their time is the export time in
-    /// their headers.
+    /// A capture of a collector's traffic contains flow exports as datagrams. A message of an IPFIX file is returned as
+    /// a datagram from and to `0.0.0.0:0`, because the file does not name the exporter. Its time is the export time in
+    /// the header of the message.
     ///
     /// Packets that are not datagrams are counted and skipped. Fragments are not reassembled.
     ///
@@ -282,7 +279,8 @@ impl Reader {
         &self.progress.counts
     }
 
-    /// Returns where and why the capture stopped early. Returns `None` during reading and after a regular end.
+    /// Returns where and why the capture ended early. Returns `None` before the end of reading, and if the capture is
+    /// complete.
     pub fn truncation(&self) -> Option<&Truncation> {
         self.progress.truncation.as_ref()
     }
@@ -315,12 +313,12 @@ impl Progress {
         if contacts.is_empty() { self.check() } else { Ok(()) }
     }
 
-    /// Returns the error that occurred after contacts were read. The error is returned only once.
+    /// Returns the error that occurred after contacts were read, and removes it.
     fn check(&mut self) -> Result<(), CaptureError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Counts a packet, or records how reading ended.
+    /// Counts a packet and returns its result, or records how reading ended.
     #[inline(always)]
     fn record<T>(
         &mut self,
@@ -388,7 +386,7 @@ impl Decoder {
     }
 }
 
-/// Copies the payload of the datagram at `headers` to `payload` and returns the datagram with an empty payload.
+/// Copies the payload of the datagram in a packet to `payload`. The returned datagram has an empty payload.
 fn copy_datagram(
     time_ns: u64,
     headers: &Headers<'_>,
@@ -404,7 +402,7 @@ fn copy_datagram(
     Ok(Datagram { time_ns, source, destination, payload: &[] })
 }
 
-/// Returns whether the first bytes look like text, so that the first line should be parsed.
+/// Returns whether the first bytes look like text. If they do, the format is detected from the first lines.
 fn is_text(start: &[u8]) -> bool {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))

@@ -25,7 +25,7 @@ enum Source {
 pub(crate) struct Stream {
     source: Source,
     buffer: Box<[u8]>,
-    /// Position of the first unconsumed byte. The unconsumed bytes are `buffer[start..end]`.
+    /// Start of the unconsumed bytes, which are `buffer[start..end]`.
     start: usize,
     end: usize,
     /// Offset of `buffer[0]` in the decompressed stream.
@@ -38,7 +38,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Opens a stream of `source`, which is decompressed if it starts with the gzip magic number.
+    /// Opens a stream that reads `source`, and decompresses it if it starts with the gzip magic number.
     #[cfg(feature = "gzip")]
     pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         let mut plain = Self::over(Source::Plain(source));
@@ -77,12 +77,13 @@ impl Stream {
         self.base + self.start as u64
     }
 
-    /// Returns the error that ended the gzip stream early, after its end has been reached.
+    /// Returns the error that ended the gzip stream early, or `None` if the end has not been reached or there was no
+    /// error.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// Returns all buffered bytes, at least `want` of them unless the stream ends earlier.
+    /// Returns all buffered bytes. There are at least `want` of them, unless the stream ends earlier.
     #[inline]
     pub(crate) fn window(&mut self, want: usize) -> io::Result<&[u8]> {
         if self.end - self.start < want {
@@ -91,7 +92,7 @@ impl Stream {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Returns the next `want` bytes of one record, or a truncation if there are fewer.
+    /// Returns the next `want` bytes of a record. If the stream ends earlier, a truncation is returned as the error.
     #[inline]
     pub(crate) fn need(&mut self, want: usize) -> Result<&[u8], Halt> {
         if self.window(want)?.len() < want {
@@ -100,8 +101,8 @@ impl Stream {
         Ok(&self.buffer[self.start..self.start + want])
     }
 
-    /// Returns whether the stream ends here, between two records. If the gzip stream is damaged, a truncation is
-    /// returned.
+    /// Returns whether the stream ends here, between two records. If it ends here because the gzip stream is damaged, a
+    /// truncation is returned as the error.
     #[inline]
     pub(crate) fn is_finished(&mut self) -> Result<bool, Halt> {
         if !self.window(1)?.is_empty() {
@@ -110,8 +111,8 @@ impl Stream {
         if self.damage.is_some() { Err(self.truncated()) } else { Ok(true) }
     }
 
-    /// Forbids or allows reads from the source, which may block for a long time. While reads are forbidden, the only
-    /// possible error is a request for a window that is not in the buffer.
+    /// Forbids or allows reads from the source, which may block for a long time. While reads are forbidden, a request
+    /// for a window that is not in the buffer fails with `WouldBlock`.
     #[inline]
     pub(crate) fn hold(&mut self, is_held: bool) {
         self.is_held = is_held;
@@ -130,7 +131,7 @@ impl Stream {
         self.start += count;
     }
 
-    /// Skips `count` bytes, which may be more than the buffer holds.
+    /// Skips `count` bytes, which may be more than the size of the buffer.
     pub(crate) fn skip(&mut self, mut count: usize) -> Result<(), Halt> {
         while count > 0 {
             let here = self.window(1)?.len().min(count);
@@ -143,7 +144,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Returns a truncation for the record that starts here.
+    /// Returns a truncation at the current offset.
     #[cold]
     fn truncated(&self) -> Halt {
         Halt::damaged(self.offset(), self.damage.clone().map_or(Cause::EndOfInput, Cause::Gzip))
@@ -169,7 +170,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads once into the free part of the buffer. Damage in a gzip stream ends the stream.
+    /// Reads once into the free part of the buffer. If the gzip stream is damaged, it ends here, and the error is
+    /// stored in `damage`.
     fn read_once(&mut self) -> io::Result<usize> {
         let free = &mut self.buffer[self.end..];
         match &mut self.source {

@@ -1,4 +1,4 @@
-//! An IPv4 or IPv6 host as two numbers.
+//! An IPv4 or IPv6 host, stored as two 64-bit numbers.
 
 use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,8 +12,8 @@ const MAPPED: u64 = 0xffff;
 /// IPv4 addresses are stored as IPv4-mapped addresses, so that a host has a single value, however its address was
 /// written.
 ///
-/// For speed, a host is two 64-bit numbers. An [`IpAddr`] is written in smaller pieces, and a copy has to wait for
-/// them, which takes a third of the time per packet.
+/// For speed, the address is stored as two 64-bit numbers. An [`IpAddr`] is written to memory in smaller pieces, and a
+/// copy must wait for all of them. This wait would take a third of the processing time of a packet.
 ///
 /// ```
 /// use srlg_input::contact::Host;
@@ -53,7 +53,7 @@ impl Host {
         if self.high == 0 && self.low >> 32 == MAPPED { Some(self.low as u32) } else { None }
     }
 
-    /// Returns the bits of the address as an IPv6 address; IPv4 addresses are IPv4-mapped.
+    /// Returns the bits of an IPv6 address, or of the IPv4-mapped address if this is an IPv4 host.
     #[inline(always)]
     #[must_use]
     pub const fn as_v6(self) -> u128 {
@@ -116,7 +116,6 @@ impl fmt::Display for Host {
     }
 }
 
-/// Writes the address, as [`Display`](fmt::Display) does.
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

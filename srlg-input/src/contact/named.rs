@@ -1,16 +1,16 @@
-//! Named choices of a view, with their names in options and files.
+//! Enums whose values have names in options and files, such as the choices of a view.
 
-/// A text that is not the name of a choice.
+/// A text that does not name any of the choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown value {text:?}: use one of {choices}")]
 pub struct UnknownName {
     /// The text.
     pub text: String,
-    /// All names, separated by commas.
+    /// Names of all choices, separated by commas.
     pub choices: String,
 }
 
-/// Defines an enum of choices with names.
+/// Defines an enum and a name for each of its values.
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$of:meta])* $choice:ident = $name:literal,)+ }) => {
         $(#[$doc])*
@@ -49,7 +49,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// The contacts that count for a host, selected by the role of the host.
+    /// The contacts that count for a host, selected by the role of the host in the contact.
     Role {
         /// All contacts.
         #[default]
@@ -62,7 +62,7 @@ named! {
 }
 
 named! {
-    /// The hosts whose peers are counted, relative to the networks of a view.
+    /// The hosts to count: those inside or those outside the networks of a view.
     Side {
         /// Hosts inside the networks. Their peers may be anywhere.
         #[default]
@@ -73,7 +73,7 @@ named! {
 }
 
 named! {
-    /// The contacts that count at all, selected by the host that initiated them.
+    /// The contacts that count, selected by their initiator or their TCP flags.
     #[non_exhaustive]
     ContactFilter {
         /// All contacts.
@@ -82,8 +82,8 @@ named! {
         /// Contacts that the source is known to have initiated
         /// ([`Contact::is_initiated`](crate::Contact::is_initiated)).
         Initiated = "initiated",
-        /// TCP contacts that are known to have a SYN and no ACK: unanswered attempts, and the first packets of
-        /// connections.
+        /// TCP contacts that are known to have a SYN and no ACK: unanswered connection attempts, and the first packets
+        /// of connections.
         TcpSyn = "tcp-syn",
     }
 }
@@ -94,7 +94,8 @@ named! {
         /// The host's address, or its network.
         #[default]
         Address = "address",
-        /// The host's address and the destination port: a service, or a sender with a port that it contacts.
+        /// The host's address, the protocol and the destination port: a service, or a sender together with a port that
+        /// it contacts.
         AddressPort = "address+port",
     }
 }

@@ -1,13 +1,13 @@
-//! Networks in text form, and a longest-prefix table from addresses to values.
+//! Networks in text form, and a table that maps addresses to values by longest prefix match.
 //!
 //! There is one table of ranges for IPv4 and one for IPv6. IPv4-mapped networks and addresses count as IPv4.
 //!
-//! A look-up takes one load from a table of at most 1 MiB. With up to 10,000 networks, a look-up takes 2 to 4 ns for
-//! IPv4 and 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In
-//! IPv6, the search takes up to 120 ns if thousands of networks are close together and one is far away.
+//! A look-up needs one load from a table of at most 1 MiB. With up to 10,000 networks, it takes 2 to 4 ns for IPv4 and
+//! 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In IPv6, the
+//! search takes up to 120 ns if thousands of networks are close together and one is far away.
 //!
-//! The table takes 128 bytes per range. Each range takes another 8 bytes for IPv4 or 20 for IPv6, and a network adds at
-//! most two ranges.
+//! The table has 128 bytes per range, up to its maximum size. In addition, a range needs up to 16 bytes for IPv4 and 28
+//! bytes for IPv6. A network adds at most two ranges.
 
 use std::net::IpAddr;
 
@@ -33,18 +33,19 @@ use crate::contact::ranges::{NONE, Ranges};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Networks<T> {
-    /// Values in the order in which they were given. Labels start at 1, because 0 is [`NONE`].
+    /// Values in the order in which the networks were given. The label of a value is its index plus 1, because 0 is
+    /// [`NONE`].
     values: Vec<T>,
     v4: Ranges<u32>,
     v6: Ranges<u128>,
 }
 
 impl<T> Networks<T> {
-    /// Creates a map of `networks` with their values. Host bits are dropped. If networks are equal, the last one
-    /// applies.
+    /// Creates a map from `networks` to their values. Host bits are dropped. If a network occurs more than once, its
+    /// last value applies.
     ///
-    /// An IPv4-mapped network counts as the IPv4 network, so `::ffff:10.0.0.0/104` is `10.0.0.0/8`. Other IPv6
-    /// networks, including `::/0`, do not contain IPv4 hosts.
+    /// An IPv4-mapped network counts as the corresponding IPv4 network, so `::ffff:10.0.0.0/104` is `10.0.0.0/8`. All
+    /// other IPv6 networks, including `::/0`, do not contain IPv4 hosts.
     ///
     /// # Panics
     /// Panics if there are 2^31 networks or more.
@@ -67,7 +68,7 @@ impl<T> Networks<T> {
         Self { values, v4: Ranges::new(v4), v6: Ranges::new(v6) }
     }
 
-    /// Returns the value of the network with the longest prefix that contains `host`, if there is one.
+    /// Returns the value of the longest prefix that contains `host`, or `None` if no network contains it.
     #[inline(always)]
     pub fn get(&self, host: Host) -> Option<&T> {
         let label = match host.as_v4() {
@@ -78,14 +79,14 @@ impl<T> Networks<T> {
     }
 }
 
-/// Number of bits before the IPv4 address in an IPv4-mapped one.
+/// Number of bits before the IPv4 address in an IPv4-mapped address.
 const MAPPED: u8 = 96;
 
 /// The reason why a text is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadNetwork {
-    /// `text` is not an address, or its prefix length is invalid.
+    /// `text` is neither an address nor a network with a valid prefix length.
     #[error(
         "cannot parse network {text:?}; use an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
     )]
@@ -93,9 +94,10 @@ pub enum BadNetwork {
         /// The text.
         text: String,
     },
-    /// `text` is an IPv4-mapped network that also contains other IPv6 addresses.
+    /// `text` is an IPv4-mapped network with a prefix shorter than /96, which also contains addresses that are not
+    /// IPv4-mapped.
     #[error(
-        "network {text:?} is IPv4-mapped and shorter than /96; use the IPv4 network, such as 10.0.0.0/8"
+        "cannot use IPv4-mapped network {text:?}: prefix shorter than /96; use the IPv4 network, such as 10.0.0.0/8"
     )]
     Mapped {
         /// The text.
@@ -103,11 +105,11 @@ pub enum BadNetwork {
     },
 }
 
-/// Parses a network such as `10.0.0.0/8`, `2001:db8::/32`, `10.0.0.1` or `::1`. Host bits are dropped, and
-/// `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
+/// Parses a network such as `10.0.0.0/8`, `2001:db8::/32`, `10.0.0.1` or `::1`. Host bits are dropped. An IPv4-mapped
+/// network becomes an IPv4 network: `::ffff:10.0.0.0/104` becomes `10.0.0.0/8`.
 ///
 /// # Errors
-/// Returns [`BadNetwork`] if `text` is not a network.
+/// Returns [`BadNetwork`] if `text` is not a network, or is an IPv4-mapped network with a prefix shorter than /96.
 pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     let host = text.parse::<IpAddr>().map(IpNet::from);
     let Ok(network) = host.or_else(|_| text.parse::<IpNet>()) else {
@@ -124,7 +126,7 @@ pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
 /// Deserializes a list of networks and parses each with [`parse_network`].
 ///
 /// # Errors
-/// Returns an error of `deserializer` if a network cannot be parsed.
+/// Returns an error if the value is not a list of strings, or if a network cannot be parsed.
 #[cfg(feature = "serde")]
 pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
@@ -137,7 +139,7 @@ pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
 /// Serializes a list of networks in the form that [`deserialize_networks`] reads.
 ///
 /// # Errors
-/// Returns the errors of `serializer`.
+/// Returns an error if `serializer` fails.
 #[cfg(feature = "serde")]
 pub fn serialize_networks<S: serde::Serializer>(
     networks: &[IpNet],
@@ -146,7 +148,7 @@ pub fn serialize_networks<S: serde::Serializer>(
     serializer.collect_seq(networks.iter().map(IpNet::to_string))
 }
 
-/// Returns the IPv4 network for an IPv4-mapped `network`, and any other network unchanged.
+/// Converts an IPv4-mapped `network` of /96 or longer to the IPv4 network, and returns any other network unchanged.
 fn canonical(network: IpNet) -> IpNet {
     let IpNet::V6(long) = network else { return network };
     let inner = long.addr().to_ipv4_mapped().zip(long.prefix_len().checked_sub(MAPPED));

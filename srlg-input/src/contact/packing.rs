@@ -1,9 +1,10 @@
-//! Packing of the hosts and peers of a view into [`Host`]s, and their names.
+//! Packing of the hosts and peers of a view into [`Host`]s, and the names of packed hosts and peers.
 //!
-//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, so its pairs are as small as
-//! IPv4 pairs. An address with a port is packed as 64 bits of the address, 8 bits for the IP version, and the port.
+//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, so that pairs with ports are as
+//! small as IPv4 pairs. An address with a port is packed as 64 bits of the address, 8 bits for the IP version, and the
+//! port.
 //!
-//! Invariant: everything packed can be unpacked, because nothing is hashed.
+//! Invariant: every packed value can be unpacked, because nothing is hashed.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -17,13 +18,13 @@ use crate::contact::{Host, PeerKey};
 /// Maximum length of an IPv6 prefix that can be packed with a port.
 pub(crate) const LONGEST_WITH_PORT: u8 = 64;
 
-/// Position of the IP version in the lower 64 bits of an address with a port.
+/// Bit offset of the IP version in the lower 64 bits of a packed address with a port.
 const FAMILY_SHIFT: u32 = 56;
 const V4: u64 = 4 << FAMILY_SHIFT;
 const V6: u64 = 6 << FAMILY_SHIFT;
 
-/// The packing of the hosts or the peers of a view, as set by [`ViewOptions`](crate::ViewOptions). A packing converts
-/// packed values to [`Name`]s.
+/// The packing of the hosts or the peers of a view, as set by [`ViewOptions`](crate::ViewOptions). It converts packed
+/// values to [`Name`]s.
 ///
 /// ```
 /// use srlg_input::contact::{Contact, PeerKey, TCP, View, ViewOptions};
@@ -57,7 +58,7 @@ impl Packing {
         self.key
     }
 
-    /// Packs an address and a port. The address bits beyond the prefix must be 0.
+    /// Packs the address, the port, or both, as the key demands. The address bits beyond the prefix must be 0.
     pub(crate) const fn pack(self, address: Host, port: Port) -> Host {
         let bits = port.bits();
         match self.key {
@@ -87,7 +88,8 @@ impl Packing {
         }
     }
 
-    /// Returns the address of a packed host or peer. For a network, this is its first address. A port has no address.
+    /// Returns the address of a packed host or peer. The address of a network is its first address. A port has no
+    /// address.
     #[must_use]
     pub const fn address(self, packed: Host) -> Option<Host> {
         let bits = packed.as_v6();
@@ -131,7 +133,7 @@ pub enum Name {
     Network(IpNet),
     /// A port without an address.
     Port(Port),
-    /// A port with an address or a network.
+    /// An address or a network, and a port.
     Service(IpNet, Port),
 }
 

@@ -47,13 +47,13 @@ impl Port {
         PROTOCOLS.iter().any(|(number, _)| *number == protocol)
     }
 
-    /// Returns the port as 24 bits: the protocol, then the number.
+    /// Returns the port as 24 bits: the protocol in the upper 8 bits and the number in the lower 16 bits.
     #[inline]
     pub(crate) const fn bits(self) -> u32 {
         (self.protocol as u32) << 16 | self.number as u32
     }
 
-    /// Returns the port whose [`bits`](Self::bits) are the lower 24 bits of `bits`.
+    /// Converts [`bits`](Self::bits) back to a port. The upper 8 of the 32 bits are ignored.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self { protocol: (bits >> 16) as u8, number: bits as u16 }
     }

@@ -4,20 +4,21 @@
 //! buckets. If a bucket lies within one range, a look-up costs one load. If a bucket overlaps several ranges, the
 //! look-up searches them.
 //!
-//! Invariant: the ranges cover the whole address space, and an address outside the buckets has no label.
+//! Invariant: the ranges cover the whole address space, and every address outside the buckets has the label [`NONE`].
 //!
-//! The table covers only the addresses from the first to the last network. If 2^18 buckets covered the whole address
-//! space, all networks of one IPv6 provider would share a bucket.
+//! The table covers only the addresses from the first to the last network. If 2^18 buckets covered the whole IPv6
+//! address space, all networks of a provider would share a bucket.
 
 use std::ops::{Add, Shl, Shr, Sub};
 
 /// Label of addresses outside all networks.
 pub(crate) const NONE: u32 = 0;
-/// Flag of an entry whose bucket overlaps several ranges. The other bits of the entry are an index into `touched`.
+/// Flag of an entry in `answers` whose bucket overlaps several ranges. The other bits of the entry are an index into
+/// `touched`.
 const SEVERAL: u32 = 1 << 31;
 
 const MOST_BUCKETS: usize = 1 << 18;
-/// Number of buckets per range. With this number, most buckets lie within one range.
+/// Number of buckets per range, chosen so that most buckets lie within one range.
 const BUCKETS_PER_RANGE: usize = 32;
 
 /// An address as a number.
@@ -59,23 +60,23 @@ pub(crate) type LabelledRange<A> = (A, A, u32);
 /// The labels of all addresses of one IP version.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges<A> {
-    /// First address of each range; the first one is 0.
+    /// First address of each range, in ascending order. The first range starts at address 0.
     starts: Vec<A>,
     labels: Vec<u32>,
     /// Binary logarithm of the number of addresses in a bucket.
     shift: u32,
-    /// Index of the first bucket, counted from address 0.
+    /// Number of buckets that would fit between address 0 and the first bucket.
     base: A,
-    /// Label of all addresses of a bucket, or [`SEVERAL`] and an index into `touched`. The last entry is [`NONE`] and
-    /// applies to all addresses outside the buckets.
+    /// For each bucket, the label of all its addresses, or [`SEVERAL`] and an index into `touched`. The last entry is
+    /// [`NONE`] and applies to all addresses outside the buckets.
     answers: Vec<u32>,
-    /// First and last range of each bucket that overlaps several ranges.
+    /// Indices of the first and last range of each bucket that overlaps several ranges.
     touched: Vec<[u32; 2]>,
 }
 
 impl<A: Number> Ranges<A> {
     /// Cuts `networks` into ranges. Any two networks are nested or disjoint. An address has the label of the smallest
-    /// network that contains it. If networks are equal, the last one applies.
+    /// network that contains it. If a network occurs more than once, its last label applies.
     pub(crate) fn new(mut networks: Vec<LabelledRange<A>>) -> Self {
         // Larger networks come first if they start at the same address. The sort is stable, so equal networks keep
         // their order.
@@ -94,16 +95,16 @@ impl<A: Number> Ranges<A> {
         ranges
     }
 
-    /// Closes the innermost networks while `is_over` is true for their last address. After each of them, the
-    /// surrounding network continues.
+    /// Closes open networks, the innermost first, while `is_over` returns `true` for their last address. After a closed
+    /// network, a range with the label of the surrounding network starts.
     fn close(&mut self, open: &mut Vec<(A, u32)>, is_over: impl Fn(A) -> bool) {
         while let Some((end, _)) = open.pop_if(|(end, _)| is_over(*end)) {
-            let (_, around) = open.last().expect("the whole address space never closes");
+            let (_, around) = open.last().expect("the whole address space is never closed");
             self.begin(end + A::from(1), *around);
         }
     }
 
-    /// Starts a range. The new range replaces the previous one if that would be empty.
+    /// Starts a range at `start`. If the previous range would be empty, the new range replaces it.
     fn begin(&mut self, start: A, label: u32) {
         if self.starts.last() == Some(&start) {
             self.labels.pop();
@@ -141,7 +142,7 @@ impl<A: Number> Ranges<A> {
         self.answers.push(NONE);
     }
 
-    /// Returns the first and last range of a bucket.
+    /// Returns the indices of the first and last range that a bucket overlaps.
     fn touched_by(&self, bucket: usize) -> [u32; 2] {
         let Ok(bucket) = A::try_from(bucket) else {
             unreachable!("there are at most 2^18 buckets")
@@ -151,7 +152,7 @@ impl<A: Number> Ranges<A> {
         [first, last].map(|address| self.range([0, self.starts.len() - 1], address) as u32)
     }
 
-    /// Returns the range of `address`, searched between `first` and `last`.
+    /// Returns the index of the range that contains `address`. Its index must be from `first` to `last`.
     #[inline]
     fn range(&self, [first, last]: [usize; 2], address: A) -> usize {
         first + self.starts[first + 1..=last].partition_point(|start| *start <= address)
@@ -165,7 +166,7 @@ impl<A: Number> Ranges<A> {
         if answer & SEVERAL == 0 { answer } else { self.search(answer ^ SEVERAL, address) }
     }
 
-    /// Returns the label of `address`, whose bucket overlaps the ranges at `place`.
+    /// Returns the label of `address`, whose bucket overlaps the ranges `touched[place]`.
     fn search(&self, place: u32, address: A) -> u32 {
         let touched = self.touched[place as usize].map(|range| range as usize);
         self.labels[self.range(touched, address)]

@@ -1,6 +1,6 @@
-//! Sampling rates of the contacts in a window, and bounds for the counts that would be seen without sampling.
+//! Sampling rates of the contacts in a window, and bounds on the number of peers that would be seen without sampling.
 //!
-//! Invariant: contacts that no exporter reported, such as captured packets, are not sampled.
+//! Invariant: contacts that no exporter reported, such as captured packets, count as unsampled.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,8 +10,8 @@ use crate::contact::Contact;
 
 /// A summary of sampling rates: the lowest, the highest, and whether some are unknown.
 ///
-/// If one packet in N is sampled and n peers are seen, the expected number of peers lies between n and N × n. The
-/// number is N × n if each peer sent a single packet. A better bound is not possible.
+/// If one packet in N is sampled and n peers are seen, the expected number of peers without sampling is between n and
+/// N × n. It is N × n if each peer sent a single packet, so that no better bound is possible.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -32,7 +32,7 @@ use crate::contact::Contact;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sampling {
-    /// Lowest rate. It is set together with `most`, once a rate is known.
+    /// Lowest known rate. It is `Some` if and only if `most` is `Some`.
     least: Option<NonZeroU32>,
     most: Option<NonZeroU32>,
     #[cfg_attr(feature = "serde", serde(rename = "unknown"))]
@@ -52,7 +52,7 @@ impl Sampling {
         }
     }
 
-    /// Adds the rates of `other`, the summary of other contacts.
+    /// Merges `other`, the summary of a different group of contacts, into this summary.
     pub fn merge(&mut self, other: Self) {
         if let Some((least, most)) = other.rates() {
             self.add_rates(least, most);
@@ -65,7 +65,7 @@ impl Sampling {
         (self.least, self.most) = (Some(before.min(least)), Some(after.max(most)));
     }
 
-    /// Returns whether no exporter reported any contact.
+    /// Returns whether none of the contacts was reported by an exporter.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.most.is_none() && !self.is_unknown
@@ -77,14 +77,14 @@ impl Sampling {
         self.least.zip(self.most)
     }
 
-    /// Returns whether an exporter did not state its sampling rate.
+    /// Returns whether any contact that an exporter reported has an unknown sampling rate.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.is_unknown
     }
 
-    /// Returns the largest expected number of peers if `sampled` peers were seen. Returns `None` if an exporter did not
-    /// state its sampling rate.
+    /// Returns the largest expected number of peers without sampling if `sampled` peers were seen. Returns `None` if
+    /// any sampling rate is unknown.
     #[must_use]
     pub fn unsampled_most(&self, sampled: f64) -> Option<f64> {
         let most = self.most.map_or(1, NonZeroU32::get);
@@ -92,7 +92,8 @@ impl Sampling {
     }
 }
 
-/// Writes the rate, or the lowest and the highest rate. Writes "none" if no exporter reported any contact.
+/// Writes the rate or the range of rates, and whether some rates are unknown. If no exporter reported a contact, writes
+/// "none".
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rates() {
@@ -105,11 +106,11 @@ impl fmt::Display for Sampling {
     }
 }
 
-/// The sampling rates of contacts over a sliding window.
+/// The sampling rates of the contacts in a sliding window.
 #[derive(Clone, Debug)]
 pub struct SamplingWindow {
     window: u32,
-    /// Summaries by slice; slices without exports are absent.
+    /// Summaries by slice number. Slices without exports are absent.
     slices: BTreeMap<u64, Sampling>,
 }
 
@@ -128,14 +129,14 @@ impl SamplingWindow {
         }
     }
 
-    /// Adds the summary `sampling` of contacts that belong to slice number `slice`.
+    /// Adds `sampling`, the summary of contacts that belong to slice number `slice`.
     pub fn merge(&mut self, slice: u64, sampling: Sampling) {
         if !sampling.is_empty() {
             self.slices.entry(slice).or_default().merge(sampling);
         }
     }
 
-    /// Returns each slice that has exports, with the summary of its contacts.
+    /// Returns the number and the summary of each slice that has exports.
     pub fn slices(&self) -> impl Iterator<Item = (u64, Sampling)> {
         self.slices.iter().map(|(slice, sampling)| (*slice, *sampling))
     }

@@ -9,9 +9,9 @@ use crate::contact::{Contact, Host};
 
 /// Options of a [`View`]. By default, each IPv4 or IPv6 address is a host, and all its contacts count.
 ///
-/// With the feature `clap`, these are command-line options that need the group `contacts` of
-/// [`InputOptions`](crate::InputOptions). With the feature `serde`, they are read and written as a map whose keys are
-/// the names of the options.
+/// With the feature `clap`, the options are command-line options that need the group `contacts` of
+/// [`InputOptions`](crate::InputOptions). With the feature `serde`, the options are read and written as a map from
+/// names to values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -41,12 +41,12 @@ pub struct ViewOptions {
     /// Contacts that count: all, those known to be started by their source (initiated), or TCP with a SYN and no ACK (tcp-syn)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
     pub only: ContactFilter,
-    /// Key of a host: its address, or its address with the port of the receiver (address+port)
+    /// Key of a host: its address, or its address with the protocol and the destination port (address+port)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(HostKey::ALL), requires = "contacts"))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
     #[cfg_attr(feature = "schemars", schemars(extend("default" = HostKey::default())))]
     pub host: HostKey,
-    /// Key of a peer: its address, the protocol and port of the receiver (port), or all of them (address+port)
+    /// Key of a peer: its address, the protocol and the destination port (port), or all three (address+port)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(PeerKey::ALL), requires = "contacts"))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
     #[cfg_attr(feature = "schemars", schemars(extend("default" = PeerKey::default())))]
@@ -58,9 +58,9 @@ pub struct ViewOptions {
 }
 
 /// Prefix lengths of hosts and peers: 1 to 32 bits for IPv4, and 1 to 128 bits for IPv6. Addresses with the same prefix
-/// are one host.
+/// are one host or one peer.
 ///
-/// By default, every address is a separate host.
+/// By default, every address is a separate host and a separate peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "contacts"))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
@@ -90,7 +90,7 @@ pub struct Prefixes {
     #[cfg_attr(feature = "serde", serde(rename = "peer-prefix4"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = 1, max = 32)))]
     pub peer4: u8,
-    /// Prefix length to which IPv6 peers are aggregated: 64 for peers on the Internet, because one machine can use any address of its prefix
+    /// Prefix length to which IPv6 peers are aggregated; use 64 for peers on the Internet, because one machine can use any address of its /64
     #[cfg_attr(
         feature = "clap",
         arg(long = "peer-prefix6", value_name = "BITS", default_value_t = 128)
@@ -130,8 +130,8 @@ impl ViewOptions {
         Packing { key: self.peer, prefix4: self.prefixes.peer4, prefix6: self.prefixes.peer6 }
     }
 
-    /// Returns whether replies count as contacts with ports. In a view that counts them, every server looks like a
-    /// scanner of its clients' ports.
+    /// Returns whether peers have ports and replies count as contacts. In such a view, every server looks like a
+    /// scanner of the ports of its clients.
     #[must_use]
     pub fn takes_ports_of_answers(&self) -> bool {
         self.peer != PeerKey::Address && self.only == ContactFilter::All
@@ -160,7 +160,7 @@ impl ViewOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: must be a prefix length from 1 to {longest}, got {length}")]
 pub struct BadPrefix {
-    /// Field of [`Prefixes`].
+    /// Name of the field of [`Prefixes`].
     pub name: &'static str,
     /// Value of the field.
     pub length: u8,
@@ -168,7 +168,7 @@ pub struct BadPrefix {
     pub longest: u8,
 }
 
-/// The address bits that are kept. At least one bit is kept for each IP version.
+/// A mask of the address bits that are kept. It keeps at least one bit for each IP version.
 #[derive(Clone, Copy, Debug)]
 struct Mask {
     v4: u32,
@@ -176,7 +176,7 @@ struct Mask {
 }
 
 impl Prefixes {
-    /// Returns the masks of hosts and of peers.
+    /// Returns the masks of hosts and of peers, in this order.
     fn masks(self) -> Result<[Mask; 2], BadPrefix> {
         let Self { host4, host6, peer4, peer6 } = self;
         for (name, length, longest) in [
@@ -195,7 +195,7 @@ impl Prefixes {
 }
 
 impl Mask {
-    /// Returns the first address of the network of `host`.
+    /// Returns the first address of the network that contains `host`.
     #[inline(always)]
     fn network_of(self, host: Host) -> Host {
         match host.as_v4() {
@@ -260,7 +260,7 @@ pub struct View {
     counted: ContactFilter,
     host: Mask,
     peer: Mask,
-    /// Packing of hosts and peers, if either has a port.
+    /// Packings of the hosts and of the peers, if hosts or peers have ports.
     packings: Option<[Packing; 2]>,
 }
 
@@ -269,7 +269,7 @@ impl View {
     ///
     /// # Errors
     /// Returns [`BadView`] if a prefix length is out of range, if outside hosts are counted without inside networks, or
-    /// if the keys of hosts and peers conflict.
+    /// if an option conflicts with the key of hosts or peers.
     pub fn new(options: &ViewOptions) -> Result<Self, BadView> {
         let ViewOptions { inside, measure: side, role, only: counted, prefixes, .. } = options;
         if *side == Side::Outside && inside.is_empty() {
@@ -287,16 +287,18 @@ impl View {
         Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer, packings })
     }
 
-    /// Returns the pairs of `contact`; each pair is a host and its peer. There are two pairs if both endpoints are
-    /// inside, and at most one otherwise.
+    /// Returns the pairs of `contact`. Each pair is a host and its peer. If both endpoints count as hosts, there are
+    /// two pairs, and otherwise at most one.
     ///
-    /// Whether a host is inside depends on its whole address, whatever the prefix lengths are. If a host is a network,
-    /// its pairs contain the first address of the network.
+    /// Whether a host is inside depends on its whole address and not on the prefix lengths. If a host is a network, its
+    /// pairs contain the first address of the network.
     ///
-    /// A host has no contact with itself. If the prefix length of hosts puts both endpoints into one network, there is
-    /// no pair. If only the prefix length of peers puts them into one network, all neighbours of a host are one peer.
+    /// A host is not its own peer. If the prefix length of hosts puts both endpoints into one network, there is no
+    /// pair. If only the prefix length of peers puts both endpoints into one network, all neighbours of a host in this
+    /// network are one peer.
     ///
-    /// Hosts and peers with ports are packed ([`Packing`]). In such a view, a contact without a port yields no pair.
+    /// Hosts and peers with ports are packed ([`Packing`]). In a view with ports, a contact without a port yields no
+    /// pair.
     #[inline]
     pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (Host, Host)> + use<> {
         let [sent, received] = self.sent_and_received(contact);
@@ -340,8 +342,8 @@ impl View {
         self.pairs_of_addresses(contact).iter().any(Option::is_some)
     }
 
-    /// Writes the pairs of a view with ports to `to` and returns, for each, whether it exists. Views without ports do
-    /// not use this code.
+    /// Writes the pairs of `contact` to `to`, and returns which of them exist. Only views with ports call this
+    /// function.
     #[cold]
     #[inline(never)]
     fn packed_pairs(
@@ -373,8 +375,7 @@ impl View {
         ]
     }
 
-    /// Returns whether a contact counts for `host`, which has this `role` in the contact. `opposite` is the other
-    /// endpoint.
+    /// Returns whether a contact counts for `host`, which has the role `role` in it and whose peer is `opposite`.
     #[inline(always)]
     fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
         (self.role == Role::Any || self.role == role)
@@ -384,7 +385,7 @@ impl View {
             }
     }
 
-    /// Returns whether `host` is inside, by its whole address.
+    /// Returns whether the whole address of `host` is in an inside network.
     #[inline]
     #[must_use]
     pub fn is_inside(&self, host: Host) -> bool {
@@ -402,7 +403,7 @@ impl View {
     }
 }
 
-/// Returns a parser of choices by name. `--help` lists the names.
+/// Returns a parser that accepts the names of the choices in `all`. `--help` lists the names.
 #[cfg(feature = "clap")]
 fn choices<T>(all: &'static [(&'static str, T)]) -> impl clap::builder::TypedValueParser<Value = T>
 where

@@ -1,7 +1,6 @@
-//! The times of records, corrected for the clock of the exporter.
+//! The times of records, corrected by the skew of the exporter's clock.
 //!
-//! Invariant: a wrong exporter clock never moves a time by more than an hour from the time of receipt, except with
-//! [`Timestamps::Trusted`].
+//! Invariant: a wrong clock of an exporter shifts times by at most an hour, except with [`Timestamps::Trusted`].
 
 use crate::options::Timestamps;
 
@@ -9,21 +8,21 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
 /// Maximum clock skew at which times are used uncorrected.
 const SMALL: u64 = 5 * SECOND;
-/// Maximum clock skew at which times are used at all.
+/// Maximum clock skew at which times are corrected. Above it, the time of receipt is used.
 const LARGE: u64 = 3_600 * SECOND;
-/// Period over which the smallest difference between receipt and export is determined.
+/// Length of a period for which the smallest difference between receipt and export is kept.
 const SPAN: u64 = 60 * SECOND;
 
 /// The times of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub(crate) export_ns: u64,
-    /// Largest fraction of a second that the header truncates from `export_ns`.
+    /// Largest fraction of a second that `export_ns` may lack, because the header truncates it.
     pub(crate) cut_ns: u64,
     /// Uptime of the exporter in milliseconds, if the header states it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) received_ns: u64,
-    /// Difference between receipt and export for the datagrams with the smallest delay.
+    /// Time of receipt minus export time, for the datagrams with the smallest delay.
     pub(crate) skew_ns: i64,
     pub(crate) timestamps: Timestamps,
 }
@@ -33,25 +32,25 @@ pub(crate) struct Clock {
 pub(crate) enum RecordTime {
     /// Nanoseconds since 1970.
     At(u64),
-    /// Milliseconds since the exporter started, in 32 bits.
+    /// Milliseconds since the exporter started, as a 32-bit number that wraps.
     Uptime(u32),
-    /// Microseconds before the export.
+    /// Number of microseconds between this time and the export.
     Before(u64),
 }
 
-/// The time of the last packet, and defects of the stated times.
+/// The time of the last packet of a record, and the defects of the times that the record states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Last {
     pub(crate) time_ns: u64,
-    /// Whether the time is later than the export.
+    /// Whether the stated time is later than the export.
     pub(crate) is_future: bool,
-    /// Whether the last packet is earlier than the first.
+    /// Whether the stated time of the last packet is earlier than that of the first packet.
     pub(crate) is_reversed: bool,
 }
 
 impl Clock {
-    /// Returns the time of the last packet of a record, from its `first` and `last` times and the exporter's start time
-    /// `init_ms`, in milliseconds since 1970.
+    /// Returns the time of the last packet of a record that states the times `first` and `last`. `init_ms` is the start
+    /// time of the exporter, in milliseconds since 1970.
     #[inline]
     pub(crate) fn last(
         &self,
@@ -86,7 +85,7 @@ impl Clock {
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
 
-    /// Returns whether the exporter's clock is needed but too far off for a correction.
+    /// Returns whether the options ask for the exporter's clock, but this clock is more than an hour off.
     pub(crate) fn is_bad(&self) -> bool {
         self.timestamps != Timestamps::Received && self.skew_ns.unsigned_abs() > LARGE
     }
@@ -103,34 +102,35 @@ impl Clock {
     }
 }
 
-/// Number of consecutive datagrams that must agree before they change the skew of an exporter's clock. A damaged or
-/// forged datagram arrives once, or a few times if the network duplicates it. An exporter whose clock has stepped sends
-/// eight datagrams within seconds.
+/// Number of consecutive datagrams that must agree before they change the skew of an exporter's clock by more than
+/// [`SMALL`]. A damaged or forged datagram arrives once, or a few times if the network duplicates it. An exporter whose
+/// clock has stepped sends eight datagrams within seconds.
 const AGREEING: u32 = 8;
-/// Minimum time between the first and the last of the [`AGREEING`] datagrams. It is longer than a burst of forged
-/// datagrams, so that an exporter that sends every few seconds interrupts the burst.
+/// Minimum time between the first and the last of the [`AGREEING`] datagrams. It is so long that a burst of forged
+/// datagrams is interrupted by an exporter that sends every few seconds.
 const AGREEING_SPAN: u64 = 5 * SECOND;
 
 /// The skew of an exporter's clock: the smallest difference between receipt and export in the current and the previous
 /// minute.
 ///
-/// A delay makes the difference larger, and only a wrong time makes it smaller. A smaller difference is adopted once
-/// [`AGREEING`] consecutive datagrams confirm it. Until then, it applies only to the datagram that shows it.
+/// A delay makes the difference larger, and only a wrong time makes it smaller. If a difference is smaller by more than
+/// [`SMALL`], it is adopted once [`AGREEING`] consecutive datagrams confirm it. Until then, it applies only to the
+/// datagram from which it was computed.
 ///
-/// Invariant: unless consecutive datagrams confirm it, the skew never falls more than [`SMALL`] below `base`, and
+/// Invariant: without confirmation by consecutive datagrams, the skew never falls more than [`SMALL`] below `base`, and
 /// `base` never falls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skew {
     since_ns: u64,
     least: [Option<i64>; 2],
-    /// Reference difference. A difference that is smaller by more than [`SMALL`] must be confirmed.
+    /// Reference difference. A difference that is smaller than `base` by more than [`SMALL`] must be confirmed.
     base: i64,
-    /// Whether a sequence of datagrams confirmed `base`.
+    /// Whether [`AGREEING`] consecutive datagrams have confirmed `base`.
     is_confirmed: bool,
     row: Row,
 }
 
-/// Consecutive datagrams that agree with each other.
+/// Consecutive datagrams whose differences agree.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     count: u32,
@@ -139,8 +139,8 @@ struct Row {
 }
 
 impl Skew {
-    /// Adds the times of a datagram with records and returns the skew for it. A difference of more than an hour is not
-    /// adopted and is returned unchanged.
+    /// Adds the times of a datagram that has records, and returns the skew that applies to it. A difference of more
+    /// than an hour is returned unchanged and is not adopted.
     pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) -> i64 {
         let difference = received_ns.wrapping_sub(export_ns) as i64;
         if difference.unsigned_abs() > LARGE {
@@ -187,7 +187,8 @@ impl Skew {
 }
 
 impl Row {
-    /// Appends a datagram, or starts a new sequence with it. Returns whether the sequence is long enough to be trusted.
+    /// Adds a datagram. If it does not agree with the previous datagrams, the count starts again at 1. Returns whether
+    /// enough datagrams agree over a long enough time.
     fn take(&mut self, difference: i64, received_ns: u64) -> bool {
         let is_new = self.count == 0 || received_ns < self.since_ns;
         if is_new || difference.abs_diff(self.difference) > SMALL {

@@ -6,20 +6,21 @@ use std::ops::AddAssign;
 use crate::reason::{reasons, write_counts};
 
 reasons! {
-    /// The reason why a datagram, set, record or direction is not a contact, or an anomaly in it.
+    /// The reason why a datagram, set, record or direction does not yield a contact, or an anomaly in it.
     Reason {
         /// A datagram has an unknown version.
         Version = "version",
-        /// A datagram is too short or contains an invalid length. The rest of the datagram is not read. After an
-        /// invalid field length, only the rest of the set is skipped.
+        /// A datagram is too short or contains an invalid length. After an invalid field length, the rest of the set is
+        /// skipped. In all other cases, the rest of the datagram is skipped.
         Malformed = "malformed",
-        /// A template is rejected, because it has too many fields, or because its records are too long or have length
-        /// 0.
+        /// A template is rejected, because it is invalid, has too many fields, or describes records that are empty or
+        /// too long.
         BadTemplate = "bad-template",
-        /// A template was dropped because its source had too many templates.
+        /// A template was dropped because its source had too many templates, or because templates needed too much
+        /// memory.
         TemplateGone = "template-gone",
-        /// An exporter or a source was dropped because there were too many. A dropped source also counts for its
-        /// exporter.
+        /// An exporter or a source was dropped because there were too many, or because templates needed too much
+        /// memory. If an exporter is dropped, each of its sources is also counted.
         SourceGone = "source-gone",
         /// A data set is held until its template arrives.
         Held = "held",
@@ -28,24 +29,25 @@ reasons! {
         Dropped = "dropped",
         /// A data set of more than 3 bytes does not contain any complete record of its template.
         Undecodable = "undecodable",
-        /// An options record, which describes the exporter.
+        /// A record describes the exporter and not a flow (options record).
         Options = "options",
         /// An sFlow sample contains counters, dropped packets or unknown content.
         OtherSample = "other-sample",
         /// A record does not name two hosts.
         NoHosts = "no-hosts",
-        /// A record has an address of zero.
+        /// A record has an unspecified address (`0.0.0.0` or `::`).
         ZeroHost = "zero-host",
         /// A sampled packet is not IP, or too little of it was captured.
         BadFrame = "bad-frame",
         /// A flow, or one direction of it, has no packets.
         NoPackets = "no-packets",
-        /// A datagram with records has an export time that is more than an hour off. Unless times are trusted, its
-        /// contacts get the time of receipt. This is not counted if all contacts get the time of receipt.
+        /// The export time of a datagram with records is more than an hour off. Unless times are trusted, its contacts
+        /// get the time of receipt. With [`Timestamps::Received`](crate::flow::Timestamps::Received), this reason is
+        /// not counted.
         BadClock = "bad-clock",
         /// A flow ended after its export. The export time is used.
         Future = "future",
-        /// A flow ended before it started. The later time is used.
+        /// A flow ended before it started. The later of the two times is used.
         Reversed = "reversed",
     }
 }
@@ -53,11 +55,11 @@ reasons! {
 /// Counters of decoded exports, for one exporter or for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Number of payloads, of any kind.
+    /// Number of datagrams, including those that cannot be decoded.
     pub datagrams: u64,
     /// Number of flow records, options records and samples.
     pub records: u64,
-    /// Number of contacts. A record may yield a contact for each direction.
+    /// Number of contacts. A record may yield one contact for each direction.
     pub contacts: u64,
     reasons: [u64; Reason::ALL.len()],
 }
@@ -73,7 +75,6 @@ impl FlowCounts {
     }
 }
 
-/// Adds the counters of another exporter or decoder.
 impl AddAssign<&Self> for FlowCounts {
     fn add_assign(&mut self, other: &Self) {
         self.datagrams += other.datagrams;

@@ -1,6 +1,6 @@
-//! A decoder, which determines the exporter and the protocol of each datagram and finds the state of that exporter.
+//! The decoder, which determines the exporter and the protocol of each datagram and looks up the state of the exporter.
 //!
-//! The exporters are in a bounded table, [`Exporters`]. The code of the protocols does not depend on this table.
+//! The state is in a bounded table, [`Exporters`]. The code of the protocols does not depend on this table.
 //!
 //! Invariant: memory stays within [`Decoder::memory_bound`] for any input.
 
@@ -23,7 +23,7 @@ use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
 use crate::flow::templates;
 
-/// Maximum memory for the samples of a 64 kB datagram while they are decoded, in bytes.
+/// Maximum memory for the samples of a 64 kB sFlow datagram while they are decoded, in bytes.
 const DATAGRAM_BYTES: usize = 8 << 20;
 
 /// A decoder of exports from any number of exporters.
@@ -44,8 +44,8 @@ impl Decoder {
         Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
     }
 
-    /// Decodes `payload`, one UDP datagram that `exporter` sent, and passes its contacts to `take`. The time of receipt
-    /// is `received_ns`, in nanoseconds since the Unix epoch.
+    /// Decodes `payload`, one UDP datagram that `exporter` sent, and passes its contacts to `take`. `received_ns` is
+    /// the time of receipt, in nanoseconds since the Unix epoch.
     ///
     /// Data sets with an unknown template are held. Their contacts are passed on once the template arrives.
     pub fn decode(
@@ -107,25 +107,25 @@ impl Decoder {
         &self.exporters.counts
     }
 
-    /// Returns the state of `exporter`, if it is known.
+    /// Returns the state of `exporter`, or `None` if the decoder does not have any.
     pub fn exporter(&self, exporter: SocketAddr) -> Option<&Exporter> {
         let entry = self.exporters.get(&exporter::Key::new(exporter, &self.options));
         entry.map(|entry| &entry.exporter)
     }
 
-    /// Returns all known exporters. Exporters without records come first, and each group starts with the least recent
-    /// exporter. The port is 0, unless [`DecoderOptions::by_port`] is set.
+    /// Returns all exporters: first those that have not sent a record yet, then those that have. Each group starts with
+    /// the least recently seen exporter. The port is 0, unless [`DecoderOptions::by_port`] is set.
     pub fn exporters(&self) -> impl Iterator<Item = (SocketAddr, &Exporter)> {
         let entries = self.exporters.iter();
         entries.map(|(key, entry)| (SocketAddr::new(key.address, key.port), &entry.exporter))
     }
 
-    /// Resets the clock skew of all exporters, because the local clock was set.
+    /// Resets the estimated clock skew of all exporters. Call this function after the system clock has been set.
     pub fn forget_skews(&mut self) {
         self.exporters.iter_mut().for_each(|exporter| exporter.skew = Skew::default());
     }
 
-    /// Returns the number of templates of each exporter that has any, including options templates.
+    /// Returns the number of templates, including options templates, for each exporter that has any.
     pub fn templates(&self) -> BTreeMap<SocketAddr, usize> {
         let entries = self.exporters.iter();
         let counts =
@@ -133,7 +133,8 @@ impl Decoder {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Returns the maximum memory that the options allow the decoder to use, in bytes, including one datagram.
+    /// Returns the maximum memory that the decoder can use with its options, in bytes. It includes the memory for
+    /// decoding one datagram.
     pub fn memory_bound(&self) -> usize {
         let exporters = self.exporters.most_bytes(&self.options);
         exporters + templates::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES

@@ -21,7 +21,8 @@ pub(crate) enum Number {
     Packets,
     ReverseOctets,
     ReversePackets,
-    /// Number of bytes since the flow or the exporter started. In contrast, the counts above start at 0 in each report.
+    /// Number of bytes since the flow or the exporter started. In contrast, [`Octets`](Self::Octets) starts at 0 in
+    /// each report.
     TotalOctets,
     TotalPackets,
     ReverseTotalOctets,
@@ -77,7 +78,7 @@ pub(crate) enum Unit {
     Ntp,
     /// Milliseconds since the exporter started.
     Uptime,
-    /// Microseconds before the export.
+    /// Number of microseconds between the time and the export.
     Delta,
 }
 
@@ -87,7 +88,7 @@ const REVERSE: u32 = 29305;
 /// A row of IANA's registry: number, name and meaning of an element.
 type Row = (u16, &'static str, Element);
 
-/// Relevant rows, sorted by number.
+/// Rows of the elements that the decoder uses, sorted by number.
 const IANA: [Row; 53] = [
     (1, "octetDeltaCount", Element::Number(Number::Octets)),
     (2, "packetDeltaCount", Element::Number(Number::Packets)),
@@ -158,7 +159,7 @@ impl Element {
         }
     }
 
-    /// Returns the corresponding element of the reverse direction, if the decoder uses it.
+    /// Returns the corresponding element for the reverse direction, if the decoder uses it.
     fn reverse(self) -> Option<Self> {
         Some(match self {
             Self::Number(Number::Octets) => Self::Number(Number::ReverseOctets),
@@ -172,8 +173,8 @@ impl Element {
         })
     }
 
-    /// Returns whether a field of `length` bytes can hold the element. Numbers may have fewer bytes than their type
-    /// (RFC 7011, section 6.2), but addresses may not.
+    /// Returns whether a field of `length` bytes can hold the element. Numbers may be encoded in fewer bytes than their
+    /// type has (RFC 7011, section 6.2), but addresses may not.
     pub(crate) fn fits(self, length: usize) -> bool {
         match self {
             Self::Number(number) if number.is_address() => length == 4,
@@ -189,7 +190,7 @@ impl Number {
     pub(crate) const COUNT: usize = Self::Ingress as usize + 1;
 
     /// Returns whether the largest value is used if a record has several fields of this element. Some exporters have
-    /// one field for incoming and one for outgoing flows, and write 0 into one of them.
+    /// one field for incoming and one for outgoing flows, and write 0 into the field that does not apply.
     #[inline(always)]
     pub(crate) fn is_largest(self) -> bool {
         use Number::{Interval, Octets, Packets, ReverseOctets, ReversePackets};
@@ -206,7 +207,8 @@ impl Number {
 const NTP_EPOCH: u64 = 2_208_988_800;
 
 impl Unit {
-    /// Converts `units`, a value in this unit, to a time. Returns `None` for zero, except with [`Delta`](Self::Delta).
+    /// Converts `units`, a value in this unit, to a time. Returns `None` for an NTP time before 1970. Except with
+    /// [`Delta`](Self::Delta), also returns `None` for zero.
     #[inline]
     pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
         match self {
@@ -231,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether `element` matches the type that the crate `netflow_parser` has for it.
+    /// Returns whether `element` matches `kind`, its type in the crate `netflow_parser`.
     fn is_of(element: Element, kind: FieldDataType) -> bool {
         match element {
             Element::Number(Number::SystemInit) => kind == FieldDataType::DurationMillis,

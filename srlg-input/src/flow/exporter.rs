@@ -11,7 +11,7 @@ use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
 use crate::flow::sequence::{Count, Losses, Sequence};
 
-/// Maximum number of listed templates whose data sets yielded no record.
+/// Maximum number of templates that [`Exporter::undecodable`] lists.
 const MOST_UNDECODABLE: usize = 16;
 
 /// The identity of an exporter: its address, and its port if exporters are distinguished by port.
@@ -21,14 +21,14 @@ pub(crate) struct Key {
     pub(crate) port: u16,
 }
 
-/// Data sets of one template that yielded no record.
+/// A template whose data sets yielded no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
     /// Observation domain or source ID.
     pub domain: u32,
     /// Template ID.
     pub template: u16,
-    /// Number of data sets of this template that yielded no record so far.
+    /// Number of data sets that yielded no record so far.
     pub sets: u64,
 }
 
@@ -37,12 +37,13 @@ pub struct Undecodable {
 pub struct Backlog {
     /// Number of data sets.
     pub sets: usize,
-    /// Time at which the first set without its template arrived, in nanoseconds since the Unix epoch.
+    /// Time at which the first waiting set arrived, in nanoseconds since the Unix epoch. This set may already have been
+    /// dropped.
     pub since_ns: u64,
 }
 
 impl Backlog {
-    /// Returns the sum of two backlogs, with the earlier time.
+    /// Returns the total number of sets of two backlogs, and the earlier of their times.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { sets: self.sets + other.sets, since_ns: self.since_ns.min(other.since_ns) }
     }
@@ -51,11 +52,11 @@ impl Backlog {
 /// Counters and state of one exporter.
 #[derive(Debug)]
 pub struct Exporter {
-    /// Time of the exporter's last datagram.
+    /// Time of receipt of the last datagram.
     pub(crate) last_seen_ns: u64,
-    /// Time of the exporter's last datagram that could be decoded.
+    /// Time of receipt of the last datagram that could be decoded.
     pub(crate) last_read_ns: u64,
-    /// Time of the exporter's last record.
+    /// Time of receipt of the last datagram with a record.
     pub(crate) last_record_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
@@ -95,14 +96,14 @@ impl Exporter {
         &self.counts
     }
 
-    /// Returns the losses of its exports.
+    /// Returns the losses of the exporter's datagrams, flows or records.
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
     /// Returns by how many nanoseconds the exporter's clock is behind the local clock, estimated from the datagrams
-    /// with the smallest delay. Returns 0 for sFlow, which has no clock, and for a clock that is off by more than an
-    /// hour.
+    /// with the smallest delay. Differences of more than an hour are ignored. Without an estimate, the result is 0, as
+    /// for sFlow, whose datagrams state no time.
     pub fn skew_ns(&self) -> i64 {
         self.skew.ns()
     }
@@ -113,8 +114,8 @@ impl Exporter {
         &self.undecodable
     }
 
-    /// Returns the times of a datagram, and the exporter's skew, which applies if the datagram has records. `export_ns`
-    /// is the stated export time, or 0 if it is unknown.
+    /// Returns the times of a datagram, and the skew to adopt if the datagram has records. `export_ns` is the stated
+    /// export time, or 0 if it is unknown.
     pub(crate) fn clock(
         &self,
         export_ns: u64,
@@ -133,8 +134,8 @@ impl Exporter {
         (Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }, skew)
     }
 
-    /// Adopts the `skew` that [`clock`](Self::clock) returned. Called only if the datagram had records, so that headers
-    /// alone cannot change the skew.
+    /// Adopts the `skew` that [`clock`](Self::clock) returned, but only if the datagram had records. Headers without
+    /// records therefore cannot change the skew.
     pub(crate) fn learn_clock(&mut self, clock: &Clock, skew: Skew, counts: &mut FlowCounts) {
         if counts.records == 0 {
             return;
@@ -176,7 +177,7 @@ impl Exporter {
 /// Counters and state of one exporter, as an input reports them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExporterStatus {
-    /// Address of the exporter, with port 0.
+    /// Address of the exporter. The port is 0.
     pub address: SocketAddr,
     /// Time at which the exporter's last datagram arrived, in nanoseconds since the Unix epoch.
     pub last_seen_ns: u64,
@@ -188,18 +189,18 @@ pub struct ExporterStatus {
     pub counts: FlowCounts,
     /// Losses of the exporter's datagrams, flows or records.
     pub losses: Losses,
-    /// Nanoseconds by which the exporter's clock is behind the local clock.
+    /// Number of nanoseconds by which the exporter's clock is behind the local clock.
     pub skew_ns: i64,
     /// Number of the exporter's templates.
     pub templates: usize,
     /// Data sets that wait for their templates, if there are any.
     pub backlog: Option<Backlog>,
-    /// Data sets that yielded no record, by template.
+    /// Templates whose data sets yielded no record.
     pub undecodable: Vec<Undecodable>,
 }
 
 impl ExporterStatus {
-    /// Returns the status of all exporters known to `decoder`.
+    /// Returns the status of all exporters of `decoder`.
     pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
         decoder.exporters.iter().map(|(key, entry)| {
             let Entry { exporter, .. } = entry;
@@ -223,11 +224,12 @@ impl fmt::Display for ExporterStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, counts, losses, skew_ns, undecodable, .. } = self;
         write!(f, "{}: {counts}; {} lost", address.ip(), losses.lost)?;
-        if *skew_ns != 0 {
+        // A smaller skew would be written as 0.0 s.
+        if skew_ns.unsigned_abs() >= 50_000_000 {
             write!(f, "; clock {:+.1} s", -(*skew_ns as f64) / 1e9)?;
         }
         for Undecodable { domain, template, sets } in undecodable {
-            write!(f, "; {sets} sets of template {template} in domain {domain} without records")?;
+            write!(f, "; {sets} undecodable sets of template {template} in domain {domain}")?;
         }
         Ok(())
     }

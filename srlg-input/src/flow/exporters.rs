@@ -1,10 +1,11 @@
 //! The exporters of a decoder with their sources, and the choice of exporters to drop.
 //!
-//! There are two tables, because UDP senders can be forged. Newcomers are exporters that have not sent a record yet;
-//! they displace only each other. Known exporters have sent records; they lose sources or templates only while they use
-//! more than their fair share.
+//! There are two tables, because the source addresses of UDP datagrams can be forged. Newcomers are exporters that
+//! have not sent a record yet. A newcomer can displace only other newcomers. Known exporters have sent records. They
+//! lose sources or templates only while they use more than their fair share.
 //!
-//! Invariant: after each datagram, exporters, sources and the bytes of templates are within the limits of the options.
+//! Invariant: after each datagram, the numbers of exporters and sources and the size of all templates are within the
+//! limits of the options.
 
 use lru::LruCache;
 
@@ -31,11 +32,11 @@ pub(crate) struct Exporters {
 pub(crate) struct Entry {
     pub(crate) exporter: Exporter,
     pub(crate) sources: LruCache<source::Key, Source>,
-    /// Size of the templates of all its sources, in bytes.
+    /// Size of the templates of all sources, in bytes.
     pub(crate) template_bytes: usize,
 }
 
-/// The number of sources and the bytes of templates that exporters use.
+/// The number of sources and the size of their templates, for one exporter or for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     sources: usize,
@@ -73,7 +74,8 @@ impl Entry {
         self.sources.iter().filter_map(|(_, source)| source.backlog()).reduce(Backlog::and)
     }
 
-    /// Drops the least recent source of this exporter. If there is only one source, drops its least recent template.
+    /// Drops the least recently used source of the exporter. If there is only one source, drops its least recently used
+    /// template.
     fn shed(&mut self) -> Reason {
         let reason = if self.sources.len() > 1 {
             let gone = self.sources.pop_lru();
@@ -138,8 +140,8 @@ impl Exporters {
         (newcomers.get_or_insert_mut(key, || Entry::new(options)), true)
     }
 
-    /// Moves an exporter to the table of known exporters, because it has sent records now or before its state was
-    /// saved.
+    /// Moves an exporter to the table of known exporters, because it has sent a record, or had sent one before its
+    /// state was saved.
     pub(crate) fn promote(&mut self, key: Key, options: &DecoderOptions) -> &mut Entry {
         if !self.known.contains(&key) {
             let entry = self.newcomers.pop(&key).unwrap_or_else(|| Entry::new(options));
@@ -152,7 +154,7 @@ impl Exporters {
         self.hear(key, options).0
     }
 
-    /// Updates the usage after a datagram, and drops sources or templates until it is within the limits.
+    /// Updates the usage after a datagram. While the usage exceeds a limit, drops newcomers, sources or templates.
     pub(crate) fn follow(&mut self, key: Key, before: Usage, after: Usage) {
         if before == after {
             return;
@@ -171,8 +173,8 @@ impl Exporters {
         }
     }
 
-    /// Returns the exporter `key` if it uses more than its fair share, or else the least recent exporter that exceeds
-    /// its share.
+    /// Returns `key` if this exporter uses more than its fair share. Otherwise, returns the least recently seen known
+    /// exporter that exceeds its share, or `key` if there is none.
     fn greedy(&self, key: Key) -> Key {
         let exporters = self.known.len() + self.newcomers.len();
         let fair = Usage {
@@ -199,19 +201,20 @@ impl Exporters {
         self.known.peek(key).or_else(|| self.newcomers.peek(key))
     }
 
-    /// Returns all exporters, newcomers first; each group starts with the least recent one.
+    /// Returns all exporters: first the newcomers, then the known exporters. Each group starts with the least recently
+    /// seen exporter.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.newcomers.iter().rev().chain(self.known.iter().rev())
     }
 
-    /// Returns all exporters in any order.
+    /// Returns all exporters in no particular order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Exporter> {
         let entries = self.newcomers.iter_mut().chain(self.known.iter_mut());
         entries.map(|(_, entry)| &mut entry.exporter)
     }
 }
 
-/// Counts a dropped exporter and each of its sources.
+/// Counts a dropped exporter and each of its sources, and subtracts them from the usage.
 fn forget(gone: Option<(Key, Entry)>, counts: &mut FlowCounts, usage: &mut Usage) {
     let Some((_, entry)) = gone else { return };
     usage.change(entry.usage(), Usage::default());

@@ -49,7 +49,8 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Parses the header of `payload`. Returns `None` if there are fewer records than the header states.
+    /// Parses the header of `payload`. Returns `None` if the header is incomplete, or if there are fewer records than
+    /// it states.
     pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Option<Self> {
         let rest = &mut payload;
         bytes::u16(rest)?;
@@ -119,12 +120,12 @@ impl<'a> Export<'a> {
     }
 }
 
-/// A NetFlow v9 or IPFIX message with undecoded sets.
+/// A NetFlow v9 or IPFIX message whose sets have not been decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) version: Version,
     pub(crate) export_s: u32,
-    /// System uptime in milliseconds. Only v9 has it.
+    /// Uptime of the exporter in milliseconds. Only v9 states it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) number: u32,
     pub(crate) domain: u32,
@@ -140,7 +141,7 @@ pub(crate) struct Sets<'a> {
     pub(crate) is_cut: bool,
 }
 
-/// Largest fraction of a second that a header truncates from the export time.
+/// Largest fraction of a second that an export time may lack, because the header truncates it to seconds.
 pub(crate) const CUT_NS: u64 = SECOND - 1;
 
 impl<'a> Message<'a> {
@@ -167,7 +168,7 @@ impl<'a> Message<'a> {
         Some(Self { version, export_s, uptime_ms: None, number, domain, sets, is_cut })
     }
 
-    /// Returns whether the message has templates or data.
+    /// Returns whether the message has a template set or data set that is not empty.
     pub(crate) fn has_content(&self) -> bool {
         self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }

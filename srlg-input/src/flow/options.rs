@@ -18,29 +18,30 @@ pub struct DecoderOptions {
     pub timestamps: Timestamps,
     /// Sampling rate of exporters that do not state one, as N for one packet in N. `None` means unknown.
     pub sampling: Option<NonZeroU32>,
-    /// Whether exporters are distinguished by port. The default is `false`, because an exporter that changes its port
-    /// would lose its templates. Set this option if several exporters share an address.
+    /// Whether exporters are distinguished by source port. The default is `false`, because an exporter that changes its
+    /// port would lose its templates. Set this option if several exporters share an address.
     pub by_port: bool,
     /// Maximum number of exporters. The same limit applies to the number of sources.
     ///
-    /// If there are too many exporters, the least recent exporter without records is dropped first. An exporter may
-    /// have a quarter of the sources, or 16 if that is more. If it exceeds this number, or its share of a full table,
-    /// its own least recent source is dropped.
+    /// If there are too many exporters, the exporter without records that was least recently seen is dropped first. An
+    /// exporter may have a quarter of the sources, or 16 if that is more. If it exceeds this number, or its fair share
+    /// when the table is full, its own least recently used source is dropped.
     pub sources: usize,
-    /// Maximum number of templates of a source. Above the limit, the least recent template is dropped.
+    /// Maximum number of templates per source. Above the limit, the least recently used template is dropped.
     pub templates: usize,
     /// Maximum number of fields of a template. A template with more fields is rejected.
     pub fields: usize,
     /// Maximum length of a record, in bytes. A template with longer records is rejected.
     pub record_bytes: usize,
-    /// Maximum memory for all templates, in bytes. An exporter may use a quarter of it. Above these limits, templates
-    /// are dropped as described for `sources`.
+    /// Maximum memory for all templates, in bytes. An exporter may use a quarter of it. If it exceeds this share, or
+    /// its fair share when the memory is full, its own least recently used source or template is dropped.
     pub template_bytes: usize,
     /// Maximum number of data sets that wait for one template. Above the limit, the oldest set is dropped.
     pub held_sets: usize,
-    /// Maximum size of the waiting data sets of a source, in bytes. Above the limit, the oldest set is dropped.
+    /// Maximum size of the waiting data sets per source, in bytes. Above the limit, the oldest set is dropped.
     pub held_bytes: usize,
-    /// Maximum number of samplers of an exporter. Above the limit, the least recent sampler is dropped.
+    /// Maximum number of samplers per exporter. Above the limit, the sampler whose rate was received least recently is
+    /// dropped.
     pub samplers: usize,
 }
 
@@ -74,8 +75,8 @@ impl From<&ExportOptions> for DecoderOptions {
 /// table, which is up to 16/7 times as large as its content.
 pub(crate) const ENTRY_BYTES: usize = 64;
 
-/// Creates a table of at most `most` entries, which drops the least recent entry when it is full. The table grows with
-/// its entries, because most tables stay almost empty.
+/// Creates a table of at most `most` entries, which drops the least recently used entry when it is full. The table
+/// grows with its entries, because most tables stay almost empty.
 ///
 /// # Panics
 /// Panics if `most` is 0, which [`DecoderOptions::check`] rejects.

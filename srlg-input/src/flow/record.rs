@@ -1,6 +1,6 @@
 //! The decoded fields of a record.
 //!
-//! Numbers are stored as received. An address of zero means that there is no address.
+//! Numbers are stored as received. An address of zero means that the record does not state the address.
 
 use std::num::NonZeroU64;
 
@@ -13,10 +13,10 @@ use crate::flow::sampling::SamplingFields;
 use crate::options::Nat;
 use crate::packet::Headers;
 
-/// Bit that is set if a record has an IPv6 address.
+/// Bit of `present` that is set if the record has an IPv6 address.
 const HAS_ADDRESS6: u32 = 1 << Number::COUNT;
 
-/// Bits of which at least one is set if a record has an address.
+/// Bits of `present` that stand for addresses. At least one of them is set if the record has an address.
 const HAS_ADDRESS: u32 = HAS_ADDRESS6
     | 1 << Number::Source4 as u32
     | 1 << Number::Destination4 as u32
@@ -27,7 +27,7 @@ const HAS_ADDRESS: u32 = HAS_ADDRESS6
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record<'a> {
     numbers: [u64; Number::COUNT],
-    /// Set of the numbers that the record contains, with one bit for each.
+    /// Bit set of the numbers that the record contains.
     present: u32,
     addresses6: [u128; 4],
     times: [Option<RecordTime>; 4],
@@ -38,9 +38,9 @@ pub(crate) struct Record<'a> {
 const _: () = assert!(Number::COUNT < u32::BITS as usize);
 
 impl<'a> Record<'a> {
-    /// Stores the value of `element` from the first `length` bytes. Returns `None` if there are fewer bytes. If an
-    /// element occurs several times, the last value is used, or the largest one for
-    /// [some elements](Number::is_largest).
+    /// Stores the value of `element` from the first `length` bytes. Returns `None` if there are fewer bytes. If a
+    /// number occurs several times, the last value is used, or the largest value for
+    /// [some numbers](Number::is_largest).
     #[inline(always)]
     pub(crate) fn set(&mut self, element: Element, bytes: &'a [u8], length: usize) -> Option<()> {
         match element {
@@ -97,7 +97,6 @@ impl<'a> Record<'a> {
         self.times[moment as usize]
     }
 
-    /// Returns the sampling fields.
     #[inline(always)]
     pub(crate) fn sampling(&self) -> SamplingFields {
         SamplingFields {
@@ -120,7 +119,7 @@ impl<'a> Record<'a> {
         ends.map(|end| self.addresses6[end as usize])
     }
 
-    /// Returns the two hosts. If they come from a sampled packet, also returns its headers.
+    /// Returns the two hosts. If they come from a sampled packet, also returns the headers of the packet.
     pub(crate) fn hosts(&self, nat: Nat) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let post4 = self.ends4([Number::PostSource4, Number::PostDestination4]);
         let post6 = self.ends6([End::PostSource, End::PostDestination]);
@@ -166,7 +165,7 @@ pub(crate) fn is_zero(host: Host) -> bool {
 }
 
 /// Returns the two addresses that identify the hosts. `pre` contains the addresses before NAT, and `post` the addresses
-/// after it, which may be missing.
+/// after NAT. If an address after NAT is missing, the address before NAT is used.
 fn ends<T: Copy + Default + PartialEq>(nat: Nat, pre: [T; 2], post: [T; 2]) -> [T; 2] {
     let of = |at: usize| if post[at] == T::default() { pre[at] } else { post[at] };
     if nat == Nat::Post { [of(0), of(1)] } else { pre }

@@ -27,7 +27,7 @@ pub(crate) struct SamplingFields {
     /// Number of consecutive packets that are sampled. After them, `left_out` packets are skipped.
     pub(crate) taken: Option<u64>,
     pub(crate) left_out: Option<u64>,
-    /// Number of packets that are sampled. The next field is the number of packets from which they are chosen.
+    /// Number of packets that are sampled out of `population` packets.
     pub(crate) size: Option<u64>,
     pub(crate) population: Option<u64>,
     pub(crate) sampler: Option<u64>,
@@ -51,7 +51,7 @@ impl Samplers {
         Self { rates: table(2 * most) }
     }
 
-    /// Returns the maximum size of the rates of `most` samplers, in bytes.
+    /// Returns the maximum size of the rates of `most` samplers in memory, in bytes.
     pub(crate) const fn most_bytes(most: usize) -> usize {
         2 * most * (size_of::<(Scope, NonZeroU32)>() + ENTRY_BYTES)
     }
@@ -69,9 +69,8 @@ impl Samplers {
         self.rates.put(scope, rate);
     }
 
-    /// Returns the sampling rate that applies to a record of `domain`. The rate that the record states takes
-    /// precedence. Next come the rate of its sampler in the domain, the rate of its sampler in any domain, and the rate
-    /// of the domain.
+    /// Returns the sampling rate that applies to a record of `domain`. In order of precedence, this is the rate in the
+    /// record, the rate of its sampler in the domain, the rate of its sampler in any domain, or the rate of the domain.
     pub(crate) fn rate(&self, domain: u32, told: &SamplingFields) -> Option<NonZeroU32> {
         let of = |scope| self.rates.peek(&scope).copied();
         let of_sampler = || {
@@ -81,7 +80,7 @@ impl Samplers {
         told.rate().or_else(of_sampler).or_else(|| of((Some(domain), None)))
     }
 
-    /// Returns all rates, least recent first.
+    /// Returns all rates, starting with the rate that was stored least recently.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Scope, &NonZeroU32)> {
         self.rates.iter().rev()
     }

@@ -1,16 +1,16 @@
-//! Losses between datagrams, by sequence number.
+//! Losses of exports, detected by gaps between sequence numbers.
 //!
-//! Sequence numbers have 32 bits and wrap. The caller chooses the unit (flows, datagrams or records).
+//! Sequence numbers have 32 bits and wrap. The caller chooses the unit that they count (flows, datagrams or records).
 //!
-//! Invariant: a unit that was counted as lost and arrives late is no longer lost.
+//! Invariant: a unit that was counted as lost and then arrives late no longer counts as lost.
 
-/// Maximum number of datagrams that may overtake another datagram.
+/// Limit for reordering: a reordered datagram is fewer than this many datagrams behind the expected one.
 const REORDERED: u32 = 64;
 
-/// Maximum time by which a datagram may be overtaken, in milliseconds of the exporter's uptime.
+/// Limit for reordering: the uptime in a reordered datagram is less than this many milliseconds below the latest one.
 const OVERTAKEN_MS: u32 = 60_000;
 
-/// Maximum silence of an exporter after which a wrap of its 32-bit uptime is still recognised, in milliseconds.
+/// Maximum silence of an exporter, in milliseconds, after which a wrap of its 32-bit uptime is still recognised.
 const DAY_MS: u32 = 86_400_000;
 
 /// Losses of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7, datagrams in v9 and sFlow, and
@@ -19,14 +19,14 @@ const DAY_MS: u32 = 86_400_000;
 pub struct Losses {
     /// Number of units that are missing and have not arrived late.
     pub lost: u64,
-    /// Number of datagrams that were overtaken by others.
+    /// Number of datagrams that arrived out of order or repeatedly.
     pub reordered: u64,
-    /// Number of restarts of the exporter.
+    /// Number of detected restarts of the exporter.
     pub resets: u64,
 }
 
 impl Losses {
-    /// Applies the change of one sequence's losses from `before` to `after`.
+    /// Applies the change in the losses of one sequence, from `before` to `after`.
     pub(crate) fn change(&mut self, before: Self, after: Self) {
         self.lost = self.lost.saturating_add(after.lost).saturating_sub(before.lost);
         self.reordered += after.reordered - before.reordered;
@@ -38,7 +38,7 @@ impl Losses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) all: u32,
-    /// Number of units without options records, because some exporters do not count these.
+    /// Number of units without options records, because some exporters do not count options records.
     pub(crate) flows: u32,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Sequence {
 }
 
 impl Count {
-    /// Returns a count of `all` units, none of which is an options record. The result is never `None`.
+    /// Returns a count of `all` units, none of which is an options record. The result is always `Some`.
     pub(crate) const fn of(all: u32) -> Option<Self> {
         Some(Self { all, flows: all })
     }
@@ -68,11 +68,11 @@ impl Count {
 }
 
 impl Sequence {
-    /// Adds a datagram with sequence number `number` and `count` units, where `None` means unknown. `uptime_ms` is the
-    /// uptime of the exporter, if the datagram states it.
+    /// Adds a datagram with the sequence number `number` and `count` units. If the number of units is unknown, `count`
+    /// is `None`. `uptime_ms` is the uptime of the exporter, if the datagram states it.
     ///
-    /// A sequence number is the number of units before the datagram. In softflowd's IPFIX, it includes the units of the
-    /// datagram itself.
+    /// A sequence number is the number of units before the datagram. In the IPFIX exports of softflowd, it includes the
+    /// units of the datagram.
     pub(crate) fn take(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
         if let Some((last, before)) = self.before {
             let expected = last.wrapping_add(before.all);
@@ -98,8 +98,7 @@ impl Sequence {
         self.before = count.map(|count| (number, count));
     }
 
-    /// Returns by how many milliseconds the uptime fell. If the uptime continues across a wrap, this is not a fall, and
-    /// 0 is returned.
+    /// Returns by how many milliseconds the uptime fell. If the uptime wrapped, returns 0.
     fn fell_by(&self, uptime_ms: Option<u32>) -> u32 {
         let now = uptime_ms.unwrap_or(self.uptime_ms);
         let is_on = now.wrapping_sub(self.uptime_ms) < DAY_MS;

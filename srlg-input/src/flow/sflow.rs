@@ -19,8 +19,8 @@ pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     }
 }
 
-/// Passes on the contacts of `datagram`. They get its time of receipt, `time_ns`, because the datagram does not state a
-/// time.
+/// Passes on the contacts of `datagram`. The time of each contact is the time of receipt, `time_ns`, because the
+/// datagram does not state a time.
 pub(crate) fn read<F: FnMut(Contact)>(
     datagram: &SflowDatagram,
     time_ns: u64,
@@ -54,8 +54,8 @@ pub(crate) fn read<F: FnMut(Contact)>(
     }
 }
 
-/// Returns the ingress interface of a compact sample. The two highest bits of `value` are a format. Formats other than
-/// 0 do not contain an interface, but a reason or a number of interfaces.
+/// Returns the ingress interface of a compact sample. The two highest bits of `value` are a format. In formats other
+/// than 0, the other bits are not an interface, but a reason or a number of interfaces.
 fn interface(value: u32) -> Option<NonZeroU32> {
     /// Interface number that means the device itself.
     const INTERNAL: u32 = 0x3fff_ffff;
@@ -68,7 +68,7 @@ fn if_index(index: u32) -> Option<NonZeroU32> {
 }
 
 /// Returns the hosts and details of the packet that the records of a sample describe. The first bytes of the packet
-/// take precedence over decoded fields.
+/// take precedence over decoded fields, if they can be decoded.
 fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
     let mut outcome = Err(Reason::NoHosts);
     for record in records {

@@ -1,7 +1,7 @@
 //! The conversion of a record to contacts, and the counters of a datagram.
 //!
-//! Invariant: a direction without packets is not a contact. If only the replies to a flood are seen, counting the empty
-//! direction would make the victim look like a scanner.
+//! Invariant: a direction without packets does not yield a contact. If only the replies to a flood were seen, a contact
+//! for the empty direction would make the victim look like a scanner.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -39,7 +39,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
         self.counts.add(reason);
     }
 
-    /// Counts defects of a time and returns the time.
+    /// Counts the defects of `last` and returns its time.
     #[inline]
     pub(crate) fn time_ns(&mut self, last: Last) -> u64 {
         if last.is_future {
@@ -59,8 +59,8 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
 }
 
 impl Details {
-    /// Returns the contact of `hosts` that `exporter` reports. Its sampling rate is `sampling`, unless the details
-    /// state a rate.
+    /// Returns the contact between `hosts` that `exporter` reported. The contact has the sampling rate `sampling`,
+    /// unless the details state a rate.
     #[inline(always)]
     pub(crate) fn contact(
         &self,
@@ -86,7 +86,7 @@ impl Details {
     }
 }
 
-/// A count since the last report, and the corresponding total count.
+/// The element that counts since the last report, and the corresponding element that counts in total.
 type Count = [Number; 2];
 
 const PACKETS: Count = [Number::Packets, Number::TotalPackets];
@@ -172,7 +172,7 @@ fn count(record: &Record<'_>, [recent, total]: Count) -> Option<NonZeroU64> {
     record.nonzero(recent).or(record.nonzero(total))
 }
 
-/// Returns the lower eight TCP flags, if any of them is set.
+/// Returns the lower eight TCP flags, if at least one of them is set.
 fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
     number.and_then(|number| NonZeroU8::new(number.get() as u8))
 }
@@ -182,8 +182,7 @@ fn is_biflow(record: &Record<'_>) -> bool {
     record.larger(REVERSE_PACKETS).or(record.larger(REVERSE_OCTETS)).is_some()
 }
 
-/// Returns whether a direction has packets. If the number of packets is not stated, returns whether the direction has
-/// octets.
+/// Returns whether a direction has packets or, if the number of packets is not stated, whether it has octets.
 fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
     packets.or(octets).is_some_and(|count| count > 0)
 }
@@ -198,8 +197,8 @@ fn has_forward(record: &Record<'_>) -> bool {
     }
 }
 
-/// Returns whether the source initiated the conversation. In a biflow, the source is the initiator unless the record
-/// states otherwise.
+/// Returns whether the source initiated the conversation, if this is known. In a biflow, the source is the initiator
+/// unless the record states otherwise.
 fn forward_initiated(record: &Record<'_>) -> Option<bool> {
     match record.number(Number::BiflowDirection) {
         Some(INITIATOR) => Some(true),

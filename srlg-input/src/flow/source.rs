@@ -1,4 +1,4 @@
-//! The state of an observation domain of an exporter, and the decoding of its sets.
+//! The state of an exporter's observation domain, and the decoding of its sets.
 //!
 //! The state consists of the templates, the sets that wait for a template, and the sequence. NetFlow v5, NetFlow v7 and
 //! sFlow use only the sequence.
@@ -20,11 +20,11 @@ use crate::flow::sequence::{Count, Sequence};
 use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 
-/// The identity of a source of an exporter.
+/// The identity of a source within its exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) version: Version,
-    /// Agent address of sFlow.
+    /// Agent address. Only sFlow has one.
     pub(crate) agent: Option<IpAddr>,
     /// Observation domain, source ID, engine or sub-agent.
     pub(crate) domain: u32,
@@ -68,7 +68,7 @@ impl Source {
         self.held.backlog()
     }
 
-    /// Decodes the sets of `message` and returns the number of its records, if all could be decoded.
+    /// Decodes the sets of `message`. Returns the number of records, if all of them could be decoded.
     pub(crate) fn read<F: FnMut(Contact)>(
         &mut self,
         message: &Message<'_>,
@@ -98,7 +98,7 @@ impl Source {
         all.filter(|_| !sets.is_cut)
     }
 
-    /// Decodes or holds a data set and returns the number of its records, if known.
+    /// Decodes a data set, or holds it if its template is missing. Returns the number of records, if it is known.
     fn data<F: FnMut(Contact)>(
         &mut self,
         id: u16,
@@ -125,7 +125,7 @@ impl Source {
         None
     }
 
-    /// Learns the definitions of a set and decodes the data sets that waited for them.
+    /// Learns the templates of a set, and decodes the data sets that waited for them. Withdrawn templates are dropped.
     fn define<F: FnMut(Contact)>(
         &mut self,
         style: Style,
@@ -148,7 +148,8 @@ impl Source {
         }
     }
 
-    /// Learns a template. Returns the reason to count if the template was rejected, or if it evicted another one.
+    /// Learns a template. Returns the reason to count if the template is rejected, or if a template with a different ID
+    /// is dropped for it.
     pub(crate) fn learn(
         &mut self,
         style: Style,
@@ -202,12 +203,12 @@ struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,
     sink: &'a mut Sink<'b, F>,
-    /// Number of sets of the message that are held.
+    /// Number of held data sets of the message.
     waiting: usize,
 }
 
 impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
-    /// Decodes the records of a set and returns their number, unless some could not be decoded.
+    /// Decodes the records of a set. Returns the number of records, or `None` if some could not be decoded.
     fn records(
         &mut self,
         id: u16,
@@ -244,11 +245,11 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     }
 }
 
-/// Maximum number of sets of a message that may wait for their templates. Real exporters send one set for each of a few
-/// templates. A held set takes hundreds of bytes, however short it is.
+/// Maximum number of sets of a message that may wait for their templates. A held set needs hundreds of bytes, however
+/// short it is. A real exporter uses few templates and sends one set for each of them.
 const MOST_WAITING: usize = 64;
 
-/// Memory of a template in the table, without its definition and steps, in bytes.
+/// Memory of a template in the table, in bytes. The definition and the layout steps are not included.
 const TEMPLATE_BYTES: usize = size_of::<(u16, Template)>() + ENTRY_BYTES;
 
 fn template_bytes(template: &Template) -> usize {
@@ -266,19 +267,19 @@ struct Set {
 /// Sets that arrived before their template, limited in number per template and in total bytes.
 #[derive(Debug, Default)]
 struct WaitingSets {
-    /// Sets by `age`, a number that increases with each arrival.
+    /// Sets by `age`, the number of sets that had arrived before the set.
     sets: BTreeMap<u64, Set>,
     templates: BTreeMap<u16, MissingTemplate>,
     next_age: u64,
     bytes: usize,
 }
 
-/// A missing template for which sets wait.
+/// A missing template and the sets that wait for it.
 #[derive(Debug)]
 struct MissingTemplate {
     /// Time of receipt of the first set, which may already have been dropped.
     since_ns: u64,
-    /// Ages of the sets that wait for it, oldest first.
+    /// Ages of the waiting sets, oldest set first.
     ages: VecDeque<u64>,
 }
 

@@ -1,10 +1,10 @@
-//! The saved state of a decoder. A new decoder that loads it can decode exports immediately.
+//! The saved state of a decoder. A new decoder that loads the state can decode exports immediately.
 //!
-//! All integers are in network byte order. The state starts with [`MAGIC`]. The sources follow, each with its exporter,
-//! version, domain and original template definitions. The exporters with their sampling rates are next. The state ends
-//! with a CRC-32 of everything before it. Each list starts with the number of its items.
+//! The state consists of [`MAGIC`], the sources, the exporters with their sampling rates, and a CRC-32 of all preceding
+//! bytes. A source is stored with its exporter, version, domain and original template definitions. Each list starts
+//! with the number of its items. All integers are in network byte order.
 //!
-//! Invariant: loaded state is within the limits of the loading decoder, and nothing is loaded from damaged bytes.
+//! Invariant: the loaded state is within the limits of the loading decoder, and nothing is loaded from damaged bytes.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -44,7 +44,6 @@ pub enum BadState {
     Content,
 }
 
-/// A saved source with its templates.
 struct SavedSource<'a> {
     exporter: exporter::Key,
     key: source::Key,
@@ -187,8 +186,8 @@ fn put_all<T>(bytes: &mut Vec<u8>, things: impl Iterator<Item = T>, put: impl Fn
     bytes[at..at + 4].copy_from_slice(&count.to_be_bytes());
 }
 
-/// Reads the number of items, then each item, which has at least one byte. If the number is too large, reading fails at
-/// the end of the bytes.
+/// Reads the number of items, then each item. Each item has at least one byte, so that reading fails at the end of the
+/// bytes if the number is too large.
 fn take_all<'a, T>(
     bytes: &mut &'a [u8],
     take: impl Fn(&mut &'a [u8]) -> Option<T>,

@@ -1,16 +1,16 @@
-//! Templates from the sets of NetFlow v9 and IPFIX.
+//! Templates of NetFlow v9 and IPFIX.
 //!
-//! A set is a sequence of definitions. Each definition is stored in two forms: the original bytes, which are saved, and
-//! the compiled layout with the fields to read.
+//! A template set is a sequence of template definitions. Each template keeps its definition as received, which is
+//! saved, and a compiled layout of the fields to read.
 //!
-//! Invariant: everything stored is within the limits of the options.
+//! Invariant: every stored template is within the limits of [`DecoderOptions`].
 
 use crate::flow::bytes;
 use crate::flow::element::Element;
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
 
-/// The encoding of the definitions in a set, given by the set ID.
+/// A type of template set. Each value is the set ID of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     V9 = 0,
@@ -19,16 +19,16 @@ pub(crate) enum Style {
     IpfixOptions = 3,
 }
 
-/// The template of a record type.
+/// A template, which defines the layout of data records or options records.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) style: Style,
-    /// Definition as received.
     pub(crate) definition: Box<[u8]>,
     pub(crate) compiled: RecordLayout,
 }
 
-/// A definition or withdrawal of a template, or the withdrawal of all templates of a kind.
+/// An entry of a template set: the definition of a template, the withdrawal of a template, or the withdrawal of all
+/// templates of one type.
 #[derive(Debug)]
 pub(crate) enum Definition<'a> {
     Template { id: u16, bytes: &'a [u8], fields: Fields<'a> },
@@ -36,13 +36,13 @@ pub(crate) enum Definition<'a> {
     AllWithdrawn,
 }
 
-/// The fields of a definition.
+/// An iterator over the fields of a template definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields<'a> {
     style: Style,
     bytes: &'a [u8],
     count: usize,
-    /// Number of scope fields of an options record. In v9, scope fields have a separate number space.
+    /// Number of remaining scope fields. NetFlow v9 numbers scope fields and information elements separately.
     scopes: usize,
 }
 
@@ -53,15 +53,15 @@ impl Style {
         matches!(self, Self::V9Options | Self::IpfixOptions)
     }
 
-    /// Reads a definition from the front of `bytes`. Returns `None` at the end, at padding, and if the definition is
-    /// truncated.
+    /// Reads the first entry of `bytes` and advances `bytes` past it. Returns `None` at the end of the set, at padding,
+    /// or if the entry is truncated.
     pub(crate) fn next<'a>(self, bytes: &mut &'a [u8]) -> Option<Definition<'a>> {
         let mut rest = *bytes;
         let (id, mut count) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
         if count == 0 && matches!(self, Self::Ipfix | Self::IpfixOptions) {
             let withdrawn = match id {
                 256.. => Some(Definition::Withdrawn { id }),
-                // This withdraws all templates of a kind, named by the ID of their sets (RFC 7011, section 8.1).
+                // A set ID in place of a template ID withdraws all templates of that type (RFC 7011, section 8.1).
                 _ if id == self as u16 => Some(Definition::AllWithdrawn),
                 _ => None,
             };
@@ -76,7 +76,7 @@ impl Style {
         let scopes = match self {
             Self::V9 | Self::Ipfix => 0,
             Self::IpfixOptions => bytes::u16(&mut rest)?.into(),
-            // The header states lengths in bytes; each field has four.
+            // The header states the lengths of both field lists in bytes. Each field specifier has four bytes.
             Self::V9Options => {
                 let scopes = count / 4;
                 count = scopes + usize::from(bytes::u16(&mut rest)?) / 4;
@@ -117,7 +117,8 @@ impl Iterator for Fields<'_> {
 }
 
 impl Template {
-    /// Compiles the definition of `fields` in `bytes`. Returns `None` if it exceeds the limits.
+    /// Compiles the definition `bytes`, which contains `fields`. Returns `None` if the definition exceeds the limits of
+    /// `options`, or if its records would be empty.
     pub(crate) fn new(bytes: &[u8], fields: Fields<'_>, options: &DecoderOptions) -> Option<Self> {
         if fields.count > options.fields {
             return None;
@@ -127,18 +128,18 @@ impl Template {
         Some(Self { style, definition: bytes.into(), compiled })
     }
 
-    /// Returns the size of the template in memory, in bytes.
+    /// Returns the size of the template's heap memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.definition.len() + self.compiled.bytes()
     }
 
-    /// Returns whether this is the template that `bytes` define in `style`.
+    /// Returns whether the template has this style and this definition.
     pub(crate) fn is(&self, style: Style, bytes: &[u8]) -> bool {
         self.style == style && *self.definition == *bytes
     }
 }
 
-/// Length that marks a field of variable length. Each record states the actual length.
+/// Length that marks a field of variable length. Each record then states the length of the field.
 const VARIABLE: u16 = u16::MAX;
 
 /// A field as defined in a template.
@@ -153,31 +154,31 @@ pub(crate) struct Field {
 #[derive(Clone, Copy, Debug)]
 struct LayoutStep {
     element: Option<Element>,
-    /// Offset in bytes from the end of the last field of variable length.
+    /// Offset from the end of the previous field of variable length, or from the start of the record, in bytes.
     offset: u16,
     length: u16,
 }
 
-/// Size of a compiled field, in bytes. The definition of a field has at least four bytes.
+/// Size of a compiled field, in bytes.
 pub(crate) const STEP_BYTES: usize = size_of::<LayoutStep>();
 
-/// Maximum memory for the templates of a 64 kB datagram, in bytes.
+/// Maximum memory for the templates that a 64 KiB datagram defines, in bytes. Each field takes up at least four bytes
+/// of the datagram.
 pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4 + 32);
 
-/// The fields of a record that the decoder uses, and their positions. Records and fields of variable length have at
-/// least one byte.
+/// The compiled layout of a record: the fields to read, and their offsets. Records have at least one byte.
 #[derive(Debug)]
 pub(crate) struct RecordLayout {
     steps: Box<[LayoutStep]>,
-    /// Number of bytes after the last field of variable length, or of the whole record if there is none.
+    /// Number of bytes after the last field of variable length. If there is no such field, the length of the record.
     rest: u16,
     /// Minimum length of a record, in bytes.
     least: usize,
 }
 
 impl RecordLayout {
-    /// Compiles `fields`. Returns `None` if the records have length 0 or more than `most` bytes. A field of variable
-    /// length counts with its minimum length.
+    /// Compiles `fields`. Returns `None` if the minimum length of a record is 0 or more than `most` bytes. A field of
+    /// variable length has at least its length byte.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
         let mut steps: Vec<LayoutStep> = Vec::new();
         let (mut least, mut offset) = (0, 0);
@@ -199,18 +200,19 @@ impl RecordLayout {
         (least > 0).then(|| Self { steps: steps.into(), rest, least })
     }
 
-    /// Returns the size of the layout in memory, in bytes.
+    /// Returns the size of the layout's heap memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.steps)
     }
 
-    /// Returns whether the shortest record fits into `bytes`.
+    /// Returns whether `bytes` has at least the minimum length of a record.
     #[inline]
     pub(crate) fn fits(&self, bytes: &[u8]) -> bool {
         bytes.len() >= self.least
     }
 
-    /// Reads a record from the front of `bytes` into `record`. Returns `None` if there is no complete record.
+    /// Reads a record from the start of `bytes` into `record`, and advances `bytes` past it. Returns `None` if the
+    /// record is incomplete.
     // The record is an output parameter, because a returned record would be copied twice.
     #[inline]
     pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8], record: &mut Record<'a>) -> Option<()> {
@@ -237,8 +239,8 @@ impl RecordLayout {
     }
 }
 
-/// Reads the length of a field of variable length (RFC 7011, section 7): one byte, or 255 and two bytes. The length may
-/// be 0.
+/// Reads the length of a field of variable length (RFC 7011, section 7). It is encoded in one byte, or in three bytes
+/// of which the first is 255. The length may be 0.
 fn variable(bytes: &mut &[u8]) -> Option<usize> {
     match bytes::u8(bytes)? {
         u8::MAX => bytes::u16(bytes).map(usize::from),
@@ -260,7 +262,7 @@ mod tests {
     /// Number, enterprise and length of a field.
     type FieldDefinition = (u16, Option<u32>, u16);
 
-    /// Returns the IDs of the definitions in a set, with the numbers, enterprises and lengths of their fields.
+    /// Returns the template ID and the fields of each entry of a set.
     fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<FieldDefinition>)> {
         let bytes = words(set);
         let mut rest = &bytes[..];
@@ -335,7 +337,7 @@ mod tests {
         RecordLayout::new(fields.iter().map(field), most)
     }
 
-    /// Returns a record and the remaining bytes.
+    /// Reads a record and returns it with the remaining bytes.
     fn read_record<'a>(
         compiled: &RecordLayout,
         mut bytes: &'a [u8],
@@ -382,8 +384,8 @@ mod tests {
         }
     }
 
-    // A tunnel has outer and inner addresses. If the largest of each were used, the pair would be one that never
-    // existed.
+    // A tunnel has outer and inner addresses. Using the largest source and the largest destination could combine hosts
+    // that never communicated.
     #[test]
     fn the_last_of_several_addresses_counts() {
         let [outer, inner] = [[10, 0, 0, 1, 192, 0, 2, 9], [172, 16, 0, 1, 100, 64, 0, 1]];

@@ -1,6 +1,6 @@
 //! Connections to the brokers of a topic.
 //!
-//! All partitions share one client. After an error, the client is dropped, and the next attempt creates a new one.
+//! All partitions share one client. After an error, the client is dropped, and the next request creates a new one.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::options::{KafkaOptions, Mechanism, Topic};
 /// Timeout for a response from a broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Maximum size of a response, in bytes. A broker may send a batch of messages that is larger than requested.
+/// Maximum size of a response, in bytes. A broker may send a batch of messages that is larger than the requested size.
 const MOST_BYTES: usize = 32 << 20;
 
-/// The brokers of a topic.
+/// The brokers of a Kafka cluster, and the client that connects to them.
 pub(super) struct Cluster {
     brokers: Vec<String>,
     tls: Option<Arc<ClientConfig>>,
@@ -32,7 +32,7 @@ pub(super) struct Cluster {
     client: Mutex<Option<Arc<Client>>>,
 }
 
-/// An error from a request to a broker.
+/// An error of a request to a broker.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClusterError {
     #[error("{}", cause_of(.0))]
@@ -43,7 +43,7 @@ pub(super) enum ClusterError {
     NoTopic(String),
 }
 
-/// Returns the error that made the client give up, without the client's own message about giving up.
+/// Returns the cause of the error, without the client's message that it stopped retrying.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     match error.downcast_ref() {
         Some(
@@ -94,7 +94,7 @@ impl Cluster {
         self.ask(async |client| Ok(client.partition_client(topic, number, handling).await?)).await
     }
 
-    /// Sends a request with the client. If the request fails, drops the client.
+    /// Sends a request through the shared client. If the request fails, the client is dropped.
     async fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&Client) -> Result<T, ClusterError>,
@@ -137,7 +137,7 @@ impl Cluster {
     }
 }
 
-/// Waits for a response from a broker for at most [`PATIENCE`].
+/// Waits at most [`PATIENCE`] for the response of a broker.
 pub(super) async fn patiently<T>(
     answer: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {

@@ -1,23 +1,26 @@
-//! The place where reading a topic starts: a stored position, or one end of the topic.
+//! The point at which reading a topic starts: a stored position, the earliest messages, or the next messages.
 
 use crate::kafka::partition::Start;
 use crate::messages::{Format, Layout, News};
 use crate::position::Position;
 
-/// The place where reading a topic starts.
+/// The point at which reading a topic starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The offsets in the stored position. Partitions without an offset are new.
+    /// The offsets of the stored position. Partitions without a stored offset are new and are read from their earliest
+    /// message.
     Position(Position),
-    /// The earliest messages, because this topic replaces the topic in the stored position.
+    /// The earliest messages, because this topic replaces the topic of the stored position.
     Successor,
-    /// The earliest or the next message, because the stored position belongs to a different topic, which is named here.
+    /// The configured start, because the stored position belongs to a different topic. The first field is the name of
+    /// that topic.
     Other(String, Start),
     New(Start),
 }
 
 impl Origin {
-    /// Returns the origin of the topic `name`, whose configured name is `configured`. `start` is the stored position.
+    /// Returns the origin for the topic `name`. `start` is the stored position, and `configured` is the name of the
+    /// topic in the options.
     pub(super) fn of(
         start: Option<Position>,
         configured: &str,
@@ -41,8 +44,8 @@ impl Origin {
         }
     }
 
-    /// Returns the position from which to read `partition`. A partition that appears later is read from its earliest
-    /// message.
+    /// Returns the first message to read from `partition`. A partition that was not found in the first lookup is read
+    /// from its earliest message.
     pub(super) fn start(&self, partition: i32, is_first_look: bool) -> Start {
         match self {
             Self::Position(position) => {
@@ -63,8 +66,8 @@ impl Origin {
     }
 }
 
-/// If the topic of `format` has replaced the topic in the stored position `start`, returns the format of the former
-/// topic. The former topic must first be read to its end.
+/// Returns the format of the topic in the stored position `start`, if the topic of `format` has replaced it. The former
+/// topic must first be read to its end.
 pub(super) fn former(
     start: Option<&Position>,
     configured: &str,
@@ -81,7 +84,7 @@ pub(super) fn former(
         former.ok().map(Format::Protobuf).filter(|former| former.topic(configured) == *topic);
     if former.is_none() {
         news.warn(format!(
-            "cannot read the rest of the topic {topic}, which {name} has replaced: the stored position lacks the former schema"
+            "cannot read the remaining messages of the topic {topic}, which {name} has replaced: the stored position lacks its schema"
         ));
     }
     former

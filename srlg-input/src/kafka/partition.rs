@@ -1,4 +1,4 @@
-//! A partition of a topic. Its messages are fetched from the leader of the partition.
+//! A partition of a topic, whose messages are fetched from its leader.
 
 use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::{OffsetAt, PartitionClient};
@@ -8,11 +8,11 @@ use tokio::time::sleep;
 use crate::kafka::cluster::{Cluster, ClusterError, patiently};
 use crate::messages::delay;
 
-/// Time for which a broker waits for a message, in milliseconds.
+/// Maximum time for which a broker waits for a message, in milliseconds.
 const WAIT_MS: i32 = 500;
 
-/// Number of consecutive empty responses after which an offset is skipped if later messages exist. Such an offset
-/// belongs to a transaction marker.
+/// Number of consecutive empty responses after which an offset is skipped if later messages exist. An offset without a
+/// message belongs to a transaction marker.
 const EMPTY_ANSWERS: u32 = 3;
 
 /// The first message to read from a partition.
@@ -31,7 +31,6 @@ pub(super) struct Partition {
     /// Offset of the next message to read, once it is known.
     offset: Option<i64>,
     start: Start,
-    /// Connection to the leader.
     leader: Option<PartitionClient>,
     /// Number of consecutive failures.
     pub(super) failures: u32,
@@ -39,35 +38,34 @@ pub(super) struct Partition {
     empty: u32,
 }
 
-/// Messages of a partition and the offset after them.
+/// The result of a fetch.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) messages: Vec<RecordAndOffset>,
-    /// Offset after the messages.
+    /// Offset of the next message to read.
     pub(super) next: i64,
-    /// Number of messages from `next` on, if the broker reported it.
+    /// Number of messages from offset `next` to the end of the partition, if the broker reported the end.
     pub(super) lag: Option<u64>,
     pub(super) gap: Option<Gap>,
 }
 
-/// A reason to continue with the earliest message.
+/// The reason why reading continues with the earliest message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// Number of messages that Kafka deleted before they were read.
+    /// Kafka deleted this number of messages before they were read.
     Expired(u64),
     /// The partition ends before the read position, because the topic was recreated.
     Renewed,
 }
 
 impl Gap {
-    /// Returns the log line about this gap.
     pub(super) fn warning(self, partition: i32, topic: &str) -> String {
         match self {
             Self::Expired(messages) => format!(
                 "{messages} messages of partition {partition} of {topic} lost: Kafka deleted them before they were read; continuing with the earliest message"
             ),
             Self::Renewed => format!(
-                "partition {partition} of {topic} ends before the stored position: the topic was recreated; continuing with its earliest message"
+                "partition {partition} of {topic} ends before the read position: the topic was recreated; continuing with its earliest message"
             ),
         }
     }
@@ -82,8 +80,8 @@ impl Partition {
         Self { number, offset, start, leader: None, failures: 0, empty: 0 }
     }
 
-    /// Fetches up to `bytes` of messages, waiting for a while if there are none. After a failure, waits before it
-    /// retries.
+    /// Fetches messages with a total size of up to `bytes`, and waits up to [`WAIT_MS`] if there are none. After a
+    /// failed fetch, waits before sending the request.
     pub(super) async fn fetch(
         &mut self,
         cluster: &Cluster,
@@ -139,8 +137,8 @@ impl Partition {
         Fetched { messages, next, lag: Some(u64::try_from(end - next).unwrap_or(0)), gap: None }
     }
 
-    /// Continues at the `earliest` message, because there is no message at `offset`. If both offsets are equal, this is
-    /// an error of the broker and not a gap, and `None` is returned.
+    /// Continues at the `earliest` message, because `offset` is out of range. Returns `None` if both offsets are equal,
+    /// because this is an error of the broker and not a gap.
     fn pass_gap(&mut self, offset: i64, earliest: i64) -> Option<Fetched> {
         let gap = match earliest.saturating_sub(offset) {
             0 => return None,

@@ -1,4 +1,4 @@
-//! The thread that reads a topic, including its schema and its partitions.
+//! The thread that reads the schema and all partitions of a topic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -25,7 +25,7 @@ use crate::position::Position;
 /// later than others.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Number of message bytes that are requested from all partitions together.
+/// Total size of the messages that are requested from all partitions, in bytes.
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
@@ -39,10 +39,10 @@ pub(super) struct Reader {
     start: Option<Position>,
 }
 
-/// A session that reads a topic with one schema.
+/// A session that reads one topic until another topic replaces it.
 struct Session<'a> {
     outlet: &'a mut Outlet,
-    /// Actual name of the topic, which contains the hash of the schema.
+    /// Actual name of the topic, which may contain a hash of the schema.
     name: Rc<str>,
     /// Name of the topic in the options.
     configured: String,
@@ -55,14 +55,14 @@ struct Session<'a> {
     lags: BTreeMap<i32, u64>,
     /// Time of the last message, or of the start of the session.
     last_message: Instant,
-    /// Schema of the topic that replaces this one, and the time when it was first seen.
+    /// Schema of the topic that replaces this one, and the time at which the schema was first seen.
     next: Option<(Format, Instant)>,
 }
 
 /// The reason why a session ends.
 enum End {
     Stop,
-    /// Another topic, with the given schema, replaces the current one.
+    /// A topic with this schema replaces the current topic.
     Schema(Format),
 }
 
@@ -206,7 +206,7 @@ impl Session<'_> {
                         news.recover(Subject::Schema);
                         self.note_schema(schema, news);
                     }
-                    // The current schema stays valid for its topic, but a replacement topic cannot be noticed.
+                    // The current schema stays valid for its topic, but a replacement topic cannot be detected.
                     Err(error) => {
                         failed_fetches += 1;
                         news.fail(Subject::Schema, error.to_string());
@@ -242,7 +242,7 @@ impl Session<'_> {
         });
     }
 
-    /// Delivers the contacts of messages. Returns `false` if they are no longer accepted.
+    /// Delivers the contacts of the fetched messages. Returns `false` if the input was dropped.
     fn take(
         &mut self,
         number: i32,
@@ -283,8 +283,8 @@ impl Session<'_> {
         self.outlet.deliver_until(&self.contacts, position)
     }
 
-    /// Records the schema that is now in use. If the topic is the same, the schema applies immediately. If the topic
-    /// changes, the schema applies after the current topic has been read to its end.
+    /// Records the schema that was fetched last. If it belongs to the current topic, it applies immediately. Otherwise,
+    /// it applies after the current topic has been read to its end.
     fn note_schema(&mut self, schema: Format, news: &News<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
@@ -298,8 +298,8 @@ impl Session<'_> {
         }
     }
 
-    /// Returns the schema of the topic that replaces this one, once all messages of this topic's `partitions` have been
-    /// read.
+    /// Returns the schema of the replacement topic, once all messages of the current topic have been read. `partitions`
+    /// is the number of partitions of the current topic.
     fn replacement(&mut self, partitions: usize) -> Option<Format> {
         let is_read = partitions > 0
             && self.lags.len() == partitions
@@ -310,7 +310,7 @@ impl Session<'_> {
     }
 }
 
-/// Looks up the partitions of a topic, after a delay if there were `failures`.
+/// Looks up the partitions of a topic. If previous lookups failed, waits before the request.
 async fn look_up(
     cluster: Rc<Cluster>,
     name: Rc<str>,
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(session.format, format("FlowMessagevA", 2));
         let earlier = Instant::now().checked_sub(QUIET).unwrap();
         session.next = Some((next.clone(), earlier));
-        // The same schema again does not reset the time.
+        // If the same schema is fetched again, the time is kept.
         session.note_schema(next.clone(), &news);
         assert_eq!(session.next, Some((next.clone(), earlier)));
         session.last_message = earlier;

@@ -1,7 +1,7 @@
 //! The queue between the reader threads and the caller.
 //!
-//! Invariant: the belt drops nothing. A reader thread waits while [`MOST`] contacts are on the belt. Meanwhile, the
-//! kernel drops input and counts the drops.
+//! Invariant: the belt drops nothing. A reader thread waits while [`MOST`] or more contacts are on the belt. Meanwhile,
+//! the kernel may drop packets or datagrams, and counts the drops.
 
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::input::LogLine;
 use crate::position::Position;
 
-/// Maximum number of contacts on the belt. A single block or datagram may exceed this number.
+/// Number of contacts on the belt at which reader threads wait. The contacts that are added last may exceed it.
 const MOST: usize = 1 << 16;
 
 /// Number of contacts at which the caller is woken. Fewer contacts wait until the end of the tick, because a wake-up
@@ -44,7 +44,8 @@ pub(crate) struct Load {
 }
 
 impl Belt {
-    /// Puts contacts on the belt when there is room. Returns `false` if the caller has stopped taking them.
+    /// Puts contacts on the belt, after waiting until there is room. Returns `false` if the caller has stopped taking
+    /// them.
     pub(crate) fn put(&self, contacts: impl IntoIterator<Item = Contact>) -> bool {
         self.put_with(contacts, |_| {})
     }
@@ -144,8 +145,8 @@ mod tests {
     use super::*;
     use crate::contact::Host;
 
-    /// Takes from a belt with one reader, and runs `load` after a quarter of a tick. Returns the result and the elapsed
-    /// time.
+    /// Calls [`Belt::take`] on a belt that has one reader, and runs `load` after a quarter of a tick. Returns what was
+    /// taken, and the elapsed time.
     fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
         let belt = Belt::default();
         belt.begin();
@@ -164,8 +165,7 @@ mod tests {
         })
     }
 
-    /// Returns the load of an attempt that finished before the end of a tick. On a busy machine, several attempts may
-    /// be needed.
+    /// Repeats [`take`] until it returns before the end of a tick. On a busy machine, several attempts may be needed.
     fn take_at_once(load: impl Fn(&Belt)) -> Load {
         let mut attempts = (0..50).map(|_| take(&load));
         attempts.find(|(_, after)| *after < TICK).expect("each attempt took a tick").0

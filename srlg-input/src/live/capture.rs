@@ -3,7 +3,8 @@
 //! `opening` opens a libpcap handle, [`Capture`] reads packets from it and waits for more, and `drops` counts lost
 //! packets.
 //!
-//! Invariant: [`Capture::next_contacts`] always returns within [`WAIT`]. After its first error, the capture has ended.
+//! Invariant: [`Capture::next_contacts`] waits at most [`WAIT`] for packets. After its first error, every call returns
+//! the same error.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -25,10 +26,10 @@ use crate::packet::{Skip, headers};
 use super::outlet::{Outlet, Outlets};
 use super::{DRAIN, LOOK, now_ns};
 
-/// Number of packets that are read together.
+/// Maximum number of packets that are read at a time.
 const BLOCK: usize = 512;
 
-/// Time for which a call waits for a packet.
+/// Maximum time for which a call waits for packets.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// A capture on a network interface, which yields the contacts of its packets.
@@ -54,13 +55,13 @@ pub struct Capture {
     tunnels: Tunnels,
     counts: PacketCounts,
     contacts: Vec<Contact>,
-    /// Start time, before which packets are skipped because the captures did not share them yet. It is set to 0 at the
-    /// first later packet.
+    /// Time before which packets are skipped, because the captures did not share them yet. The first packet after this
+    /// time sets it to 0.
     since_ns: u64,
     drops: [Sum; 2],
-    /// Whether another capture counts the packets that the interface dropped.
+    /// Whether the first of several captures counts the packets that the interface dropped, and this one does not.
     is_further: bool,
-    /// Time of the next check of the interface, if it is quiet.
+    /// Time from which a quiet interface is checked again.
     next_look: Instant,
     /// Error that ended the capture.
     ended: Option<LiveError>,
@@ -78,7 +79,8 @@ impl Capture {
     /// - the interface does not exist or is down;
     /// - the program lacks the permission to capture;
     /// - the frames of the interface cannot be parsed;
-    /// - libpcap rejects the filter.
+    /// - libpcap rejects the filter;
+    /// - libpcap fails for another reason.
     pub fn open(interface: &str, options: &CaptureOptions) -> Result<Self, LiveError> {
         let (handle, link_type) = opening::open(interface, options)?;
         Ok(Self {
@@ -103,8 +105,8 @@ impl Capture {
         Self { tunnels, ..self }
     }
 
-    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is delivered to one of the
-    /// captures.
+    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is delivered to exactly one
+    /// of the captures.
     ///
     /// ```no_run
     /// use srlg_input::live::{Capture, CaptureOptions};
@@ -117,8 +119,9 @@ impl Capture {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`open`](Self::open). Also returns an error if the system cannot share packets among the
-    /// requested number of captures, or if a given CPU does not exist.
+    /// Returns the errors of [`open`](Self::open). Also returns an error if the number of threads is out of range or
+    /// differs from the number of given CPUs. Further errors are that the system cannot share packets among captures,
+    /// or that a thread cannot run on its CPU.
     pub fn open_all(interface: &str, options: &CaptureOptions) -> Result<Vec<Self>, LiveError> {
         let CaptureOptions { capture_threads: threads, capture_cpus: cpus, .. } = options;
         opening::size("capture_threads", *threads, CaptureOptions::THREADS)?;
@@ -139,7 +142,7 @@ impl Capture {
         Ok(captures)
     }
 
-    /// Makes the capture skip packets before `since_ns` and ignore earlier drops.
+    /// Makes the capture skip packets that arrived before `since_ns`, and ignore drops before this call.
     fn begin(&mut self, since_ns: u64) -> Result<(), LiveError> {
         self.since_ns = since_ns;
         let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
@@ -147,15 +150,16 @@ impl Capture {
         Ok(())
     }
 
-    /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet arrived within 20 ms.
+    /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet that arrived within 20 ms has
+    /// a contact.
     ///
-    /// The contact of a packet is returned within about 40 ms of its arrival, unless the caller is late. Packets that
-    /// are not contacts are counted and skipped. Packets that this machine sends are captured too.
+    /// If the caller keeps up, the contact of a packet is returned within about 40 ms of the arrival of the packet.
+    /// Packets without a contact are counted and skipped. Packets that this machine sends are captured too.
     ///
     /// # Errors
-    /// Returns [`LiveError::Gone`] if the interface was deleted, [`LiveError::Down`] about a second after it was set
-    /// down, and [`LiveError::Failed`] for any other failure. The capture has then ended, and later calls return the
-    /// same error.
+    /// Returns [`LiveError::Gone`] if the interface was deleted, and [`LiveError::Down`] about a second after it was
+    /// set down. Any other failure returns [`LiveError::Failed`]. The capture has then ended, and later calls return
+    /// the same error.
     pub fn next_contacts(&mut self) -> Result<&[Contact], LiveError> {
         self.contacts.clear();
         if self.ended.is_none() {
@@ -173,11 +177,11 @@ impl Capture {
         &self.counts
     }
 
-    /// Returns how many packets were lost since the capture started. If there are several captures, only the first one
-    /// counts drops of the interface.
+    /// Returns the numbers of packets that were lost since the capture was opened. If [`open_all`](Self::open_all)
+    /// opened several captures, only the first one counts the packets that the interface dropped.
     ///
-    /// Call this at least once every two minutes, because libpcap's counters have 32 bits. At 14.9 million packets per
-    /// second, half of their range lasts for 144 s.
+    /// Call this at least once every two minutes, because libpcap's counters have 32 bits. At 14.9 million drops per
+    /// second, a counter passes half of its range in 144 s.
     ///
     /// # Errors
     /// Returns [`LiveError::Failed`] if libpcap cannot report the drops.
@@ -196,7 +200,7 @@ impl Capture {
         Ok(Status { packets, drops, ..Status::default() })
     }
 
-    /// Reads the waiting packets. If none of them is a contact, waits for more, for up to [`WAIT`].
+    /// Reads the waiting packets. If none of them has a contact, waits up to [`WAIT`] for more packets.
     fn fill(&mut self) -> Result<(), LiveError> {
         let mut deadline = None;
         loop {
@@ -249,7 +253,7 @@ impl Capture {
         Ok(false)
     }
 
-    /// Waits until packets arrive, `left` has passed, or the interface fails. The next read detects a failure.
+    /// Waits until packets arrive, `left` has passed, or the interface fails. The next read reports the failure.
     ///
     /// The timeout of libpcap is not sufficient. On Linux, the timer of a block starts with its first packet, so a call
     /// on a quiet interface would not return.
@@ -306,8 +310,8 @@ mod sharing {
     use super::{Capture, CaptureOptions, LiveError};
     use crate::live::fanout::{join, pin_to};
 
-    /// Opens captures that share the packets. Each capture is opened on its own CPU, so that its buffer is allocated in
-    /// memory close to that CPU.
+    /// Opens captures that share the packets of `interface`. Each capture is opened on the CPU of its thread, so that
+    /// its buffer is allocated in memory close to that CPU.
     pub(super) fn open(
         interface: &str,
         options: &CaptureOptions,
@@ -377,7 +381,7 @@ pub(super) fn open(
     Ok(())
 }
 
-/// Captures until the input is asked to stop and no packet is waiting.
+/// Captures until the input is asked to stop, and then until no packet is waiting, but for at most [`DRAIN`].
 fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut looked = Instant::now();
     let mut asked: Option<Instant> = None;

@@ -1,4 +1,4 @@
-//! A receiver of the datagrams that are waiting at a socket.
+//! A receiver of the datagrams that are waiting on a socket.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -33,7 +33,7 @@ mod many {
     /// Maximum number of datagrams that one system call receives. A call costs as much as copying several datagrams.
     const MOST: usize = 64;
 
-    /// Memory for datagrams. The system allocates only the part of it that is used.
+    /// A receiver that has memory for [`MOST`] datagrams. The system allocates only the pages that are used.
     pub(in super::super) struct Receiver {
         bytes: Vec<u8>,
         headers: MultiHeaders<SockaddrStorage>,
@@ -45,7 +45,8 @@ mod many {
             Self { bytes: vec![0; MOST * LONGEST], headers }
         }
 
-        /// Waits for a datagram, up to the timeout of `socket`, and passes on all waiting datagrams.
+        /// Passes up to [`MOST`] waiting datagrams to `take`. If no datagram is waiting, waits for one, up to the
+        /// timeout of `socket`.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
@@ -77,7 +78,7 @@ mod many {
 mod one {
     use super::{LONGEST, SocketAddr, UdpDatagram, UdpSocket, io, now_ns};
 
-    /// Memory for a datagram.
+    /// A receiver that has memory for one datagram.
     pub(in super::super) struct Receiver(Vec<u8>);
 
     impl Receiver {
@@ -85,7 +86,7 @@ mod one {
             Self(vec![0; LONGEST])
         }
 
-        /// Waits for a datagram, up to the timeout of `socket`, and passes it on.
+        /// Waits for a datagram, up to the timeout of `socket`, and passes it to `take`.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,

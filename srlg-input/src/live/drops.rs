@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use crate::input::LogLine;
 
-/// Counts of the packets that an interface lost since the capture was opened.
+/// Counters of the packets that a capture on an interface lost since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drops {
     /// Number of packets that passed the filter but were dropped by the kernel because its buffer was full.
     ///
-    /// To avoid this, read faster, or increase [`capture_buffer`](crate::live::CaptureOptions::capture_buffer) or
-    /// [`capture_threads`](crate::live::CaptureOptions::capture_threads).
+    /// To avoid these drops, read faster, or increase [`capture_buffer`](crate::live::CaptureOptions::capture_buffer)
+    /// or [`capture_threads`](crate::live::CaptureOptions::capture_threads).
     pub buffer_full: u64,
     /// Number of packets that the network card or its driver dropped, as far as the system reports them.
     pub interface: u64,
 }
 
 impl Drops {
-    /// Returns how many packets were lost in total.
+    /// Returns the total number of lost packets.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.buffer_full + self.interface
@@ -36,7 +36,7 @@ impl std::ops::AddAssign for Drops {
     }
 }
 
-/// Writes both counts in words.
+/// Writes both counts, with a description of each.
 impl fmt::Display for Drops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { buffer_full, interface } = self;
@@ -78,7 +78,7 @@ pub(super) struct Sum {
 
 #[cfg(any(feature = "flow", feature = "live"))]
 impl Sum {
-    /// Adds the increase of the counter and returns the total. If the counter fell by less than 2^31, the driver has
+    /// Adds the increase of the counter and returns the total. If the counter fell by at most 2^31, the driver has
     /// reset it, and nothing is added.
     pub(super) fn add(&mut self, now: u32) -> u64 {
         let grown = now.wrapping_sub(self.last);

@@ -1,7 +1,7 @@
 //! Sharing of an interface's packets among sockets, and pinning of threads to CPUs, on Linux.
 //!
-//! The first socket creates a group with a unique number, so that no other program shares its packets. The other
-//! sockets join the group.
+//! The first socket creates a fanout group that has a unique number, so that no other program shares its packets. All
+//! further sockets join this group.
 
 use nix::libc;
 use nix::sys::socket::{getsockopt, setsockopt};
@@ -13,8 +13,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::options::CaptureSplit;
 
 sockopt_impl!(
-    /// The socket option `PACKET_FANOUT`, which sets the group of sockets that share packets. The lower half of its
-    /// value is the group number, and the upper half is the sharing mode.
+    /// The socket option `PACKET_FANOUT`, which adds a socket to a fanout group. The lower 16 bits of its value are the
+    /// number of the group, and the upper 16 bits are the fanout mode.
     PacketFanout,
     Both,
     libc::SOL_PACKET,
@@ -26,7 +26,7 @@ sockopt_impl!(
 #[derive(Clone, Copy)]
 pub(super) struct Group(u16);
 
-/// Adds `handle` to `group`, or to a new group if there is none yet.
+/// Adds `handle` to `group`, or to a new group if `group` is `None`, and returns the group.
 pub(super) fn join(
     handle: &Capture<Active>,
     group: Option<Group>,
@@ -41,7 +41,7 @@ pub(super) fn join(
         None => (0, mode | libc::PACKET_FANOUT_FLAG_UNIQUEID),
     };
     setsockopt(handle, PacketFanout, &(u32::from(number) | mode << 16))?;
-    // The lower half is the number of the group.
+    // The lower 16 bits are the number of the group.
     Ok(Group(getsockopt(handle, PacketFanout)? as u16))
 }
 

@@ -21,7 +21,8 @@ pub(super) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<
     })
 }
 
-/// Reads until the end. After a request to stop, reads for at most [`DRAIN`] longer, because a writer may never pause.
+/// Reads until the end of the last file. After a request to stop, reads for at most [`DRAIN`], because the writer may
+/// never pause.
 fn read(mut files: Files, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut told = Instant::now();
     let mut asked: Option<Instant> = None;

@@ -3,7 +3,7 @@
 //! libpcap reports the cause of an error only as text. Therefore the list of interfaces is checked to identify common
 //! causes.
 //!
-//! Invariant: an opened handle does not block, has its filter, and yields frames that [`headers`] can parse.
+//! Invariant: an opened handle is non-blocking, applies the filter, and yields frames that [`headers`] can parse.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use crate::packet::{Skip, headers};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// A size of [`CaptureOptions`](crate::live::CaptureOptions) is out of range.
+    /// A size in [`CaptureOptions`](crate::live::CaptureOptions) is out of range.
     #[error("{option}: must be {least} to {most}, got {value}")]
     Size {
         /// Field of `CaptureOptions`.
@@ -32,7 +32,7 @@ pub enum LiveError {
     /// The system has no interface with this name.
     #[error("interface {interface:?} not found; available interfaces are {}", listed(.present))]
     NoInterface {
-        /// Name that was requested.
+        /// Requested name.
         interface: String,
         /// Names of all interfaces.
         present: Vec<String>,
@@ -69,12 +69,12 @@ pub enum LiveError {
     LinkType {
         /// Name of the interface.
         interface: String,
-        /// Number of the link type in libpcap (`DLT_`).
+        /// Number of the link type in libpcap, that is, its `DLT_` value.
         number: i32,
         /// Name of the link type in libpcap.
         name: String,
     },
-    /// The system cannot share the packets of the interface among captures.
+    /// The system cannot share the packets of the interface among several captures.
     #[error("cannot share the packets of {interface} among capture threads: {reason}")]
     Share {
         /// Name of the interface.
@@ -90,10 +90,10 @@ pub enum LiveError {
         /// The cause, as the system reports it.
         reason: String,
     },
-    /// The number of CPUs differs from the number of capture threads.
+    /// The number of CPUs in the options differs from the number of capture threads.
     #[error("capture_cpus: must name one CPU for each of {threads} capture threads, got {cpus}")]
     CpuCount {
-        /// Number of CPUs.
+        /// Number of CPUs in the options.
         cpus: usize,
         /// Number of capture threads.
         threads: u32,
@@ -116,7 +116,6 @@ pub enum LiveError {
     },
 }
 
-/// Returns the names separated by commas.
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
         "unknown, because the list is empty".to_owned()
@@ -125,14 +124,14 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Precision of timestamps. Linux provides nanoseconds for all network interfaces since libpcap 1.5. Elsewhere libpcap
-/// may silently fall back to microseconds, so microseconds are requested where nanoseconds are not certain.
+/// Precision of timestamps. On Linux, libpcap provides nanoseconds for all interfaces since version 1.5. On other
+/// systems, libpcap may silently fall back to microseconds, so microseconds are requested there.
 const PRECISION: Precision =
     if cfg!(target_os = "linux") { Precision::Nano } else { Precision::Micro };
 /// Nanoseconds per unit of a timestamp's fractional part.
 pub(crate) const TICK_NS: u64 = if cfg!(target_os = "linux") { 1 } else { 1_000 };
-/// Time for which the kernel keeps a packet in a block that is not full, in milliseconds. A shorter time would reduce
-/// the delay, but more blocks would contain only a few packets.
+/// Maximum time for which the kernel keeps a packet in a block that is not full, in milliseconds. A shorter time would
+/// reduce the delay, but more blocks would contain only a few packets.
 const BLOCK_MS: i32 = 20;
 /// Name that stands for all interfaces on Linux. In promiscuous mode, libpcap opens this interface with a warning,
 /// which the crate `pcap` treats as an error.
@@ -183,8 +182,8 @@ pub(crate) fn size(
     size.ok_or(LiveError::Size { option, value, least, most })
 }
 
-/// Converts libpcap's number for a link type to the number in capture files. Some systems have different numbers. Of
-/// the supported types, this affects only raw IP.
+/// Converts libpcap's number for a link type to the number in capture files. Of the supported link types, only raw IP
+/// can have different numbers.
 fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     let number = match of_libpcap.0 {
         12 | 14 => Some(101),

@@ -1,11 +1,11 @@
 //! The destination of a reader thread's contacts: its own [`ContactSink`] or the belt.
 //!
-//! A clock tick means that everything read before it has been delivered. Therefore, a thread publishes a time for a
-//! block before it reads the clock for this block. A tick is never later than the published times of blocks that sinks
-//! have not accepted yet.
+//! A clock tick means that everything read before it has been delivered. Therefore, before a thread delivers a block of
+//! contacts, it publishes a time for the block and then reads the clock to limit the times of the contacts. A tick is
+//! never later than the published times of blocks that sinks have not accepted yet.
 //!
-//! Invariant: a thread waits while the caller does not handle ticks. Meanwhile, the kernel drops input and counts the
-//! drops.
+//! Invariant: threads wait while the caller does not handle ticks. Meanwhile, the kernel may drop packets or datagrams,
+//! and counts the drops.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ use super::{Line, now_ns};
 /// Time without a handled tick after which threads wait.
 const STALL: Duration = Duration::from_millis(250);
 
-/// Time value of a thread that is not delivering any block.
+/// Published time of a thread that is not delivering a block.
 const IDLE: u64 = u64::MAX;
 
 /// An error of a [`ContactSink`] or of its creation.
@@ -32,8 +32,8 @@ pub type SinkError = Box<dyn Error + Send + Sync>;
 
 /// A receiver of the contacts that one thread of a live input reads.
 pub trait ContactSink: Send {
-    /// Accepts the contacts that were read last. There is at least one, and none is later than the time at which it was
-    /// read.
+    /// Accepts the contacts that were just read. `contacts` is not empty, and no contact is later than the time at
+    /// which it was read.
     ///
     /// During a long call, the kernel may drop input, and clock ticks do not advance beyond the start of the call.
     ///
@@ -69,7 +69,7 @@ pub(crate) struct Outlets<'a> {
 /// A function that creates a sink for a thread.
 pub(crate) type SinkMaker<'a> = &'a mut dyn FnMut() -> Result<Box<dyn ContactSink>, SinkError>;
 
-/// The destination of the contacts of one thread.
+/// The destination of one thread's contacts.
 pub(crate) struct Outlet {
     pub(crate) line: Line,
     sink: Option<Sink>,
@@ -77,14 +77,15 @@ pub(crate) struct Outlet {
 
 struct Sink {
     contacts: Box<dyn ContactSink>,
-    /// Time of the block being delivered.
+    /// Published time of the block that is being delivered.
     time: Arc<AtomicU64>,
-    /// Buffer for a copy of the contacts of a block, used if some times must be replaced by the current time.
+    /// Buffer for a copy of the contacts of a block. It is used if some of their times must be replaced by the current
+    /// time.
     in_time: Vec<Contact>,
 }
 
 impl Outlets<'_> {
-    /// Starts a thread whose contacts are delivered to its outlet until `work` returns.
+    /// Starts a thread that runs `work` with a new outlet for its contacts.
     pub(crate) fn spawn(
         &mut self,
         name: &str,
@@ -104,7 +105,7 @@ impl Outlets<'_> {
         })
     }
 
-    /// Creates the outlet of another thread.
+    /// Creates the outlet of a new thread.
     pub(crate) fn outlet(&mut self) -> Result<Outlet, InputError> {
         let line = self.line.clone();
         let Some(make) = &mut self.sinks else { return Ok(Outlet { line, sink: None }) };
@@ -115,8 +116,8 @@ impl Outlets<'_> {
 }
 
 impl Outlet {
-    /// Delivers `contacts`. Times in the future are replaced by the current time, because other clocks may be ahead.
-    /// Returns `false` if the input was dropped.
+    /// Delivers `contacts`. Times in the future are replaced by the current time, because the clock of an exporter or a
+    /// sender may be ahead. Returns `false` if the input was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
         let Self { line, sink } = self;
         let Some(Sink { contacts: sink, time, in_time }) = sink else {
@@ -159,14 +160,15 @@ impl Outlet {
 }
 
 impl Deliveries {
-    /// Registers another thread and returns the variable for the time of the block that it is delivering.
+    /// Registers a new thread. Returns the variable in which the thread publishes the time of the block that it is
+    /// delivering.
     fn begin(&self) -> Arc<AtomicU64> {
         let time = Arc::new(AtomicU64::new(IDLE));
         self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&time));
         time
     }
 
-    /// Returns the tick that follows the tick `last`. `now_ns` is a clock reading from before this call.
+    /// Returns the next tick after `last`. `now_ns` is the system time, read before this call.
     pub(crate) fn tick(&self, now_ns: u64, last: u64) -> u64 {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = times.iter().map(|time| time.load(SeqCst)).min().unwrap_or(IDLE);

@@ -1,4 +1,4 @@
-//! The threads that receive and decode exports, and their shared state.
+//! The threads that receive and decode flow exports, and their shared state.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -49,14 +49,15 @@ impl ReceiverState {
     }
 }
 
-/// Maximum number of exporters in the table. Forged exporters displace silent exporters.
+/// Maximum number of exporters in the table.
 const MOST: usize = 1 << 16;
 
 /// The assignment of exporters to decoders.
 ///
 /// The kernel distributes datagrams to sockets by address and port. An exporter may change its port, but its templates
 /// and sequence numbers belong to its address. Therefore an exporter stays with the decoder of the socket that first
-/// received a datagram from it. If the table is full, the least recent exporter is dropped.
+/// received a datagram from it. If the table is full, the least recently seen exporter is removed. Exporters with
+/// forged addresses therefore displace silent exporters first.
 pub(super) struct Homes {
     decoders: usize,
     homes: Mutex<LruCache<IpAddr, usize>>,
@@ -77,7 +78,8 @@ impl Homes {
     }
 }
 
-/// Receives on `socket`, which has index `here`, until the input is asked to stop and no datagram is waiting.
+/// Receives on `socket`, which has index `here`, until the input is asked to stop. It then continues until no datagram
+/// is waiting, but for at most [`DRAIN`].
 pub(super) fn receive(
     socket: &UdpSocket,
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! The sockets that exporters send to, with their warnings and template file.
+//! The sockets that exporters send to, their warnings, and the template file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -23,7 +23,7 @@ use super::outlet::Outlets;
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
 
-/// Minimum interval between two warnings of the same kind, and between saves of the templates.
+/// Interval between saves of the templates, and minimum interval between warnings.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The counters that warnings report.
@@ -31,18 +31,18 @@ const MINUTE: Duration = Duration::from_secs(60);
 struct Warned {
     refused: u64,
     dropped: u64,
-    /// Number of dropped exporters and sources.
+    /// Number of dropped exporters and observation domains.
     gone: u64,
 }
 
 pub(crate) struct Sockets {
     shared: Arc<ReceiverState>,
-    /// Sockets. They stay open, because the system does not report the drops of closed sockets.
+    /// The bound sockets. They stay open, because the system does not report the drops of closed sockets.
     sockets: Vec<Arc<UdpSocket>>,
     drops: Mutex<UdpDrops>,
     templates: Option<PathBuf>,
     warned_at: Instant,
-    /// Counters at the last warning.
+    /// Counters at the last check.
     warned: Warned,
 }
 
@@ -121,7 +121,8 @@ impl Sockets {
         addresses
     }
 
-    /// Saves templates and checks for drops and refused senders, once a minute. Returns the log lines.
+    /// Saves the templates and checks for drops and refused senders, once a minute. Before the first warning, each call
+    /// checks. Returns the log lines.
     pub(crate) fn look(&mut self) -> Vec<LogLine> {
         let is_first = self.warned == Warned::default();
         if !is_first && self.warned_at.elapsed() < MINUTE {
@@ -135,13 +136,13 @@ impl Sockets {
         [self.save(), news].concat()
     }
 
-    /// Resets the skews of all exporters' clocks after the local clock was set, because each skew has changed by that
+    /// Discards the clock skews of all exporters after the system clock was set, because each skew has changed by the
     /// step.
     pub(crate) fn clock_was_set(&self) {
         self.decoders().for_each(|mut decoder| decoder.forget_skews());
     }
 
-    /// Saves templates for the next run and returns the last log lines.
+    /// Saves the templates for the next run and returns the last log lines.
     pub(crate) fn finish(&mut self) -> Vec<LogLine> {
         [self.save(), self.news()].concat()
     }
@@ -172,13 +173,13 @@ impl Sockets {
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
             news.push(LogLine::warning(format!(
-                "{more} datagrams refused from senders that --exporters does not contain, the last one from {last}"
+                "{more} datagrams refused, because their senders are not among the exporters; the last one came from {last}"
             )));
         }
         news
     }
 
-    /// Saves templates and returns a warning if this fails.
+    /// Saves the templates and returns a warning if this fails.
     fn save(&self) -> Vec<LogLine> {
         let Some(path) = &self.templates else { return Vec::new() };
         let failure = save_templates(path, &self.shared).err();
@@ -308,8 +309,8 @@ fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, I
     Ok(damages)
 }
 
-/// Saves the state of all decoders to `path`. For each decoder, the file contains the length in 32 bits (little endian)
-/// and the bytes. The file is complete at any time, because it is replaced by renaming a new file.
+/// Saves the state of all decoders to `path`. For each decoder, the file contains the length of its state as a 32-bit
+/// little-endian number, and the state. The file is always complete, because a new file is written and then renamed.
 fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError> {
     let mut bytes = Vec::new();
     for decoder in &shared.decoders {
@@ -347,7 +348,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Returns the states of decoders in a template file, or `None` if the file is truncated.
+/// Splits the contents of a template file into the states of the decoders. Returns `None` if the file is truncated.
 fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {

@@ -6,22 +6,22 @@ use std::os::fd::AsRawFd;
 
 use super::drops::Sum;
 
-/// Tables of sockets that have a column with the number of drops.
+/// The kernel's tables of UDP sockets, which have a column for the number of drops.
 const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];
 
-/// Column of the inode in the tables; see proc_net_udp(5).
+/// Index of the inode column; see proc_net_udp(5).
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// The number of dropped datagrams for each socket of this process.
+/// Counters of the datagrams that were dropped at sockets of this process.
 #[derive(Default)]
 pub(super) struct UdpDrops {
-    /// Counters by inode.
+    /// Counters of drops, by inode.
     sockets: HashMap<u64, Sum>,
 }
 
 impl UdpDrops {
-    /// Adds `socket`, if the system has an inode number for it.
+    /// Adds `socket`, if the system reports its inode number.
     pub(super) fn watch(&mut self, socket: &impl AsRawFd) {
         let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd()));
         let text = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
@@ -30,7 +30,7 @@ impl UdpDrops {
         self.sockets.extend(inode.map(|inode| (inode, Sum::default())));
     }
 
-    /// Returns the number of drops so far, or `None` if the system does not report it.
+    /// Returns the total number of drops, or `None` if the system does not report drops.
     pub(super) fn count(&mut self) -> Option<u64> {
         let mut is_reported = false;
         for table in TABLES {

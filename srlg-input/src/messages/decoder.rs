@@ -11,7 +11,7 @@ use crate::messages::flow::{Flow, Malformed};
 use crate::messages::format::Format;
 use crate::options::{ExportOptions, Timestamps};
 
-/// Maximum number of exporters. Above the limit, the least recent exporter is dropped.
+/// Maximum number of exporters. Above the limit, the least recently seen exporter is removed.
 const EXPORTERS: usize = 16_384;
 
 /// A decoder of the flows in messages of one [`Format`], with counters.
@@ -33,7 +33,7 @@ struct Heard {
 }
 
 impl FlowReader {
-    /// Creates a decoder of messages in `format`. The option `nat` has no effect here.
+    /// Creates a decoder of messages in `format`. The option `nat` has no effect.
     #[must_use]
     pub fn new(format: Format, options: &ExportOptions) -> Self {
         let ExportOptions { timestamps, sampling, .. } = *options;
@@ -103,13 +103,13 @@ impl FlowReader {
         heard.counts.contacts += 1;
         let time_ns = match self.timestamps {
             Timestamps::Trusted if flow.end_ns > 0 => flow.end_ns.min(now_ns),
-            // Messages have no export time with which an exporter's clock could be corrected.
+            // Messages contain no export time by which an exporter's clock could be corrected.
             Timestamps::Trusted | Timestamps::Corrected | Timestamps::Received => received_ns,
         };
         Some(flow.details().contact(time_ns, hosts, exporter, self.sampling))
     }
 
-    /// Sets the format of all further messages. Counters are kept.
+    /// Sets the format of all further messages. The counters are kept.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }
@@ -120,7 +120,7 @@ impl FlowReader {
         &self.counts
     }
 
-    /// Returns the status of all known exporters, in the order of their addresses.
+    /// Returns the status of all known exporters, sorted by address.
     #[must_use]
     pub fn exporters(&self) -> Vec<ExporterStatus> {
         let status = |(host, heard): (&Host, &Heard)| ExporterStatus {

@@ -11,13 +11,13 @@ use crate::messages::news::{News, Subject};
 use crate::messages::retry::delay;
 use crate::messages::schema::SchemaError;
 
-/// Interval at which a wait checks whether the input is asked to stop.
+/// Interval at which a waiting thread checks whether the input is asked to stop.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// Interval at which the schema is fetched again.
 pub(crate) const REFRESH: Duration = Duration::from_secs(15);
 
-/// Reads the schema. Retries until it succeeds or until the input is asked to stop, in which case it returns `None`.
+/// Reads the schema, and retries until this succeeds. Returns `None` if the input is asked to stop.
 pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Format> {
     for failures in 1.. {
         match fetch_schema(source.clone(), 0).await {
@@ -41,7 +41,7 @@ pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<
     None
 }
 
-/// Fetches the schema, after a delay if there were `failures`.
+/// Fetches the schema. If previous requests failed, waits before the request.
 pub(crate) async fn fetch_schema(source: Source, failures: u32) -> Result<Format, SchemaError> {
     if failures > 0 {
         sleep(delay(failures)).await;

@@ -1,4 +1,4 @@
-//! The fields of a message that are used.
+//! The message fields that form a contact.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -8,8 +8,8 @@ use crate::contact::Host;
 use crate::flow::{Details, Reason};
 use crate::messages::json;
 
-/// The fields of a message that form a contact. A number of zero means unknown. JSON fields have the same names as in
-/// goflow2 or in a plain contact.
+/// The message fields that form a contact. The number 0 means that a value is unknown. The names of JSON fields are
+/// those of goflow2 or of a plain contact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Flow {
@@ -23,7 +23,7 @@ pub(super) struct Flow {
     pub(super) sampling: u64,
     #[serde(rename = "time_received_ns", alias = "time_ns", deserialize_with = "json::number")]
     pub(super) received_ns: u64,
-    /// Time of a plain contact.
+    /// Time of a plain contact, in nanoseconds since the Unix epoch.
     #[serde(rename = "time", deserialize_with = "json::time_ns")]
     pub(super) time_ns: u64,
     #[serde(rename = "time_flow_end_ns", deserialize_with = "json::number")]
@@ -48,7 +48,7 @@ pub(super) struct Flow {
 pub(super) struct Malformed;
 
 impl Flow {
-    /// Returns the time at which the flow was received, if it is stated.
+    /// Returns the time at which the flow was received, if the message states it.
     #[inline(always)]
     pub(super) fn received_ns(&self) -> Option<u64> {
         [self.received_ns, self.time_ns].into_iter().find(|ns| *ns > 0)
@@ -82,7 +82,7 @@ impl Flow {
     }
 }
 
-/// Returns a number if it is known and fits into 32 bits.
+/// Returns `value` if it is not 0 and fits into 32 bits.
 fn narrow(value: u64) -> Option<NonZeroU32> {
     u32::try_from(value).ok().and_then(NonZeroU32::new)
 }

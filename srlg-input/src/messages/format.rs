@@ -13,7 +13,7 @@ use crate::options::{MessageFormat, MessageOptions};
 /// Maximum size of a schema, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Timeout for a response of the server.
+/// Timeout for fetching a schema from a server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The format of messages.
@@ -22,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Format {
     /// Protobuf messages, with or without a length prefix.
     Protobuf(Layout),
-    /// One or more lines. Each line is a JSON object.
+    /// Messages of one or more lines. Each line is a JSON object.
     Json,
 }
 
 #[cfg(feature = "kafka")]
 impl Format {
-    /// Returns the name of the topic for messages of this format. `name` may be only its first part, to which Akvorado
-    /// appends a hash of the schema.
+    /// Returns the name of the topic for messages of this format. `name` may lack the hash of the schema that Akvorado
+    /// appends to it.
     pub(crate) fn topic(&self, name: &str) -> String {
         match self {
             Self::Protobuf(layout) => layout.topic(name),
@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// Writes the kind of messages, for log lines.
+/// Writes the type of the messages, for log lines.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -64,7 +64,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Creates the source that `options` name. A schema in a file is read here, and a schema at a URL is fetched later.
+    /// Creates the source that `options` name. A schema in a file is read immediately, and a schema at a URL is fetched
+    /// later.
     pub(crate) fn open(options: &MessageOptions) -> Result<Self, InputError> {
         let Some(name) = &options.schema else {
             return Ok(Self::Known(match options.message_format {
@@ -85,7 +86,7 @@ impl Source {
         Ok(Self::Known(Format::Protobuf(Layout::parse(&text)?)))
     }
 
-    /// Returns the format. If its schema is at a URL, fetches the schema.
+    /// Returns the format, after fetching its schema if the schema is at a URL.
     pub(crate) fn read(&self) -> Result<Format, SchemaError> {
         match self {
             Self::Known(format) => Ok(format.clone()),
@@ -108,7 +109,7 @@ impl Source {
     }
 }
 
-/// Returns `url` without any user name and password, which must not appear in logs.
+/// Returns `url` without its user name and password, which must not appear in logs.
 fn without_user(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

@@ -93,7 +93,7 @@ impl Value for Protocol {
 }
 
 impl Value for Time {
-    const EXPECTED: &str = "seconds since 1970, or a date with a time and an offset";
+    const EXPECTED: &str = "seconds since 1970, or a date and time with a UTC offset";
 
     fn of_integer(seconds: u64) -> Option<Self> {
         seconds.checked_mul(SECOND).map(Self)
@@ -109,7 +109,6 @@ impl Value for Time {
     }
 }
 
-/// A visitor for a field value.
 struct Field<V>(PhantomData<V>);
 
 impl<V: Value> Visitor<'_> for Field<V> {

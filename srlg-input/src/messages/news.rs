@@ -9,7 +9,7 @@ use crate::input::{BrokerStatus, LogLine, Status};
 use crate::live::Line;
 use crate::messages::decoder::FlowReader;
 
-/// Interval between updates of the status.
+/// Minimum interval between updates of the status.
 const STATUS: Duration = Duration::from_secs(1);
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ pub(crate) enum Subject {
     Partition(i32),
 }
 
-/// The counts at the start of a minute.
+/// The start of a minute, and the counts at that time.
 #[derive(Debug)]
 struct Minute {
     started: Instant,
@@ -50,7 +50,8 @@ impl<'a> News<'a> {
         Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
     }
 
-    /// Records that `subject` cannot be read. Of several failures at the same time, only the first is logged.
+    /// Records that `subject` cannot be read. If several subjects fail at the same time, only the first failure is
+    /// logged.
     pub(crate) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
         let error = match subject {
@@ -67,7 +68,7 @@ impl<'a> News<'a> {
         self.set_error();
     }
 
-    /// Records that `subject` can be read. If this ends the last failure, the recovery is logged.
+    /// Records that `subject` can be read. If all failures have then ended, the recovery is logged.
     pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
@@ -84,7 +85,7 @@ impl<'a> News<'a> {
         }
     }
 
-    /// Clears the failures of a topic that is finished.
+    /// Clears the failures of a topic that is no longer read.
     #[cfg(feature = "kafka")]
     pub(crate) fn leave_topic(&mut self) {
         let subjects: Vec<_> = self.failures.keys().copied().collect();
@@ -104,7 +105,7 @@ impl<'a> News<'a> {
         self.shown.is_none_or(|shown| shown.elapsed() >= STATUS)
     }
 
-    /// Publishes the status, with the counters of `flows`.
+    /// Publishes the status, including the counters of `flows`.
     pub(crate) fn show(&mut self, flows: Option<&FlowReader>) {
         self.shown = Some(Instant::now());
         if let Some(flows) = flows {
@@ -133,8 +134,9 @@ impl Minute {
         Self { started, flows: counts.records, without_hosts: counts.of(Reason::NoHosts) }
     }
 
-    /// Starts the next minute if the last one is over at `now`. Returns the number of flows in the last minute if none
-    /// of them had two hosts, and 0 otherwise. A number other than 0 means that the schema belongs to other messages.
+    /// Starts the next minute if the current one is over at `now`. In this case, returns the number of flows in the
+    /// finished minute if none of them had two hosts. Returns 0 otherwise. A number above 0 suggests that the schema
+    /// does not match the messages.
     fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
         if now.duration_since(self.started) < MINUTE {
             return 0;

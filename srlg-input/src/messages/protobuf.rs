@@ -9,7 +9,7 @@ use crate::messages::schema::{Layout, Part};
 const SECOND: u64 = 1_000_000_000;
 
 impl Flow {
-    /// Decodes a message of `layout`, with or without a length prefix.
+    /// Decodes a message according to `layout`. The message may have a length prefix.
     #[inline]
     pub(super) fn of_protobuf(message: &[u8], layout: &Layout) -> Result<Self, Malformed> {
         let mut rest = message;

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The initial and the maximum delay.
 const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(15)];
 
-/// Returns the delay after a number of consecutive failures.
+/// Returns the delay after the given number of consecutive failures.
 pub(crate) fn delay(failures: u32) -> Duration {
     let [first, longest] = DELAYS;
     let doublings = failures.saturating_sub(1).min(10);

@@ -1,4 +1,4 @@
-//! The conversion of a schema of flows to the field numbers that are used.
+//! The conversion of a Protobuf schema to the numbers of the fields that are used.
 //!
 //! Fields are found by name, ignoring case and underscores. The names from Akvorado, goflow2 and goflow are recognised.
 
@@ -53,7 +53,7 @@ const NAMES: [(&str, Part); 16] = [
     ("inif", Part::Ingress),
 ];
 
-/// Field numbers of goflow2, and the number of goflow's field with seconds instead of nanoseconds.
+/// Field numbers of goflow2, and of the fields in which goflow states times in seconds.
 const GOFLOW2: [(i32, Part); 14] = [
     (2, Part::ReceivedSeconds),
     (3, Part::Sampling),
@@ -71,7 +71,7 @@ const GOFLOW2: [(i32, Part); 14] = [
     (112, Part::EndNs),
 ];
 
-/// The numbers of the fields that are parts of a contact.
+/// A mapping of the field numbers of a message to the parts of a contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     message: String,
@@ -86,7 +86,7 @@ pub enum SchemaError {
     /// The schema cannot be read.
     #[error("cannot read the schema {name}: {cause}")]
     Read {
-        /// File or URL.
+        /// File or URL of the schema.
         name: String,
         /// The cause.
         cause: String,
@@ -94,15 +94,15 @@ pub enum SchemaError {
     /// The text is not a schema.
     #[error("cannot parse the schema: {0}")]
     Syntax(String),
-    /// No message has the two addresses of a flow.
+    /// No message has fields for both addresses of a flow.
     #[error(
         "the schema has no message with the fields SrcAddr and DstAddr, or src_addr and dst_addr"
     )]
     NoMessage,
-    /// Several messages have the two addresses of a flow.
-    #[error("several messages of the schema have source and destination addresses ({}); keep one of them", .0.join(", "))]
+    /// Several messages have fields for both addresses of a flow.
+    #[error("several messages of the schema have source and destination addresses ({}); keep only one of them", .0.join(", "))]
     Ambiguous(Vec<String>),
-    /// A field has a type that cannot hold its value.
+    /// The type of a field is not supported.
     #[error("the field {field} of the message {message} has an unsupported type")]
     Type {
         /// Name of the message.
@@ -129,11 +129,12 @@ impl Layout {
         layout
     }
 
-    /// Parses `schema`, the text of a .proto file that contains one message with flows.
+    /// Parses `schema`, the text of a .proto file. Exactly one of its messages must have fields for both addresses of a
+    /// flow.
     ///
     /// # Errors
-    /// Returns [`SchemaError`] if there is not exactly one such message, or if a field has an unsupported type or
-    /// number.
+    /// Returns [`SchemaError`] if `schema` has a syntax error, if there is not exactly one such message, or if a field
+    /// of this message has an unsupported type or number.
     pub fn parse(schema: &str) -> Result<Self, SchemaError> {
         let file = protox_parse::parse("schema.proto", schema)
             .map_err(|error| SchemaError::Syntax(error.to_string()))?;
@@ -203,14 +204,14 @@ impl Layout {
         &self.message
     }
 
-    /// Returns the part of a contact in field `number`.
+    /// Returns the part of a contact that field `number` contains, if it contains one.
     #[inline(always)]
     pub(super) fn part(&self, number: u64) -> Option<Part> {
         self.parts.get(number as usize).copied().flatten()
     }
 
-    /// Returns the name of the topic for messages of this schema. `name` may be only its first part, to which Akvorado
-    /// appends a hash of the schema.
+    /// Returns the name of the topic for messages of this schema. `name` may lack the hash of the schema that Akvorado
+    /// appends to it.
     #[cfg(any(feature = "kafka", test))]
     pub(crate) fn topic(&self, name: &str) -> String {
         match self.message.strip_prefix("FlowMessagev") {
@@ -220,7 +221,7 @@ impl Layout {
     }
 }
 
-/// Adds `message` and the messages nested in it to `flows`, if they have both addresses.
+/// Adds `message` and each message nested in it to `flows`, if the message has fields for both addresses of a flow.
 fn find_flows<'a>(message: &'a DescriptorProto, flows: &mut Vec<&'a DescriptorProto>) {
     let has = |wanted| message.field.iter().any(|field| part(field.name()) == Some(wanted));
     if has(Part::Source) && has(Part::Destination) {

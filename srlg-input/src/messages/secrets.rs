@@ -44,7 +44,7 @@ pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Reads a password from the first line of a file that other users cannot access.
+/// Reads a password from the first line of a file. Returns an error if other users can access the file.
 pub(crate) fn password(path: &Path) -> Result<String, InputError> {
     match secret(path)?.lines().next() {
         Some(password) if !password.is_empty() => Ok(password.to_owned()),
@@ -55,7 +55,7 @@ pub(crate) fn password(path: &Path) -> Result<String, InputError> {
     }
 }
 
-/// Reads a file that other users cannot access.
+/// Reads a file that contains a secret. Returns an error if other users can access the file.
 pub(crate) fn secret(path: &Path) -> Result<String, InputError> {
     let fail = |cause: String| InputError::BrokerFile { path: path.to_owned(), cause };
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! Connections to NATS servers.
 //!
-//! The client is not allowed to reconnect, because it does not report the cause of an error. If a connection is lost,
-//! the reader opens another one.
+//! If a connection is lost, the reader drops the client and opens a new connection. The client does not reconnect by
+//! itself, because it would not report the cause of an error.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::nats::session::NatsError;
 use crate::options::{BadUrl, NatsOptions, NatsUrl};
 
 /// Maximum number of unread messages of a subject. Above the limit, the client drops messages. One read of the socket
-/// yields far fewer.
+/// yields far fewer messages.
 const CAPACITY: usize = 1 << 17;
 
 /// The servers, and the settings for connecting to them.
@@ -26,7 +26,6 @@ pub(super) struct Access {
     identity: Identity,
 }
 
-/// The identity of a client.
 #[derive(Clone)]
 enum Identity {
     Nobody,
@@ -93,10 +92,10 @@ impl Access {
     }
 }
 
-/// Reads an `NKey` seed from a file that other users cannot access.
+/// Reads an `NKey` seed from a file.
 ///
 /// # Errors
-/// Returns [`InputError::BrokerFile`] if the file cannot be read or contains no key.
+/// Returns [`InputError::BrokerFile`] if other users can access the file, or if it cannot be read or contains no key.
 pub fn seed(path: &Path) -> Result<String, InputError> {
     let seed = secret(path)?.trim().to_owned();
     KeyPair::from_seed(&seed).map_err(|error| InputError::BrokerFile {

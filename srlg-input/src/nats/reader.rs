@@ -1,4 +1,4 @@
-//! The thread that reads a stream or a subject over consecutive connections.
+//! The thread that reads a stream or a subject, and reconnects after errors.
 
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
@@ -15,7 +15,7 @@ use crate::nats::stream::Cursor;
 use crate::options::{ExportOptions, NatsSource, NatsUrl};
 use crate::position::Position;
 
-/// Maximum number of messages that are decoded before other events are checked.
+/// Maximum number of messages that are decoded before the thread checks for a request to stop.
 const CHUNK: usize = 1_024;
 
 /// A stream or a subject, and the settings for reading it.
@@ -28,7 +28,7 @@ pub(super) struct Reader {
     pub(super) start: Option<Position>,
 }
 
-/// The stream or subject to read, which is kept over consecutive connections.
+/// The stream or subject to read, which is kept when the connection is replaced.
 enum Target {
     Stream(Cursor),
     Subject(String),
@@ -84,7 +84,7 @@ impl Reader {
     }
 }
 
-/// Reads over one connection until it is lost.
+/// Connects to a server and reads until the connection is lost.
 async fn connection(
     access: &Access,
     target: &mut Target,

@@ -1,4 +1,4 @@
-//! A session that waits for messages over consecutive connections and handles other events while it waits.
+//! A session that waits for messages, and handles timers and connection events while it waits.
 
 use std::pin::pin;
 use std::time::Instant;
@@ -59,12 +59,12 @@ pub(super) enum NatsError {
 pub(super) enum Interruption {
     /// The input is asked to stop.
     Stop,
-    /// The input has failed.
+    /// An error that stops the input.
     Failure(InputError),
     Error(NatsError),
 }
 
-/// The state that is kept over consecutive connections.
+/// The state that is kept when the connection is replaced.
 pub(super) struct Session<'a> {
     pub(super) news: News<'a>,
     pub(super) flows: FlowReader,
@@ -72,9 +72,9 @@ pub(super) struct Session<'a> {
     source: Source,
     format: Format,
     contacts: Vec<Contact>,
-    /// Number of deleted messages found since the last log line about them.
+    /// Number of deleted messages that have not been logged yet.
     expired: u64,
-    /// Number of messages dropped since the last log line about them.
+    /// Number of dropped messages that have not been logged yet.
     dropped: u64,
     tick: Interval,
     schemas: JoinSet<Result<Format, SchemaError>>,
@@ -82,7 +82,7 @@ pub(super) struct Session<'a> {
     fetched: Instant,
 }
 
-/// The event that ends a wait.
+/// The event that wakes a waiting session.
 enum Wake<T> {
     Tick,
     Event(Option<Event>),
@@ -115,7 +115,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for `work`, unless the input is asked to stop or `events` reports that the connection is lost.
+    /// Waits for `work`. Returns early if the input is asked to stop or if `events` reports that the connection is
+    /// lost.
     pub(super) async fn wait<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -195,7 +196,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Logs the losses since the last call.
+    /// Logs the messages that were lost since the last call.
     pub(super) fn say_losses(&mut self) {
         let source = &self.news.status.source;
         if self.expired > 0 {

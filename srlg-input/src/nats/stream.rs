@@ -1,9 +1,10 @@
-//! A reader of the messages of a JetStream stream, in order.
+//! An in-order reader of the messages in a JetStream stream.
 //!
-//! Each connection creates a consumer without acknowledgements, which starts at the position that the reader stores.
-//! Therefore, the server stores no state for the reader.
+//! Each connection creates a consumer without acknowledgements, which starts at the reader's position. The reader
+//! stores its position itself, so the server does not have to.
 //!
-//! Invariant: each sequence number belongs to a message that was either read or counted as deleted.
+//! Invariant: every sequence number that the reader passes belongs to a message that was either read or counted as
+//! deleted.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::position::Position;
 const BATCH: usize = 8_192;
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Maximum number of messages that are decoded before other events are checked.
+/// Maximum number of messages that are decoded between two checks for a stop or a lost connection.
 const CHUNK: usize = 1_024;
 
 /// Time after which a request for messages expires.
@@ -37,32 +38,31 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Time after which the server deletes an idle consumer.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// Partition number that a position contains for a stream.
+/// Partition number under which a position stores the offset in a stream.
 const PARTITION: i32 = 0;
 
-/// A stream, and the position up to which it was read.
+/// A stream and the reader's position in it.
 #[derive(Debug)]
 pub(super) struct Cursor {
     name: String,
     is_earliest: bool,
-    /// Time at which the stream was created.
     created_ns: Option<i64>,
     /// Sequence number of the next message.
     next: Option<u64>,
 }
 
-/// The first message to read from an opened stream.
+/// The starting point in a stream that has been opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
     next: u64,
-    /// Number of messages from this one on.
+    /// Number of messages from `next` to the end of the stream.
     lag: u64,
     /// Number of messages that were deleted before they were read.
     expired: u64,
     is_renewed: bool,
 }
 
-/// The current range of sequence numbers of a stream.
+/// The creation time of a stream, and its current range of sequence numbers.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     created_ns: i64,
@@ -72,7 +72,7 @@ struct Extent {
 
 impl Cursor {
     /// Creates the cursor of the stream `name`. If the position `start` belongs to this stream, the cursor starts
-    /// there. If it belongs to a different stream, a warning is returned too.
+    /// there. If `start` belongs to a different stream or to a Kafka topic, it is ignored and a warning is returned.
     pub(super) fn new(
         name: &str,
         start: Option<Position>,
@@ -95,7 +95,7 @@ impl Cursor {
         (cursor, Some(warning))
     }
 
-    /// Reads messages until the connection is lost.
+    /// Reads messages until the connection is lost or the input is stopped.
     pub(super) async fn read(
         &mut self,
         client: Client,
@@ -136,7 +136,7 @@ impl Cursor {
         }
     }
 
-    /// Decodes a message. Its consumer sequence number must follow `sequence`.
+    /// Decodes a message. The consumer sequence number of the message must be `sequence` + 1.
     fn take(
         &mut self,
         message: &Message,
@@ -158,7 +158,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Creates a consumer that starts at the next message.
+    /// Opens the stream and creates a consumer that starts at the next message to read.
     async fn open(
         &mut self,
         context: &jetstream::Context,

@@ -18,7 +18,7 @@ use crate::options::messages::without_user;
 )]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct KafkaOptions {
-    /// Kafka topic of flows: kafka://broker:9092,broker:9092/topic
+    /// Kafka topic to read flows from: kafka://broker:9092,broker:9092/topic
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
     #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "URL")))]
     pub kafka: Option<Topic>,
@@ -36,7 +36,7 @@ pub struct KafkaOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", requires = "kafka_password"))]
     pub kafka_user: Option<String>,
 
-    /// File with the password for SASL, not readable by other users
+    /// File that contains the SASL password; must not be accessible to other users
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "kafka_user"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub kafka_password: Option<PathBuf>,
@@ -55,7 +55,7 @@ pub struct KafkaOptions {
 }
 
 named! {
-    /// The SASL mechanism with which a broker checks a password.
+    /// The SASL mechanism for password authentication.
     #[non_exhaustive]
     Mechanism {
         /// PLAIN, which sends the password itself and therefore requires TLS.
@@ -112,16 +112,16 @@ impl KafkaOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(try_from = "String"))]
 pub struct Topic {
-    /// Host names or IPv4 addresses, each with a port.
+    /// Host name or IPv4 address of each broker, followed by a colon and its port.
     pub brokers: Vec<String>,
     /// Name of the topic.
     pub name: String,
 }
 
-/// An invalid URL of a Kafka topic.
+/// The error for an invalid URL of a Kafka topic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot parse the Kafka topic {0:?}: expected kafka://broker:9092/topic; separate brokers by commas, each of them a name or an IPv4 address"
+    "cannot parse the Kafka topic {0:?}: expected kafka://broker:9092/topic; separate brokers by commas, and use host names or IPv4 addresses"
 )]
 pub struct BadTopic(
     /// Text of the URL, with any user and password masked.
@@ -143,7 +143,7 @@ impl Topic {
     }
 }
 
-/// Returns the broker that `text` names, with a port.
+/// Returns the broker in `text`, with the default port if `text` has no port, or `None` if `text` is invalid.
 fn broker(text: &str) -> Option<String> {
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, port.parse().ok().filter(|port| *port > 0)?),

@@ -1,4 +1,4 @@
-//! Options of the messages of a broker.
+//! Options of the messages from a broker.
 
 use crate::contact::named;
 
@@ -12,19 +12,19 @@ use crate::contact::named;
 )]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct MessageOptions {
-    /// Format of the messages: protobuf with a schema, or lines of JSON
+    /// Format of the messages: Protobuf according to a schema (protobuf), or one JSON object per line (json)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "protobuf|json", default_value_t, requires = "messages")
     )]
     pub message_format: MessageFormat,
 
-    /// Schema of the messages, a .proto file or its URL [default: the schema of goflow2]
+    /// Schema of the messages: a .proto file, or the URL of such a file [default: the schema of goflow2]
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "messages"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file or URL")))]
     pub schema: Option<String>,
 
-    /// If the state has no position, start with the broker's earliest message, not with the next one
+    /// If the state has no position, start at the earliest message of the broker instead of the next one
     #[cfg_attr(feature = "clap", arg(long, requires = "messages"))]
     pub earliest: bool,
 }
@@ -36,7 +36,7 @@ named! {
         /// Protobuf messages, which need a schema.
         #[default]
         Protobuf = "protobuf",
-        /// One or more lines. Each line is a JSON object.
+        /// One or more JSON objects, one per line.
         Json = "json",
     }
 }

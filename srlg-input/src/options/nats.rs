@@ -18,7 +18,7 @@ use crate::options::messages::without_user;
 )]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NatsOptions {
-    /// NATS stream or subject of flows: jetstream://server:4222/STREAM, nats://server:4222/SUBJECT
+    /// NATS stream or subject to read flows from: jetstream://server:4222/STREAM, nats://server:4222/SUBJECT
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
     #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "URL")))]
     pub nats: Option<NatsUrl>,
@@ -44,12 +44,12 @@ pub struct NatsOptions {
     )]
     pub nats_user: Option<String>,
 
-    /// File with the password for NATS, not readable by other users
+    /// File that contains the NATS password; must not be accessible to other users
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats_user"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_password: Option<PathBuf>,
 
-    /// File with the seed of an NKey for NATS, not readable by other users
+    /// File that contains the NKey seed for NATS; must not be accessible to other users
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "FILE", requires = "nats", conflicts_with = "nats_credentials")
@@ -57,7 +57,7 @@ pub struct NatsOptions {
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_key: Option<PathBuf>,
 
-    /// Credentials file (.creds) for NATS, not readable by other users
+    /// Credentials file (.creds) for NATS; must not be accessible to other users
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_credentials: Option<PathBuf>,
@@ -112,7 +112,7 @@ impl NatsOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(try_from = "String"))]
 pub struct NatsUrl {
-    /// Host names or addresses, each with a port.
+    /// Host name or IP address of each server, followed by a colon and its port.
     pub servers: Vec<String>,
     /// Stream or subject to read.
     pub source: NatsSource,
@@ -121,13 +121,13 @@ pub struct NatsUrl {
 /// A stream or a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NatsSource {
-    /// A subject, which may contain wildcards. The server does not store its messages.
+    /// A subject, which may contain wildcards. The server does not store the messages of a subject.
     Subject(String),
     /// A JetStream stream.
     Stream(String),
 }
 
-/// An invalid URL of a NATS stream or subject.
+/// The error for an invalid URL of a NATS stream or subject.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "cannot parse the NATS URL {0:?}: expected jetstream://server:4222/STREAM or nats://server:4222/SUBJECT; separate servers by commas, and put IPv6 addresses in brackets"
@@ -154,7 +154,7 @@ impl NatsUrl {
     }
 }
 
-/// Returns the server that `text` names, with a port.
+/// Returns the server in `text`, with the default port if `text` has no port, or `None` if `text` is invalid.
 fn server(text: &str) -> Option<String> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => {
@@ -171,8 +171,8 @@ fn server(text: &str) -> Option<String> {
     is_host.then(|| format!("{host}:{port}"))
 }
 
-/// Returns whether `name` is a subject, which consists of tokens separated by dots. The token `*` matches any token,
-/// and a final `>` matches all further tokens.
+/// Returns whether `name` is a valid subject, which consists of tokens separated by dots. The token `*` matches any
+/// token, and a final `>` matches one or more tokens.
 fn is_subject(name: &str) -> bool {
     let last = name.split('.').count() - 1;
     name.split('.').enumerate().all(|(at, token)| match token {

@@ -2,13 +2,13 @@
 //!
 //! Invariant: each step consumes at least one byte of the frame, so parsing always ends.
 //!
-//! Tunnels are not entered here. [`Headers::inner`] enters them.
+//! These parsers do not enter tunnels. [`Headers::inner`] enters a tunnel.
 
 use crate::packet::Skip;
 use crate::packet::ip::{self, Headers};
 
-/// Finds the outermost IP header in a `frame` of type `link_type`. Link types have the numbers of the tcpdump.org
-/// registry: 1 for Ethernet, 101 for raw IPv4 or IPv6.
+/// Finds the outermost IP header in a `frame` of type `link_type`. Link types are numbered as in the tcpdump.org
+/// registry, for example 1 for Ethernet and 101 for raw IPv4 or IPv6.
 ///
 /// # Errors
 /// Returns a [`Skip`] with the reason if no valid IP header is found.
@@ -45,8 +45,8 @@ fn behind_ether_type<const N: usize>(frame: &[u8]) -> Result<Headers<'_>, Skip> 
     ether_type(u16::from_be_bytes([header[N - 2], header[N - 1]]), payload)
 }
 
-/// Parses the payload of the EtherType `kind`, after any number of VLAN tags. A number below 0x600 is a length instead,
-/// followed by an LLC frame, which is not IP.
+/// Parses a payload whose EtherType is `kind`, after any number of VLAN tags. If `kind` is below 0x600, it is the
+/// length of an LLC frame, which is not parsed.
 #[inline(always)]
 pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
@@ -64,8 +64,8 @@ pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_
     }
 }
 
-/// Parses the payload of an MPLS label stack. Bit 0 of the third byte marks the last entry. The stack does not state
-/// the type of its payload. A payload whose first four bits are neither 4 nor 6 is a pseudowire.
+/// Parses the payload of an MPLS label stack. In the last entry of the stack, bit 0 of the third byte is set. The stack
+/// does not state the type of the payload. A payload whose first four bits are neither 4 nor 6 belongs to a pseudowire.
 pub(crate) fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
         let (entry, inner) = header::<4>(stack)?;

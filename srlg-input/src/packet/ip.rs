@@ -1,10 +1,10 @@
 //! The IP header, which is the last header that the frame parsers look for.
 //!
-//! Invariant: only the fixed header (20 bytes in IPv4, 40 in IPv6) decides whether a packet is a contact. The rest of
-//! the packet need not have been captured.
+//! Invariant: only the fixed header (20 bytes in IPv4, 40 in IPv6) decides whether a packet is a contact. The bytes
+//! after the fixed header need not have been captured.
 //!
-//! The IPv6 addresses precede all extension headers. There may therefore be any number and kind of extension headers,
-//! even damaged or truncated ones. The payload length is not checked, because it is 0 in jumbograms.
+//! The IPv6 addresses precede all extension headers. A packet may therefore have any number and kind of extension
+//! headers, even damaged or truncated ones. The payload length is not checked, because it is 0 in jumbograms.
 
 use std::num::NonZeroU64;
 
@@ -13,7 +13,7 @@ use crate::contact::Host;
 use crate::packet::Skip;
 use crate::packet::transport::{self, Segment, Transport};
 
-/// The headers of a packet, starting with its IP header. The packet may be the outermost one or one in a tunnel.
+/// The headers of a packet, starting with its IP header. The packet is either the outermost one or inside a tunnel.
 // Addresses are read on demand. Storing them here would be slower, because the struct is copied through memory, and
 // each copy waits for the stores before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl<'a> Headers<'a> {
     }
 
     /// Returns the length of the packet in bytes, including the IP header and bytes that were not captured. Returns
-    /// `None` if an IPv6 packet is longer than its header can state.
+    /// `None` if the payload length of an IPv6 packet is 0, as in jumbograms.
     #[inline(always)]
     #[must_use]
     pub fn octets(&self) -> Option<NonZeroU64> {
@@ -59,14 +59,16 @@ impl<'a> Headers<'a> {
         NonZeroU64::new(payload.into())?.checked_add(IPV6_FIXED_HEADER as u64)
     }
 
-    /// Returns the contents of the transport header. All values are `None` if IPv6 extension headers are truncated.
+    /// Returns the contents of the transport header. All values are `None` if the IPv6 extension headers are truncated
+    /// or too many.
     #[inline(always)]
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.segment().map_or(Transport::default(), |segment| segment.transport())
     }
 
-    /// Returns the bytes after the IP header and its extension headers.
+    /// Returns the bytes after the IP header and its extension headers, or `None` if the IPv6 extension headers are
+    /// truncated or too many.
     #[inline(always)]
     pub(crate) fn segment(&self) -> Option<Segment<'a>> {
         if self.is_v4() { Some(transport::ipv4(self.packet)) } else { transport::ipv6(self.packet) }
@@ -98,7 +100,8 @@ pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     Ok(Headers { packet })
 }
 
-/// Checks a packet whose first four bits state its version. If the version is neither 4 nor 6, returns `other`.
+/// Checks a packet whose version is known only from its first four bits. Returns the error `other` if the version is
+/// neither 4 nor 6.
 #[inline(always)]
 pub(crate) fn by_version(packet: &[u8], other: Skip) -> Result<Headers<'_>, Skip> {
     match packet.first().map(|byte| byte >> 4) {

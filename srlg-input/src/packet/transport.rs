@@ -1,12 +1,12 @@
 //! The data after the IP header: protocol, ports and TCP flags.
 //!
-//! Invariant: a value is `None` if it was not captured, or if the packet is a later fragment without it. The packet is
-//! still a contact.
+//! Invariant: a value is `None` if it was not captured, or if the packet is a fragment that does not contain it. A
+//! packet with missing values still counts as a contact.
 
 use crate::contact::TCP;
 use crate::packet::Skip;
 
-/// Maximum number of extension headers that are parsed. RFC 8200 names seven.
+/// Number of extension headers after which parsing stops. RFC 8200 names seven.
 const MOST_HEADERS: usize = 16;
 pub(crate) const UDP: u8 = 17;
 const DCCP: u8 = 33;
@@ -20,7 +20,7 @@ pub struct Transport {
     pub protocol: Option<u8>,
     /// TCP flags.
     pub tcp_flags: Option<u8>,
-    /// Destination port, for protocols with ports.
+    /// Destination port, if the protocol has ports.
     pub destination_port: Option<u16>,
 }
 
@@ -28,9 +28,9 @@ pub struct Transport {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) protocol: u8,
-    /// Captured bytes. The slice is empty for a later fragment, which starts at an arbitrary place in the payload.
+    /// Captured bytes. The slice is empty for a later fragment, which starts at an arbitrary offset in the payload.
     pub(crate) bytes: &'a [u8],
-    /// Whether the packet is a fragment, including the first one.
+    /// Whether the packet is a fragment (the first or a later one).
     pub(crate) is_fragment: bool,
     /// Whether the packet is a fragment other than the first.
     pub(crate) is_later_fragment: bool,
@@ -51,7 +51,7 @@ pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
 }
 
 /// Returns the segment of an IPv6 packet whose fixed header is complete. Returns `None` if an extension header is
-/// truncated.
+/// truncated, or if there are [`MOST_HEADERS`] or more extension headers.
 #[inline(always)]
 pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
     let length = usize::from(u16::from_be_bytes([packet[4], packet[5]]));

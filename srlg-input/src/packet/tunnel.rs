@@ -1,7 +1,7 @@
 //! A parser that finds the headers of a packet inside a tunnel.
 //!
-//! Invariant: a packet outside the known tunnels is an ordinary packet. If a packet is in a known tunnel and its inner
-//! headers cannot be found, a specific [`Skip`] is returned.
+//! Invariant: a packet that is not in a known tunnel is treated as an ordinary packet. If a packet is in a known tunnel
+//! but its inner headers cannot be found, a [`Skip`] states the reason.
 
 use crate::packet::Skip;
 use crate::packet::frame::{self, ether_type};
@@ -30,11 +30,12 @@ const ERSPAN_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 
 impl<'a> Headers<'a> {
-    /// Returns the headers of the packet that this one carries through a tunnel: IP in IP, GRE, MPLS, VXLAN, Geneve or
-    /// GTP-U.
+    /// Returns the headers of the inner packet, if this packet belongs to a known tunnel: IP in IP, GRE, MPLS, VXLAN,
+    /// Geneve or GTP-U.
     ///
-    /// For ordinary packets, this function returns `None`. Ordinary packets include packets in other tunnels, encrypted
-    /// packets, later fragments of UDP datagrams, and datagrams to tunnel ports that do not carry an IP packet.
+    /// For ordinary packets, this function returns `None`. Ordinary packets include packets of unknown tunnels,
+    /// encrypted packets, later fragments of UDP datagrams, and datagrams to tunnel ports that do not carry an IP
+    /// packet.
     ///
     /// # Errors
     /// Returns [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`] if the inner headers cannot be
@@ -58,11 +59,12 @@ impl<'a> Headers<'a> {
         })
     }
 
-    /// Returns the innermost headers, inside up to [`MOST_TUNNELS`] tunnels. Returns `None` if this packet is not in a
-    /// tunnel.
+    /// Returns the headers of the innermost packet, inside up to [`MOST_TUNNELS`] tunnels. Returns `None` if this
+    /// packet does not carry a packet through a known tunnel.
     ///
     /// # Errors
-    /// Returns the errors of [`inner`](Self::inner), and [`Skip::DeepTunnel`] if there are more tunnels.
+    /// Returns the errors of [`inner`](Self::inner), and [`Skip::DeepTunnel`] if there are more than [`MOST_TUNNELS`]
+    /// tunnels.
     pub fn innermost(&self) -> Result<Option<Self>, Skip> {
         let mut innermost = None;
         for _ in 0..MOST_TUNNELS {
@@ -114,8 +116,8 @@ fn geneve(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     payload_of(protocol(header), payload).map(Some)
 }
 
-/// Parses GTP-U (3GPP TS 29.281). Only one message type of version 1 carries a packet, after options and extension
-/// headers.
+/// Parses GTP-U (3GPP TS 29.281). Only messages of version 1 and type 255 carry a packet, which follows the options and
+/// extension headers.
 fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     const PACKET: u8 = 255;
     let (header, mut rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;

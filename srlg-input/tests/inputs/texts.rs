@@ -1,4 +1,4 @@
-//! A test that compares the error texts of this crate, except for live capture, with the list in `snapshots`.
+//! A test that compares the error texts of this crate, except those of live capture, with the list in `snapshots`.
 
 use std::error::Error;
 use std::io::{Error as IoError, ErrorKind};

@@ -1,4 +1,4 @@
-//! Tests that all packets arrive in order and in time, or are counted as dropped.
+//! Tests that all packets arrive in order and without delay, or are counted as dropped.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +9,7 @@ use crate::network::{Network, alone};
 use crate::traffic::{DNS, Frame, Traffic, VLAN};
 use crate::{capture, contacts_of_file, drain};
 
-/// Number of packets in a test.
+/// Number of packets that most tests send.
 const PACKETS: u32 = 8_000;
 
 #[test]
@@ -96,7 +96,7 @@ fn a_caller_may_pause_for_a_second_while_few_packets_come() {
     });
 }
 
-/// Asserts that a capture with `filter` contains exactly the frames for which `is_selected` returns true.
+/// Asserts that `filter` selects exactly the frames for which `is_selected` returns true.
 fn filter_selects(filter: &str, is_selected: impl Fn(&Frame) -> bool) {
     let traffic = Traffic::new(PACKETS);
     let all = contacts_of_file(&traffic);
@@ -127,7 +127,7 @@ fn a_filter_finds_the_tag_of_a_vlan() {
     });
 }
 
-/// Returns the first quintile of `times`. Other processes delay fewer than four of five packets.
+/// Returns the 20th percentile of `times`. Other processes affect it only if they delay more than 80 % of the packets.
 fn first_fifth(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 5]

@@ -11,7 +11,7 @@ fn open(interface: &str, filter: Option<&str>) -> Result<Capture, LiveError> {
     Capture::open(interface, &CaptureOptions { filter, ..CaptureOptions::default() })
 }
 
-/// Returns the error that ends the capture. Asserts that later calls return the same error.
+/// Reads until the capture fails, and returns the error. Asserts that the next call returns the same error.
 fn end_of(live: &mut Capture) -> LiveError {
     let begin = Instant::now();
     let error = loop {

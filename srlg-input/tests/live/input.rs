@@ -1,4 +1,4 @@
-//! Tests of an interface as an input, which yields contacts and the time of day. Each test runs in a separate network
+//! Tests of an interface as an input, which yields contacts and the system time. Each test runs in a separate network
 //! namespace.
 
 use std::thread::sleep;

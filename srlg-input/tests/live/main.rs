@@ -2,7 +2,7 @@
 //! namespace.
 //!
 //! The tests require root, iproute2, util-linux and tcpreplay (`scripts/live.sh`). If a requirement is missing, a test
-//! reports it and passes, or fails with `SRLG_REQUIRE_LIVE=1`.
+//! reports it and passes. If `SRLG_REQUIRE_LIVE` is set, the test fails instead.
 
 mod delivery;
 mod errors;
@@ -22,14 +22,14 @@ use srlg_input::live::{Capture, CaptureOptions};
 use network::{Network, Player};
 use traffic::Traffic;
 
-/// Returns the contact with the time 0, because the time of a live packet is its time of arrival.
+/// Returns the contact with its time set to 0, because a live packet has the time of its arrival.
 fn timeless(contact: Contact) -> Contact {
     let mut contact = contact;
     contact.time_ns = 0;
     contact
 }
 
-/// Returns the contacts that [`Reader`] reads from the file of `traffic`, without their times.
+/// Returns the contacts that [`Reader`] reads from the file of `traffic`, with all times set to 0.
 fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     let mut reader = Reader::new(Cursor::new(traffic.file())).unwrap();
     let mut contacts = Vec::new();
@@ -65,7 +65,8 @@ fn drain(
     contacts
 }
 
-/// Sends `traffic` at `rate` to an interface and captures it with `options`. Returns the contacts and the capture.
+/// Sends `traffic` to an interface at `rate`, an option of tcpreplay, and captures it with `options`. Returns the
+/// contacts and the capture.
 fn capture(traffic: &Traffic, rate: &str, options: &CaptureOptions) -> (Vec<Contact>, Capture) {
     let network = Network::new();
     let mut live = Capture::open(network.listening(), options).unwrap();

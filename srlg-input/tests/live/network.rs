@@ -50,24 +50,23 @@ impl Network {
         network
     }
 
-    /// Returns the name of the interface on which packets arrive.
     pub(crate) fn listening(&self) -> &'static str {
         Self::LISTENING
     }
 
-    /// Runs `ip` with the arguments `words` and panics if it fails.
+    /// Runs `ip` with the arguments `words`. Panics if the command fails.
     pub(crate) fn ip(&self, words: &[&str]) {
         let output = Command::new("ip").args(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "ip {words:?}: {said}");
     }
 
-    /// Starts to send `traffic`. `rate` is an option of tcpreplay.
+    /// Starts sending `traffic` once. `rate` is an option of tcpreplay.
     pub(crate) fn play(&self, traffic: &Traffic, rate: &str) -> Player {
         self.play_rounds(traffic, rate, 1)
     }
 
-    /// Starts sending `traffic` repeatedly, for `rounds` rounds.
+    /// Starts sending `traffic` `rounds` times.
     pub(crate) fn play_rounds(&self, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
         Self::start(Command::new("tcpreplay"), traffic, rate, rounds)
     }
@@ -93,14 +92,14 @@ impl Network {
 
 /// A tcpreplay process.
 pub(crate) struct Player {
-    /// The process, until it has ended.
+    /// The process, or `None` after it has ended.
     child: Option<Child>,
     file: PathBuf,
     expected: usize,
 }
 
 impl Player {
-    /// Returns whether tcpreplay has ended. Panics if it failed or did not send everything.
+    /// Returns whether tcpreplay has ended. Panics if tcpreplay failed or did not send all packets.
     pub(crate) fn has_ended(&mut self) -> bool {
         let Some(child) = &mut self.child else { return true };
         if child.try_wait().unwrap().is_none() {
@@ -118,7 +117,7 @@ impl Player {
     }
 }
 
-/// Stops tcpreplay if the test has failed.
+/// Stops tcpreplay if it is still running, and deletes its file.
 impl Drop for Player {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -128,9 +127,9 @@ impl Drop for Player {
     }
 }
 
-/// Environment variable that names the test in the second run.
+/// Environment variable that contains the path of the test. It is set only in the second run, inside the namespace.
 const INSIDE: &str = "SRLG_LIVE_TEST";
-/// Environment variable that makes a missing requirement a failure.
+/// Environment variable that makes tests fail if a requirement is missing.
 const REQUIRED: &str = "SRLG_REQUIRE_LIVE";
 
 /// Runs `body` as root in a separate network namespace. `test` is the path of the test function.
@@ -164,7 +163,7 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
     assert!(said.contains("test result: ok. 1 passed"), "{test} is not a test");
 }
 
-/// Returns the first missing requirement of the tests, if any is missing.
+/// Returns the first missing requirement of the tests, if any.
 fn missing() -> Option<&'static str> {
     let needs: [(&[&str], _); 5] = [
         (&["unshare", "--net", "true"], "root, and unshare of util-linux"),

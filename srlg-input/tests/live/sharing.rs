@@ -1,5 +1,5 @@
-//! Tests of captures that share the packets of an interface. Each packet, from the first one on, arrives in exactly one
-//! capture.
+//! Tests of captures that share the packets of an interface. Every packet, including the first one, arrives in exactly
+//! one capture.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn counts<'a>(contacts: impl IntoIterator<Item = &'a Contact>) -> HashMap<Contac
     counts
 }
 
-/// Asserts that each packet of `traffic` occurs `times` times in `taken` in total.
+/// Asserts that the captures in `taken` together contain the contact of each packet in `traffic` exactly `times` times.
 fn expect_each(taken: &[Vec<Contact>], traffic: &Traffic, times: u32) {
     let expected = contacts_of_file(traffic).into_iter().map(|contact| (contact, times));
     assert!(counts(taken.iter().flatten()) == expected.collect());

@@ -1,4 +1,4 @@
-//! Measurements of the number of captured packets per second. Run them after changes to the capture code with `cargo
+//! Measurements of the capture rate, in packets per second. Run them after changes to the capture code with `cargo
 //! test --release -p srlg-input --features live --test live -- --ignored --nocapture --test-threads 1`.
 
 use std::time::{Duration, Instant};

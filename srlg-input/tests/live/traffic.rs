@@ -1,20 +1,20 @@
-//! IPv4 and IPv6 frames with TCP or UDP, some with a VLAN tag, built according to the specifications of the formats.
+//! IPv4 and IPv6 frames that carry TCP or UDP, built according to the specifications of the formats. Some frames have a
+//! VLAN tag.
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const ETHERNET: u32 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Destination port of every third datagram.
+/// Destination port of every third frame.
 pub(crate) const DNS: u16 = 53;
 /// VLAN tag of every fifth frame.
 pub(crate) const VLAN: u16 = 7;
 
-/// Frames with the properties by which filters select them.
 pub(crate) struct Traffic {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// A frame and its properties.
+/// A frame and the properties by which filters select it.
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_ipv6: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Frame {
 }
 
 impl Traffic {
-    /// Creates `count` frames of 46 to 1,468 bytes (without the tag), each between a different pair of hosts.
+    /// Creates `count` frames of 42 to 1,468 bytes (without the tag). Each frame has a different pair of hosts.
     pub(crate) fn new(count: u32) -> Self {
         Self { frames: (0..count).map(Frame::new).collect() }
     }
@@ -44,8 +44,8 @@ impl Traffic {
 }
 
 impl Frame {
-    /// Creates frame `number`. The remainders of `number` determine the properties of the frame. The divisors have no
-    /// common factor, except 2 (UDP) and 4 (IPv6), so all combinations occur.
+    /// Creates frame `number`, whose properties depend on the remainders of `number` for the divisors 2 (UDP), 3
+    /// (port), 4 (IPv6) and 5 (tag). All combinations occur.
     fn new(number: u32) -> Self {
         let is_udp = number.is_multiple_of(2);
         let is_ipv6 = number % 4 >= 2;
@@ -70,7 +70,7 @@ impl Frame {
     }
 }
 
-/// Returns a TCP or UDP header with up to 1,400 bytes of payload.
+/// Returns a TCP or UDP header and up to 1,394 bytes of payload.
 fn segment(number: u32, is_udp: bool, port: u16) -> Vec<u8> {
     let payload = vec![number as u8; (number as usize * 37) % 1_395];
     let ports = [40_000_u16, port].into_iter().flat_map(u16::to_be_bytes);

@@ -11,8 +11,8 @@ use crate::number;
 const FRAMES: u32 = 1_000_000;
 const ROUNDS: u32 = 9;
 
-/// Returns a pcap file of Ethernet frames with 60 captured bytes each. `is_ipv6` returns whether the frame with a given
-/// number is IPv6.
+/// Returns a pcap file of Ethernet frames of 60 bytes. `is_ipv6` returns whether the frame with a given number carries
+/// IPv6.
 fn pcap(is_ipv6: impl Fn(u32) -> bool) -> Vec<u8> {
     let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
     for field in [0x0004_0002_u32, 0, 0, 65_535, 1] {

@@ -13,14 +13,14 @@ use crate::number;
 
 const DATAGRAMS: u32 = 40_000;
 const ROUNDS: u32 = 7;
-/// Number of records in a datagram.
+/// Number of records or samples in a datagram.
 const RECORDS: u32 = 28;
 
 fn words(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Field numbers of a flow as softflowd exports it, each followed by its length.
+/// Numbers and lengths of the fields that softflowd exports for a flow.
 const FIELDS: [u16; 30] = [
     8, 4, 12, 4, 22, 4, 21, 4, 1, 4, 2, 4, 10, 4, 14, 4, 7, 2, 11, 2, 4, 1, 6, 1, 60, 1, 5, 1, 61,
     1,
@@ -37,7 +37,7 @@ fn record(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Returns a datagram of version 9 or 10. Datagram 0 starts with the template.
+/// Returns a datagram of NetFlow v9 or, for version 10, of IPFIX. Datagram 0 starts with the template.
 fn variable(version: u16, number: u32) -> Vec<u8> {
     let mut sets = Vec::new();
     if number == 0 {
@@ -73,7 +73,7 @@ fn v5(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Returns an sFlow datagram with samples of 128 bytes of TCP over Ethernet.
+/// Returns an sFlow datagram. Each sample contains the first 128 bytes of an Ethernet frame that carries TCP.
 fn sflow(number: u32) -> Vec<u8> {
     let mut all = vec![5, 1, 0x0a00_0001, 0, number, 1_000, RECORDS];
     for at in 0..RECORDS {
@@ -88,8 +88,8 @@ fn sflow(number: u32) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Returns the rate of the fastest round in millions of records per second, for `threads` threads that do the same
-/// work.
+/// Returns the rate of the fastest round, in millions of records per second. In a round, each of `threads` threads does
+/// the same work.
 fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     let rates = (0..ROUNDS).map(|_| {
         let start = Instant::now();
@@ -103,7 +103,7 @@ fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-/// Returns the decoding rate of `threads` threads, each with its own decoder.
+/// Returns the decoding rate of `threads` threads, in millions of records per second. Each thread has its own decoder.
 fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
     let exporter: SocketAddr = "192.0.2.1:2055".parse().unwrap();
     rate_of(threads, || {

@@ -1,4 +1,4 @@
-//! Measurements of the time that packets, flow records and network look-ups take. Run them with
+//! Measurements of the time per packet, flow record and network look-up. Run them with
 //! `cargo test --release -p srlg-input --test speed -- --ignored --nocapture --test-threads 1`.
 
 mod captures;
@@ -7,7 +7,7 @@ mod networks;
 
 use srlg_input::contact::Host;
 
-/// Returns a number that depends on all bits of a host. Every caller does at least this work with a host.
+/// Returns a number that depends on all bits of a host. This is the minimum work that a caller does for each host.
 fn number(host: Host) -> u64 {
     (host.as_v6() >> 64) as u64 ^ host.as_v6() as u64
 }

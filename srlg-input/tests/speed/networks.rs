@@ -28,7 +28,7 @@ fn address(is_ipv6: bool, number: u64) -> IpAddr {
     }
 }
 
-/// Returns networks with prefix lengths of 16 to 24 for IPv4 and of 32 to 48 for IPv6.
+/// Returns `count` networks, whose prefix lengths are 16 to 24 for IPv4 and 32 to 48 for IPv6.
 fn networks(is_ipv6: bool, count: u64) -> Vec<IpNet> {
     let network = |number| {
         let length = if is_ipv6 { 32 + number % 17 } else { 16 + number % 9 };

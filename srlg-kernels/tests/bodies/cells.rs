@@ -29,7 +29,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Asserts that the counts and lists of the kernels agree with the owner that srlg-core returns for each cell.
+/// Asserts that the kernels count and list the same cells for each owner as srlg-core.
 pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) {
     let (params, ages) = (*CellsFinder::params(all.finder()), all.span(9, 5).finder_ages);
     let in_window = owned_in_window(&params, cells, ages);
@@ -65,15 +65,15 @@ pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) 
     assert_none_is_left_out(&params, cells, &in_window);
 }
 
-/// Returns the cells with touches in the window, each with its owner.
+/// Returns the index and the owner of each cell that was touched in the window.
 fn owned_in_window(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec<(u32, Owner)> {
     let cells = (0..).zip(cells).map(|(place, cell)| (place, cell.word()));
     let in_window = cells.filter(|&(_, word)| params.age(word) < ages);
     in_window.map(|(place, word)| (place, params.owner(place, word))).collect()
 }
 
-/// Asserts that the kernels list the hosts with at least `least` cells, and the hosts of `HOSTS` and `HOSTS6` that are
-/// not among them.
+/// Asserts that the kernels list all IPv4 hosts with at least `least` cells, the hosts of `HOSTS` with fewer cells, and
+/// all hosts of `HOSTS6`.
 fn assert_listed(
     all: &Params,
     keys: &[u64],
@@ -148,8 +148,8 @@ fn assert_listed(
     }
 }
 
-/// Returns the indices of the IPv6 hosts' cells that the kernel lists, in ascending order. Asserts that each listed
-/// word equals the word of its cell.
+/// Returns the indices of the IPv6 cells that the kernel lists, in ascending order. Asserts that the kernel lists each
+/// cell with its word.
 fn held(
     params: &CellsParams,
     ages: u32,
@@ -181,7 +181,8 @@ fn held(
     places
 }
 
-/// Asserts that only hosts with contacts own cells, and that the cells of IPv6 hosts contain their addresses.
+/// Asserts that every owner is one of `HOSTS` or `HOSTS6`, and that an IPv6 address can be recovered from four or more
+/// cells.
 fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window: &[(u32, Owner)]) {
     let mut cells: HashMap<Owner, Vec<u32>> = HashMap::new();
     in_window.iter().for_each(|&(place, owner)| cells.entry(owner).or_default().push(place));
@@ -203,7 +204,7 @@ fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window
     }
 }
 
-/// Asserts that the kernel gathers the words at some places of an array, including repeated places.
+/// Asserts that the kernel gathers the words at a list of indices, some of which are repeated.
 pub(crate) fn assert_gathered<R: KernelRecorder>(recorders: &[R], seed: u64) {
     let place = |i: u64| (seed.wrapping_add(i * i).wrapping_mul(0x9e37_79b9) >> 16) as usize;
     let places: Vec<u32> = (0..99).map(|i| (place(i / 2) % recorders.len()) as u32).collect();

@@ -1,12 +1,12 @@
-//! Generators of contacts of a few hosts, in IPv4 only or in both IP versions.
+//! Generators of the contacts of a few hosts: IPv4 only, or both address families.
 
 use proptest::prelude::*;
 use srlg_core::{Ip6Pair, IpPair, Limbs};
 
-/// IPv4 hosts, in the form that the kernels for IPv4 pairs read.
+/// IPv4 addresses, in the form that the kernels for IPv4 pairs read.
 pub(crate) const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
-/// IPv4 and IPv6 hosts, in the form that the kernels for all pairs read.
+/// IPv4 and IPv6 addresses, in the form that the kernels for pairs of both families read.
 pub(crate) const HOSTS6: [Limbs; 5] = [
     [0x2001_0db8, 0, 0, 1],
     [0x2001_0db8, 0, 0, 2],
@@ -15,7 +15,7 @@ pub(crate) const HOSTS6: [Limbs; 5] = [
     [0, 0, 0xffff, 0x0a00_0002],
 ];
 
-/// Contacts in both forms. Each contact has an age in epochs.
+/// Contacts as `IpPair`s and as `Ip6Pair`s, each with its age in epochs.
 #[derive(Debug)]
 pub(crate) struct Contacts {
     pub(crate) short: Vec<(IpPair, u32)>,
@@ -30,7 +30,7 @@ pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     prop::collection::vec(contact, 1..500)
 }
 
-/// Generates contacts of a few IPv4 hosts, and contacts between hosts of any IP version.
+/// Generates IPv4 contacts as `IpPair`s, and contacts of both families as `Ip6Pair`s.
 pub(crate) fn contacts_of_both() -> impl Strategy<Value = Contacts> {
     let contact = (0..HOSTS6.len(), 0u32..900, any::<bool>(), 0u32..7);
     let long = contact.prop_map(|(host, peer, is_v6, age)| {

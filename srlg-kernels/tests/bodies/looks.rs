@@ -21,7 +21,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Hosts, a list of their indices, and the recorders in which their peers are counted.
+/// Hosts, the indices of the hosts to tally, and the recorders of the counter.
 #[derive(Clone, Copy)]
 struct List<'a> {
     linear: &'a [Recorder16],
@@ -29,8 +29,7 @@ struct List<'a> {
     numbers: &'a [u32],
 }
 
-/// Returns the bins of the tally kernel for the hosts of `list`, starting at entry `skip`. The bins have room for
-/// `room` hosts.
+/// Returns the bins that the tally kernel writes for up to `room` hosts of `list`, starting at entry `skip`.
 fn bins(
     params: &TaggedParams,
     list: List<'_>,
@@ -58,8 +57,8 @@ fn bins(
     loaded(&bins)
 }
 
-/// Asserts that the tallies of `hosts` over `positions` equal the tallies of srlg-core. The list of hosts has a
-/// different order and is tallied in two runs.
+/// Asserts that the kernel and srlg-core return the same tallies of `hosts` over `positions`. The kernel tallies the
+/// hosts in reverse order and in two runs.
 pub(crate) fn assert_tallies(
     params: &TaggedParams,
     linear: &[Recorder16],
@@ -83,7 +82,7 @@ pub(crate) fn assert_tallies(
     }
 }
 
-/// Returns a function that counts the positions of `tally` by kind and by group.
+/// Returns a function that returns the number of positions in `tally` that have a given kind and group.
 fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
     let Tally::Visible(histograms) = tally else { panic!("a tally of the tagged counter") };
     move |kind, group| {
@@ -97,8 +96,7 @@ fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
     }
 }
 
-/// Asserts that the kernels select and record the same hosts of `hosts` as srlg-core. The hosts are recorded in two
-/// parts.
+/// Asserts that the kernels select and record the same hosts as srlg-core. The kernels record the hosts in two runs.
 pub(crate) fn assert_looks(
     all: &Params,
     linear: &[Recorder16],

@@ -1,5 +1,5 @@
-//! Tests that run every kernel on the CPU, by several threads at the same time and in any order. The results must equal
-//! the results of srlg-core on one thread.
+//! Tests that run every kernel on several CPU threads at the same time and in any order. The results must equal those
+//! of srlg-core on one thread.
 
 mod cells;
 mod changes;
@@ -27,7 +27,7 @@ use looks::{assert_looks, assert_tallies};
 use search::assert_search_equal;
 use touches::{touched_paper, touched_tagged};
 
-/// Runs every thread of a launch of `body`, shuffled by `seed`, on three host threads.
+/// Launches `body`: runs all its GPU threads on three CPU threads, in an order that depends on `seed`.
 fn launch(seed: u64, body: &(impl Body + Sync)) {
     let (blocks, threads) = (3 + (seed % 5) as u32, 8);
     let grid = |thread| Grid { block: thread / threads, blocks, thread: thread % threads, threads };
@@ -42,7 +42,6 @@ fn launch(seed: u64, body: &(impl Body + Sync)) {
     });
 }
 
-/// Sizes of an RSRA with four rows.
 const ROUGH: RsraSizes = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
 
 fn config(scheme: Scheme, linear_width: u32, seed: u64) -> Config {
@@ -69,7 +68,7 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
 
-/// Returns the smallest number of swapped words that hold `recorders` untouched recorders.
+/// Returns the swapped words that store `recorders` untouched recorders.
 fn swapped<R: KernelRecorder>(recorders: usize) -> Vec<R::Swapped> {
     let bytes = [u8::MAX; 8];
     let untouched = || R::Swapped::read_from_prefix(&bytes).unwrap().0;
@@ -91,7 +90,7 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// Returns for each row of the counter how many recorders the kernel counts within `span`.
+/// Returns the number of recorders within `span` in each row of the counter, as the kernel counts them.
 fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
     let sizes = params.counter_sizes();
     let sums = sizes.rows as usize * survey::SUMS;
@@ -103,7 +102,7 @@ fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) ->
     sums.chunks_exact(survey::SUMS).map(of_row).collect()
 }
 
-/// Returns for each row of the counter how many recorders srlg-core counts within `span`.
+/// Returns the number of recorders within `span` in each row of the counter, as srlg-core counts them.
 fn expected_weights(params: &Params, span: Span, linear: &[Recorder16]) -> Vec<u32> {
     let limit = params.recent_ranges(span)[COUNTER].of_width().recent;
     let rows = linear.chunks_exact(params.counter_sizes().row_len as usize);

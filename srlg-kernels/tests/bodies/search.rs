@@ -10,12 +10,11 @@ use srlg_kernels::{Hot, Regain, Slices, Survey, filled};
 
 use super::launch;
 
-/// Returns `len` zeros, as counters or as an empty list.
 fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
 }
 
-/// Returns the content of a list in ascending order.
+/// Returns the entries of a list in ascending order. `count` is the number of entries that were added.
 fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
     let list: Vec<u32> = list.into_iter().map(AtomicU32::into_inner).collect();
     let mut list = filled(&list, count).to_vec();
@@ -23,7 +22,7 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
     list
 }
 
-/// Asserts that the masks, counts, hot columns and candidates of the kernels equal the results of srlg-core.
+/// Asserts that the kernels return the same masks, counts, hot columns and candidates as srlg-core.
 pub(crate) fn assert_search_equal(all: &Params, rough: &[Recorder16], seed: u64) {
     let (span, params) = (all.span(9, 5), all.finder().rsra().unwrap());
     let mut expected = vec![0; params.estimators()];
@@ -44,7 +43,6 @@ pub(crate) fn assert_search_equal(all: &Params, rough: &[Recorder16], seed: u64)
     assert_candidates_equal(params, &masks, seed);
 }
 
-/// Returns the hot columns of a row.
 fn hot(params: &RsraParams, masks: &[u8], row: usize) -> Vec<u32> {
     let columns = params.columns() as usize;
     let row = (0..).zip(&masks[row * columns..][..columns]);

@@ -1,4 +1,5 @@
-//! A test that compares random schedules of several feeds and closes with one detector that ingests in turn.
+//! A test that runs random schedules of feeds and closes, and compares the detector with one that ingests one call at a
+//! time.
 
 use proptest::prelude::*;
 use srlg::config::Scheme;
@@ -7,11 +8,12 @@ use srlg::{Error, IpPair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
 
-/// A call to a feed with some pairs.
+/// A call that passes pairs to a feed.
 #[derive(Clone, Debug)]
 struct Call {
     feed: usize,
-    /// Number of slices before the running slice, or, during a close, before the slice that runs afterwards.
+    /// Delay in slices, relative to the running slice. During a close, it is relative to the slice that runs after the
+    /// close. A negative delay means a future slice.
     late: i64,
     host: u32,
     peers: u32,
@@ -19,10 +21,10 @@ struct Call {
     waits: bool,
 }
 
-/// Calls, then a close that advances time by a number of slices, and calls during the close.
+/// Calls before a close, the number of slices by which the close advances, and calls during the close.
 type Round = (Vec<Call>, u64, Vec<Call>);
 
-/// Capacities of the feeds.
+/// Capacities of the feeds, in pairs.
 const ROOM: [usize; 3] = [0, 60, 20_000];
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
@@ -43,8 +45,8 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
 }
 
 impl Call {
-    /// Passes the pairs to `feed`. The slice `running` is open, or will be open after the close. Returns the pairs that
-    /// the feed accepted, and how late they are, so that the reference can ingest them.
+    /// Passes the pairs to `feed`. `running` is the running slice or, during a close, the slice that runs after the
+    /// close. Returns the accepted pairs and their delay in slices, so that the reference can ingest them.
     fn give(
         &self,
         feed: &mut Feed,

@@ -17,8 +17,8 @@ fn paper() -> Config {
     Config { seed: SEED, ..small::paper() }
 }
 
-/// Returns a detector in slice 6. In each slice from 3 to 6, it ingested `contacts` contacts, a third of which were one
-/// slice late.
+/// Returns a detector whose running slice is 6. In each slice from 3 to 6, it ingested `contacts` contacts, a third of
+/// which were one slice late.
 pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     for slice in 3..=6 {
@@ -32,20 +32,20 @@ pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     detector
 }
 
-/// Returns `detector` after two more slices without contacts, so that no recorder has age 0.
+/// Moves the detector forward by two slices without contacts, so that no recorder has age 0.
 fn aged(mut detector: SlidingDetector) -> SlidingDetector {
     detector.skip_to(8).unwrap();
     detector
 }
 
-/// Returns `detector` after a report. The detector keeps the reported super points.
+/// Closes a slice, so that the detector stores the reported super points.
 fn reported(mut detector: SlidingDetector) -> SlidingDetector {
     detector.close_slice().unwrap();
     detector
 }
 
-/// Returns the names of the golden files of version 2, each with its detector. If the file is a delta, also returns its
-/// number of slices.
+/// Returns the name and the detector of each golden file of version 2. If the file is a delta, its number of slices is
+/// also returned.
 pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
     vec![
         ("tagged-snapshot", seen(tagged(), 2000), None),

@@ -1,4 +1,4 @@
-//! Tests that a damaged checkpoint is renamed and kept, and that the previous checkpoint is used.
+//! Tests that a damaged checkpoint is renamed and kept, and that the previous checkpoint is used instead.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Shared code for the tests of checkpoints: known snapshots and a folder for them.
+//! Helpers for the tests of checkpoints: known snapshots and folders for checkpoints.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ pub(crate) fn small() -> Config {
     }
 }
 
-/// Returns a snapshot of the contacts up to `slice`. The number of the slice is attached to it.
+/// Returns a snapshot with contacts in `slice` and up to three slices before it. The attachment contains the number of
+/// the slice.
 pub(crate) fn snapshot(slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     for slice in slice.saturating_sub(3)..=slice {
@@ -28,7 +29,7 @@ pub(crate) fn snapshot(slice: u64) -> Snapshot {
     detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())
 }
 
-/// An empty folder for one test, which is removed at the end of the test.
+/// A folder for one test. It is empty at first, and is removed at the end of the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -43,7 +44,7 @@ impl Folder {
         Checkpoints::open(&self.0).unwrap()
     }
 
-    /// Returns the names of all files except the lock.
+    /// Returns the sorted names of all files in the folder, except the lock file.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -59,7 +60,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the newest checkpoint. Asserts that no checkpoint is damaged.
+/// Returns the snapshot of the newest checkpoint. Asserts that no checkpoint is damaged.
 pub(crate) fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
     let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
     assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);

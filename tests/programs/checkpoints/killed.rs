@@ -1,4 +1,4 @@
-//! Tests that the last complete checkpoint is found after a process has been killed while saving.
+//! Tests that the last complete checkpoint is found after a process was killed while it saved checkpoints.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,12 +9,12 @@ use srlg::state::{Checkpoints, Snapshot};
 
 use super::folder::{Folder, newest, snapshot};
 
-/// Returns an attachment so large that a process spends most of its time writing.
+/// Returns an attachment that contains `number`. It is so large that a process spends most of its time writing.
 fn attachment(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(1 << 19)
 }
 
-/// Returns the number that is attached to `snapshot`.
+/// Returns the number in the attachment of `snapshot`.
 fn number(snapshot: &Snapshot) -> u64 {
     u64::from_le_bytes(*snapshot.attachment().first_chunk().unwrap())
 }
@@ -35,8 +35,8 @@ fn saves_until_killed() {
     }
 }
 
-/// Starts a process that saves checkpoints. Kills the process once it has saved at least one checkpoint and `after` has
-/// passed. Returns the last number that the process printed.
+/// Starts a process that saves checkpoints. Kills the process when `after` has passed since it saved its first
+/// checkpoint. Returns the last number that the process printed.
 fn save_and_kill(folder: &Path, after: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "checkpoints::killed::saves_until_killed", "--ignored", "--nocapture"])

@@ -1,4 +1,5 @@
-//! Tests that the last complete checkpoint is found in every case.
+//! Tests that the last complete checkpoint is found, even if a file is damaged, a process is killed or the disk is
+//! full.
 
 mod damaged;
 mod folder;
@@ -104,13 +105,13 @@ fn folders_are_made_on_the_way_and_a_file_is_none() {
     }
 }
 
-/// A file system in memory, mounted at a folder.
+/// A small in-memory file system that is mounted on a folder.
 #[cfg(target_os = "linux")]
 struct SmallDisk<'a>(&'a std::path::Path);
 
 #[cfg(target_os = "linux")]
 impl<'a> SmallDisk<'a> {
-    /// Mounts a file system of 16 MB. Without permission, prints a message and returns `None`.
+    /// Mounts a file system of 16 MB. If mounting fails, prints a message and returns `None`.
     fn mount(folder: &'a std::path::Path) -> Option<Self> {
         let mut mount = std::process::Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=16m", "tmpfs"]).arg(folder);

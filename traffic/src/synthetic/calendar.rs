@@ -1,7 +1,7 @@
 //! Generation of the packets of each slice from flows.
 //!
-//! [`Source`]s start flows, period after period. Each flow is in the bucket of the slice of its next packet, so it
-//! needs no processing between two packets. The memory grows with the number of flows in the buckets.
+//! [`Source`]s start flows, period by period. Each flow waits in the bucket of the slice in which its next packet is
+//! due. It is therefore not processed in slices without its packets. The memory grows with the number of waiting flows.
 
 use super::Backbone;
 use super::flow::{Flow, TICKS};
@@ -10,16 +10,16 @@ use super::rng::Rng;
 use srlg_core::IpPair;
 use std::collections::VecDeque;
 
-/// Purposes of random streams. They differ from the purposes that the background uses.
+/// Purposes of the random streams for shuffling and for planted hosts. No source of flows uses the same purposes.
 const SHUFFLE_STREAM: u64 = 2 << 40;
 const PLANTED_STREAM: u64 = 3 << 40;
 
-/// Maximum number of slices that 32-bit ticks can represent.
+/// Maximum number of slices, including the period before the stream. 32-bit ticks can represent twice this number.
 const MOST_SLICES: u32 = 1 << 23;
 
 /// A source of flows.
 pub(crate) trait Source: Send {
-    /// Starts the flows of period `number`. The flows of period 0 start before the stream.
+    /// Passes each flow of period `number` to `begin`. Period 0 ends when the stream starts.
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow));
 }
 
@@ -32,17 +32,17 @@ pub struct Slices {
     period: u32,
     /// Number of slices in which a planted host contacts each of its peers once.
     round: u32,
-    /// Flows by the slice of their next packet. The front bucket belongs to the running slice.
+    /// Buckets of flows by the slice of their next packet. The front bucket belongs to the running slice.
     waiting: VecDeque<Vec<Flow>>,
-    /// Number of the running slice. The stream starts with slice `period`, because flows of the previous period
-    /// continue into it.
+    /// Number of the running slice. The stream starts with slice `period`, because flows of period 0 continue into the
+    /// stream.
     slice: u32,
     end: u32,
 }
 
 impl Slices {
-    /// Creates the slices with the flows of `sources` and the planted hosts of `frame`. The field `pairs` of `frame` is
-    /// not used.
+    /// Creates slices that contain the flows of `sources` and the planted hosts of `frame`. The field `frame.pairs` is
+    /// ignored.
     pub(super) fn of(frame: &Backbone, sources: Vec<Box<dyn Source>>) -> Self {
         assert!(frame.period > 0, "a period has at least one slice");
         let end = last_slice(frame).expect("the stream is longer than 2^23 slices");
@@ -76,7 +76,7 @@ impl Slices {
         self.sources.iter().for_each(|source| source.period(number, &mut begin));
     }
 
-    /// Appends the packets of all flows in the running slice and moves the flows to their next buckets.
+    /// Appends the packets that flows send in the running slice, and moves the flows to their next buckets.
     fn background_packets(&mut self, packets: &mut Vec<IpPair>) {
         for mut flow in self.waiting.pop_front().unwrap_or_default() {
             while flow.next_slice() == Some(self.slice) {
@@ -87,7 +87,7 @@ impl Slices {
         }
     }
 
-    /// Appends the pairs of every planted host that are due in the running slice.
+    /// Appends the pairs of planted hosts that are due in the running slice.
     fn planted_packets(&self, packets: &mut Vec<IpPair>) {
         let turn = u64::from((self.slice - self.period) % self.round);
         for pairs in &self.planted {
@@ -116,14 +116,14 @@ impl Iterator for Slices {
     }
 }
 
-/// Returns the number of the slice after the stream, or `None` if ticks cannot represent the stream.
+/// Returns the number of the first slice after the stream, or `None` if the stream exceeds [`MOST_SLICES`].
 fn last_slice(model: &Backbone) -> Option<u32> {
     let end = model.slices.checked_add(model.period)?;
     let whole_periods = end.checked_next_multiple_of(model.period)?;
     (whole_periods <= MOST_SLICES).then_some(end)
 }
 
-/// Puts `flow` into the bucket of its next packet, unless that packet is after the `end` of the stream.
+/// Puts `flow` into the bucket of its next packet, if it has one before the slice `end`.
 fn wait(waiting: &mut VecDeque<Vec<Flow>>, front: u32, end: u32, flow: Flow) {
     let Some(slice) = flow.next_slice().filter(|&slice| slice < end) else { return };
     let bucket = (slice - front) as usize;

@@ -1,12 +1,12 @@
-//! The packet times of one pair, which are computed without a list.
+//! Flows, whose packet times are computed instead of stored.
 //!
-//! A flow is divided into n equal parts, where n is its number of packets. Packet i is at a random time in part i,
-//! which depends only on the flow. A flow therefore needs no processing between two packets.
+//! A flow is divided into n equal parts, where n is its number of packets. Packet i is sent at a pseudo-random time in
+//! part i. This time depends only on the flow and on i.
 
 use super::rng::{Rng, mix};
 use srlg_core::IpPair;
 
-/// Number of ticks per slice, which is the resolution of packet times.
+/// Number of ticks per slice. Packet times have a resolution of one tick.
 pub(crate) const TICKS: u32 = 256;
 
 /// Minimum duration from the first to the last packet, in seconds (model A).
@@ -16,7 +16,7 @@ const LONGEST_SECONDS: f64 = 900.0;
 /// Pareto tail index of the packet counts and of the durations (model A).
 const TAIL: f64 = 0.8;
 
-/// Distribution of flows, in ticks and packets.
+/// Distribution of the packet counts and durations of flows.
 #[derive(Clone, Copy)]
 pub(crate) struct FlowModel {
     ticks_per_second: f64,
@@ -24,11 +24,12 @@ pub(crate) struct FlowModel {
 }
 
 impl FlowModel {
-    /// Creates a distribution of flows with about `mean_packets` packets on average, in slices of `slice_seconds`.
+    /// Creates a distribution in which flows have about `mean_packets` packets on average and slices last
+    /// `slice_seconds`.
     ///
-    /// A Pareto variate with tail index 0.8 and minimum 1 is capped at C and rounded down. Its mean is `sum over k =
-    /// 1..C of k^-0.8 = 5 C^0.2 + zeta(0.8)` (Euler and Maclaurin), where zeta(0.8) = -4.4375. This equation is solved
-    /// for C. A mean of 46 gives C = 100,000, as in model A.
+    /// The packet count is a Pareto variate with tail index 0.8 and minimum 1, capped at C and rounded down. Its mean
+    /// is `sum over k = 1..C of k^-0.8 = 5 C^0.2 + zeta(0.8)` (Euler and Maclaurin), where zeta(0.8) = -4.4375. This
+    /// equation is solved for C. A mean of 46 gives C = 100,000, as in model A.
     pub(crate) fn new(mean_packets: u32, slice_seconds: f64) -> Self {
         let root = (f64::from(mean_packets) + 4.4375) / 5.0;
         Self {
@@ -48,7 +49,7 @@ impl FlowModel {
     }
 }
 
-/// Packets of a pair that have not been sent yet.
+/// A flow of one pair, some of whose packets may have been sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) pair: IpPair,
@@ -57,12 +58,12 @@ pub(crate) struct Flow {
     /// Length of the flow, in ticks.
     length: u32,
     packets: u32,
-    /// Number of packets that have been sent, which is the index of the next packet.
+    /// Number of packets that have been sent. It is also the index of the next packet.
     sent: u32,
 }
 
 impl Flow {
-    /// Creates a flow of `packets` packets over `length` ticks, starting at tick `start`.
+    /// Creates a flow that starts at tick `start` and sends `packets` packets within `length` ticks.
     pub(crate) const fn new(pair: IpPair, start: u32, length: u32, packets: u32) -> Self {
         Self { pair, start, length, packets, sent: 0 }
     }
@@ -73,7 +74,7 @@ impl Flow {
         (self.sent < self.packets).then(|| self.packet_tick() / TICKS)
     }
 
-    /// Counts one more packet as sent.
+    /// Marks the next packet as sent.
     #[inline]
     pub(crate) fn send(&mut self) {
         self.sent += 1;
@@ -127,7 +128,7 @@ mod tests {
                 .sum();
             let measured = sum as f64 / f64::from(flows);
             // E[X^2] <= 2/1.2 C^1.2 gives a standard deviation below 1300 at a mean of 46. The mean of 400,000 draws
-            // has a standard deviation of 2.1. The bound of 18 % is four of them.
+            // has a standard deviation of 2.1. The bound of 18 % is four standard deviations.
             assert_abs_diff_eq!(measured / f64::from(mean), 1.0, epsilon = 0.18);
         }
     }

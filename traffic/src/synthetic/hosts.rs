@@ -1,7 +1,6 @@
-//! Hosts of the background, and the flows that they start in one period.
+//! Hosts of the background traffic, and the flows that they start in each period.
 //!
-//! Each period starts the requested number of flows, independently of other periods. All pairs are distinct, and
-//! reserved hosts are not used.
+//! In each period, the hosts start the requested number of flows, one per pair. Reserved hosts are not used.
 
 use super::Backbone;
 use super::calendar::Source;
@@ -13,7 +12,7 @@ use rustc_hash::FxHashSet;
 use srlg_core::{Address, IpPair};
 use std::ops::Range;
 
-/// Share of the hosts that exist in every period and have the heavy tail.
+/// Share of the staying hosts, which exist in every period and have heavy-tailed cardinalities.
 const STAYING_SHARE: f64 = 0.006;
 /// Minimum number of peers of a staying host.
 const STAYING_FEWEST: f64 = 48.0;
@@ -26,11 +25,11 @@ const PASSING_MOST: f64 = 5000.0;
 /// the integral from 48 to 200,000 is 271.4.
 const MEAN_CARDINALITY: f64 = 3.40;
 
-/// Ratio of the pairs whose flows started before the window to the pairs whose flows start in it. Measurements with a
-/// million pairs of 10 packets gave 0.9 to 1.2 %.
+/// Ratio of the pairs whose flows started before the window to the pairs whose flows start in the window. Measurements
+/// with a million pairs of 10 packets gave 0.9 to 1.2 %.
 const CARRIED: f64 = 0.011;
 
-/// Purpose of the random stream of the staying hosts. Periods have separate streams, numbered from 0.
+/// Purpose of the random stream of the staying hosts. The purpose of a period's stream is the number of the period.
 const STAYING_STREAM: u64 = 1 << 40;
 
 /// Returns the number of flows that must start in a period so that a window has about `pairs` distinct pairs.
@@ -38,10 +37,10 @@ pub(crate) fn begun_per_period(pairs: u32) -> u32 {
     (f64::from(pairs) / (1.0 + CARRIED)) as u32
 }
 
-/// All hosts of model A.
+/// The hosts of model A.
 pub(crate) struct Background {
     seed: u64,
-    /// Number of flows that start in a period.
+    /// Number of flows that start in each period.
     begun: u32,
     period_ticks: u32,
     flows: FlowModel,
@@ -50,17 +49,17 @@ pub(crate) struct Background {
     reserved: FxHashSet<Address>,
 }
 
-/// A host with the heavy tail, which exists in every period.
+/// A staying host.
 struct HeavyHost {
     host: Address,
     cardinality: f64,
     kind: Kind,
-    /// Whether the host is active in only a short part of each period.
+    /// Whether the host is active in only a part of each period.
     bursty: bool,
 }
 
 impl Background {
-    /// Creates hosts that start `begun` flows in a period. The `reserved` hosts are not used.
+    /// Creates hosts that start `begun` flows in each period. The `reserved` hosts are not used.
     pub(crate) fn new(model: &Backbone, begun: u32, reserved: &[Address]) -> Self {
         let reserved: FxHashSet<Address> = reserved.iter().copied().collect();
         let count = (f64::from(begun) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
@@ -79,7 +78,7 @@ impl Background {
         }
     }
 
-    /// Starts one flow to each of `count` peers of `host`, at random times in the range `active`.
+    /// Starts one flow from `host` to each of `count` peers, at random ticks in `active`.
     fn contacts(
         &self,
         rng: &mut Rng,
@@ -97,7 +96,7 @@ impl Background {
         }
     }
 
-    /// Returns a random part of the period that is 30 to 150 s long. A period has 300 s.
+    /// Returns a random range of ticks in the period `whole`. The range is a tenth to a half of the period.
     fn burst(&self, rng: &mut Rng, whole: &Range<u32>) -> Range<u32> {
         let tenth = self.period_ticks / 10;
         let length = tenth + rng.below(4 * tenth + 1);
@@ -105,7 +104,8 @@ impl Background {
         start..start + length.max(1)
     }
 
-    /// Returns the index of the next passing host, which is above the staying hosts and not reserved.
+    /// Returns the index of the first passing host after `index`. Passing hosts have higher indices than staying hosts
+    /// and are not reserved.
     fn next_passing(&self, index: u32) -> u32 {
         // Reserved hosts shift the indices of staying hosts by at most the number of reserved hosts.
         let taken = (self.staying.len() + self.reserved.len()) as u32;
@@ -120,7 +120,6 @@ impl Background {
 }
 
 impl Source for Background {
-    /// Starts the flows in the order of their hosts.
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
         let mut rng = Rng::new(self.seed, number.into());
         let whole = number * self.period_ticks..(number + 1) * self.period_ticks;

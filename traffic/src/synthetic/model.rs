@@ -1,8 +1,8 @@
 //! Traffic models with a given load, including model A.
 //!
-//! Every [`Model`] consists of [`Source`]s of flows. In most cases these are model A with a part of the load, and an
-//! additional source. The number of distinct pairs in a window of [`PERIOD`] slices is within 5 % of the load. Equal
-//! arguments produce equal packets on every machine.
+//! Every [`Model`] consists of [`Source`]s of flows. Some models combine model A, which generates most of the load,
+//! with a second source. The number of distinct pairs in a window of [`PERIOD`] slices is within 5 % of the load. Equal
+//! arguments produce the same packets on every machine.
 
 mod extras;
 mod metro;
@@ -21,7 +21,7 @@ use std::str::FromStr;
 /// Length of a period, in slices of one second.
 const PERIOD: u32 = 300;
 
-/// Mean number of packets per pair in models A and B. It is small so that most packets belong to new pairs.
+/// Mean number of packets per pair in models A and B. It is small so that many packets belong to new pairs.
 const PACKETS_PER_PAIR: u32 = 2;
 
 /// A traffic model.
@@ -37,22 +37,23 @@ const PACKETS_PER_PAIR: u32 = 2;
 pub enum Model {
     /// Model A: [`Backbone`] with two packets per pair.
     Backbone,
-    /// Model B, a metro network with lognormal clients, servers, NAT gateways, peer-to-peer hosts and scanners.
-    /// Peer-to-peer hosts and scanners are active only part of the time. There are 100 super points per million pairs.
+    /// Model B, a metro network of clients, servers, NAT gateways, peer-to-peer hosts and scanners. The cardinalities
+    /// of hosts are lognormal. Peer-to-peer hosts and scanners are active only part of the time. There are 100 super
+    /// points per million pairs.
     Metro,
-    /// Model A with 80 % of the load, and four victims of a flood from spoofed sources. Each source sends one packet.
+    /// Model A at 80 % of the load, and a flood from spoofed sources to four victims. Each source sends one packet.
     Flood,
-    /// Model A with 90 % of the load, and scanners with a constant rate. The scanners have 800 to 1600 targets per
-    /// window and touch each target once.
+    /// Model A at 90 % of the load, and scanners with constant rates. Each scanner sends one packet to each of 800 to
+    /// 1600 targets per window.
     SlowScan,
-    /// Model A with 80 % of the load, and servers with crowds of 1000 to 3000 clients. Clients arrive within five
-    /// slices and return for half a minute.
+    /// Model A at 80 % of the load, and servers that crowds of 1000 to 3000 clients contact. The clients of a crowd
+    /// arrive within five slices and send packets for half a minute.
     FlashCrowd,
-    /// Pairs of model A, all of which occur in every slice, so that recorders do not age.
+    /// Pairs of model A. All of them occur in every slice, so recorders do not age.
     Persistent,
 }
 
-/// An unknown name of a traffic model.
+/// An error for an unknown name of a traffic model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown traffic model {0:?}: must be one of {names}", names = names())]
 pub struct UnknownModel(pub String);
@@ -72,7 +73,7 @@ impl Model {
         Self::Persistent,
     ];
 
-    /// Returns the name of the model in commands, tables and plots.
+    /// Returns the name that commands, tables and plots use for the model.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,10 +88,11 @@ impl Model {
 
     /// Returns the packets of each slice, in random order. Any 300 consecutive slices have about `load` distinct pairs.
     ///
-    /// The flows of 300 slices are in memory: 24 bytes for each of `load` pairs, and twice that while they are sorted.
+    /// The flows of 300 slices are kept in memory. They need 24 bytes for each of `load` pairs, and up to twice that
+    /// while they are put into buckets.
     ///
     /// # Panics
-    /// Panics if the stream with two periods of 300 slices is longer than 2^23 slices.
+    /// Panics if `slices + 300`, rounded up to a multiple of 300, is more than 2^23.
     #[must_use]
     pub fn slices(self, seed: u64, slices: u32, load: u32) -> Slices {
         let frame = Backbone {
@@ -121,21 +123,21 @@ impl Model {
 
 /// A source of flows that is added to model A.
 trait Extra: Source {
-    /// Returns the number of distinct pairs of this source in a window.
+    /// Returns the number of distinct pairs that this source adds to a window.
     fn pairs(&self) -> u32;
 
-    /// Returns the hosts of these pairs, which model A must not use.
+    /// Returns the inside hosts of this source, which model A must not use.
     fn hosts(&self) -> Vec<Address>;
 }
 
-/// Combines `extra` with model A, which gets the rest of the load.
+/// Combines `extra` with model A, which gets the remaining load.
 fn on_top(frame: &Backbone, extra: impl Extra + 'static) -> Vec<Box<dyn Source>> {
     let begun = begun_per_period(frame.pairs.saturating_sub(extra.pairs()));
     let background = Background::new(frame, begun, &extra.hosts());
     vec![Box::new(background), Box::new(extra)]
 }
 
-/// Returns the `count` inside hosts with the highest indices, which only one source uses.
+/// Returns the `count` inside hosts with the highest indices, which an [`Extra`] source reserves for itself.
 fn own_hosts(count: u32) -> Vec<Address> {
     (INSIDE_HOSTS - count..INSIDE_HOSTS).map(inside_host).collect()
 }

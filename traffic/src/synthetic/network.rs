@@ -1,19 +1,19 @@
-//! Addresses of the traffic model: inside hosts and their peers.
+//! Addresses of inside hosts and of their peers in synthetic traffic.
 //!
-//! A peer is never an inside host, and never in a reserved network. The addresses of a pair therefore show which end is
-//! inside.
+//! A peer is never an inside host, and its address is never in a reserved network. The addresses of a pair therefore
+//! show which of the two hosts is inside.
 
 use super::rng::{Rng, mix};
 use srlg_core::Address;
 use std::net::Ipv4Addr;
 
-/// Number of inside addresses. Larger indices of [`inside_host`] wrap around.
+/// Number of distinct hosts that [`inside_host`] can return.
 pub const INSIDE_HOSTS: u32 = 1 << INDEX_BITS;
 
-/// Number of bits of an inside host's index. 4 bits select the network, and 20 bits select the host in it.
+/// Number of bits in the index of an inside host. 4 bits select the network, and 20 bits select the host in it.
 const INDEX_BITS: u32 = 24;
 
-/// Inside networks of 2^20 addresses each. None of them is reserved.
+/// Inside networks, each of which has 2^20 addresses. They do not overlap reserved networks.
 const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
     Ipv4Addr::new(14, 32, 0, 0),
     Ipv4Addr::new(26, 112, 0, 0),
@@ -40,7 +40,7 @@ pub(crate) fn is_inside(address: Address) -> bool {
 
 /// Returns the inside host with this `index`. The hosts are scattered over 16 networks.
 ///
-/// Indices below [`INSIDE_HOSTS`] yield distinct hosts, and larger indices wrap around.
+/// Indices below [`INSIDE_HOSTS`] yield distinct hosts. Higher indices wrap around.
 #[must_use]
 pub const fn inside_host(index: u32) -> Address {
     let mask = INSIDE_HOSTS - 1;
@@ -55,7 +55,7 @@ pub const fn inside_host(index: u32) -> Address {
     INSIDE_NETWORKS[(x >> 20) as usize].to_bits() | (x & 0x000F_FFFF)
 }
 
-/// Returns whether `address` can be a peer: it is neither an inside host nor reserved.
+/// Returns whether `address` can be that of a peer. Inside hosts and reserved addresses cannot.
 pub(crate) fn is_opposite(address: Address) -> bool {
     let octet = address >> 24;
     !matches!(octet, 0 | 10 | 127 | 224..) && !is_inside(address)

@@ -1,34 +1,34 @@
 //! The peers of one inside host in one period.
 //!
-//! The kind of host determines how a peer is chosen. If that peer has already occurred, a random peer replaces it. The
-//! peers of a host are therefore distinct, and its cardinality is exactly the requested number.
+//! The kind of host determines how a peer is chosen. If the chosen peer has already occurred, a random peer replaces
+//! it. The peers of a host are therefore distinct.
 
 use super::network::{is_opposite, opposite_from, random_opposite};
 use super::rng::Rng;
 use rustc_hash::FxHashSet;
 use srlg_core::Address;
 
-/// Number of popular servers that clients share. These servers are 30 % of the clients' peers (model A).
+/// Number of popular servers. They are 30 % of the peers of a client (model A).
 const SERVERS: f64 = 100_000.0;
 
-/// Number of popularity ranks among the clients of a busy server.
+/// Number of clients from which the clients of a busy server are drawn.
 const CLIENTS: f64 = 10_000_000.0;
 
-/// Number of networks of 2^12 addresses that contain ordinary peers (model A).
+/// Number of networks that contain ordinary peers (model A). Each network has 2^12 addresses.
 const PEER_NETWORKS: u32 = 60_000;
 
 /// Kind of an inside host, which determines how its peers are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An ordinary host. 30 % of its peers are popular servers, and the others are in 60,000 networks.
+    /// An ordinary host. 30 % of its peers are popular servers, and 70 % are ordinary hosts in 60,000 networks.
     Client,
-    /// A peer-to-peer host. Its peers are ordinary addresses and never popular servers.
+    /// A peer-to-peer host. All of its peers are ordinary hosts in 60,000 networks.
     PeerToPeer,
     /// A scanner of consecutive addresses.
     Scanner,
     /// The victim of a flood from uniformly random, spoofed sources.
     FloodVictim,
-    /// A busy server. Some of its clients also contact many other servers.
+    /// A busy server. It shares some of its clients with other busy servers.
     Server,
 }
 
@@ -45,7 +45,7 @@ impl Peers {
         Self { kind, next: random_opposite(rng), seen: FxHashSet::default() }
     }
 
-    /// Draws a peer that this source has not yet returned.
+    /// Draws a peer that has not been drawn before.
     pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
         let mut peer = match self.kind {
             Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),
@@ -73,7 +73,7 @@ impl Peers {
     }
 }
 
-/// Returns an address in one of the [`PEER_NETWORKS`], which the high half of `bits` selects.
+/// Returns the address of an ordinary peer. The high half of `bits` selects one of [`PEER_NETWORKS`] networks.
 fn networked(bits: u64) -> Address {
     let network = ((bits >> 32) * u64::from(PEER_NETWORKS)) >> 32;
     // Reserved and inside networks are whole multiples of 2^12 addresses. If one address of a network can be a peer,

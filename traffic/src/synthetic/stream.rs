@@ -1,8 +1,8 @@
-//! A stream of new pairs, for loads that are too large for the memory of [`Slices`](super::Slices).
+//! A stream of distinct pairs, for loads at which [`Slices`](super::Slices) would need too much memory.
 //!
-//! Hosts are drawn as in model A: 0.6 % of them have heavy-tailed peer counts, and the others have few peers. No pair
-//! repeats within 2^32 pairs. In a window with the load of the stream, hosts have the cardinalities of model A on
-//! average. Only the heavy hosts are in memory, with 8 bytes per 570 pairs of a window.
+//! Hosts are drawn as in model A: 0.6 % of them are *heavy* hosts, whose numbers of peers have a heavy tail, and 99.4 %
+//! have few peers. No pair repeats within 2^32 pairs. In a window of `load` pairs, hosts have the same cardinalities as
+//! in model A on average. Only the heavy hosts are kept in memory: 8 bytes for every 570 pairs of a window.
 
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
@@ -11,19 +11,19 @@ use srlg_core::IpPair;
 
 /// Number of pairs in a window per heavy host. A host has 3.40 pairs on average, and 0.6 % of the hosts are heavy.
 const PAIRS_PER_HEAVY_HOST: f64 = 3.40 / 0.006;
-/// Share of the pairs that belong to passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40.
+/// Share of the pairs that belong to passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40 pairs per host.
 const PASSING_SHARE: f64 = 0.436;
 const PASSING_MEAN: f64 = 1.49;
-/// Minimum and maximum number of peers of a heavy host, and the exponent of the tail.
+/// Minimum and maximum number of peers of a heavy host, and their Pareto tail index.
 const HEAVY_FEWEST: f64 = 48.0;
 const HEAVY_MOST: f64 = 200_000.0;
 const HEAVY_TAIL: f64 = 1.1;
 
-/// Random streams for the sizes of heavy hosts and for the pairs.
+/// Purposes of the random streams for the sizes of heavy hosts and for the pairs.
 const SIZE_STREAM: u64 = 6 << 40;
 const PAIR_STREAM: u64 = 7 << 40;
 
-/// An endless stream of distinct pairs, with hosts as in model A.
+/// An endless stream of pairs, with hosts as in model A. Any 2^32 consecutive pairs are distinct.
 ///
 /// ```
 /// use srlg_traffic::synthetic::Stream;
@@ -33,7 +33,7 @@ const PAIR_STREAM: u64 = 7 << 40;
 /// ```
 pub struct Stream {
     rng: Rng,
-    /// Cumulative sums of the sizes of heavy hosts.
+    /// Cumulative sums of the sizes of the heavy hosts. The size of a host is proportional to its number of pairs.
     sums: Vec<f64>,
     passing: u32,
     counter: u32,
@@ -43,8 +43,8 @@ pub struct Stream {
 impl Stream {
     /// Creates a stream for windows of `load` distinct pairs.
     ///
-    /// At loads of 57 million or more, the inside addresses are too few for all passing hosts, so each host has more
-    /// pairs.
+    /// If `load` is 57 million or more, there are not enough inside addresses for all passing hosts. Each passing host
+    /// then has more pairs.
     #[must_use]
     pub fn new(seed: u64, load: u32) -> Self {
         let heavy = (f64::from(load) / PAIRS_PER_HEAVY_HOST + 1.0) as u32;
@@ -67,7 +67,7 @@ impl Stream {
         }
     }
 
-    /// Draws the index of a heavy host, with a probability that is proportional to its size.
+    /// Draws the index of a heavy host. The probability of a host is proportional to its size.
     fn heavy(&mut self) -> u32 {
         let all = self.sums[self.sums.len() - 1];
         let place = self.rng.unit() * all;
@@ -99,7 +99,6 @@ mod tests {
 
     const LOAD: u32 = 1_000_000;
 
-    /// Returns the number of hosts with at least 1024 distinct pairs.
     fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
         let counts = cardinalities(pairs.iter().copied());
         counts.into_values().filter(|&count| count >= 1024).count()
@@ -112,7 +111,7 @@ mod tests {
         let model: FxHashSet<IpPair> = Model::Backbone.slices(1, 300, LOAD).flatten().collect();
         // There are 1760 heavy hosts, and P(X > 1024) = (48 / 1024)^1.1 = 3.5 % of them are super points: 61, with a
         // standard deviation of 7.7. The standard deviation of the difference of two such numbers is sqrt(2) times as
-        // large. The bound is five of them.
+        // large. The bound is five standard deviations.
         let (own, other) = (super_points(&pairs), super_points(&model));
         assert!(own.abs_diff(other) < 54, "{own} and {other}");
     }

@@ -1,4 +1,4 @@
-//! Tests of the properties of the generated traffic. Distinct pairs are counted with hash sets.
+//! Tests of the synthetic backbone traffic.
 
 use super::*;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
@@ -86,7 +86,7 @@ fn packets_of_a_period_are_the_wanted_number_per_pair() {
 fn super_points_are_as_many_as_the_tail_says() {
     // The probability P(cardinality >= 1024) is 0.006 (48/1024)^1.1 per host. With 3.40 pairs per host, there are 60.9
     // super points per million pairs. Four streams of half a million pairs have 121.8, with a standard deviation of at
-    // most 11. The bound is four of them, and 5 % for hosts that vary or reach into the next period.
+    // most 11. The bound is four standard deviations, plus 5 % for hosts that vary or reach into the next period.
     let super_points = |seed| {
         let traffic = Backbone { seed, pairs: 500_000, packets_per_pair: 1, ..Backbone::default() };
         let counts = cardinalities(traffic.slices().flatten());

@@ -1,10 +1,10 @@
-//! Tests that write and read files, and that read the real traces if they exist.
+//! Tests of the reader on generated files, and on the real traces if they exist.
 
 use super::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use std::fs;
 
-/// Number of records, which is enough for several decoder blocks of 128 KiB.
+/// Number of records. They fill several zstd blocks of 128 KiB.
 const RECORDS: u32 = 50_000;
 
 fn record(number: u32) -> Record {
@@ -20,7 +20,7 @@ fn compressed() -> Vec<u8> {
     compress_to_vec(&bytes[..], CompressionLevel::Fastest)
 }
 
-/// Reads a file that consists of `bytes`, up to its end.
+/// Writes `bytes` to a file and returns all of its records.
 fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     let path = std::env::temp_dir().join(format!("srlg-trace-{}-{name}", std::process::id()));
     fs::write(&path, bytes).unwrap();
@@ -29,7 +29,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     records
 }
 
-/// Returns the error from reading a damaged file that consists of `bytes`.
+/// Returns the cause of the error that a damaged file with the contents `bytes` produces.
 fn damage(name: &str, bytes: &[u8]) -> io::Error {
     match read(name, bytes).unwrap_err() {
         TraceError::Damaged { source, .. } => source,

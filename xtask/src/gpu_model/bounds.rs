@@ -1,8 +1,8 @@
-//! Bounds of the GPU resources that each workload may use.
+//! Upper bounds of the GPU resources that each workload may use.
 //!
-//! [`WORKS`] lists the noted counts of all workloads. [`Count`] is a workload with its current counts, and [`fault`]
-//! describes counts above their bounds. A change that alters a count on purpose must update the count here and in
-//! docs/gpu.md. Its commit message must give the reason.
+//! [`WORKS`] contains the recorded counts of all workloads, and a [`Count`] has the current counts of one workload.
+//! [`fault`] describes counts above their bounds. A commit that changes a count on purpose must update the count here
+//! and in docs/gpu.md, and its message must give the reason.
 
 use std::fmt;
 use std::iter::Sum;
@@ -12,16 +12,16 @@ use super::report::Sums;
 /// Path of this file, for messages.
 const HERE: &str = "xtask/src/gpu_model/bounds.rs";
 
-/// Ratio of a bound to its noted count. Counts of the same PTX differ only because the order of threads varies.
+/// Ratio of a bound to the recorded count. Counts of the same PTX vary only with the order of its threads.
 const MARGIN: f64 = 1.02;
 
 const WARP: f64 = 32.0;
 
-/// Number of warp instructions that an H200 issues per microsecond: four per cycle on 132 processors, at 1,700 cycles
-/// per microsecond.
+/// Number of warp instructions that an H200 issues per microsecond: four per cycle on each of 132 multiprocessors, at
+/// 1,700 cycles per microsecond.
 const ISSUED_PER_MICROSECOND: f64 = 132.0 * 4.0 * 1700.0;
 
-/// Number of sectors at random places that the L2 cache of an H200 can move per microsecond.
+/// Number of 32-byte sectors at random addresses that the L2 cache of an H200 can transfer per microsecond.
 const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
 
 /// All workloads of the program `gpu_model`.
@@ -29,9 +29,9 @@ const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
 pub(super) const WORKS: [Work; 6] = [
     Work { name: "distinct", what: "scan of new pairs",           unit: "pair",  noted: [296.0, 2.25, 1.707, 0.031, 8.0] },
     Work { name: "repeated", what: "scan of repeated pairs",      unit: "pair",  noted: [269.0, 2.25, 0.0, 0.031, 8.0] },
-    Work { name: "half-sip", what: "scan of new pairs, half-sip", unit: "pair",  noted: [1091.0, 2.25, 1.978, 0.031, 8.0] },
+    Work { name: "half-sip", what: "scan of new pairs (HalfSip)", unit: "pair",  noted: [1091.0, 2.25, 1.978, 0.031, 8.0] },
     Work { name: "ip6",      what: "scan of new IPv6 pairs",      unit: "pair",  noted: [654.0, 4.0, 1.977, 0.032, 32.0] },
-    Work { name: "paper",    what: "scan of new pairs, paper",    unit: "pair",  noted: [546.0, 5.287, 0.0, 4.186, 8.0] },
+    Work { name: "paper",    what: "scan of new pairs (paper)",   unit: "pair",  noted: [546.0, 5.287, 0.0, 4.186, 8.0] },
     Work { name: "close",    what: "close of 5 M pairs",          unit: "close", noted: [3.772e9, 6.371e6, 66_200.0, 4.998e6, 1.415e6] },
 ];
 
@@ -39,15 +39,15 @@ pub(super) const WORKS: [Work; 6] = [
 const WHAT: [&str; 5] =
     ["instructions", "sectors loaded", "swaps", "other atomics", "bytes copied"];
 
-/// A workload of the program, with its noted counts.
+/// A workload of the program `gpu_model`, with its recorded counts.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Name of the workload, as an argument of the program `gpu_model`.
+    /// Name of the workload, which is its argument to the program.
     pub(super) name: &'static str,
     /// Description of the workload, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Last measured counts per unit: thread instructions, 32-byte sectors that loads touch, compare-and-swaps, other
+    /// Recorded counts per unit: thread instructions, 32-byte sectors that loads access, compare-and-swaps, other
     /// atomics, and bytes copied to and from the device.
     noted: [f64; 5],
 }
@@ -56,12 +56,12 @@ pub(super) struct Work {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     counts: [f64; 5],
-    /// Time according to the model, in microseconds.
+    /// Time of the kernels in the model, in microseconds.
     microseconds: f64,
 }
 
 impl Usage {
-    /// Returns the usage per unit, for `units` units that together used `sums`.
+    /// Returns the usage per unit if `units` units use `sums` in total.
     pub(super) fn of(sums: &Sums, units: f64) -> Self {
         let [issued, loaded, sectors, swaps, atomics] =
             [sums.issued, sums.loaded, sums.sectors, sums.swaps, sums.atomics]
@@ -73,8 +73,8 @@ impl Usage {
         }
     }
 
-    /// Returns the usage per unit for copies of `bytes` in total. Copies take no time, because the model covers only
-    /// kernels.
+    /// Returns the usage per unit if `units` units copy `bytes` bytes in total. The time is 0, because the model covers
+    /// only kernels.
     pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
         Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
     }
@@ -104,7 +104,7 @@ impl fmt::Display for Usage {
 pub(super) const HEADER: &str = "per pair, or close            instructions  \
                                  sectors loaded          swaps  other atomics   bytes copied    by the model";
 
-/// The current cost of a workload.
+/// The current counts of a workload.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) work: &'static Work,
@@ -112,13 +112,13 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Returns the name, the current value and the noted value of each count.
+    /// Returns the name, the current value and the recorded value of each count.
     fn pairs(&self) -> impl Iterator<Item = (&'static str, f64, f64)> {
         let (now, noted) = (self.usage.counts, self.work.noted);
         (0..WHAT.len()).map(move |number| (WHAT[number], now[number], noted[number]))
     }
 
-    /// Returns a hint if counts have fallen so far that their bounds would allow an increase by twice the margin.
+    /// Returns a hint to update the recorded counts if some of them exceed the current counts by more than the margin.
     pub(super) fn slack(&self) -> Option<String> {
         let Work { what, unit, .. } = self.work;
         let small = self.pairs().filter(|(_, now, noted)| now * MARGIN < *noted);
@@ -149,7 +149,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// Returns one line that lists all counts above their bounds, or `None` if there are no such counts.
+/// Returns one line that lists all counts above their bounds, or `None` if all counts are within their bounds.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().flat_map(Count::above).collect::<Vec<_>>().join("; ");
     let way_out = format!("reduce the cost, or raise the bound in {HERE} and give the reason");

@@ -1,28 +1,28 @@
-//! Parser of the interpreter's reports, which list counts by kernel and line.
+//! Parser of the interpreter's reports, which list counts by kernel and PTX line.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-/// The counts of a kernel.
+/// The counts of one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
     /// Number of instructions that warps issued.
     pub(super) issued: u64,
-    /// Number of sectors that loads touched.
+    /// Number of 32-byte sectors that loads accessed.
     pub(super) loaded: u64,
-    /// Number of sectors that any instruction touched.
+    /// Number of 32-byte sectors that all instructions accessed.
     pub(super) sectors: u64,
-    /// Number of compare-and-swaps by threads.
+    /// Number of compare-and-swaps that threads executed.
     pub(super) swaps: u64,
-    /// Number of other atomics by threads.
+    /// Number of all other atomics that threads executed.
     pub(super) atomics: u64,
 }
 
-/// An instruction with three counts: executions by threads, executions by warps, and touched sectors.
+/// An opcode with three counts: executions by threads, executions by warps, and accessed sectors.
 type Line<'a> = (&'a str, [u64; 3]);
 
-/// Returns the counts of a round for each kernel. The reports cover one round and two rounds.
+/// Returns the counts of one round for each kernel. The reports `one` and `two` cover one and two rounds.
 pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     let (one, two) = (lines(one)?, lines(two)?);
     let mut kernels: BTreeMap<&str, Sums> = BTreeMap::new();
@@ -45,7 +45,8 @@ pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     Ok(kernels.map(|(name, sums)| (name.to_owned(), sums)).collect())
 }
 
-/// Returns the number of bytes that a round copies to and from the device. The reports cover one round and two rounds.
+/// Returns the number of bytes that one round copies to and from the device. The reports `one` and `two` cover one and
+/// two rounds.
 pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
     let bytes = |report: &str| -> Result<u64> {
         let line = report.lines().find(|line| line.starts_with("copies to the device "));

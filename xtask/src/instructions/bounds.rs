@@ -1,16 +1,16 @@
-//! Bounds of the instruction counts of each workload.
+//! Upper bounds of the instruction counts of all workloads.
 //!
-//! [`WORKS`] lists the noted counts of all workloads. [`Count`] is a workload with its current count, and [`fault`]
-//! describes counts above their bounds. A change that alters a count on purpose must update the count here. Its commit
-//! message must give the reason.
+//! [`WORKS`] contains the recorded counts of all workloads, and a [`Count`] has the current count of one workload.
+//! [`fault`] describes counts above their bounds. A commit that changes a count on purpose must update the count here,
+//! and its message must give the reason.
 
 use std::fmt;
 
 /// Path of this file, for messages.
 const HERE: &str = "xtask/src/instructions/bounds.rs";
 
-/// Ratio of a bound to its noted count. Counts of the same program differ by 0.1 %, and the difference between rustc
-/// 1.95 and 1.96 is not larger. The margin is fifty times as large, to allow for compilers with a newer LLVM.
+/// Ratio of a bound to the recorded count. Counts of the same source differ by at most 0.1 % between runs and between
+/// rustc 1.95 and 1.96. The margin of 5 % also allows for compilers with a newer LLVM.
 const MARGIN: f64 = 1.05;
 
 /// All workloads of the program `instructions`.
@@ -19,28 +19,28 @@ pub(super) const WORKS: [Work; 9] = [
     Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 74.6 },
     Work { name: "packets",    what: "ingest of packets, 20 per pair",        unit: "packet",    noted: 22.6 },
     Work { name: "calls",      what: "ingest of one pair per call",           unit: "pair",      noted: 265.6 },
-    Work { name: "half-sip",   what: "ingest of distinct pairs, half-sip",    unit: "pair",      noted: 175.9 },
+    Work { name: "half-sip",   what: "ingest of distinct pairs (HalfSip)",    unit: "pair",      noted: 175.9 },
     Work { name: "ip6",        what: "ingest of distinct IPv6 pairs",         unit: "pair",      noted: 116.8 },
     Work { name: "ip6-packets", what: "ingest of IPv6 packets, 20 per pair",  unit: "packet",    noted: 44.9 },
-    Work { name: "paper",      what: "ingest of distinct pairs, paper",       unit: "pair",      noted: 184.7 },
+    Work { name: "paper",      what: "ingest of distinct pairs (paper)",      unit: "pair",      noted: 184.7 },
     Work { name: "sweeps",     what: "close of an empty window",              unit: "recorder",  noted: 1.71 },
-    Work { name: "candidates", what: "search and estimate, 500 k pairs",      unit: "candidate", noted: 159_300.0 },
+    Work { name: "candidates", what: "search and estimation, 500 k pairs",    unit: "candidate", noted: 159_300.0 },
 ];
 
-/// A workload of the program, with its noted count.
+/// A workload of the program `instructions`, with its recorded count.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Name of the workload, as an argument of the program `instructions`.
+    /// Name of the workload, which is its argument to the program.
     pub(super) name: &'static str,
     /// Description of the workload, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Last measured number of instructions per unit.
+    /// Recorded number of instructions per unit.
     noted: f64,
 }
 
 impl Work {
-    /// Returns the maximum number of instructions per unit.
+    /// Returns the maximum permitted number of instructions per unit.
     fn bound(&self) -> f64 {
         self.noted * MARGIN
     }
@@ -49,7 +49,7 @@ impl Work {
 /// Header of the table of [`Count`]s.
 pub(super) const HEADER: &str = "instructions                                   taken       bound";
 
-/// The current cost of a workload.
+/// The current instruction count of a workload.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) work: &'static Work,
@@ -57,7 +57,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Returns a hint if the count has fallen so far that its bound would allow an increase by twice the margin.
+    /// Returns a hint to update the recorded count if it exceeds the current count by more than the margin.
     pub(super) fn slack(&self) -> Option<String> {
         let Work { what, noted, .. } = self.work;
         (self.instructions * MARGIN < *noted).then(|| {
@@ -79,7 +79,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// Returns one line that lists all counts above their bounds, or `None` if there are no such counts.
+/// Returns one line that lists all counts above their bounds, or `None` if all counts are within their bounds.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().filter(|count| count.is_above_bound()).map(|count| {
         let Work { what, unit, .. } = count.work;

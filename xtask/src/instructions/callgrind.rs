@@ -1,4 +1,4 @@
-//! Runs of a program under valgrind's callgrind.
+//! Instruction counts of a program, measured with valgrind's tool callgrind.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ pub(super) fn find() -> Result<()> {
     succeeded(&output).context("valgrind does not work on this machine")
 }
 
-/// Returns the number of instructions of `program` for `rounds` rounds of `work`, including start-up. Also returns the
-/// number of units in a round.
+/// Returns the number of instructions that `program` executes for `rounds` rounds of `work`, including start-up, and
+/// the number of units in a round.
 ///
-/// The output file of callgrind remains beside the program so that `callgrind_annotate` can read it.
+/// The output file of callgrind is kept in the folder of the program, where `callgrind_annotate` can read it.
 pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
     let profile = program.with_extension(format!("{work}.{rounds}.callgrind"));
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");
@@ -30,7 +30,7 @@ pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64
     let units = String::from_utf8_lossy(&output.stdout).trim().parse();
     let units = units.with_context(|| format!("{work} did not print a number of units"))?;
     let text = fs::read_to_string(&profile)
-        .with_context(|| format!("cannot read the profile {} of callgrind", profile.display()))?;
+        .with_context(|| format!("cannot read callgrind's profile {}", profile.display()))?;
     Ok((instructions(&text)?, units))
 }
 
@@ -42,7 +42,7 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Returns the total number of instructions in a profile. Returns an error if the profile counts anything else.
+/// Returns the total number of instructions in a profile. Returns an error if the profile also counts other events.
 fn instructions(profile: &str) -> Result<u64> {
     let events = field(profile, "events:")?;
     ensure!(
@@ -52,7 +52,7 @@ fn instructions(profile: &str) -> Result<u64> {
     field(profile, "summary:")?.parse().context("the summary of callgrind is not a number")
 }
 
-/// Returns the rest of the first line that starts with `name`.
+/// Returns the text after `name` in the first line that starts with `name`.
 fn field<'a>(profile: &'a str, name: &str) -> Result<&'a str> {
     let value = profile.lines().find_map(|line| line.strip_prefix(name));
     value.map(str::trim).with_context(|| format!("the file of callgrind has no line {name}"))
@@ -62,7 +62,7 @@ fn field<'a>(profile: &'a str, name: &str) -> Result<&'a str> {
 mod tests {
     use super::*;
 
-    /// The first and the last lines of a file that valgrind 3.19 wrote.
+    /// The first and the last lines of a profile that valgrind 3.19 wrote.
     const PROFILE: &str = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\n\
         positions: line\nevents: Ir\nsummary: 83199632\n\n\nob=(3) /usr/lib/libc.so.6\n\
         fn=(1) main\n0 3\n\ntotals: 83199632\n";

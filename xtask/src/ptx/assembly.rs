@@ -1,6 +1,7 @@
-//! Resources that the kernels need on each architecture, as NVIDIA's assembler reports them.
+//! Resources that the kernels need on each architecture, as reported by NVIDIA's assembler `ptxas`.
 //!
-//! Like a driver, `ptxas` compiles PTX to machine code. It reports the needs of each kernel, and does not need a GPU.
+//! Like the GPU driver, `ptxas` compiles PTX to machine code. It reports the resource needs of each kernel and does not
+//! require a GPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,11 +23,10 @@ const MOST_REGISTERS: u32 = 64;
 pub(super) struct Needs {
     /// Number of registers per thread.
     pub(super) registers: Option<u32>,
-    /// Bytes of a thread's stack frame, spill stores and spill loads.
+    /// Sizes of a thread's stack frame, spill stores and spill loads, in bytes.
     pub(super) stack: Option<[u32; 3]>,
 }
 
-/// Resource needs of each kernel, keyed by kernel name.
 pub(super) type Kernels = BTreeMap<String, Needs>;
 
 pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Kernels> {
@@ -72,7 +72,8 @@ fn numbers(line: &str) -> Vec<u32> {
     line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Returns one line for each need that exceeds its limit, for all `kernels` on `architecture`.
+/// Returns one line for each resource need of `kernels` on `architecture` that exceeds its limit. Returns an error if
+/// `kernels` are not the `expected` ones.
 pub(super) fn faults(
     kernels: &Kernels,
     expected: &[&str],

@@ -1,7 +1,7 @@
-//! The build of `srlg-kernels`, which is a single run of cargo for the target `nvptx64-nvidia-cuda`.
+//! The build of `srlg-kernels`, a single run of cargo for the target `nvptx64-nvidia-cuda`.
 //!
-//! The result depends only on the sources, the [`FLAGS`] and the compiler. Flags and profiles in the environment are
-//! ignored.
+//! The result depends only on the sources, the [`FLAGS`], the [`ARGUMENTS`] and the compiler. Flags and profiles in the
+//! environment are ignored.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use anyhow::{Context, Result, ensure};
 
 use super::toolchain::Toolchain;
 
-/// Flags of rustc for the kernels, their dependencies and `core`.
+/// Flags for rustc that apply to the kernels, their dependencies and `core`.
 ///
 /// - A panic is an immediate trap without a message. The kernels therefore contain no calls, texts or formatting.
-/// - sm_70 is the first generation with a memory model. Later generations accept its PTX.
-/// - Loops with a constant number of rounds, such as loops over rows, are unrolled. In a loop that is not
-///   unrolled, each thread would copy all arguments to its stack to look up the key of a row. LLVM's default threshold
-///   of 300 leaves one loop over the rows of the paper's counter, and 600 leaves no loop. A threshold of 1000 leaves
-///   room for later kernels.
+/// - sm_70 is the first GPU architecture with a memory model. Later architectures accept its PTX.
+/// - Loops with a constant number of iterations, such as loops over rows, are unrolled. In a loop that is not
+///   unrolled, each thread would copy all arguments to its stack to look up the key of a row. With LLVM's default
+///   threshold of 300, one loop over the rows of the paper's counter is not unrolled. A threshold of 600 is enough to
+///   unroll all loops, and 1000 leaves room for future kernels.
 pub(super) const FLAGS: [&str; 4] = [
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
@@ -26,9 +26,9 @@ pub(super) const FLAGS: [&str; 4] = [
     "-Cllvm-args=-unroll-threshold=1000",
 ];
 
-/// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would need a panic handler on
-/// every target. All crates are optimised as one unit, because calls are expensive on a GPU. The result is then also
-/// independent of the division of crates into units.
+/// Arguments for cargo. The crate type is set here, because a cdylib in the manifest would need a panic handler on
+/// every target. All crates are optimised as one codegen unit, because calls are expensive on a GPU. The result is
+/// therefore also independent of the division into codegen units.
 pub(super) const ARGUMENTS: [&str; 10] = [
     "rustc",
     "--locked",
@@ -42,8 +42,8 @@ pub(super) const ARGUMENTS: [&str; 10] = [
     "--config=profile.release.codegen-units=1",
 ];
 
-/// Target folder, relative to the root of the workspace. It is separate, because the workspace uses a different
-/// compiler.
+/// Target folder, relative to the root of the workspace. It is separate from the workspace's target folder, because the
+/// workspace uses a different compiler.
 const TARGET: &str = "target/ptx";
 
 /// Prefixes of environment variables that would change the compiler or its output.
@@ -75,7 +75,7 @@ pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
     ensure!(status.success(), "cannot compile srlg-kernels for nvptx64-nvidia-cuda");
     let path = &outputs[1];
     fs::read_to_string(path)
-        .with_context(|| format!("cannot read the output {} of cargo", path.display()))
+        .with_context(|| format!("cannot read cargo's output {}", path.display()))
 }
 
 fn command(toolchain: &Toolchain, root: &Path) -> Result<Command> {

@@ -1,8 +1,8 @@
 //! The SHA-256 hash of everything in the workspace that affects the PTX.
 //!
-//! The files of [`CRATES`] are hashed completely, including comments, except for test files. For the manifest of the
-//! workspace and the lock file, only the parts for the kernels are hashed. A dependency of another workspace member
-//! therefore has no effect.
+//! All files of [`CRATES`] except test files are hashed completely, including comments. Only the parts of the workspace
+//! manifest and of the lock file that affect the kernels are hashed. Dependencies of other workspace members therefore
+//! have no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,13 +15,13 @@ use sha2::{Digest, Sha256};
 use super::build::{ARGUMENTS, FLAGS};
 use super::hexadecimal;
 
-/// Workspace folders of the crates that are compiled to PTX.
+/// Folders of the workspace crates that are compiled to PTX.
 const CRATES: [&str; 2] = ["srlg-core", "srlg-kernels"];
 
-/// Files of which only a part is hashed.
+/// Files that are only partly hashed.
 const SHARED: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
 
-/// Texts, keyed by their path relative to the root of the workspace.
+/// Contents of files, keyed by path relative to the root of the workspace.
 type Files = BTreeMap<String, String>;
 
 /// Returns the fingerprint of the workspace at `root`, in hexadecimal digits.
@@ -37,8 +37,8 @@ fn read(root: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// Inserts the file at `path`. If `path` is a folder, inserts its sources and manifests, except for test files and
-/// folders.
+/// Inserts the file at `path`. If `path` is a folder, inserts all sources and manifests in it, except for test files
+/// and test folders.
 fn insert(files: &mut Files, root: &Path, path: &str) -> Result<()> {
     let (full, failure) = (root.join(path), || format!("cannot read {path}"));
     if full.is_dir() {
@@ -71,8 +71,8 @@ fn fingerprint(files: &Files) -> Result<String> {
     Ok(hexadecimal(&hash.finalize()))
 }
 
-/// Returns the name, version, source and checksum of each package that is compiled into srlg-kernels, one text per
-/// package.
+/// Returns one text for each package that is compiled into srlg-kernels. It consists of the name, version, source and
+/// checksum of the package.
 fn packages(files: &Files) -> Result<BTreeSet<String>> {
     let lock = parse(files, "Cargo.lock")?;
     let mut found = BTreeSet::new();
@@ -93,9 +93,9 @@ fn packages(files: &Files) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// Returns references to the dependencies of `package`. For [`CRATES`], dependencies that are only for tests or for a
-/// feature are excluded, because the kernels are built without them. The lock file does not list the features of other
-/// packages, so all of their dependencies are included.
+/// Returns the dependencies of `package`, as the lock file names them. For [`CRATES`], dependencies of tests and
+/// optional dependencies are excluded, because the kernels are built without them. For all other packages, optional
+/// dependencies are included, because the lock file does not list the enabled features.
 fn dependencies(files: &Files, package: &Value) -> Result<Vec<String>> {
     let path = format!("{}/Cargo.toml", text(package, "name"));
     let manifest = if files.contains_key(&path) { parse(files, &path)? } else { Value::Null };
@@ -109,7 +109,7 @@ fn dependencies(files: &Files, package: &Value) -> Result<Vec<String>> {
     Ok(references.filter(is_built).map(str::to_owned).collect())
 }
 
-/// Returns the settings in the workspace manifest that affect a build of `packages`.
+/// Returns the settings in the workspace manifest that affect the build of `packages`.
 fn settings(files: &Files, packages: &BTreeSet<String>) -> Result<String> {
     let manifest = parse(files, "Cargo.toml")?;
     let workspace = &manifest["workspace"];
@@ -125,7 +125,7 @@ fn settings(files: &Files, packages: &BTreeSet<String>) -> Result<String> {
     Ok(settings.to_string())
 }
 
-/// Parses a file as TOML. The error has one line, whereas the parser's error has several.
+/// Parses a file as TOML. The error message has only one line, unlike that of the parser.
 fn parse(files: &Files, path: &str) -> Result<Value> {
     toml::from_str(&files[path])
         .map_err(|error| anyhow!("cannot parse {path}: {}", error.message()))
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the files of the workspace. In the file at `path`, the first `old` is replaced by `new`.
+    /// Returns the files of the workspace, with the first `old` in the file at `path` replaced by `new`.
     fn edited(path: &str, old: &str, new: &str) -> Files {
         let mut files = read(crate::root()).expect("this workspace");
         let text = files.get_mut(path).expect("a file of the workspace");

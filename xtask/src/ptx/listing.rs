@@ -1,11 +1,11 @@
-//! Faults that are visible in the text of a PTX file, without an assembler.
+//! Faults that can be found in the text of a PTX file without an assembler.
 //!
-//! A kernel must consist of integer code without calls, a stack or floating point. Line numbers start at 1 and include
-//! the lines of the stamp.
+//! A kernel must consist of integer code without calls and without a stack. Line numbers start at 1 and include the
+//! lines of the stamp.
 
 use super::space::is_generic;
 
-/// Floating-point types of PTX. The names of packed types start with these names.
+/// Floating-point types of PTX. The names of packed types start with one of these names.
 const FLOATS: [&str; 5] = ["f16", "bf16", "tf32", "f32", "f64"];
 
 /// Returns the names of the kernels, in the order of the file.

@@ -1,13 +1,13 @@
-//! A pass over PTX that restricts memory accesses to global memory and to the scope of one device.
+//! A pass over PTX that restricts generic memory accesses to global memory and to device scope.
 //!
 //! LLVM treats the addresses in a structure of arguments as generic, so they could also be in shared or local memory.
 //! Assemblers then emit `LD` instead of `LDG`, and keep the unused result of each atomic (`ATOM` instead of `RED`).
-//! They also emit 64-bit atomics twice, once for shared memory. In addition, LLVM gives all atomics the scope of the
-//! system, as Rust requires.
+//! They also emit 64-bit atomics twice, once for shared memory. In addition, LLVM gives all atomics system scope, as
+//! Rust requires.
 //!
-//! The kernels have neither shared nor local memory, which [`global`] checks. Every other generic address is the same
-//! address in global memory (PTX ISA, generic addressing). The host and other devices read the memory only after the
-//! kernel has ended, so the scope of one device is sufficient.
+//! The kernels do not use shared or local memory, and [`global`] checks this. A generic address that is not in shared
+//! or local memory is the same address in global memory (PTX ISA, generic addressing). The host and other devices read
+//! the memory only after the kernel has ended, so device scope is sufficient.
 
 use std::borrow::Cow;
 
@@ -19,8 +19,8 @@ const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
 /// State spaces that an instruction may name.
 const SPACES: [&str; 5] = ["param", "global", "shared", "local", "const"];
 
-/// Returns `ptx` with a state space and a scope for every access. Returns an error if the kernels use shared or local
-/// memory.
+/// Returns `ptx` with all generic accesses restricted to global memory and to device scope. Returns an error if the
+/// kernels use shared or local memory.
 pub(super) fn global(ptx: &str) -> Result<String> {
     for space in ["shared", "local"] {
         let name = format!(".{space}");
@@ -39,7 +39,7 @@ pub(super) fn is_generic(opcode: &str) -> bool {
     accesses && !parts.any(|part| SPACES.contains(&part))
 }
 
-/// Returns a line of PTX in which a generic access is replaced by an access to global memory.
+/// Returns `line`. If it contains a generic access, an access to global memory replaces this access.
 fn rewritten(line: &str) -> Cow<'_, str> {
     let words = line.split(|letter: char| letter.is_whitespace());
     let Some(opcode) = words.filter(|word| !word.starts_with('@')).find(|word| !word.is_empty())

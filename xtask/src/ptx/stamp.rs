@@ -14,11 +14,11 @@ pub(super) struct Stamp {
     pub(super) sources: String,
 }
 
-/// The stamp of a file, checked against its text.
+/// The stamp of a file, and whether it matches the text of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StampedPtx {
     pub(super) stamp: Stamp,
-    /// Whether the text below the stamp is unchanged.
+    /// Whether the text below the stamp has the hash in the stamp.
     pub(super) untouched: bool,
 }
 
@@ -46,7 +46,7 @@ impl StampedPtx {
     }
 }
 
-/// Returns the SHA-256 of `ptx`, in hexadecimal digits.
+/// Returns the SHA-256 hash of `ptx`, in hexadecimal digits.
 fn digest(ptx: &str) -> String {
     hexadecimal(&Sha256::digest(ptx))
 }
@@ -55,7 +55,8 @@ fn digest(ptx: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A text with a stamp. The hash in it is the output of `printf '.version 6.0\n' | sha256sum`.
+    /// A text with a stamp. The hash in the last line of the stamp is the output of `printf '.version 6.0\n' |
+    /// sha256sum`.
     const TEXT: &str = "\
 // compiler: rustc 1.96.0, LLVM 22.1.8
 // sources: 00ff

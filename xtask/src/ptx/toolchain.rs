@@ -1,8 +1,9 @@
 //! The tool chain that compiles Rust to PTX: rustc, the source of its `core`, and an LLVM bit code linker with its LLVM
 //! tools.
 //!
-//! It consists of Debian packages and `scripts/gpu-toolchain.sh`, or of a nightly tool chain from rustup. The Debian
-//! packages are preferred, because they stay the same for months and therefore produce the same PTX.
+//! It consists either of Debian packages and the programs that `scripts/gpu-toolchain.sh` installs, or of a nightly
+//! tool chain from rustup. The Debian packages are preferred, because they stay the same for months and therefore
+//! produce the same PTX.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 /// depend on `CARGO_TARGET_DIR`.
 pub(super) const BIN: &str = "target/gpu-toolchain/bin";
 
-/// Programs that compile `srlg-kernels` to PTX.
+/// The programs that compile `srlg-kernels` to PTX.
 #[derive(Debug)]
 pub(super) struct Toolchain {
     /// Versions of rustc and of the LLVM that emits the PTX, in one line.
@@ -25,7 +26,8 @@ pub(super) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Returns Debian's tool chain if it is complete, or the tool chain of rustup if it is not.
+    /// Returns Debian's tool chain if it is complete, and the nightly tool chain of rustup otherwise. Returns an error
+    /// if both are incomplete.
     pub(super) fn find(root: &Path) -> Result<Self> {
         let debian = match Self::debian(root) {
             Ok(toolchain) => return Ok(toolchain),

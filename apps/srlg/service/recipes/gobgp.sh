@@ -2,9 +2,9 @@
 # gobgp.sh STATE blackhole|flowspec NEXTHOP [OPTION OF gobgp]...
 #
 # Announces a route to the target of each flood with GoBGP while its alert is active, and withdraws it at the end. An exec
-# sink of srlg starts this script for each notification, which it reads from standard input. STATE is a folder for the
-# routes of active alerts.
-#   blackhole   a route of the host to NEXTHOP with the community of RFC 7999
+# sink of srlg runs this script for each notification, which the script reads from standard input. STATE is a folder for
+# the routes of active alerts.
+#   blackhole   a route for the host to NEXTHOP with the community of RFC 7999
 #   flowspec    a rule that discards packets to the host, or only those to the port that receives most of the flood
 # The script ignores alerts of networks, of outside hosts, and of kinds other than floods. It requires jq and gobgp.
 set -euo pipefail
@@ -45,7 +45,7 @@ if [ ! -e "$file" ]; then
         *) family=ipv4 prefix=$host/32 ;;
     esac
     if [ "$way" = flowspec ]; then
-        # The port that has at least 80 % of the contacts, such as tcp/443.
+        # This is the port that receives at least 80 % of the contacts, such as tcp/443, if there is one.
         port=$(field '.top_ports[0]? | select(.[1] >= 0.8) | .[0] | select(test("^(tcp|udp)/[0-9]+$"))')
         match=()
         [ -z "$port" ] || match=(protocol "${port%/*}" destination-port "==${port#*/}")

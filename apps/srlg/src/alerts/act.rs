@@ -13,7 +13,7 @@ use crate::alerts::alert::{AlertId, Why};
 /// Maximum length of an action's text, in characters.
 pub(crate) const MOST_CHARACTERS: usize = 1_000;
 
-/// Maximum number of silences at a time.
+/// Maximum number of silences that can exist at the same time.
 pub(crate) const MOST_SILENCES: usize = 1_000;
 
 /// Maximum length of a silence.
@@ -34,7 +34,8 @@ pub enum Act {
         /// Text of the comment.
         text: String,
     },
-    /// The user silences the host or network in this view: for some time, it is not reported to any sink.
+    /// The user silences the host or network in the incident's view. For the given time, it is not reported to any
+    /// sink.
     Silence {
         /// Length of the silence, such as `2h`.
         #[serde(rename = "for", with = "humantime_serde")]
@@ -48,7 +49,7 @@ pub enum Act {
         #[serde(default)]
         text: String,
     },
-    /// The user closes the incident, whose count must be below the threshold.
+    /// The user closes the incident. Its count must be below the rule's `down`.
     Close {
         /// Reason for closing the incident; may be empty.
         #[serde(default)]
@@ -71,7 +72,7 @@ pub struct Remark {
 /// A period in which a host or network is not reported to any sink.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silencing {
-    /// User, time and reason of the silence.
+    /// User, start and reason of the silence.
     #[serde(flatten)]
     pub remark: Remark,
     /// End of the silence, in milliseconds since the Unix epoch.
@@ -87,13 +88,13 @@ pub enum Refusal {
     #[error("incident {0} not found")]
     Unknown(String),
     /// The incident is over.
-    #[error("the incident is over; only comments and silences are possible")]
+    #[error("cannot acknowledge or close the incident: it is over; comment on it or silence its host instead")]
     Over,
     /// The count of the incident is still too high.
     #[error("cannot close the incident: its count is still too high; silence it instead")]
     StillThere,
     /// The incident is not silenced.
-    #[error("the incident is not silenced")]
+    #[error("cannot end the silence: the incident is not silenced")]
     NotSilenced,
     /// The maximum number of silences has been reached.
     #[error("cannot add a silence: {MOST_SILENCES} exist already; end some of them first")]
@@ -150,7 +151,7 @@ impl Act {
 }
 
 impl Remark {
-    /// Returns a sentence about the action, such as `acknowledged by ann: known`.
+    /// Returns a text about the action, such as `acknowledged by ann: known`; `what` names the action.
     pub(crate) fn sentence(&self, what: &str) -> String {
         let Self { by, text, .. } = self;
         let colon = if text.is_empty() { "" } else { ": " };

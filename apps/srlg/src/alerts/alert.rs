@@ -32,21 +32,22 @@ impl fmt::Display for Status {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Why {
-    /// The threshold was exceeded.
+    /// The number of peers has reached the threshold.
     Threshold,
-    /// The number of peers is at least twice the largest number that was reported.
+    /// The number of peers is at least twice the largest reported number. For the alert of a network, the number of
+    /// hosts is compared instead.
     Peak,
     /// The severity has increased.
     Severity,
-    /// The count within another window has passed the threshold of that window.
+    /// A window that was not active has reached its threshold.
     Window,
-    /// The last report is older than the rule's `repeat`.
+    /// The rule's `repeat` has passed since the last report.
     Repeat,
-    /// The number of peers has been below the threshold for long enough.
+    /// The number of peers has been below the rule's `down` for the time of its `hold`.
     Below,
-    /// The alert of the network replaces this one.
+    /// The alert of the network replaces the alert of the host.
     Group,
-    /// No rule applies to the host any more.
+    /// No rule applies to the host any more, or the last active window was removed from the rule.
     Rule,
     /// The number of peers is low, but exporters or sites that saw the host are silent. The alert ends with this reason
     /// if its end stays unconfirmed for too long.
@@ -67,7 +68,22 @@ pub enum Why {
     Closed,
 }
 
-/// Severity of an alert, by the ratio of its count to the threshold.
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl Why {
+    /// Returns whether the reason is an action of a user.
+    #[must_use]
+    pub const fn is_action(self) -> bool {
+        use Why::{Acknowledged, Closed, Comment, Silenced, Unsilenced};
+        matches!(self, Acknowledged | Closed | Comment | Silenced | Unsilenced)
+    }
+}
+
+/// Severity of an alert. It depends on the ratio of the count to the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -76,7 +92,7 @@ pub enum Severity {
     Warning,
     /// The count is at least 4 times the threshold.
     Major,
-    /// The count is at least 16 times the threshold, or higher than can be measured.
+    /// The count is at least 16 times the threshold, or too high to be measured.
     Critical,
 }
 
@@ -135,31 +151,32 @@ pub struct Alert {
     pub start_ms: u64,
     /// Time of the report, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Only ended alerts have it.
+    /// Time since which the number of peers has been low, in milliseconds since the Unix epoch. Only ended alerts have
+    /// it. If the alert ended for another reason, this is the time of the end.
     pub until_ms: Option<u64>,
-    /// Silent exporters or sites that saw the host, as long as they prevent confirmation of the end.
+    /// Silent exporters and sites that saw the host. The list is empty unless they prevent confirmation of the end.
     pub silent: Vec<SilentSource>,
-    /// Counts within the windows that have reached their threshold; never empty. Active windows come first, and among
-    /// these the most severe.
+    /// Counts within the windows that have reached their threshold; never empty. They are sorted by state (active
+    /// windows first), then by descending severity, then by ascending length.
     pub windows: Vec<WindowCount>,
 }
 
-/// Number of peers of a host within one window. For a network, it is the count of its largest host.
+/// Number of peers of a host within one window. For a network, the count is that of the host with the most peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowCount {
     /// Length of the window, in slices.
     pub slices: u32,
-    /// Whether the window is active: it reached its threshold and has not been below it for long.
+    /// Whether the window is active: it reached its threshold and has not ended since.
     pub is_active: bool,
     /// Current number of peers; 0 if the host has too few peers to be reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether the real number of peers is higher than can be measured.
+    /// Whether the host has more peers than can be measured.
     pub is_lower_bound: bool,
     /// Threshold θ of the rule for this window.
     pub threshold: f64,
-    /// Highest severity so far for this window length.
+    /// Highest severity so far within this window.
     pub severity: Severity,
     /// Largest count so far.
     pub peak: f64,
@@ -191,13 +208,14 @@ impl Alert {
     }
 }
 
-/// ID of an alert: a hash of its view, its rule, its subject and its start.
+/// ID of an alert: a hash of its view, rule, subject and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct AlertId(u64);
 
 impl AlertId {
-    /// Hashes the texts with FNV-1a, which gives the same result on every machine and in every version.
+    /// Hashes the texts and the start time with FNV-1a, which gives the same result on every machine and in every
+    /// version.
     pub(crate) fn of(texts: &[&str], start_ms: u64) -> Self {
         let bytes =
             texts.iter().flat_map(|text| text.bytes().chain([0])).chain(start_ms.to_le_bytes());
@@ -220,7 +238,7 @@ impl FromStr for AlertId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_id = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok().filter(|_| is_id);
-        number.map(Self).ok_or("an alert ID must have 16 hexadecimal digits")
+        number.map(Self).ok_or("an incident ID must have 16 hexadecimal digits")
     }
 }
 

@@ -25,7 +25,7 @@ use crate::show::open::LiveNotice;
 /// Maximum number of slices without input that are processed one by one.
 const MOST_SILENT: u64 = 4_096;
 
-/// Minimum count of a reported host, as a fraction of the smallest count at which an alert ends.
+/// Minimum count of a reported host, as a fraction of [`Rules::least`].
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
 /// A closed slice of a view, counted by one machine or by several probes.
@@ -45,12 +45,12 @@ pub(crate) struct ClosedSlice {
     pub(crate) missing_sites: Vec<String>,
 }
 
-/// State of a book in the database.
+/// The state of a book, as stored in the database.
 #[derive(Serialize, Deserialize)]
 struct BookState<T> {
     /// End of the last slice whose changes are in the database.
     until_ms: u64,
-    /// Parts of a contact that form the hosts and the peers of the view.
+    /// Parts of a contact that form the view's hosts and peers.
     #[serde(default)]
     keys: [PeerKey; 2],
     tracker: T,
@@ -59,9 +59,7 @@ struct BookState<T> {
 /// Packet and bit rates of an active alert's hosts.
 #[derive(Clone, Copy, Debug, Default)]
 struct LiveRates {
-    /// Rates after the last slice.
     now: Rates,
-    /// Largest rates so far.
     peak: Rates,
 }
 
@@ -75,20 +73,19 @@ pub(crate) struct Book {
     /// Largest peer counts, keyed by the length of the window in slices.
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
-    /// Number of matches of each allow-list entry.
+    /// Number of times that each allow-list entry matched a host. Matches of contacts are counted elsewhere.
     hits: Vec<u64>,
     slice_ms: u64,
     /// Number of the next slice to be processed.
     next: u64,
-    /// Whether the input has stopped for so long that no alert starts or ends.
+    /// Whether the last processed slice had no input, so that no alert could start or end.
     pub(crate) is_input_lost: bool,
     is_restored: bool,
-    /// Known rates of active alerts.
     rates: BTreeMap<AlertId, LiveRates>,
-    /// Changes of alerts with their context.
+    /// Changes of alerts since the last call of [`changes`](Self::changes), with their context.
     changes: Vec<(Alert, Context)>,
     shown: TopHosts,
-    /// Sampling of the contacts in the last counted slice.
+    /// Sampling of the contacts in the window that ended with the last closed slice.
     sampling: Sampling,
     /// Number of closed slices.
     pub(crate) closed: u64,
@@ -148,8 +145,8 @@ impl Book {
         })?)
     }
 
-    /// Restores a [`state`](Self::state). An empty state changes nothing. Returns false and restores nothing if the
-    /// view counted something else.
+    /// Restores a [`state`](Self::state). An empty state changes nothing. If the state is from a view of other hosts or
+    /// peers, nothing is restored and false is returned.
     pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<bool> {
         if state.is_empty() {
             return Ok(true);
@@ -157,7 +154,7 @@ impl Book {
         let state: BookState<Tracker> = serde_json::from_slice(state)
             .with_context(|| format!("cannot restore the alerts of view {}", self.name))?;
         if state.keys != self.rules.keys() {
-            warn!("view {}: host or peer has changed; its alerts end", self.name);
+            warn!("view {}: alerts ended because `host` or `peer` has changed", self.name);
             return Ok(false);
         }
         self.next = state.until_ms / self.slice_ms;
@@ -197,13 +194,13 @@ impl Book {
         self.next = slice;
     }
 
-    /// Continues at `slice`, unless the book is already past it.
+    /// Continues at `slice`, unless a later slice is next.
     pub(crate) fn be_at_least_at(&mut self, slice: u64) {
         self.next = self.next.max(slice);
     }
 
-    /// Adjusts all times after the system clock was set forward by `step_ms` to a time in `slice`. No slice before
-    /// `slice` changes an alert.
+    /// Adjusts all times after the system clock was set forward by `step_ms` to a time in `slice`. Slices before
+    /// `slice` are no longer processed.
     pub(crate) fn set_forward(&mut self, step_ms: u64, slice: u64) {
         self.be_at_least_at(slice);
         self.tracker.set_forward(step_ms);
@@ -219,9 +216,9 @@ impl Book {
         self.rules.windows().into_iter().map(sightings).collect()
     }
 
-    /// Processes a closed slice, which is the next one or a later one. `evidence` is called with the hosts of a
-    /// starting or active alert, the largest first, and the length of its main window in slices. `witnesses` is called
-    /// with a host that has an alert.
+    /// Processes a closed slice. If the slice was already processed before a restart, alerts do not change. `evidence`
+    /// is called for each alert that starts or is updated. It takes the hosts of the alert, the largest first, and the
+    /// length of the alert's main window, in slices. `witnesses` returns the sources that saw a host with an alert.
     pub(crate) fn close(
         &mut self,
         slice: &ClosedSlice,
@@ -280,8 +277,8 @@ impl Book {
         }
     }
 
-    /// Processes the slices before `slice` that have no report, because their window was empty. `condition` returns the
-    /// completeness of a slice by its number.
+    /// Processes the slices before `slice` that have not been processed. They have no report, because their window was
+    /// empty. `condition` returns the completeness of a slice by its number.
     pub(crate) fn be_silent_until(
         &mut self,
         slice: u64,
@@ -300,7 +297,7 @@ impl Book {
         }
     }
 
-    /// Closes the alert `id` for a user at `now_ms`. Its count must be below the threshold.
+    /// Closes the alert `id` for a user at `now_ms`. The count of the alert must be below the rule's `down`.
     pub(crate) fn close_by_hand(
         &mut self,
         id: AlertId,
@@ -379,12 +376,12 @@ impl Book {
         Some(LiveNotice { now_ms, hosts, windows, line, rates, peak_rates })
     }
 
-    /// Returns the largest hosts that passed their threshold in too few slices for an alert.
+    /// Returns the largest of the hosts that passed their threshold in too few slices for an alert.
     pub(crate) fn misses(&self) -> Vec<Miss> {
         self.tracker.misses(|host| self.rules.rule(host))
     }
 
-    /// Returns the hosts with an alert or a recent hit, the largest first.
+    /// Returns the hosts that have an alert or recently reached their threshold, sorted by descending number of peers.
     pub(crate) fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
         let mut hosts: Vec<IpAddr> = self.tracker.hosts().collect();
         let points = report.super_points.iter();

@@ -26,7 +26,7 @@ pub(crate) mod silences;
 pub struct Desk {
     /// Options of the views, in the order of the configuration.
     views: Vec<ViewOptions>,
-    /// Alerts of the views, in the same order.
+    /// Alerts of each view, in the order of `views`.
     pub(crate) books: Vec<Book>,
     labels: Networks<String>,
     exporters: ExporterNames,
@@ -59,7 +59,8 @@ impl Desk {
         }
     }
 
-    /// Applies the names, databases, rules and allow lists of hosts in `config`, starting with the next slice.
+    /// Applies the rules, allow lists, labels, exporter names and origin databases of `config`, starting with the next
+    /// slice.
     pub(crate) fn reload(&mut self, config: &Config) {
         for book in &mut self.books {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
@@ -76,14 +77,14 @@ impl Desk {
         &self.exporters
     }
 
-    /// Returns the end of the last slice, in milliseconds since the Unix epoch.
+    /// Returns the end of the last processed slice, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.books.iter().map(Book::now_ms).max().unwrap_or(0)
     }
 
-    /// Returns the notifications since the last call. `peers` takes the index of a view, hosts and the length of a
-    /// window in slices, and returns the number of peers of each host.
+    /// Returns the notifications since the last call. `peers` takes the index of a view, a list of hosts and the length
+    /// of a window in slices. It returns the number of peers of each host.
     pub(crate) fn notices(
         &mut self,
         mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
@@ -134,9 +135,11 @@ impl Desk {
         self.exporters.name_exporters_of(&mut notice);
         notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
-        // Details may be missing in a slice, so an alert keeps the kind that earlier details showed.
+        // Details may be missing in a slice, and a low count says nothing about the cause, so an alert keeps the kind
+        // that earlier details showed.
         let is_without_details = notice.kind == Kind::Unknown && notice.detail_since_ms.is_none();
-        if let Some(last) = last.filter(|_| notice.status == Status::End || is_without_details) {
+        let is_low = notice.status == Status::End || notice.cardinality < notice.threshold;
+        if let Some(last) = last.filter(|_| is_low || is_without_details) {
             notice.kind = last.kind;
         }
         // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
@@ -156,8 +159,9 @@ impl Desk {
         }
     }
 
-    /// Restores the active alerts from `notices`, which are their last notifications before the program stopped.
-    /// Returns the notifications that end the alerts whose view was removed or now counts something else.
+    /// Restores the active alerts from `notices`, which are their last notifications before the program stopped. If a
+    /// view was removed or now counts other hosts or peers, its alerts end, and the notifications of their ends are
+    /// returned.
     pub(crate) fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
         let is_known = |notice: &Notice| {
             self.books.iter().any(|book| book.name == notice.view && book.is_restored())
@@ -167,8 +171,8 @@ impl Desk {
         gone.into_iter().map(Notice::end_without_view).collect()
     }
 
-    /// Returns the view of the same hosts in the opposite direction. A view of ports has no opposite, because the ports
-    /// that a host contacts say nothing about the ports on which it is contacted.
+    /// Returns the index of the view that counts the same hosts in the opposite direction. A view of ports has no
+    /// opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
     fn opposite(&self, at: usize) -> Option<usize> {
         let view = &self.views[at];
         let is_of_addresses = |view: &ViewOptions| {
@@ -204,7 +208,7 @@ impl Desk {
         }
     }
 
-    /// Returns the active alerts by severity and then by number of peers, both descending.
+    /// Returns the active alerts, sorted by descending severity and then by descending number of peers.
     pub(crate) fn open_alerts(&self) -> Arc<[OpenAlert]> {
         let alerts = self.open.values().map(|notice| self.open_alert(notice));
         let mut alerts: Vec<OpenAlert> = alerts.collect();
@@ -220,13 +224,12 @@ impl Desk {
     }
 }
 
-/// Returns the URL of the incident `id` on the page at `url`.
 fn incident_url(url: &str, id: AlertId) -> String {
     format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
-/// Counts the peers in the opposite direction for all alerts that have not ended. Many hosts are counted together,
-/// because an attack on thousands of hosts would otherwise delay the next slice.
+/// Counts the peers in the opposite direction for all alerts that have not ended. The hosts of all alerts with the same
+/// window are counted together. Otherwise, an attack on thousands of hosts would delay the next slice.
 fn count_opposite(
     changes: &mut [(Alert, Context)],
     mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,

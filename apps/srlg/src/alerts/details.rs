@@ -1,10 +1,11 @@
-//! Details of hosts that have an alert or have recently passed their threshold. They are collected from the hosts'
-//! contacts.
+//! Details of hosts that have an alert or have recently passed their threshold. The details are collected from the
+//! contacts of these hosts.
 //!
-//! A view has details of at most 256 hosts. A host needs about 5 kB, from the first time that it passes its threshold.
-//! Details of a host from several sites can be merged. As JSON, a host's details from one site take at most 7 kB.
+//! A view has details of at most 256 hosts. The details of a host need about 5 kB of memory, which is allocated when
+//! the host first passes its threshold. Details of a host from several sites can be merged. As JSON, a host's details
+//! from one site are at most 7 kB in size.
 //!
-//! Invariant: memory is bounded. Hosts with more peers replace hosts with fewer.
+//! Invariant: memory is bounded. Hosts that have more peers replace hosts that have fewer.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -29,7 +30,7 @@ pub(crate) const HOSTS: usize = 256;
 /// Maximum number of exporters per host.
 const EXPORTERS: usize = 8;
 
-/// Maximum length of each list of ports, prefixes and interfaces in a notification.
+/// Maximum number of entries in each list of a notification: ports, prefixes and interfaces.
 const MOST_SHARES: usize = 8;
 
 /// Details of the tracked hosts, collected from their contacts.
@@ -46,9 +47,9 @@ pub(crate) struct Details {
 /// Details of one host from one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostDetails {
-    /// Time from which contacts were counted, in milliseconds since the Unix epoch.
+    /// Time since which contacts have been counted, in milliseconds since the Unix epoch.
     since_ms: u64,
-    /// Peers with the smallest hashes, in the order of these hashes. Each peer is equally likely to be in the sample.
+    /// A sample: the peers with the smallest hashes, sorted by hash. Each peer is equally likely to be in the sample.
     #[serde(deserialize_with = "at_most::<MOST_PEERS, _, _>")]
     peers: Vec<IpAddr>,
     #[serde(deserialize_with = "at_most::<EXPORTERS, _, _>")]
@@ -57,10 +58,10 @@ pub(crate) struct HostDetails {
     prefixes: Top<IpNet, 16>,
     contacts: u64,
     syn_only: u64,
-    /// Packets and bytes; empty if the sender does not count them.
+    /// Packets and bytes; empty if the site that sent the details does not count them.
     #[serde(default)]
     volume: Volume,
-    /// Input interfaces; empty if the sender does not count them.
+    /// Input interfaces; empty if the site that sent the details does not count them.
     #[serde(default = "Top::new")]
     interfaces: Top<Interface, 16>,
 }
@@ -115,8 +116,7 @@ impl Details {
         }
     }
 
-    /// Tracks the first [`HOSTS`] of `hosts` and forgets all other hosts. `now_ms` is the end of the slice that has
-    /// closed.
+    /// Tracks the first [`HOSTS`] of `hosts` and forgets all other hosts. `now_ms` is the end of the last closed slice.
     pub(crate) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
         self.closed_ms = now_ms;
         let hosts = &hosts[..hosts.len().min(HOSTS)];
@@ -126,7 +126,7 @@ impl Details {
         }
     }
 
-    /// Moves the contacts that `other` has collected for the tracked hosts into these details.
+    /// Moves the contacts that `other` has collected for the tracked hosts into `self`.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
         for (host, taken) in &mut other.hosts {
             if taken.contacts > 0
@@ -173,7 +173,7 @@ impl Details {
         self.get(host)?.known_exporters()
     }
 
-    /// Returns the total rates of `hosts` within the minute before `now_ms`.
+    /// Returns the sums of the packet rates and bit rates of `hosts` within the minute before `now_ms`.
     pub(crate) fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
         Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms).if_known()
     }
@@ -199,8 +199,8 @@ impl HostDetails {
         }
     }
 
-    /// Merges details of several hosts, or from several sites with the same `seed`. Returns `None` if they have no
-    /// contact.
+    /// Merges details of several hosts, or from several sites with the same `seed`. Returns `None` if the details
+    /// contain no contacts.
     pub(crate) fn merge_all<'a>(
         seed: u64,
         details: impl IntoIterator<Item = &'a Self>,
@@ -217,7 +217,7 @@ impl HostDetails {
         is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
     }
 
-    /// Returns the packets and bytes of the host, if the sender counts them.
+    /// Returns the packets and bytes of the host, if the site that sent the details counts them.
     pub(crate) fn volume(&self) -> Option<&Volume> {
         let is_counted = self.contacts == 0 || !self.volume.is_empty();
         is_counted.then_some(&self.volume)
@@ -294,7 +294,8 @@ impl HostDetails {
     }
 }
 
-/// Returns a hash of `peer` that is the same on every machine. It applies the finaliser of SplitMix64 to both halves.
+/// Returns a hash of `peer` that is the same on every machine. The finaliser of SplitMix64 is applied to both halves of
+/// the address.
 fn hash(seed: u64, peer: IpAddr) -> u64 {
     let bits = match peer {
         IpAddr::V4(peer) => peer.to_ipv6_mapped().to_bits(),
@@ -315,7 +316,6 @@ fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
     if is_source { contact.destination } else { contact.source }
 }
 
-/// Returns the /24 or /48 of a peer.
 fn prefix(peer: IpAddr) -> IpNet {
     let length = if peer.is_ipv4() { 24 } else { 48 };
     // The length is valid for the address family.
@@ -323,7 +323,7 @@ fn prefix(peer: IpAddr) -> IpNet {
 }
 
 impl PortKey {
-    /// Returns the usual name of the port, such as `tcp/443`, or `None` if neither part is known.
+    /// Returns the usual name of the port, such as `tcp/443`, or `None` if neither the protocol nor the port is known.
     fn name(self) -> Option<String> {
         let Self { protocol, port } = self;
         if let (Some(protocol), Some(number)) = (protocol, port)

@@ -12,7 +12,7 @@ use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
 use crate::alerts::witnesses::SilentSource;
 
-/// Maximum number of hosts of a network that get separate alerts if these alerts start within [`TOGETHER_MS`].
+/// Maximum number of hosts of a network that get separate alerts if the alerts start within [`TOGETHER_MS`].
 pub(crate) const MOST_ALONE: usize = 8;
 
 /// Period within which starts of alerts in one network are counted together, in milliseconds.
@@ -37,11 +37,11 @@ pub(crate) struct Group {
     /// Largest counts of the members, by the length of the window in slices.
     windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
-    /// Time until which the count of the last ended member was high enough.
+    /// Time since which the counts of all members that have ended have been low.
     pub(crate) until_ms: u64,
-    /// Reason for the end; `Unconfirmed` if any member ended with this reason.
+    /// Reason for the end. If the alert of any member ended as `Unconfirmed`, this is the reason.
     pub(crate) end: Why,
-    /// Silent witnesses of the members, while no end can be confirmed.
+    /// Silent witnesses of the members. The list is empty unless they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
     told_ms: u64,
     told_members: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Silence {
     pub(crate) is_of_all: bool,
 }
 
-/// Recent starts of hosts' alerts by network, the newest last.
+/// Recent starts of host alerts, by network, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
 
@@ -76,8 +76,8 @@ impl Starts {
         starts.push_back((now_ms, host));
     }
 
-    /// Returns the networks that get one alert, with the hosts whose alerts started there. `pending` is the number of
-    /// hosts per network that have recently passed their threshold.
+    /// Returns the networks that get a single alert, with the hosts whose alerts started there. `pending` contains the
+    /// number of hosts of each network that recently passed their threshold and have no alert.
     pub(crate) fn crowded(
         &self,
         pending: &BTreeMap<IpNet, usize>,
@@ -112,8 +112,8 @@ impl Group {
         self.told_ms += step_ms;
     }
 
-    /// Updates the group with the largest peer counts, the highest severity and the silent witnesses of its members. Returns
-    /// the reason for a report, if there is one.
+    /// Updates the group with the largest peer counts, the highest severity and the silent witnesses of its members.
+    /// Returns the reason for a report, if a report is due.
     pub(crate) fn step(
         &mut self,
         counts: &[WindowCount],
@@ -157,7 +157,8 @@ impl Group {
         Some(why)
     }
 
-    /// Returns the largest peer counts of the members within each window, the most severe first.
+    /// Returns the largest peer count of the members within each window: active windows first, then by descending
+    /// severity.
     pub(crate) fn counts(&self) -> Vec<WindowCount> {
         by_severity(self.windows.values().copied().collect())
     }

@@ -1,7 +1,7 @@
-//! Alert state of one host of a view, in all windows of its rule.
+//! Alert state of one host of a view, for all windows of its rule.
 //!
-//! Invariant: an alert starts once, when the first window passes its threshold. The alert ends once, when no window is
-//! active any more. In between, the alert may be reported again.
+//! Invariant: an alert starts once, when the first window becomes active. The alert ends once, at the latest when no
+//! window is active any more. An active alert may be reported several times.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,16 +32,16 @@ pub(crate) struct Active {
     /// Highest severity so far.
     pub(crate) severity: Severity,
     told_ms: u64,
-    /// Time until which the count of the last ended window was high enough; 0 if no window has ended.
+    /// Time since which the counts of all ended windows have been low; 0 if no window has ended.
     until_ms: u64,
-    /// Silent witnesses, as long as they prevent confirmation of the end.
+    /// Silent witnesses. The list is empty unless they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
 }
 
 /// Reliability of a host's counts in one slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SliceTrust<'a> {
-    /// Whether the slice has no data at all.
+    /// Whether the input is lost, so that no window starts.
     pub(crate) is_input_lost: bool,
     /// Number of slices since the last data gap.
     pub(crate) whole_slices: u32,
@@ -51,10 +51,10 @@ pub(crate) struct SliceTrust<'a> {
 /// State of one window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WindowState {
-    /// Whether each of the last slices reached the threshold, one bit per slice. The lowest bit belongs to the newest
-    /// slice.
+    /// One bit for each of the last slices, which is set if the slice reached the threshold. The lowest bit stands for
+    /// the newest slice.
     hits: u32,
-    /// Counts of the window, if it has been active since the alert started.
+    /// Counts of the window, if it has been active during the alert.
     course: Option<Course>,
     /// Largest count that reached the threshold since the host was first tracked.
     #[serde(skip)]
@@ -71,11 +71,11 @@ struct Course {
     severity: Severity,
     peak: f64,
     peak_ms: u64,
-    /// Largest count reported so far.
+    /// Largest count at the time of a report.
     told: f64,
     /// Time since which the count has been below the level at which the window ends.
     below_since_ms: Option<u64>,
-    /// Time since which the count has been low and the window has had no data gap.
+    /// Time since which the count has been low while the window had no data gap.
     whole_since_ms: Option<u64>,
 }
 
@@ -84,31 +84,31 @@ struct Course {
 pub(crate) enum Change {
     Start,
     Update(Why),
-    /// The alert ends. The counts were high enough until the given time.
+    /// The alert ends. The counts have been low since the given time.
     End(u64, Why),
 }
 
 /// A change of one window.
 enum Turn {
     Start,
-    /// The window ends. The count was high enough until the given time.
+    /// The window ends. The count has been low since the given time.
     End(u64),
     /// The window would end, but a silent witness prevents confirmation.
     Unconfirmed,
 }
 
 impl HostState {
-    /// Returns whether a threshold was passed recently and no alert has started.
+    /// Returns whether the host recently passed a threshold and has no alert.
     pub(crate) fn is_pending(&self) -> bool {
         self.active.is_none() && !self.is_idle()
     }
 
-    /// Returns whether the host has neither an alert nor a recent hit.
+    /// Returns whether the host has no alert and did not recently pass a threshold.
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_none() && self.windows.values().all(|window| window.hits == 0)
     }
 
-    /// Processes a slice that ended at `now_ms`; `sighting` returns the count in each window. A window ends only if it
+    /// Processes a slice that ended at `now_ms`; `sighting` returns the count within a window. A window ends only if it
     /// has no data gap and no witness is silent.
     pub(crate) fn step(
         &mut self,
@@ -220,7 +220,8 @@ impl HostState {
         }
     }
 
-    /// Returns the counts in all windows that have been active, the most severe first.
+    /// Returns the counts within all windows that have been active during the alert: active windows first, then by
+    /// descending severity.
     pub(crate) fn counts(&self, sighting: impl Fn(u32) -> Sighting) -> Vec<WindowCount> {
         let windows = self.windows.iter();
         let courses =
@@ -229,7 +230,8 @@ impl HostState {
         by_severity(counts.collect())
     }
 
-    /// Returns how close a host without an alert came to an alert under `rule`, in the window with the most hits.
+    /// Returns how close a host without an alert came to an alert under `rule`. The window in which the most slices
+    /// reached the threshold is used.
     pub(crate) fn miss(&self, host: Name, rule: &Rule) -> Option<Miss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
@@ -243,7 +245,7 @@ impl HostState {
     }
 
     /// Returns the time since which the counts of all active windows have been low, in milliseconds since the Unix
-    /// epoch.
+    /// epoch. If any count is high, returns `None`.
     pub(crate) fn below_since_ms(&self) -> Option<u64> {
         let since: Option<Vec<u64>> = self.active_courses().map(|it| it.below_since_ms).collect();
         since?.into_iter().max()
@@ -322,7 +324,7 @@ impl WindowState {
 }
 
 impl Course {
-    /// Creates the course of a window that has not been active yet.
+    /// Creates the course of a window that is not active yet.
     fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {

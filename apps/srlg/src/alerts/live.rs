@@ -1,4 +1,4 @@
-//! Counts of active alerts after each slice, between their notifications.
+//! Current counts of active alerts, which are updated after each slice.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -13,17 +13,17 @@ pub const LINE: usize = 60;
 pub struct LiveCount {
     /// Number of hosts in the alert.
     pub hosts: u32,
-    /// Counts in the windows that have reached their threshold, in the order of
+    /// Counts within the windows that have reached their threshold, in the order of
     /// [`Alert::windows`](super::Alert::windows).
     pub windows: Vec<WindowCount>,
-    /// Peer counts within the first window after each of the last [`LINE`] slices, the oldest first.
+    /// Peer counts within the first of the `windows` after each of the last [`LINE`] slices, the oldest first.
     pub line: VecDeque<u32>,
     /// Host of the alert, or up to 20 hosts of its network, the largest first.
     pub members: Vec<IpAddr>,
 }
 
 impl LiveCount {
-    /// Adds the counts after another slice. The line restarts if the first window changes, because counts of different
+    /// Adds the counts after the next slice. The line restarts if the first window changes, because counts of different
     /// windows cannot be compared.
     pub(crate) fn take(&mut self, hosts: u32, windows: Vec<WindowCount>) {
         let main = |windows: &[WindowCount]| windows.first().map(|count| count.slices);

@@ -1,7 +1,7 @@
 //! Largest counts of hosts, from which thresholds are suggested.
 //!
-//! The largest count of each reported host is kept for each view and window. A collection lasts a day, and the previous
-//! day is kept too.
+//! The largest count of each reported host is kept for each view and window. A collection lasts a day, and the
+//! collection of the previous day is also kept.
 //!
 //! Invariant: at most 65,536 hosts per view and window remain after each pruning; the smallest counts are dropped.
 
@@ -22,10 +22,10 @@ const DAY_MS: u64 = 86_400_000;
 pub(crate) struct Maxima {
     /// Start of today's counts, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Start of the previous day's counts or, without a previous day, start of today's counts.
+    /// Start of the previous day's counts. If there was no previous day, this is the start of today's counts.
     #[serde(default)]
     pub first_ms: u64,
-    /// Total length of the slices with input, today and on the previous day, in milliseconds.
+    /// Total length of the slices with input, in milliseconds: today's and the previous day's.
     #[serde(default)]
     counted_ms: [u64; 2],
     today: HashMap<IpAddr, f64>,
@@ -44,7 +44,7 @@ impl Maxima {
         }
     }
 
-    /// Adds a slice that ended at `now_ms`, of which `counted_ms` had input. After a day, a new collection starts.
+    /// Adds a slice that ended at `now_ms` and had input for `counted_ms`. After a day, a new collection starts.
     pub(crate) fn pass(&mut self, now_ms: u64, counted_ms: u64) {
         let [today, _] = self.counted_ms;
         if self.since_ms == 0 {
@@ -57,13 +57,13 @@ impl Maxima {
         self.counted_ms[0] += counted_ms;
     }
 
-    /// Returns the total length of the slices with input, today and on the previous day.
+    /// Returns the total length of the slices with input, over today and the previous day.
     #[must_use]
     pub(crate) fn counted(&self) -> Duration {
         Duration::from_millis(self.counted_ms.iter().sum())
     }
 
-    /// Returns the largest count of each host, today and on the previous day.
+    /// Returns the largest count of each host over today and the previous day.
     #[must_use]
     pub(crate) fn counts(&self) -> Vec<(IpAddr, f64)> {
         let mut counts = self.yesterday.clone();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use srlg_input::contact::Name;
 
-/// Maximum number of misses that are remembered.
+/// Maximum number of stored misses.
 const MOST: usize = 8;
 
 /// A host that passed its threshold in too few slices for an alert.
@@ -13,11 +13,12 @@ const MOST: usize = 8;
 pub struct Miss {
     /// The host that passed its threshold.
     pub host: Name,
-    /// Largest count of the host.
+    /// Largest count of the host in the slices that reached the threshold.
     pub cardinality: f64,
-    /// Threshold of the rule.
+    /// Threshold that the count reached.
     pub threshold: f64,
-    /// Largest number of slices, out of `of_slices` consecutive slices, in which the count reached the threshold.
+    /// Number of slices in which the count reached the threshold: the largest number among any `of_slices` consecutive
+    /// slices.
     pub slices: u32,
     /// Number of slices, out of `of_slices`, in which the count must reach the threshold to raise an alert.
     pub for_slices: u32,
@@ -40,7 +41,8 @@ impl fmt::Display for Miss {
 pub(crate) struct Misses(Vec<Miss>);
 
 impl Misses {
-    /// Returns these misses and `more`, reduced to the largest miss of each host and to the largest hosts.
+    /// Merges these misses with `more`. The result contains only the largest miss of each host, and at most [`MOST`]
+    /// hosts.
     pub(crate) fn with(&self, more: impl IntoIterator<Item = Miss>) -> Self {
         let mut misses: Vec<Miss> = self.0.iter().copied().chain(more).collect();
         misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
@@ -70,7 +72,7 @@ mod tests {
 
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-    /// Closes one slice per count of the host and returns the statuses of its alerts and the misses.
+    /// Closes a slice for each of the host's `counts`. Returns the statuses of its alerts, and the misses.
     fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<Miss>) {
         let terms = Terms { threshold: 1_000.0, ..Terms::default() };
         let rule =

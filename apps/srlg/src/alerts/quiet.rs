@@ -1,4 +1,4 @@
-//! Helpers that keep logs short: they report only changes, or one line per period.
+//! Helpers that keep logs short: only changes are logged, or one line per period.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ impl OnChange {
 pub struct Trouble(Option<String>);
 
 impl Trouble {
-    /// Returns the text of `error` if it differs from the previous one.
+    /// Returns the text of `error` if it differs from the text of the previous error.
     pub fn change_to(&mut self, error: &anyhow::Error) -> Option<&str> {
         let text = format!("{error:#}");
         let is_new = self.0.as_ref() != Some(&text);
@@ -33,8 +33,8 @@ impl Trouble {
         self.0.take().is_some()
     }
 
-    /// Logs an error in `done` after the text `failure`, unless it equals the previous error. Logs `recovery` on the
-    /// first success after an error.
+    /// If `done` is an error that differs from the previous error, logs it after the text `failure`. Logs `recovery` on
+    /// the first success after an error.
     pub fn log(&mut self, done: Result<(), anyhow::Error>, failure: &str, recovery: &str) {
         match done {
             Ok(()) if self.end() => info!("{recovery}"),
@@ -68,7 +68,7 @@ impl Every {
         Self { period, last: Some(Instant::now()) }
     }
 
-    /// Returns whether the period is over and starts a new period if so.
+    /// Returns whether the timer is due. If it is due, a new period starts.
     pub fn is_due(&mut self) -> bool {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= self.period);
         if is_due {

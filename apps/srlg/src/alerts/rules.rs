@@ -1,4 +1,4 @@
-//! Rules, which state when alerts start and end, and allow lists, which ignore hosts and contacts.
+//! Rules, which state when alerts start and end, and allow lists, which contain ignored hosts and contacts.
 //!
 //! A view has a table that maps networks to rules, and tables of ignored hosts, peers and ports. Of the networks that
 //! contain an address, the one with the longest prefix applies.
@@ -10,25 +10,27 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, ViewOptions};
 
-/// The terms under which hosts of some networks raise an alert.
+/// The terms under which hosts of certain networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Name of the rule in the configuration.
     pub name: String,
-    /// Networks of hosts that the rule applies to.
+    /// Networks whose hosts the rule applies to.
     pub networks: Vec<IpNet>,
     /// Terms of each window, by its length in slices.
     pub windows: BTreeMap<u32, Terms>,
 }
 
 impl Rule {
-    /// Returns the time after which an active alert is reported again, in milliseconds.
+    /// Returns the time after which an active alert is reported again, in milliseconds: the shortest time of any
+    /// window.
     #[must_use]
     pub fn repeat_ms(&self) -> u64 {
         self.windows.values().map(|terms| terms.repeat_ms).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the time after which an alert ends even if its end cannot be confirmed, in milliseconds.
+    /// Returns the time after which an alert ends even if its end cannot be confirmed, in milliseconds: the shortest
+    /// time of any window.
     #[must_use]
     pub fn unconfirmed_after_ms(&self) -> u64 {
         self.windows.values().map(|terms| terms.unconfirmed_after_ms).min().unwrap_or(u64::MAX)
@@ -40,7 +42,7 @@ impl Rule {
 pub struct Allow {
     /// The ignored hosts or contacts.
     pub what: AllowTarget,
-    /// The reason, as text for users.
+    /// The reason for the entry, as text for users.
     pub why: String,
 }
 
@@ -56,18 +58,18 @@ impl Allow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AllowTarget {
-    /// Alerts about hosts of these networks.
+    /// Hosts of these networks, which raise no alerts.
     Hosts(Vec<IpNet>),
     /// Contacts with these peers.
     Peers(Vec<IpNet>),
-    /// Contacts to these ports of hosts of these networks.
+    /// Contacts to these ports on hosts of these networks.
     Ports(Vec<IpNet>, Vec<u16>),
 }
 
 /// All rules of a view.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Packings of the hosts and of the peers of the view.
+    /// Packings of the view's hosts and peers.
     packings: [Packing; 2],
     rules: Vec<Rule>,
     by_network: Networks<(IpNet, usize)>,
@@ -83,9 +85,9 @@ pub struct Rules {
 /// The rule of a host, and why it applies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation<'a> {
-    /// The rule, and the network with the longest prefix that contains the host.
+    /// The rule, and its network that contains the host and has the longest prefix.
     pub rule: Option<(&'a Rule, IpNet)>,
-    /// Other rules, whose networks contain the host but have a shorter prefix.
+    /// Rules whose networks also contain the host, but do not apply because their prefixes are shorter.
     pub others: Vec<(&'a Rule, IpNet)>,
     /// Allow-list entries for the host or for contacts with it.
     pub allows: Vec<&'a Allow>,
@@ -135,13 +137,13 @@ impl Rules {
         Self { packings: [view.hosts(), view.peers()], ..self }
     }
 
-    /// Returns the packing of the hosts of the view.
+    /// Returns the packing of the view's hosts.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packings[0]
     }
 
-    /// Returns the parts of a contact that form the hosts and the peers of the view.
+    /// Returns the parts of a contact that form the view's hosts and peers.
     #[must_use]
     pub fn keys(&self) -> [PeerKey; 2] {
         self.packings.map(Packing::key)
@@ -165,13 +167,13 @@ impl Rules {
         &self.rules
     }
 
-    /// Returns the allow lists.
+    /// Returns all allow-list entries.
     #[must_use]
     pub fn allows(&self) -> &[Allow] {
         &self.allows
     }
 
-    /// Returns the windows of all rules, in slices, the shortest first.
+    /// Returns the lengths of the windows of all rules, in slices, the shortest first.
     #[must_use]
     pub fn windows(&self) -> Vec<u32> {
         let mut windows: Vec<u32> =
@@ -181,7 +183,7 @@ impl Rules {
         windows
     }
 
-    /// Returns the smallest count at which an alert of `window` ends under any rule. Without a window, all windows are
+    /// Returns the lowest `down` of any rule for `window`, as a number of peers. If no window is given, all windows are
     /// considered.
     #[must_use]
     pub fn least(&self, window: Option<u32>) -> f64 {
@@ -190,7 +192,7 @@ impl Rules {
         rules.map(|(_, terms)| terms.threshold * terms.down).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the rule of `host`, or `None` if the host is ignored (allow list).
+    /// Returns the rule of `host`, or `None` if no rule applies or the host is ignored (allow list).
     #[must_use]
     pub fn rule(&self, host: IpAddr) -> Option<&Rule> {
         let address = self.address(host).into();
@@ -198,8 +200,8 @@ impl Rules {
         self.hosts.get(address).is_none().then_some(&self.rules[*at])
     }
 
-    /// Adds a slice to the `hits` of [`allows`](Self::allows) if the ignored `host` had enough `peers` within `window`
-    /// slices to start an alert.
+    /// Counts a hit if an allow-list entry ignores `host` and the host had enough `peers` within `window` slices to
+    /// start an alert. `hits` contains the hits of each of the [`allows`](Self::allows).
     pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
         let address = self.address(host).into();
         let terms =
@@ -211,8 +213,9 @@ impl Rules {
         }
     }
 
-    /// Returns which of the `existing` pairs of `contact` count: the pair of its source, and the pair of its
-    /// destination. An ignored pair is added to the `hits` of [`allows`](Self::allows).
+    /// Returns which pairs of `contact` count: the pair of its source, and the pair of its destination. The arguments
+    /// `sent` and `received` state which of the two pairs exist. If an allow-list entry ignores a pair, a hit is added
+    /// to `hits`, which contains the hits of each of the [`allows`](Self::allows).
     #[inline]
     #[must_use]
     pub fn counts(
@@ -244,8 +247,8 @@ impl Rules {
         ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
     }
 
-    /// Returns the initial hits of [`allows`](Self::allows) after a reload. Each entry keeps the `hits` that it had
-    /// under the `former` rules.
+    /// Returns the initial hits of [`allows`](Self::allows) after a reload. An entry that existed in the `former` rules
+    /// keeps its `hits`.
     #[must_use]
     pub fn hits_after(&self, former: &Self, hits: &[u64]) -> Vec<u64> {
         let hits_of = |allow| {
@@ -255,7 +258,7 @@ impl Rules {
         self.allows.iter().map(hits_of).collect()
     }
 
-    /// Returns the rule of the hosts with the address `host`, and why it applies.
+    /// Returns the rule for the address `host`, and why it applies.
     #[must_use]
     pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
         let rule =
@@ -278,21 +281,22 @@ impl Rules {
     }
 }
 
-/// The terms by which an alert starts, ends and is reported again.
+/// The terms under which an alert starts, ends and is reported again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Terms {
     /// The threshold θ: the number of peers at which an alert starts. The standard error is subtracted from a count
-    /// before the comparison, so noise alone starts no alert.
+    /// before the comparison, so that noise alone does not start an alert.
     pub threshold: f64,
-    /// The fraction of `threshold` below which an alert ends, above 0 and below 1. It is lowered further if it is
-    /// closer than four standard errors to `threshold`.
+    /// The fraction of `threshold` below which an alert ends, above 0 and below 1. If this level is closer than four
+    /// standard errors to `threshold`, the alert ends only four standard errors below `threshold`.
     pub down: f64,
-    /// Number of slices, out of the last `of_slices`, that must reach `threshold` to start an alert.
+    /// Number of slices, out of the last `of_slices`, in which the count must reach `threshold` to start an alert.
     pub for_slices: u32,
-    /// Number of recent slices, `for_slices` of which must reach `threshold`; 1 to 32.
+    /// Number of the most recent slices that are considered; 1 to 32. In `for_slices` of them, the count must reach
+    /// `threshold`.
     pub of_slices: u32,
-    /// Time for which the count must stay below `down` to end the alert, in milliseconds.
+    /// Time for which the count must stay below `down` before the alert ends, in milliseconds.
     pub hold_ms: u64,
     /// Time after which an active alert is reported again, in milliseconds.
     pub repeat_ms: u64,
@@ -318,7 +322,7 @@ impl Default for Terms {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{name}: must be {range}, got {value}")]
 pub struct BadTerms {
-    /// Key in the configuration.
+    /// Key of the value in the configuration.
     pub name: &'static str,
     /// The rejected value.
     pub value: f64,

@@ -1,7 +1,8 @@
 //! Most frequent keys of a stream, counted in fixed memory.
 //!
-//! The method is Space-Saving (Metwally, Agrawal, El Abbadi 2005): a new key replaces the least frequent one and takes
-//! over its count. The count of a key may be too high, by at most the count that the key took over.
+//! The method is Space-Saving (Metwally, Agrawal, El Abbadi 2005): if the table is full, a new key replaces the least
+//! frequent key and takes over its count. The count of a key can be too high, but by no more than the count that the
+//! key took over.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -44,7 +45,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         self.counts.truncate(N);
     }
 
-    /// Returns up to `most` keys with their shares of all occurrences, the most frequent first.
+    /// Returns up to `most` keys, the most frequent first, each with its share of all occurrences.
     pub(crate) fn shares(&self, most: usize) -> Vec<(K, f64)> {
         let mut counts = self.counts.clone();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -53,7 +54,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
     }
 }
 
-/// Deserialises a list. A list with more than `MOST` items is rejected.
+/// Deserialises a list, which is rejected if it has more than `MOST` items.
 pub(crate) fn at_most<'de, const MOST: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -1,8 +1,8 @@
 //! Alerts of all hosts and networks of one view.
 //!
-//! [`Tracker::close`] processes every host of a slice first, then each network in which many alerts started.
+//! [`Tracker::close`] first processes every host of a slice, and then each network whose hosts share one alert.
 //!
-//! Invariants: each alert starts once and ends once, even if hosts, groups and rules change meanwhile. At most
+//! Invariants: each alert starts once and ends once, even if hosts, groups and rules change while it is active. At most
 //! [`Tracker::MOST_HOSTS`] hosts are tracked.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,13 +42,14 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// Creates the sighting of `host` with `cardinality` peers and its standard error.
+    /// Creates the sighting of `host`, whose number of peers is `cardinality`, with the standard error `std_error`.
     #[must_use]
     pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
         Self { host, cardinality, std_error, is_lower_bound: false }
     }
 
-    /// Returns whether the count exceeds the threshold by at least one standard error.
+    /// Returns whether the count is too high to be measured, or reaches the threshold even after one standard error is
+    /// subtracted.
     pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
         self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
     }
@@ -64,10 +65,10 @@ impl From<&SuperPoint> for Sighting {
 /// Completeness of a slice's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether neither an exporter nor an interface sent anything. Without input, no alert starts or ends, because
-    /// missing data does not mean that an attack has ended.
+    /// Whether the input is lost: no contact arrived for a minute, or no site delivered the slice. Without input, no
+    /// alert starts or ends, because missing data does not mean that an attack has ended.
     pub is_input_lost: bool,
-    /// Number of slices since the last data gap, including this one. Counts within longer windows may be too low, so
+    /// Number of slices since the last data gap, including this slice. Counts within longer windows may be too low, so
     /// these windows do not end.
     pub whole_slices: u32,
 }
@@ -83,16 +84,15 @@ impl Default for Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tracker {
     view: String,
-    /// Packed form of the view's hosts.
+    /// Packing of the view's hosts.
     #[serde(skip)]
     packing: Packing,
     hosts: BTreeMap<IpAddr, HostState>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
-    /// Number of hosts of the last slice that are not tracked; see [`Tracker::left_out`].
     #[serde(skip)]
     left_out: usize,
-    /// Largest hosts that were tracked and have had no alert since.
+    /// Largest misses of hosts that are no longer tracked and have had no alert since.
     #[serde(skip)]
     misses: Misses,
     /// Counts of active alerts after the last slice.
@@ -103,13 +103,13 @@ pub struct Tracker {
 /// A slice that is being closed.
 struct Slice {
     now_ms: u64,
-    /// Sightings by host, by the length of the window in slices.
+    /// Sightings by the length of the window in slices, and then by host.
     sightings: BTreeMap<u32, BTreeMap<IpAddr, Sighting>>,
     alerts: Vec<Alert>,
 }
 
 impl Slice {
-    /// Returns the sighting of `host` in a window. A host that was not reported counts as having no peers.
+    /// Returns the sighting of `host` in a window. If the host was not reported, its number of peers is 0.
     fn of(&self, window: u32, host: IpAddr) -> Sighting {
         let sighting = self.sightings.get(&window).and_then(|points| points.get(&host));
         sighting.copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
@@ -149,7 +149,7 @@ impl Tracker {
         hosts.count() + self.groups.len()
     }
 
-    /// Returns whether `host` has an active alert, alone or as part of its network.
+    /// Returns whether `host` has an active alert of its own or belongs to the active alert of its network.
     #[must_use]
     pub fn is_active(&self, host: IpAddr) -> bool {
         self.hosts.get(&host).is_some_and(|it| it.active.is_some())
@@ -171,14 +171,15 @@ impl Tracker {
         self.live.get(&id)
     }
 
-    /// Returns the number of hosts that reached their threshold in the last slice but are not tracked, because
-    /// [`MOST_HOSTS`](Self::MOST_HOSTS) other hosts are tracked. Hosts with the most peers are tracked first.
+    /// Returns the number of hosts that reached their threshold in the last slice but are not tracked, because the
+    /// limit of [`MOST_HOSTS`](Self::MOST_HOSTS) has been reached. Hosts with the most peers are tracked first.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Returns the largest hosts that passed their threshold in too few slices for an alert, the largest first.
+    /// Returns the hosts with the most peers that passed their threshold in too few slices for an alert, the largest
+    /// first.
     pub fn misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<Miss> {
         let pending = self.hosts.iter().filter(|(_, state)| state.is_pending());
         let pending =
@@ -191,8 +192,8 @@ impl Tracker {
     /// `now_ms` is the end of the slice, in milliseconds since the Unix epoch. `rule` returns the rule of a host.
     /// `witnesses` takes a host and the start of its alert, and returns the sources that saw the host.
     ///
-    /// A host without a sighting has too few peers to be reported. If the input is lost according to `condition`, no
-    /// alert starts or ends. A window stays active if it has a data gap or a witness of its host is silent.
+    /// A host without a sighting counts as having no peers. If `condition` states that the input is lost, no alert
+    /// starts or ends. A window stays active while it has a data gap or while a witness of its host is silent.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -263,7 +264,8 @@ impl Tracker {
         self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
     }
 
-    /// Returns the hosts that have reached their threshold and are not tracked yet, if there is room for them.
+    /// Returns the hosts that have reached their threshold and are not tracked yet. If there is not enough room for
+    /// all, those with the most peers are returned.
     fn new_hosts<'a>(
         &mut self,
         slice: &Slice,
@@ -290,7 +292,7 @@ impl Tracker {
         new.into_iter().map(|(host, _)| host).collect()
     }
 
-    /// Processes the slice for one host. Returns whether its alert starts; the start is not reported here.
+    /// Processes the slice for one host. Returns whether its alert starts, but does not report the start.
     fn step(
         &mut self,
         host: IpAddr,
@@ -338,7 +340,8 @@ impl Tracker {
         self.hosts.remove(&host);
     }
 
-    /// Reports the alerts that start. If many start in one network, a single start of the network is reported.
+    /// Reports the alerts that start. If many alerts start in one network, a single alert of the network is reported
+    /// instead.
     fn group<'a>(
         &mut self,
         started: &[IpAddr],
@@ -385,7 +388,7 @@ impl Tracker {
         }
     }
 
-    /// Reports the changes of networks and ends the alerts of networks that have lost all hosts.
+    /// Reports the changes of networks' alerts. If no host of such an alert is left, the alert ends.
     fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
@@ -411,7 +414,7 @@ impl Tracker {
         self.groups.get(&self.network(host)).is_some_and(|group| group.members.contains(&host))
     }
 
-    /// Returns the largest peer counts of the members within each window, and their highest severity.
+    /// Returns the largest peer count of the members within each window, and the highest severity of any member.
     fn largest(&self, group: &Group, slice: &Slice) -> (Vec<WindowCount>, Severity) {
         let mut largest: BTreeMap<u32, WindowCount> = BTreeMap::new();
         let mut severity = Severity::Warning;
@@ -425,7 +428,6 @@ impl Tracker {
         (largest.into_values().collect(), severity)
     }
 
-    /// Returns the silent witnesses of the members of `group`.
     fn silence(&self, group: &Group) -> Silence {
         let active = |host| self.hosts.get(host)?.active.as_ref();
         let of_members = group.members.iter().filter_map(active).map(|active| &active.silent);

@@ -1,8 +1,8 @@
 //! Sources that saw a host, and their ability to confirm the end of its alert.
 //!
 //! A [`WitnessTable`] records when each exporter of a machine last sent data. For a host, it returns the [`Witnesses`]:
-//! the exporters that saw the host. If these are unknown, it returns all exporters that sent data in the host's window.
-//! Witnesses of several sites can be merged.
+//! the exporters that saw the host. If it is not known which exporters saw the host, it returns all exporters that sent
+//! data in the host's window. Witnesses of several sites can be merged.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ const NAMED: usize = 8;
 /// A silent exporter or site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilentSource {
-    /// Address of an exporter, name of a site, or both.
+    /// Address of an exporter, name of a site, or both; `the input` if no source is known.
     pub source: String,
     /// Name of the exporter in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ impl fmt::Display for SilentSource {
 }
 
 impl SilentSource {
-    /// Returns the address of the exporter, or `None` if a whole site is silent.
+    /// Returns the address of the exporter, or `None` if a whole site or the whole input is silent.
     pub(crate) fn exporter(&self) -> Option<IpAddr> {
         // In a network of sites, the site's name follows the address.
         self.source.split(' ').next()?.parse().ok()
@@ -56,7 +56,7 @@ impl SilentSource {
 pub struct Witnesses {
     /// Time until which all sources have sent data, in milliseconds since the Unix epoch.
     pub seen_ms: u64,
-    /// Number of slices since a source was last silent.
+    /// Number of slices since any source was last silent.
     pub whole_slices: u32,
     /// Up to 8 silent sources, the most recently seen first.
     pub silent: Vec<SilentSource>,
@@ -93,12 +93,12 @@ impl Witnesses {
     }
 }
 
-/// A host with an alert, whose witnesses are needed when a slice closes.
+/// A host with an alert, whose witnesses are needed when a slice closes. All times are in milliseconds since the Unix
+/// epoch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspect {
-    /// The host.
     pub(crate) host: IpAddr,
-    /// Start of the alert. All times are in milliseconds since the Unix epoch.
+    /// Start of the alert.
     pub(crate) start_ms: u64,
     /// Start of the longest window that ends at the start of the alert.
     pub(crate) since_ms: u64,
@@ -117,7 +117,7 @@ pub(crate) struct KnownExporters<'a> {
 /// Maximum number of sources that a log line names.
 const IN_LINE: usize = 3;
 
-/// Returns the names of the first sources and the number of the others, or `None` if there are no sources.
+/// Returns the names of the first sources and the number of the remaining sources, or `None` if there are no sources.
 pub(crate) fn named<T: fmt::Display + Ord>(sources: impl IntoIterator<Item = T>) -> Option<String> {
     let mut sources: Vec<T> = sources.into_iter().collect();
     sources.sort();

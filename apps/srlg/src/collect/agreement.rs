@@ -1,8 +1,8 @@
 //! Agreement of the configuration, the database and the broker on one version of the network description.
 //!
 //! [`agree`] finds the version of this configuration on the broker or in the database, or creates the next one.
-//! [`keep`] restores it on a broker that has lost it. Invariant: two different descriptions have different identities,
-//! so their deltas are never mixed.
+//! [`keep`] restores the version on a broker that has lost it. Invariant: two different descriptions have different
+//! identities, so the deltas of different descriptions are never mixed.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,8 +21,8 @@ use crate::notify::ledger::Ledger;
 const VERSION: &str = "network";
 const LAST_FORMER: &str = "network/last-former";
 
-/// Time after a change of the description until all probes use the new one. Probes request the description every few
-/// seconds.
+/// Time from the creation of a version to its first slice. Probes receive the version within this time, because they
+/// request the description every few seconds.
 const LEAD: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to agree with the broker.
@@ -50,11 +50,10 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    /// Reads the last agreement from the database.
     fn read(ledger: &Ledger) -> Result<Option<Self>> {
         let Some(json) = ledger.store().state(VERSION)? else { return Ok(None) };
         let version = NetworkVersion::from_json(&json, "the database")
-            .context("cannot use the last agreement: this program does not support it; start the program that wrote it, or set another state folder")?;
+            .context("cannot use the last agreement: this version of srlg does not support it; use the version that wrote it, or set another state folder")?;
         let last_former = ledger.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
         let last_former = last_former.transpose().context(
             "cannot read the last agreement: the database is damaged; set another state folder",
@@ -73,7 +72,8 @@ impl Agreement {
     }
 }
 
-/// Returns the network version of `config`. Waits for the broker, unless the database has this version.
+/// Agrees with the broker on the network version of `config`. Waits for the broker, unless the database has this
+/// version.
 pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
     let kept = Agreement::read(ledger)?;
     let mut trouble = Trouble::default();
@@ -105,8 +105,8 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
     }
 }
 
-/// Returns the newest version known to the broker or the database. If it does not describe `config`, creates the next
-/// version. On return, the broker has the returned version.
+/// Agrees on the newest version in the database or on the broker, if this version describes `config`. Otherwise,
+/// creates the next version. On return, the broker has the returned version.
 async fn agree_with_broker(
     link: &Link,
     ledger: &Ledger,
@@ -139,12 +139,12 @@ async fn agree_with_broker(
     Ok(agreement)
 }
 
-/// Returns whether `version` describes the network of `config`.
+/// Returns whether `version` describes the network that results from `config`.
 fn is_of(config: &Config, version: &NetworkVersion) -> bool {
     Network::of(config, version.network.seed()) == version.network
 }
 
-/// Returns the version of `config` that follows `last`.
+/// Returns the version that follows `last` and describes the network of `config`.
 fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Result<NetworkVersion> {
     let id = VersionId::after(last.map(|last| last.id))?;
     let Some(last) = last else {
@@ -199,7 +199,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
 }
 
 /// Ensures that the broker has `version`. If the broker has a different version with the same or a higher number,
-/// returns its identity.
+/// returns the identity of that version.
 async fn keep_once(
     Link { client, .. }: &Link,
     version: &NetworkVersion,

@@ -18,8 +18,8 @@ use crate::network::VersionId;
 use crate::network::payload::{Payload, ViewDelta, unpack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
-/// Maximum slice number that is accepted, independent of the clock. With slices of one millisecond, it lies in the year
-/// 2,300,000.
+/// Maximum accepted slice number, regardless of the system clock. With slices of one millisecond, this slice lies in
+/// about the year 2,300,000.
 const HIGHEST: u64 = 1 << 56;
 
 /// Memory of a delta in addition to its body, in bytes.
@@ -31,7 +31,6 @@ pub(super) struct SiteSlice {
     pub(super) slice: u64,
     /// Deltas, each with the index of its view.
     pub(super) deltas: Vec<(usize, Delta)>,
-    /// Sampling of the contacts of the slice.
     pub(super) sampling: Sampling,
 }
 
@@ -44,14 +43,14 @@ pub(super) enum Rejection {
     NoPart,
     #[error("the header {SAMPLING_HEADER} is invalid: {0}")]
     Sampling(#[from] serde_json::Error),
-    #[error("the message has no deltas for the views of this network")]
+    #[error("the message is malformed or contains a delta of an unknown view")]
     Payload,
     #[error("the message has network version {version}, but the network now has version {current}")]
     Version { version: VersionId, current: VersionId },
     #[error("the message has deltas of different slices, {slice} and {other}")]
     Slices { slice: u64, other: u64 },
     #[error(
-        "slice {slice} is more than a day ahead of the system clock (the last accepted slice is {latest}); correct the wrong clock"
+        "slice {slice} is more than a day ahead of the system clock (the highest accepted slice is {latest}); correct the wrong clock"
     )]
     Future { slice: u64, latest: u64 },
     #[error(transparent)]
@@ -91,7 +90,7 @@ pub(super) fn sender(
     probes.get(name).copied().ok_or_else(unknown)
 }
 
-/// Returns the last slice that is accepted at the system time `now`.
+/// Returns the highest slice that is accepted at the system time `now`.
 pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
     // If the clock is before 1970, the rejection of the first message asks the operator to correct it.
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -105,7 +104,7 @@ pub(super) struct Accepted<'a> {
     pub(super) version: VersionId,
     /// Sizes and seed of the detector of each view.
     pub(super) params: Vec<&'a Params>,
-    /// Last slice that is accepted.
+    /// Highest slice that is accepted.
     pub(super) latest: u64,
 }
 

@@ -27,7 +27,7 @@ use crate::network::VersionId;
 /// Version of the JSON format.
 pub(super) const VERSION: u32 = 4;
 
-/// Attachment of a checkpoint: all state except the snapshots.
+/// JSON in the attachment of a checkpoint: all state except the snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
     pub(super) version: u32,
@@ -48,7 +48,7 @@ impl Attachment {
         Position { sequence: self.replay_after, witness: self.witness }
     }
 
-    /// Returns the sampling in a window of `window` slices.
+    /// Returns `sampling` as a window of `window` slices.
     pub(super) fn sampling(&self, window: u32) -> SamplingWindow {
         let mut sampling = SamplingWindow::new(window);
         self.sampling.iter().for_each(|(slice, of)| sampling.merge(*slice, *of));
@@ -64,14 +64,15 @@ pub(super) fn folder(state: &Path, version: VersionId) -> Result<PathBuf> {
     Ok(version.make_only_folder(&all)?)
 }
 
-/// Saves a checkpoint in one step. If this fails, the existing checkpoints are unchanged.
+/// Saves a checkpoint atomically. If this fails, the existing checkpoints are unchanged.
 pub(super) fn save(
     checkpoints: &mut Checkpoints,
     detectors: &[SlidingDetector],
     attachment: &Attachment,
 ) -> Result<()> {
     let json = serde_json::to_vec(attachment)?;
-    let (first, others) = detectors.split_first().context("a network has at least one view")?;
+    let (first, others) =
+        detectors.split_first().context("the network has no views (this is a bug)")?;
     let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
     bytes.extend(json);
     for detector in others {
@@ -83,13 +84,14 @@ pub(super) fn save(
     Ok(())
 }
 
-/// Restores `detectors` from the newest undamaged checkpoint and returns its attachment, or `None` if there is no
-/// checkpoint.
+/// Restores `detectors` from the newest undamaged checkpoint and returns the JSON of its attachment. Returns `None` if
+/// there is no checkpoint, or if its sizes or seed differ from those of the detectors.
 pub(super) fn restore(
     checkpoints: &mut Checkpoints,
     detectors: &mut [SlidingDetector],
 ) -> Result<Option<Attachment>> {
-    let (first, others) = detectors.split_first_mut().context("a network has at least one view")?;
+    let (first, others) =
+        detectors.split_first_mut().context("the network has no views (this is a bug)")?;
     let Some(snapshot) = latest(checkpoints, first.params(), "network")? else {
         return Ok(None);
     };
@@ -110,13 +112,13 @@ pub(super) fn restore(
     Ok(Some(attachment))
 }
 
-/// Removes a length from `bytes`, then removes and returns that number of bytes.
+/// Removes a length and that number of bytes from the start of `bytes`, and returns the removed bytes.
 fn take(bytes: &mut Bytes) -> Option<Bytes> {
     let length = usize::try_from(bytes.try_get_u64_le().ok()?).ok()?;
     (length <= bytes.len()).then(|| bytes.split_to(length))
 }
 
-/// The version of an attachment, which every format contains.
+/// The key of [`Attachment`] that every version of the format contains.
 #[derive(Deserialize)]
 struct Version {
     version: u32,

@@ -1,11 +1,12 @@
-//! State of a collector, in one thread.
+//! The engine of a collector: one thread, which owns the state.
 //!
 //! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes, merges,
-//! closes slices and waits for the disk, all of which would block an asynchronous runtime. No other thread uses its
+//! closes slices and waits for the disk, all of which would block an asynchronous runtime. No other thread uses the
 //! state, so it needs no lock. Time advances only while the thread has read all available messages and waits for more.
 //! Therefore, a slow collector or broker does not make any probe late.
 //!
-//! Invariant: a checkpoint is taken between two messages, and durability messages cover only the last checkpoint.
+//! Invariant: a checkpoint is taken between two messages, and durability messages report only slices in the
+//! last checkpoint.
 
 #[cfg(test)]
 mod tests;
@@ -49,9 +50,8 @@ use crate::show::troubles::TroubleKind;
 /// State of a collector.
 pub(super) struct Engine {
     pub(super) plan: Plan,
-    /// Function that rereads the configuration.
     pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
-    /// Detectors, one for each view.
+    /// Detectors, in the order of the views.
     pub(super) detectors: Vec<SlidingDetector>,
     pub(super) sites: Arc<Sites>,
     pub(super) rule: CloseRule<SiteSlice>,
@@ -65,10 +65,10 @@ pub(super) struct Engine {
     pub(super) numbers: HashMap<String, usize>,
     /// Number of closed slices between two checkpoints.
     pub(super) every: u64,
-    /// Last slice, after which the engine stops.
+    /// Slice after whose close the engine stops.
     pub(super) until: Option<u64>,
-    /// Position in the stream. After a restart, `witness` is a later message than `sequence`, and the messages in
-    /// between are read again.
+    /// Position in the stream. After a restart, `witness` may be a later message than `sequence`. The messages between
+    /// them are read again.
     pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
@@ -90,7 +90,7 @@ pub(super) struct Progress {
     /// Number of closed slices, by cause.
     closed: BTreeMap<&'static str, u64>,
     last: Option<Close>,
-    /// End of the last slice that any probe delivered, in milliseconds since the Unix epoch.
+    /// End of the last closed slice that at least one probe delivered, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
     started_ms: u64,
     last_reload_ms: u64,
@@ -133,7 +133,7 @@ impl Engine {
         self.service.stopping();
         self.save()?;
         self.delivery.finish(&self.desk)?;
-        info!("the collector has stopped; a checkpoint contains everything");
+        info!("the collector has stopped; the last checkpoint contains its complete state");
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Engine {
         self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
     }
 
-    /// Applies changes to the configuration file, except for changes that need a restart.
+    /// Rereads the configuration file and applies all changes that do not need a restart.
     fn reload(&mut self) {
         self.service.reloading();
         let Plan { config, network, .. } = &mut self.plan;
@@ -365,7 +365,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Logs which probes did not deliver a closed slice and stores `close` for the board.
+    /// Logs the probes that did not deliver the whole slice, and stores `close` for the board.
     fn tell_of_close(&mut self, close: &Close) {
         let names = &self.plan.options.probes;
         let (late, missing) = (named(names, &close.late), named(names, &close.missing));
@@ -408,7 +408,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Reports the slices in the last checkpoint as durable.
+    /// Reports the slices in the last checkpoint as durable, for each probe.
     pub(super) fn tell_durable(&mut self) {
         let covered = (0..self.plan.options.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());

@@ -1,8 +1,9 @@
-//! Durability messages, which inform probes of stored slices and request lost slices again.
+//! Durability messages, which inform the probes of stored slices and ask them to send lost slices again.
 //!
 //! After each checkpoint and every few seconds, each probe receives the network version and the number of its last
-//! durable slice. After a loss, it receives [`AGAIN`]. The messages are not stored. If a disconnected probe misses a
-//! message, the next message makes up for it. Invariant: only slices in a checkpoint on disk are reported as durable.
+//! durable slice. After a loss, it receives [`AGAIN`]. The broker does not store these messages. If a disconnected
+//! probe misses a message, the next message makes up for it. Invariant: only slices in a checkpoint on disk are
+//! reported as durable.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +16,13 @@ use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::subjects::{self, AGAIN};
 
-/// Time between two identical messages.
+/// Maximum time between two durability messages to a probe.
 const REPEAT: Duration = Duration::from_secs(2);
 
 /// Maximum time to wait for the broker before the collector stops.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sends the numbers of durable slices and requests for lost slices to the probes, until the engine stops.
+/// Sends durability messages and requests for lost slices to the probes until the engine stops.
 pub(super) async fn send(
     link: Link,
     version: VersionId,
@@ -64,8 +65,8 @@ async fn notify(link: &Link, probe: &str, notice: String) {
     }
 }
 
-/// Schedule of requests for lost slices. A request waits until the lost slices can be sent again, and it covers all
-/// losses so far.
+/// Schedule of requests for lost slices. A request is sent once the slices of the first loss can be sent again. If this
+/// is too early for the slices of a later loss, a further request follows.
 #[derive(Debug, Default)]
 struct Requests {
     due: Option<Instant>,

@@ -31,7 +31,6 @@ pub struct Args {
 pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) options: NetworkOptions,
-    /// Network version.
     pub(super) version: VersionId,
     pub(super) network: Network,
 }

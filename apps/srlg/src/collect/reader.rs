@@ -1,10 +1,10 @@
 //! Reader of the stream: delivers its messages in order and without gaps, until the engine stops.
 //!
-//! An ordered pull consumer passes messages into a queue as [`Event`]s, with ticks between them. After an error, a new
-//! consumer replaces it. Invariant: before a consumer is created, [`Place`] checks whether the stream is still the
-//! same. If it is the same, reading continues after the last message. If not, reading starts at the beginning. The
-//! client may replace a consumer without this check. Messages from such a consumer are not used, and this reader
-//! creates a new consumer itself.
+//! The reader puts the messages of an ordered pull consumer into a queue as [`Event`]s, and adds ticks while no message
+//! is ready. After an error, it creates a new consumer. Invariant: before a consumer is created, [`Place`] checks
+//! whether the stream is still the same. If the stream is the same, reading continues after the last message.
+//! Otherwise, reading starts at the beginning. The NATS client may replace a consumer without this check. The reader
+//! does not use messages of such a consumer, and creates a new one itself.
 
 mod place;
 
@@ -42,36 +42,33 @@ const RETRY: Duration = Duration::from_millis(250);
 /// An event for the engine.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// Reading starts with `unread` messages available. If `anew` is set, the stream is read from its beginning, and
-    /// sequence numbers from before are no longer valid.
+    /// A consumer was created, and `unread` messages are available. If `anew` is set, the stream is read from its
+    /// beginning, and the sequence numbers of previous messages are no longer valid.
     Opened {
         created: i64,
         unread: u64,
         anew: bool,
     },
     Message(Message),
-    /// No message has arrived recently.
+    /// A clock tick, sent every 50 ms while no message is ready.
     Tick,
     /// The broker is unreachable.
     Away,
-    /// The engine must stop.
     Stop,
 }
 
-/// A message of the stream.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
     pub(super) sequence: u64,
-    /// Time at which the broker received the message, in nanoseconds since 1970.
+    /// Time at which the broker received the message, in nanoseconds since the Unix epoch.
     pub(super) time: i64,
-    /// Number of messages after this one.
+    /// Number of messages in the stream after this message.
     pub(super) unread: u64,
 }
 
-/// A reader of the stream.
 pub(super) struct Reader {
     link: Link,
     context: jetstream::Context,
@@ -113,7 +110,7 @@ impl Reader {
         while self.connection().await.is_ok() {}
     }
 
-    /// Reads until the connection is lost.
+    /// Creates a consumer and reads until an error occurs or the connection is lost.
     async fn connection(&mut self) -> Result<(), NoListener> {
         // The clock stays paused until the number of unread messages is known.
         self.tell(Event::Away).await?;
@@ -140,7 +137,7 @@ impl Reader {
         }
     }
 
-    /// Creates a consumer that continues after the last message.
+    /// Creates a consumer that continues after the last message that was read.
     async fn open(&mut self) -> Result<(Ordered, Event)> {
         let mut stream = stream::open(&self.context, self.retention).await?;
         let Resumption { created, anew } = self.place.resume(&mut stream).await?;
@@ -152,7 +149,7 @@ impl Reader {
             .await
             .context("cannot create a consumer of the stream")?;
         let unread = consumer.cached_info().num_pending;
-        let messages = consumer.messages().await.context("cannot read messages of the stream")?;
+        let messages = consumer.messages().await.context("cannot read messages from the stream")?;
         Ok((messages, Event::Opened { created, unread, anew }))
     }
 
@@ -183,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// Sends a tick and returns whether the consumer is still usable.
+    /// Sends a tick, or [`Event::Away`] if the broker is unreachable. Returns whether the consumer is still usable.
     async fn tick(&self, connects: u64, quiet_since: &mut Instant) -> Result<bool, NoListener> {
         let state = *self.link.state.borrow();
         if state.connects != connects {

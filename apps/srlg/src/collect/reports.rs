@@ -1,5 +1,5 @@
-//! Report file, with one line of JSON per view and closed slice. A field that `srlg detect` also prints has the same
-//! meaning here.
+//! Report file, with one line of JSON per view and closed slice. Fields that `srlg detect` also prints have the same
+//! meaning in both outputs.
 //!
 //! No other part of the program reads the file. After a kill, the lines since the last checkpoint are written again.
 
@@ -17,14 +17,12 @@ use super::options::Plan;
 use super::rule::{Cause, Close};
 use crate::alerts::book::ClosedSlice;
 
-/// Destination of the lines.
 pub(super) struct Reports {
     path: PathBuf,
     /// Output file, or `None` for standard output.
     file: Option<File>,
 }
 
-/// A line of the file.
 #[derive(Debug, Serialize)]
 struct ReportLine<'a> {
     view: &'a str,
@@ -48,8 +46,8 @@ struct Point {
     cardinality: f64,
     std_error: f64,
     range: EstimateRange,
-    /// Range of the number of peers that would be counted without sampling. The upper end is absent if a sampling rate
-    /// is unknown.
+    /// Bounds of the number of peers that would be counted without sampling. The upper bound is `None` if a sampling
+    /// rate is unknown or `cardinality` is a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
@@ -64,7 +62,7 @@ impl Reports {
         Ok(Self { path: path.to_owned(), file: file.transpose()? })
     }
 
-    /// Writes a line about `slice` in the view of `plan` with index `view`.
+    /// Writes the line of `slice` for the view with index `view` in `plan`.
     pub(super) fn write(
         &mut self,
         plan: &Plan,
@@ -120,7 +118,7 @@ fn line<'a>(plan: &'a Plan, view: usize, close: &Close, slice: &ClosedSlice) -> 
     }
 }
 
-/// Returns the names of `probes`.
+/// Returns the names of `probes`, which are indices into `names`.
 pub(super) fn named<'a>(names: &'a [String], probes: &[usize]) -> Vec<&'a str> {
     probes.iter().map(|&probe| &names[probe][..]).collect()
 }

@@ -6,14 +6,15 @@
 //!
 //! - Every probe has delivered all parts of the slice.
 //! - The deadline, counted from the time at which the network's [`Front`] reached the slice, has expired.
-//! - Waiting deltas of later slices fill the reserved memory.
+//! - Held deltas of later slices exceed the memory reserved for them.
 //!
 //! A delta of the running slice is merged immediately. A delta of a later slice is held until that slice opens, because
 //! a detector cannot merge future slices. A delta of a slice before the running one is late, and it is merged into its
 //! own slice while that slice is in the window.
 //!
-//! Invariant: all deliveries of open slices follow the message that [`replay_after`](CloseRule::replay_after) returns.
-//! Therefore a collector reaches the same state again if it restores a checkpoint and then reads on from that message.
+//! Invariant: all messages of slices that have not closed follow the message that
+//! [`replay_after`](CloseRule::replay_after) returns. Therefore a collector reaches the same state again if it restores
+//! a checkpoint and continues reading after that message.
 
 mod closing;
 mod front;
@@ -37,24 +38,23 @@ pub(super) struct CloseRule<T> {
     front: Front,
     /// Running slice, or `None` before the first slice.
     running: Option<u64>,
-    /// Deltas that arrived before the first slice was known.
+    /// Deltas that are held until the first slice is known.
     waiting: Vec<DeltaArrival<T>>,
-    /// Time at which the first of these deltas arrived.
+    /// Arrival time of the first delta in `waiting`.
     waiting_since: Option<Moment>,
-    /// Deltas of open slices.
+    /// Slices that have not closed, by slice number.
     open: BTreeMap<u64, Slot<T>>,
-    /// Memory of all waiting deltas, in bytes.
+    /// Memory of all held deltas, in bytes.
     pending: usize,
     /// Delivered parts of the incomplete closed slices in the window, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
-    /// First slice from which `owed` is complete, for each probe.
+    /// First slice from which `owed` is complete, for each probe. For slices before it, repetitions are unknown.
     known_from: Vec<u64>,
     /// Number of slices closed since the last slice with a delta.
     silent: u64,
 }
 
 impl<T> CloseRule<T> {
-    /// Creates a rule without any deltas for a network with `probes` probes.
     pub(super) fn new(probes: usize, limits: Limits) -> Self {
         Self {
             limits,
@@ -70,7 +70,6 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Takes an arriving delta and returns the verdict on it.
     pub(super) fn deliver(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
         let DeltaArrival { probe, slice, part, .. } = arrival;
         if let Some(refusal) = self.judge(now, probe, slice, part) {
@@ -83,7 +82,7 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Notes that `probe` has reached `slice`. Returns an error if the `part` of its delta is refused.
+    /// Notes that `probe` has reached `slice`. If the slice or the `part` must be refused, returns the reason.
     pub(super) fn judge(
         &mut self,
         now: Moment,
@@ -143,26 +142,26 @@ impl<T> CloseRule<T> {
         Verdict::Held
     }
 
-    /// Returns the message after which a restored collector must read, if `last` is the last delivered message.
+    /// Returns the sequence number of the message after which a restored collector must continue reading. `last` is the
+    /// last message that was read.
     pub(super) fn replay_after(&self, last: u64) -> u64 {
         let open = self.open.values().map(|slot| slot.lowest);
         let waiting = self.waiting.iter().map(|arrival| arrival.sequence);
         open.chain(waiting).min().map_or(last, |lowest| last.min(lowest - 1))
     }
 
-    /// Notes that the stream starts again with new sequence numbers. Messages of open slices may be anywhere in the new
-    /// stream.
+    /// Notes that the stream starts again with new sequence numbers. Messages of slices that have not closed may be
+    /// anywhere in the new stream.
     pub(super) fn renumber(&mut self) {
         self.open.values_mut().for_each(|slot| slot.lowest = 1);
         self.waiting.iter_mut().for_each(|arrival| arrival.sequence = 1);
     }
 
-    /// Returns the running slice, if there is one.
     pub(super) fn running(&self) -> Option<u64> {
         self.running
     }
 
-    /// Returns the front of the network.
+    /// Returns the front of the network at `now`, or `None` if all probes are silent.
     pub(super) fn front(&self, now: Moment) -> Option<u64> {
         self.front.at(now)
     }
@@ -172,7 +171,7 @@ impl<T> CloseRule<T> {
         (self.front.newest(probe), self.front.is_silent(probe, now))
     }
 
-    /// Returns the memory of all waiting deltas, in bytes.
+    /// Returns the memory of all held deltas, in bytes.
     pub(super) fn pending(&self) -> usize {
         self.pending
     }
@@ -181,7 +180,6 @@ impl<T> CloseRule<T> {
 /// State of a rule in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RuleState {
-    /// Running slice, if there is one.
     pub(super) running: Option<u64>,
     silent: u64,
     probes: BTreeMap<String, ProbeState>,
@@ -197,7 +195,7 @@ struct ProbeState {
 }
 
 impl<T> CloseRule<T> {
-    /// Returns the state for a checkpoint. `names` are the names of the probes.
+    /// Returns the state for a checkpoint. `names` contains the names of the probes.
     pub(super) fn state(&self, names: &[String]) -> RuleState {
         let mut owed = vec![BTreeMap::new(); names.len()];
         for (&(slice, probe), parts) in &self.owed {
@@ -213,7 +211,6 @@ impl<T> CloseRule<T> {
         RuleState { running: self.running, silent: self.silent, probes }
     }
 
-    /// Restores a rule from `state`.
     pub(super) fn restore(names: &[String], limits: Limits, state: &RuleState) -> Self {
         let mut rule = Self::new(names.len(), limits);
         rule.running = state.running;
@@ -236,7 +233,7 @@ impl<T> CloseRule<T> {
         rule
     }
 
-    /// Returns the last closed slice up to which `probe` has delivered all slices.
+    /// Returns the last closed slice up to which `probe` has delivered all slices completely.
     pub(super) fn covered(&self, probe: usize) -> Option<u64> {
         let first_owed = self.owed.keys().find(|&&(_, owing)| owing == probe);
         let covered = match first_owed {
@@ -247,7 +244,7 @@ impl<T> CloseRule<T> {
     }
 }
 
-/// Time since the start of the collector, excluding the time spent catching up.
+/// Time that the collector has spent waiting for messages while the stream had none unread.
 pub(super) type Moment = Duration;
 
 /// Limits of a rule.
@@ -259,8 +256,8 @@ pub(super) struct Limits {
     pub(super) quiet: Duration,
     /// Maximum number of slices by which a delta may be ahead of the front.
     pub(super) max_skew: u64,
-    /// Maximum memory of waiting deltas, in bytes. Deltas that are more than a window ahead of the front may use half
-    /// of this memory.
+    /// Maximum memory of held deltas, in bytes. Deltas that are more than a window ahead of the front are refused once
+    /// half of this memory is in use.
     pub(super) max_pending: usize,
     /// Length of the window, in slices. Deltas of older slices are refused.
     pub(super) window: u64,
@@ -283,7 +280,7 @@ pub(super) struct DeltaArrival<T> {
 /// Verdict on an arriving delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
-    /// The delta must be merged. It belongs to the running slice or is `late` slices late.
+    /// The delta must be merged. Its slice is `late` slices before the running one.
     Merge {
         delta: T,
         late: u64,
@@ -311,7 +308,7 @@ pub(super) enum Refusal {
 /// Next step of a collector.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CollectorStep<T> {
-    /// Skip to the first slice, then deliver the deltas that waited for it.
+    /// Skip to the first slice, then deliver the deltas that were held until it was known.
     Begin { slice: u64, waiting: Vec<DeltaArrival<T>> },
     /// Skip to the first slice after a long silence, then merge its deltas.
     Skip { slice: u64, merge: Vec<T> },
@@ -319,7 +316,7 @@ pub(super) enum CollectorStep<T> {
     Close { close: Close, merge: Vec<T> },
 }
 
-/// A closed slice. The numbers of the probes are in ascending order.
+/// A closed slice. Each list contains probe numbers in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Close {
     pub(super) slice: u64,
@@ -330,7 +327,8 @@ pub(super) struct Close {
     pub(super) late: Vec<usize>,
     /// Probes that did not deliver the whole slice and are silent.
     pub(super) missing: Vec<usize>,
-    /// Number of consecutive slices of the window, up to this slice, that every probe has delivered.
+    /// Number of consecutive complete slices up to and including this slice. Slices that have left the window count as
+    /// complete.
     pub(super) whole_slices: u32,
 }
 
@@ -339,6 +337,6 @@ pub(super) struct Close {
 pub(super) enum Cause {
     Complete,
     Deadline,
-    /// Waiting deltas of later slices fill the reserved memory.
+    /// Held deltas of later slices exceeded the memory reserved for them.
     Crowded,
 }

@@ -1,8 +1,8 @@
 //! Watch list of the collector, and the last reports of the sites.
 //!
 //! The engine sets the watch list and requests evidence. The task [`talk`] sends the list and receives reports. No part
-//! of the program waits for a report. Invariant: the watch list limits the memory, because reports about other hosts
-//! are ignored and every list in a report has a maximum length.
+//! of the program waits for a report. Invariant: the watch list limits the memory, because reports about hosts that are
+//! not on it are ignored, and every list in a report has a maximum length.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ use crate::show::board::SpoolBoard;
 /// Time between two messages with the same watch list.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// Time between two warnings about rejected reports.
+/// Minimum time between two warnings about rejected reports.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Sites of a network, as known from their reports.
@@ -47,7 +47,7 @@ pub(super) struct Sites {
 }
 
 struct State {
-    /// State of each site, by the number of its probe.
+    /// State of each site, indexed by the number of its probe.
     sites: Vec<SiteState>,
     rejected: u64,
     warn: Every,
@@ -60,7 +60,7 @@ struct SiteState {
     slice: Option<u64>,
     /// Exporters, if the site has any.
     exporters: Option<WitnessTable>,
-    /// Last reports and their slices, by view and host.
+    /// Last report about each host in each view, with the slice of the report.
     hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
 }
 
@@ -85,8 +85,8 @@ enum Rejection {
 }
 
 impl Sites {
-    /// Creates the sites `names` of a network, without reports. Slices have a length of `slice_ms` milliseconds, and a
-    /// report counts if it is at most `oldest` slices old.
+    /// Creates the sites `names` of a network, without reports. A report counts if its slice and the closing slice are
+    /// at most `oldest` slices apart. `slice_ms` is the length of a slice in milliseconds.
     pub(super) fn new(
         version: VersionId,
         names: &[String],
@@ -120,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Returns the evidence about `hosts` in the view with index `view` when `slice` closes. It consists of the first
-    /// host's peer counts at the sites within `window` slices, and the details of all hosts.
+    /// Returns the evidence about `hosts` in the view with index `view` when `slice` closes: the rates and details of
+    /// all hosts, and the peer counts of the first host at each site within `window` slices.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
         let rates = self.rates(view, hosts, slice);
         let state = self.state();
@@ -142,8 +142,8 @@ impl Sites {
         evidence
     }
 
-    /// Returns the total rates of `hosts` in the view with index `view` when `slice` closes. The rates are summed over
-    /// all sites. The sum is an upper bound if several sites saw the same packets.
+    /// Returns the total rates of `hosts` in the view with index `view` when `slice` closes, summed over all sites. The
+    /// sum is an upper bound if several sites saw the same packets.
     pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
         let state = self.state();
         // Sites report some slices later, and different sites may report different slices.
@@ -156,7 +156,8 @@ impl Sites {
         state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }
 
-    /// Returns the last report of `site` about a host, with its slice, unless it is too old when `slice` closes.
+    /// Returns the last report of `site` about a host, with the slice of the report. Returns `None` if that slice and
+    /// `slice` are more than `oldest` slices apart.
     fn fresh<'a>(
         &self,
         site: &'a SiteState,
@@ -166,7 +167,8 @@ impl Sites {
         site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
     }
 
-    /// Returns the exporters that saw `suspect` in the view with index `view`, as last reported when `slice` closes.
+    /// Returns the witnesses of `suspect` in the view with index `view` when `slice` closes, according to the last
+    /// reports of the sites.
     pub(super) fn witnesses(&self, view: u8, suspect: Suspect, slice: u64) -> Witnesses {
         let state = self.state();
         let mut witnesses = Witnesses::default();
@@ -208,7 +210,6 @@ impl Sites {
         self.state().sites[probe].spool
     }
 
-    /// Returns the number of rejected reports.
     pub(super) fn rejected(&self) -> u64 {
         self.state().rejected
     }

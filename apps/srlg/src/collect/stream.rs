@@ -1,4 +1,4 @@
-//! The stream on the broker: how it is created, and how a collector recognises it later.
+//! The stream on the broker: its creation, and the check whether it is still the same.
 //!
 //! [`open`] returns the stream, and [`Witness::check`] checks whether it is still the same. Invariant: if the stream
 //! was replaced, or has lost messages that were read, reading never continues from the old position. Continuing there
@@ -33,7 +33,7 @@ pub(super) struct Retention {
 /// Last message that was read, which identifies the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Witness {
-    /// Time at which the stream was created, in nanoseconds since 1970.
+    /// Time at which the stream was created, in nanoseconds since the Unix epoch.
     pub(super) created: i64,
     /// Sequence number of the message, and the time at which the broker received it.
     pub(super) sequence: u64,
@@ -43,7 +43,7 @@ pub(super) struct Witness {
 /// Position in the stream at which reading continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
-    /// Last message that was read or need not be read.
+    /// Sequence number of the message after which reading continues.
     pub(super) sequence: u64,
     /// Last message that was read.
     pub(super) witness: Option<Witness>,
@@ -55,8 +55,7 @@ pub(super) enum Fate {
     Same,
     /// The stream was deleted and created again.
     Recreated,
-    /// Messages that were read are missing from the end of the stream, or their sequence numbers belong to other
-    /// messages.
+    /// Messages that were read are missing from the end of the stream, or new messages have their sequence numbers.
     Truncated,
 }
 
@@ -91,7 +90,7 @@ fn is_not_found(error: &GetStreamError) -> bool {
     error.error_code() == ErrorCode::STREAM_NOT_FOUND
 }
 
-/// Checks whether a stream that another program has created is suitable.
+/// Checks whether the settings of an existing stream are suitable.
 fn check(config: &Config, retention: Retention) -> Result<()> {
     let Config { subjects, storage, retention: policy, max_age, .. } = config;
     ensure!(
@@ -136,7 +135,7 @@ impl Witness {
     }
 }
 
-/// Returns `time` in nanoseconds since 1970, which fits into 64 bits until the year 2262.
+/// Returns `time` in nanoseconds since the Unix epoch, which fits into 64 bits until the year 2262.
 pub(super) fn nanoseconds(time: time::OffsetDateTime) -> i64 {
     i64::try_from(time.unix_timestamp_nanos()).unwrap_or(i64::MAX)
 }

@@ -36,7 +36,7 @@ impl Tally {
         Self { names: names.to_vec(), counts, refused: BTreeMap::new(), told: BTreeMap::new() }
     }
 
-    /// Counts a rejected message. `probe` is its sender, if it belongs to the network.
+    /// Counts a rejected message. `probe` is the sender, or `None` if the sender is not a probe of this network.
     pub(super) fn rejected(&mut self, probe: Option<usize>, rejection: &Rejection) {
         let reason = rejection.reason();
         let name = probe.map(|probe| {

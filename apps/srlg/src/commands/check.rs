@@ -37,7 +37,7 @@ pub fn check(args: &Args) -> Result<String> {
         let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
         writeln!(
             text,
-            "view {name}: rules {}; windows {}; lowest reported count {}; {:.1} MB",
+            "view {name}: rules {}; windows {}; reports hosts with {} or more peers; {:.1} MB",
             names.join(", "),
             windows.join(", "),
             sizes.threshold,

@@ -1,6 +1,6 @@
 //! `srlg contacts`: lists contacts as lines of `time_ms,src,dst`, in the order of their arrival.
 //!
-//! Input that contains no contact is counted by reason. The counts are printed to standard error.
+//! Packets and records that yield no contact are counted by reason. The counts are printed to standard error.
 
 use std::io::{self, BufWriter, Write};
 

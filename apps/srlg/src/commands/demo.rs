@@ -23,10 +23,10 @@ use anyhow::{Result, ensure};
 use attacks::{Attacks, ROUND};
 use verdict::Verdict;
 
-/// Top-level settings that a site and a network share.
+/// Top-level settings for both a site and a network.
 const GENERAL: &str = "slice = '250ms'\ninside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
-/// Rule that a site and a network share.
+/// Rule for both a site and a network.
 const RULE: &str = "[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
 
 /// Options of `srlg demo`.
@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = ROUND)]
     pub seconds: u64,
 
-    /// File for notifications, one line of JSON each
+    /// File to which notifications are written, as lines of JSON
     #[arg(long, value_name = "FILE")]
     pub alerts: Option<PathBuf>,
 
@@ -81,10 +81,10 @@ fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::
     writeln!(out, "{what} for {} s", length.as_secs())?;
     writeln!(out, "the page is at {page}")?;
     for planted in attacks.planted() {
-        writeln!(out, "planted: {planted}")?;
+        writeln!(out, "simulated: {planted}")?;
     }
     if attacks.rounds > 1 {
-        writeln!(out, "the attacks are played {} times, every {ROUND} s", attacks.rounds)?;
+        writeln!(out, "the attacks are repeated every {ROUND} s, {} times in all", attacks.rounds)?;
     }
     writeln!(out)
 }

@@ -61,13 +61,11 @@ struct Run {
     started: Instant,
 }
 
-/// The detector and the recipient of its reports.
 struct Slices {
     detector: SlidingDetector,
     reports: Reports,
 }
 
-/// The output for reports, and the totals of the run.
 struct Reports {
     output: Output,
     sampling: SamplingWindow,
@@ -76,14 +74,13 @@ struct Reports {
     totals: Totals,
 }
 
-/// Totals of a whole run.
 #[derive(Default)]
 struct Totals {
     pairs: u64,
     unmeasured: u64,
     /// Contacts without a port, which a view of ports cannot count.
     without_port: u64,
-    /// Contacts of IPv6 hosts, which the paper's scheme does not support.
+    /// Contacts with an IPv6 address, which the paper's scheme does not support.
     refused: u64,
     too_late: u64,
     future: u64,
@@ -118,7 +115,6 @@ impl Run {
         })
     }
 
-    /// Processes the next contact of the input.
     fn take(&mut self, contact: &Contact) -> Result<()> {
         let Self { track, rules, slices, .. } = self;
         let Reports { paper, totals, .. } = &mut slices.reports;
@@ -136,8 +132,7 @@ impl Run {
         Ok(())
     }
 
-    /// Closes the last slice if there were any contacts. The last slice of a live input is incomplete and is not
-    /// reported.
+    /// Finishes the output and returns the totals. The last slice of a live input is incomplete and is not reported.
     fn finish(self) -> Result<Totals> {
         let Self { mut track, mut slices, is_live, started, .. } = self;
         if is_live {

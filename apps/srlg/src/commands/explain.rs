@@ -1,6 +1,7 @@
 //! `srlg explain`: shows the rules and allow lists that apply to a host.
 //!
-//! The entry that applies comes first, followed by the entries that would otherwise apply.
+//! For each view, allow lists that ignore the host come first. They are followed by the rule that applies, by rules
+//! with a shorter prefix, and by allow lists of contacts.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -33,7 +34,7 @@ pub fn explain(args: &Args) -> Result<String> {
     let mut text = String::new();
     match config.labels.get(host.into()) {
         Some(label) => writeln!(text, "{host}, label {label}")?,
-        None => writeln!(text, "{host}, without a label")?,
+        None => writeln!(text, "{host}")?,
     }
     for view in &config.views {
         explain_in(view, host, config.general.slice, &mut text)?;
@@ -108,7 +109,7 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
     Ok(())
 }
 
-/// Describes the hosts of `view` and what it counts for each of them. `of` is `inside` or `outside`.
+/// Describes the hosts of `view` and the quantity by which they are counted. `of` is `inside` or `outside`.
 fn what(view: &ViewOptions, of: &str) -> String {
     let hosts = match (view.host, view.role) {
         (HostKey::Address, _) => format!("{of} hosts"),
@@ -123,15 +124,15 @@ fn what(view: &ViewOptions, of: &str) -> String {
         (PeerKey::Address, Role::Any) => "by the number of hosts in contact with them",
         (PeerKey::Port, Role::Destination) => "by the number of their ports that are contacted",
         (PeerKey::Port, Role::Source) => "by the number of ports that they contact",
-        (PeerKey::Port, Role::Any) => "by the number of ports of their contacts",
+        (PeerKey::Port, Role::Any) => "by the number of destination ports of their contacts",
         (PeerKey::AddressPort, Role::Destination) => {
-            "by the number of pairs of an address and a port that contact them"
+            "by the number of pairs of a contacting address and a contacted port"
         }
         (PeerKey::AddressPort, Role::Source) => {
             "by the number of pairs of an address and a port that they contact"
         }
         (PeerKey::AddressPort, Role::Any) => {
-            "by the number of pairs of an address and a port in contact with them"
+            "by the number of pairs of a peer's address and a contacted port"
         }
     };
     format!("{hosts} {counted}")

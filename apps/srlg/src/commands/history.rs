@@ -53,7 +53,7 @@ pub fn alerts(args: &Args) -> Result<String> {
         )?;
     }
     if text.is_empty() && !args.json {
-        writeln!(text, "no alerts in the last {}", humantime::format_duration(args.since))?;
+        writeln!(text, "no alerts in the last {}; use a longer --since to see older ones", humantime::format_duration(args.since))?;
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! A progress bar for the bytes of files. The bar is shown only on a terminal. Other lines on standard error appear
+//! A progress bar for input files, in bytes. The bar is shown only on a terminal. Other lines on standard error appear
 //! above the bar.
 
 use std::io::{self, IsTerminal, Write};
@@ -17,7 +17,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates the progress of `input`. The bar is hidden without a file or a terminal.
+    /// Creates the progress of `input`. The bar is hidden if `input` has no files or standard error is not a terminal.
     pub(crate) fn new(input: &Input) -> Result<Self> {
         let bytes = input.progress().of;
         if bytes == 0 || !io::stderr().is_terminal() {

@@ -20,7 +20,7 @@ use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
 use crate::notify::store::history::IncidentFilter;
 
-/// Share of the hosts of a rule whose peer counts stay at or below the base of a suggestion.
+/// Share of a rule's hosts whose largest peer count does not exceed the base of a suggestion.
 const PERCENTILE: f64 = 0.999;
 
 /// Ratio of a suggested threshold to its base.
@@ -29,10 +29,11 @@ const ROOM: f64 = 1.5;
 /// Minimum number of hosts for [`PERCENTILE`]. With fewer hosts, the largest count is the base.
 const HOSTS_OF_PERCENTILE: usize = 1_000;
 
-/// Minimum duration of data; below it, a warning is printed. The value is a day, minus an hour for restarts.
+/// Minimum duration of data. If there is less data, a warning is printed. The value is a day, minus an hour for
+/// restarts.
 const DAY: Duration = Duration::from_secs(23 * 3600);
 
-/// Maximum number of hosts that are named.
+/// Maximum number of hosts that a suggestion names.
 const NAMED: usize = 3;
 
 /// Options of `srlg suggest`.
@@ -59,7 +60,7 @@ pub fn suggest(args: &Args) -> Result<String> {
             let key = maxima_key(&view.name, window);
             let Some(maxima) = store.state(&key)? else { continue };
             let maxima: Maxima = serde_json::from_slice(&maxima)
-                .with_context(|| format!("cannot decode {key} of the database"))?;
+                .with_context(|| format!("cannot decode {key} in the database"))?;
             let incidents = Incidents::read(&store, &view.name, maxima.first_ms)?;
             let length = config.general.slice * window;
             Counts { view, window, length, maxima, incidents }.suggest(&mut text)?;
@@ -79,7 +80,7 @@ struct Incidents {
 }
 
 impl Incidents {
-    /// Reads the alerts of `view` that were active after `since_ms`.
+    /// Reads the alerts of `view` that were active at `since_ms` or later.
     fn read(store: &Store, view: &str, since_ms: u64) -> Result<Self> {
         let mut it = Self::default();
         let filter = IncidentFilter {
@@ -138,12 +139,8 @@ impl Counts<'_> {
     fn suggest_for(&self, rule: &Rule, text: &mut String) -> Result<()> {
         let Self { view, window, length, maxima, incidents } = self;
         let threshold = rule.windows[window].threshold;
-        let is_of = |host| {
-            view.rules
-                .explain(view.rules.address(host))
-                .rule
-                .is_some_and(|(of, _)| of.name == rule.name)
-        };
+        // An ignored host has no rule.
+        let is_of = |host| view.rules.rule(host).is_some_and(|of| of.name == rule.name);
         let mut counts = maxima.counts();
         counts.retain(|(host, _)| is_of(*host));
         counts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -163,7 +160,7 @@ impl Counts<'_> {
             let least = view.rules.least(Some(*window));
             writeln!(
                 text,
-                "  rule {}: no host without an alert reached {least:.0}; the threshold of {threshold} can be lower",
+                "  rule {}: no host without an alert reached {least:.0} peers, the lowest count that is recorded; try a lower threshold than {threshold}",
                 rule.name
             )?;
             return Ok(());

@@ -1,4 +1,4 @@
-//! Deserialisation of TOML tables into types. All problems are reported with their lines.
+//! Deserialisation of TOML tables into types. All problems are reported with their line numbers.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -11,35 +11,42 @@ use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Error, ValueDeserializer};
 
 type Key<'i> = Spanned<DeString<'i>>;
-type Value<'i> = Spanned<DeValue<'i>>;
+pub(super) type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Key that selects the variant of a table.
+/// Key of a table whose value selects the enum variant.
 const KIND: &str = "type";
 
-/// Reads `table` as a `T`. Invalid parts are reported in `problems`, and omitted if `T` is valid without them.
+/// Returns where an unknown key with this name and value belongs, if that is known.
+pub(super) type Hint<'a> = &'a dyn Fn(&str, &Value<'_>) -> Option<&'static str>;
+
+/// Deserialises `table` as a `T`. Invalid parts are added to `problems` and omitted. Returns the default value if the
+/// valid parts do not form a `T`. If there is a `hint` for an unknown key, its problem contains the hint.
 pub(super) fn read<T: DeserializeOwned + Default>(
     table: DeTable<'_>,
+    hint: Hint<'_>,
     problems: &mut Problems,
 ) -> T {
     let table = Spanned::new(0..0, DeValue::Table(table));
     let key = Spanned::new(0..0, DeString::default());
-    let right = keep_right::<T>(table, &|table| table, &key, problems);
-    // Parts that are valid alone are also valid together.
+    let right = keep_right::<T>(table, &|table| table, &key, hint, problems);
+    // Parts that are valid individually are also valid together.
     right.and_then(|table| deserialize(table).ok()).unwrap_or_default()
 }
 
-fn deserialize<T: DeserializeOwned>(value: Value<'_>) -> Result<T, Error> {
+/// Deserialises `value` as a `T`.
+pub(super) fn deserialize<T: DeserializeOwned>(value: Value<'_>) -> Result<T, Error> {
     T::deserialize(ValueDeserializer::from(value))
 }
 
 /// Returns the valid parts of `value`, if there are any.
 ///
-/// `document` wraps a value in an otherwise empty document. The value is valid if this document can be read as a `T`.
-/// `key` is the key of the value.
+/// `document` returns a document that contains only the given value and the keys that select its variant. A value is
+/// valid if its document can be deserialised as a `T`. Problems name `key`, the key of the value.
 fn keep_right<'i, T: DeserializeOwned>(
     value: Value<'i>,
     document: &dyn Fn(Value<'i>) -> Value<'i>,
     key: &Key<'i>,
+    hint: Hint<'_>,
     problems: &mut Problems,
 ) -> Option<Value<'i>> {
     let read = |value| deserialize::<T>(document(value));
@@ -62,38 +69,67 @@ fn keep_right<'i, T: DeserializeOwned>(
                     keys.insert(key.clone(), value);
                     document(table(keys))
                 };
-                let value = keep_right::<T>(value, &one, &key, problems)?;
+                let value = keep_right::<T>(value, &one, &key, hint, problems)?;
                 Some((key.clone(), value))
             });
             Some(table(keys.collect()))
         }
         DeValue::Array(values) if read(array(Vec::new())).is_ok() => {
             let values = values.iter().cloned().filter_map(|value| {
-                keep_right::<T>(value, &|value| document(array(vec![value])), key, problems)
+                let one = |value| document(array(vec![value]));
+                keep_right::<T>(value, &one, key, hint, problems)
             });
             Some(array(values.collect()))
         }
         _ => {
             // The message already contains the name of an unknown key.
             let is_unknown = error.message().starts_with("unknown field");
-            let key = if is_unknown { String::new() } else { format!("{}: ", key.get_ref()) };
+            let text = match (is_unknown, hint(key.get_ref(), &value)) {
+                (true, Some(hint)) => format!("unknown key `{}`; {hint}", key.get_ref()),
+                (true, None) => in_terms_of_toml(error.message()),
+                (false, _) => format!("{}: {}", key.get_ref(), in_terms_of_toml(error.message())),
+            };
             let kind = kind.filter(|_| error.message().starts_with("unknown variant"));
-            problems.add(kind.unwrap_or(span), format!("{key}{}", error.message()));
+            problems.add(kind.unwrap_or(span), text);
             None
         }
     }
 }
 
-/// Returns the entry of `keys` that selects the variant of the table, if there is one.
+/// Replaces the terms of Rust and serde in an error `message` by those of a configuration file.
+fn in_terms_of_toml(message: &str) -> String {
+    const TERMS: [(&str, &str); 5] = [
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+        ("unknown variant", "unknown value"),
+        ("invalid type: ", "invalid value: "),
+        ("invalid socket address syntax", "must be ADDRESS:PORT, such as 127.0.0.1:8462 or [::]:2055"),
+    ];
+    let message = TERMS.iter().fold(message.to_owned(), |it, (rust, toml)| it.replacen(rust, toml, 1));
+    let Some((value, expected)) = message.rsplit_once(", expected ") else { return message };
+    let expected = match expected {
+        "a sequence" => "a list in brackets",
+        "a map" => "a table",
+        "a duration" => "a time such as 60s or 1h",
+        "socket address" => "ADDRESS:PORT in quotes",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "f64" => "a number",
+        other => other,
+    };
+    format!("{value}, expected {expected}")
+}
+
+/// Returns the entry of `keys` that selects the variant, or an empty table.
 fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
     let kind = keys.iter().filter(|(key, _)| &**key.get_ref() == KIND);
     kind.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Key of a program and its arguments. The arguments may be empty strings.
+/// Key of a list that contains a program and its arguments. An argument may be an empty string.
 const COMMAND: &str = "command";
 
-/// Reports empty lists and strings in the `value` of `key`, because omitting the key has the same meaning.
+/// Adds a problem for each empty list or string in the `value` of `key`. An empty value would mean the same as a
+/// missing key.
 pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems) {
     let is_empty = match value.get_ref() {
         DeValue::Table(keys) => {
@@ -116,17 +152,17 @@ pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems)
     }
 }
 
-/// Deserialises a value from its text.
+/// Deserialises a string and parses it.
 pub(super) fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// Span of command-line options, which have no line.
+/// Span for problems with command-line options, which have no line.
 pub(super) const NO_LINE: Range<usize> = usize::MAX..usize::MAX;
 
-/// All problems of a configuration.
+/// The problems found in a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     path: Option<PathBuf>,
@@ -136,10 +172,10 @@ pub struct Problems {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Problem {
     span: Range<usize>,
-    /// Number of the line, starting at 1, or 0 if it is unknown.
+    /// Line number, starting at 1; 0 if unknown.
     line: usize,
     text: String,
-    /// Whether the line is not valid TOML and therefore has no values.
+    /// Whether the problem is invalid TOML syntax.
     is_syntax: bool,
 }
 
@@ -170,8 +206,8 @@ impl Problems {
         self.list.is_empty()
     }
 
-    /// Sets the lines of all problems and sorts the problems by line. If a line is not valid TOML, its other problems
-    /// are removed.
+    /// Determines the line number of each problem and sorts the problems by line. If a line has a syntax error, its
+    /// other problems are removed.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
         for problem in self.list.iter_mut().filter(|problem| problem.span != NO_LINE) {
             let before = text.as_bytes().get(..problem.span.start).unwrap_or_default();

@@ -14,7 +14,7 @@ use srlg_input::{InputOptions, ViewOptions};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::document::{Problems, from_text, read};
+use super::document::{Problems, Value, deserialize, from_text, read};
 #[cfg(test)]
 use super::{reference::time, resolve::MEMORY};
 #[cfg(test)]
@@ -28,10 +28,10 @@ use crate::show::web::{self, Visitors};
 /// prefix.
 pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
 
-/// Minimum time after which an exporter counts as silent. Exporters are checked once a second.
+/// Minimum value of `silent-after`, because exporters are checked once a second.
 pub(super) const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
-/// Parses the time after which an exporter is silent.
+/// Parses a value of `silent-after`, which must be at least [`LEAST_SILENCE`].
 pub(crate) fn parse_silence(text: &str) -> Result<Duration, String> {
     let after = parse_duration(text).map_err(|error| error.to_string())?;
     let is_enough = after >= LEAST_SILENCE;
@@ -73,31 +73,31 @@ pub struct General {
     #[cfg_attr(test, schemars(extend("x-form" = "address:port")))]
     pub http: Option<SocketAddr>,
 
-    /// Whether `http` may be an address that other hosts can reach, for use behind a proxy that authenticates.
+    /// Whether `http` may be an address that other hosts can reach, for use behind a proxy that authenticates users.
     #[arg(skip)]
     pub http_public: bool,
 
-    /// Host names that requests to `http` may have, besides localhost, IP addresses and the host of `url`.
+    /// Permitted host names in requests to `http`, in addition to localhost, IP addresses and the host of `url`.
     #[arg(skip)]
     pub http_names: Vec<String>,
 
-    /// File with a line `NAME TOKEN` for each person who may acknowledge, comment, silence and close alerts. Other
-    /// users must have no access to the file.
+    /// File with a line `NAME TOKEN` for each person who may acknowledge, comment on, silence and close alerts. Other
+    /// users of the system must have no access to the file.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub http_tokens: Option<PathBuf>,
 
-    /// Database of the ASes of peers, in MaxMind's format. A reload reads the database again.
+    /// Database that maps peers to ASes, in MaxMind's format. A reload reads the database again.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub as_file: Option<PathBuf>,
 
-    /// Database of the countries of peers, in MaxMind's format. A reload reads the database again.
+    /// Database that maps peers to countries, in MaxMind's format. A reload reads the database again.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub country_file: Option<PathBuf>,
 
-    /// Public URL of the web page, such as `https://srlg.example`. Notifications link to their incident there.
+    /// Public URL of the web page, such as `https://srlg.example`. Notifications link to their incident on this page.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
     pub url: Option<String>,
@@ -115,7 +115,7 @@ pub struct General {
     pub checkpoint: Duration,
 
     /// Time without a datagram after which an exporter is silent, at least 1s [default: three times its longest pause
-    /// of the last hour, at least 15s]
+    /// in the last hour, but at least 15s]
     #[arg(long, value_name = "TIME", value_parser = parse_silence)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time")))]
@@ -151,7 +151,7 @@ impl Default for General {
 }
 
 impl General {
-    /// Returns the permitted visitors of the web page.
+    /// Returns the access rules of the web server.
     pub(crate) fn visitors(&self) -> Visitors {
         let url = self.url.iter().filter_map(|url| web::host_of(url));
         let names = self.http_names.iter().cloned().chain(url).collect();
@@ -159,19 +159,19 @@ impl General {
     }
 }
 
-/// A `[[view]]`: the hosts and peers to count, and the memory for them.
+/// A `[[view]]`: the hosts and peers to count, and the size of the detector.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = super::reference::view_defaults))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ViewTable {
-    /// Name of the view, of letters, digits, `-` and `_`.
+    /// Name of the view, which may contain letters, digits, `-` and `_`.
     pub(super) name: String,
-    /// Number of distinct pairs in the longest window, for which the detector is sized. [default: a detector of default
-    /// size]
+    /// Expected number of distinct pairs in the longest window, which determines the size of the detector. [default: a
+    /// detector of default size]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(super) pairs: Option<u64>,
-    /// Memory limit of a detector with `pairs`, in bytes. Without `pairs`, the detector needs 31.6 MB, and a lower
-    /// limit is an error.
+    /// Memory limit of the detector, in bytes. Without `pairs`, the detector needs 31.6 MB, and a lower limit is an
+    /// error.
     #[cfg_attr(test, schemars(extend("default" = MEMORY)))]
     pub(super) memory: Option<usize>,
     /// All other keys.
@@ -192,21 +192,22 @@ pub(super) struct RuleTable {
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) networks: Vec<IpNet>,
-    /// Number of peers that starts an alert, at least 8, for each window. A window is a multiple of `slice`.
+    /// Number of peers at which an alert starts, for each window; at least 8. Each window must be a multiple of
+    /// `slice`.
     #[cfg_attr(test, schemars(
         with = "BTreeMap<String, f64>",
         extend("x-form" = "table of windows and peer counts, such as `{ 60s = 1024, 1h = 8192 }`")
     ))]
     pub(super) thresholds: BTreeMap<Window, f64>,
-    /// Fraction of the threshold below which an alert ends, above 0 and below 1.
+    /// Fraction of the threshold below which an alert ends; greater than 0 and less than 1.
     #[cfg_attr(test, schemars(extend("default" = Terms::default().down)))]
     pub(super) down: Option<f64>,
-    /// Number of slices, out of the last `of`, that must reach the threshold to start an alert. The number must be at
+    /// Number of slices, out of the last `of` slices, in which a count must reach the threshold to start an alert; at
     /// most `of`.
     #[serde(rename = "for")]
     #[cfg_attr(test, schemars(range(min = 1), extend("default" = Terms::default().for_slices)))]
     pub(super) for_slices: Option<u32>,
-    /// Number of slices that `for` refers to.
+    /// Number of recent slices among which `for` slices must reach the threshold.
     #[serde(rename = "of")]
     #[cfg_attr(test, schemars(range(min = 1, max = 32), extend("default" = Terms::default().of_slices)))]
     pub(super) of_slices: Option<u32>,
@@ -214,18 +215,18 @@ pub(super) struct RuleTable {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().hold_ms))))]
     pub(super) hold: Option<Duration>,
-    /// Time after which an active alert is sent again.
+    /// Time between repeated notifications of an active alert.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().repeat_ms))))]
     pub(super) repeat: Option<Duration>,
-    /// Time after which an alert ends even if its end cannot be confirmed. The time must be at least `hold`, and the
-    /// default is never shorter than `hold`.
+    /// Time after which an alert ends even if its end cannot be confirmed. The time must be at least `hold`; if `hold`
+    /// is longer than the default, the default is `hold`.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().unconfirmed_after_ms))))]
     pub(super) unconfirmed_after: Option<Duration>,
 }
 
-/// An `[[allow]]`: hosts or contacts that raise no alert, selected by `hosts`, `peers`, or `ports` of `hosts`.
+/// An `[[allow]]`: hosts or contacts to ignore, selected by `hosts`, by `peers`, or by `ports` of `hosts`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -234,7 +235,7 @@ pub(super) struct AllowTable {
     pub(super) why: String,
     /// Names of the views that the entry applies to. [default: all views]
     pub(super) views: Vec<String>,
-    /// Networks of hosts that raise no alert. With `ports`, only contacts to these ports are ignored.
+    /// Networks of hosts that raise no alert. If `ports` is set, only contacts to these ports of the hosts are ignored.
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) hosts: Vec<IpNet>,
@@ -247,12 +248,12 @@ pub(super) struct AllowTable {
     pub(super) ports: Vec<u16>,
 }
 
-/// A `[[label]]`: a name of networks.
+/// A `[[label]]`: a name for networks.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LabelTable {
-    /// Text that is shown with hosts of the networks.
+    /// Text that is shown next to hosts in the networks.
     pub(super) name: String,
     /// Networks that have the label. If several networks contain a host, the one with the longest prefix applies.
     #[serde(deserialize_with = "deserialize_networks")]
@@ -260,7 +261,7 @@ pub(super) struct LabelTable {
     pub(super) networks: Vec<IpNet>,
 }
 
-/// The length of a window, with its text in the file.
+/// The length of a window, and its text in the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Window {
@@ -284,18 +285,18 @@ impl TryFrom<String> for Window {
     }
 }
 
-/// The tables of a file.
+/// The tables of a configuration file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
-    /// Source of contacts: one of `input`, `listen`, `interface`, `kafka` and `nats`. All keys are also options of
-    /// `srlg run` and of `srlg probe`, which reads no file.
+    /// Source of contacts: one of `input`, `listen`, `interface`, `kafka` or `nats`. All keys are also options of `srlg
+    /// run` and `srlg probe`. `srlg probe` reads no configuration file.
     pub(super) input: InputOptions,
     /// Network of probes, in place of `[input]`. `srlg collect` merges the deltas that the probes send.
     pub(super) network: Option<NetworkOptions>,
-    /// Hosts and peers to count. Each view has its own detector. Without a view, `fan-in` and `fan-out` count inside
-    /// hosts, and `outside` counts outside hosts if `inside` is given.
+    /// Hosts and peers to count. Each view has its own detector. If no view is defined, the default views `fan-in` and
+    /// `fan-out` count inside hosts, and `outside` counts outside hosts if `inside` is set.
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
     /// Conditions under which alerts start and end. Of the rules whose networks contain a host, the one with the
@@ -309,7 +310,7 @@ pub(super) struct Tables {
     /// Names of networks, shown with their hosts in notifications and on the web page.
     #[serde(rename = "label")]
     pub(super) labels: Vec<LabelTable>,
-    /// Names of exporters and of their interfaces, shown with their addresses.
+    /// Names of exporters and of their interfaces, shown in notifications and on the web page.
     #[serde(rename = "exporter")]
     pub(super) exporters: Vec<Exporter>,
     /// Recipients of notifications. Each sink has its own position in the database.
@@ -322,7 +323,24 @@ const SOURCES: [&str; 2] = ["input", "network"];
 
 const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
 
-/// A parsed file that has not been checked.
+/// Returns a hint if the unknown top-level key has a table as its `value`.
+fn hint_of_table(_name: &str, value: &Value<'_>) -> Option<&'static str> {
+    let is_table = |value: &Value<'_>| matches!(value.get_ref(), DeValue::Table(_));
+    let is_list = matches!(value.get_ref(), DeValue::Array(values) if values.iter().all(is_table));
+    (is_list || is_table(value))
+        .then_some("the tables are input, network, view, rule, allow, label, exporter and sink")
+}
+
+/// Returns a hint if the unknown key `name` of a table is a top-level key.
+fn hint_of_general(name: &str, value: &Value<'_>) -> Option<&'static str> {
+    let key = Spanned::new(0..0, name.to_owned().into());
+    let table = DeTable::from_iter([(key, value.clone())]);
+    deserialize::<General>(Spanned::new(0..0, DeValue::Table(table)))
+        .is_ok()
+        .then_some("it is a top-level key and must come before the first table")
+}
+
+/// A configuration file after parsing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File<'i> {
     pub(super) general: General,
@@ -344,11 +362,11 @@ impl<'i> File<'i> {
         };
         let mut general = keys.clone();
         SOURCES.iter().chain(&TABLES).for_each(|name| drop(general.remove(*name)));
-        let (general, before): (General, _) = (read(general, problems), problems.len());
-        let Tables { input, network, .. } = read(part(&SOURCES), problems);
+        let (general, before): (General, _) = (read(general, &hint_of_table, problems), problems.len());
+        let Tables { input, network, .. } = read(part(&SOURCES), &hint_of_general, problems);
         // Other values may depend on an omitted value.
         let is_whole = problems.len() == before;
-        let tables = Tables { input, network, ..read(part(&TABLES), problems) };
+        let tables = Tables { input, network, ..read(part(&TABLES), &hint_of_general, problems) };
         let mut file = Self { general, tables, keys };
         if is_whole {
             file.check_source(problems);
@@ -366,7 +384,7 @@ impl<'i> File<'i> {
         file
     }
 
-    /// Checks that contacts come from one input, or from the probes of one network.
+    /// Checks the source of contacts: one input, or the probes of one network.
     fn check_source(&self, problems: &mut Problems) {
         match &self.tables.network {
             Some(_) if self.keys.contains_key("input") => problems.add(
@@ -386,15 +404,16 @@ impl<'i> File<'i> {
         }
     }
 
-    /// Returns the span of the value of `key` in the table `name`, or of the whole table if the key is missing.
+    /// Returns the span of the value that `key` has in the table `name`. If the key is missing, returns the span of the
+    /// table.
     pub(super) fn span_in(&self, name: &str, key: &str) -> Range<usize> {
         let table = self.keys.get(name);
         let value = table.and_then(|table| table.get_ref().get(key));
         value.or(table).map_or(0..0, Spanned::span)
     }
 
-    /// Returns the span of the value of `key` in the table `name` with index `at`, or of the whole table if the key is
-    /// missing.
+    /// Returns the span of the value that `key` has in the table `name` with index `at`. If the key is missing, returns
+    /// the span of the table.
     pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {
         let table = self.keys.get(name).and_then(|tables| tables.get_ref().get(at));
         value(&self.keys, name, at, key).or(table).map_or(0..0, Spanned::span)

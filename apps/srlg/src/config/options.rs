@@ -12,7 +12,7 @@ use crate::notify::sinks::SinkOptions;
 /// Options of `srlg run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Configuration file; input options given here override it
+    /// Configuration file; input options given here override it, and all other settings belong in the file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "device", "http", "state"])]
     pub config: Option<PathBuf>,
 
@@ -20,11 +20,11 @@ pub struct Options {
     #[command(flatten)]
     pub source: InputOptions,
 
-    /// General settings, which a file can also contain.
+    /// General settings, which a configuration file can also contain.
     #[command(flatten)]
     pub general: General,
 
-    /// Number of distinct peers within the window that starts an alert
+    /// Number of distinct peers within the window at which an alert starts
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub threshold: u32,
 
@@ -32,12 +32,12 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub window: Duration,
 
-    /// Time that a count must stay below 0.8 of the threshold before its alert ends
+    /// Time that a count must stay below 0.8 times the threshold before its alert ends
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub hold: Duration,
 
-    /// File to which notifications are appended as lines of JSON; - is standard output, the default if there are no
-    /// sinks
+    /// File to which notifications are appended as lines of JSON; - is standard output, the default if no sink is
+    /// configured
     #[arg(long, value_name = "FILE|-")]
     pub alerts: Option<PathBuf>,
 }

@@ -1,12 +1,13 @@
-//! Generation of the configuration reference, `docs/configuration.md`, and of its JSON schema, `docs/srlg.schema.json`.
+//! Generation of the configuration reference (`docs/configuration.md`) and of the JSON schema
+//! (`docs/srlg.schema.json`).
 //!
 //! ```text
 //! types of the file --[schemars]--> schema --[keys]--> tables of keys --[page]--> docs/configuration.md
 //! samples --[Config::take_over]--> whether a reload is enough -----------^
 //! ```
 //!
-//! Invariant: key, form, default and description come from the types that parse the file. The effect of a reload comes
-//! from the code that performs the reload. The tests check that the committed files are up to date.
+//! Invariant: keys, forms, defaults and descriptions come from the types that parse the file. The effect of a reload
+//! comes from the code that performs the reload. The tests check that the committed files are up to date.
 
 mod keys;
 mod page;
@@ -39,7 +40,7 @@ struct Document {
     tables: Tables,
 }
 
-/// Formats `milliseconds` as a time in a configuration file.
+/// Formats `milliseconds` in the time syntax of configuration files.
 pub(super) fn time(milliseconds: u64) -> String {
     humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
 }
@@ -92,7 +93,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Returns `text` without the note that a command-line option is repeatable, because a file uses a list.
+/// Returns `text` without the note that a command-line option is repeatable, because a file contains a list instead.
 fn without_repeatable(text: &str) -> String {
     let note = text.find(" (repeatable").and_then(|from| {
         let to = text[from..].find(')')?;
@@ -105,7 +106,8 @@ fn docs(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../docs", name].iter().collect()
 }
 
-/// Asserts that the file `name` in `docs` contains `text`. Writes the file first if snapshots are to be updated.
+/// Asserts that the content of the file `name` in `docs` is `text`. If snapshots are to be updated, writes the file
+/// first.
 fn check(name: &str, text: &str) {
     let path = docs(name);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {

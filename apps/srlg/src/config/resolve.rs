@@ -1,6 +1,6 @@
-//! Conversion of a parsed file to a complete configuration.
+//! Conversion of a parsed file into a complete configuration.
 //!
-//! All parts are checked one after the other, so that one run reports all problems.
+//! A problem in one part does not prevent the check of other parts, so one run reports all problems.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -27,7 +27,7 @@ use crate::exporters::ExporterNames;
 use crate::origins::OriginLookup;
 use crate::show::web;
 
-/// Minimum threshold of a rule, and of a detector.
+/// Minimum threshold of rules and detectors, in peers.
 const LEAST_THRESHOLD: u32 = 8;
 
 /// Creates the configuration from `file`. `problems` contains the problems that the parser found.
@@ -70,10 +70,10 @@ impl Resolver<'_, '_> {
         self.problems.add(self.file.span(name, at, key), text);
     }
 
-    /// Adds a problem if `key` of a table is missing.
+    /// Adds a problem with the required `key` of a table if `is_missing` is true.
     fn require(&mut self, name: &str, at: usize, key: &str, is_missing: bool) {
         if is_missing {
-            self.add(name, at, key, format!("missing field `{key}`"));
+            self.add(name, at, key, format!("missing key `{key}`"));
         }
     }
 
@@ -193,14 +193,14 @@ impl Resolver<'_, '_> {
             self.add("rule", at, key, format!("rule {name}: {problem}"));
         }
         if thresholds.is_empty() {
-            let text = format!("rule {name} has no threshold; add one, such as {{ 60s = 1024 }}");
+            let text = format!("rule {name} has no threshold; add thresholds = {{ 60s = 1024 }}");
             self.add("rule", at, "thresholds", text);
         }
         let networks = if networks.is_empty() { all() } else { networks.clone() };
         Rule { name: name.clone(), networks, windows }
     }
 
-    /// Returns the length of a window in slices.
+    /// Returns the length of `window` in slices, or `None` if it is not a positive multiple of the slice length.
     fn slices(&self, window: Duration) -> Option<u32> {
         let (window, slice) = (window.as_millis(), self.slice.as_millis().max(1));
         u32::try_from(window / slice).ok().filter(|slices| *slices > 0 && window % slice == 0)
@@ -231,7 +231,7 @@ impl Resolver<'_, '_> {
     }
 }
 
-/// Returns the terms of a rule without its thresholds.
+/// Returns the terms of a rule, with the default threshold.
 fn terms(rule: &RuleTable) -> Terms {
     let default = Terms::default();
     let ms = |time: Option<Duration>, default| {
@@ -249,19 +249,19 @@ fn terms(rule: &RuleTable) -> Terms {
     }
 }
 
-/// Returns the networks of all IPv4 and of all IPv6 addresses.
+/// Returns the two networks that contain all IPv4 addresses and all IPv6 addresses.
 fn all() -> Vec<IpNet> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     // A prefix length of 0 is valid for both families.
     any.map(|host| IpNet::new_assert(host, 0)).to_vec()
 }
 
-/// Default memory limit of a detector that is sized for a number of pairs, in bytes.
+/// Default memory limit, in bytes, of a detector that is sized for a number of pairs.
 pub(super) const MEMORY: usize = 64_000_000;
 
 impl Resolver<'_, '_> {
-    /// Resolves the views of the file, or the default views. Each view gets the rules and allow lists that name this
-    /// view or no view.
+    /// Resolves the views of the file, or the default views. Each view gets the rules and allow-list entries that name
+    /// this view or no view.
     fn views(&mut self) -> Vec<ViewConfig> {
         let Tables { views, rules, allows, .. } = &self.file.tables;
         let usual = usual(&self.file.general.inside);
@@ -331,18 +331,19 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Returns detector sizes that fit all rules of a view. The keyed hash protects against crafted traffic.
+    /// Returns the sizes of a detector that supports all rules of a view. The detector uses a keyed hash, which
+    /// protects it against crafted traffic.
     fn sizes(&mut self, at: usize, view: &ViewTable, rules: &Rules) -> Option<Sizes> {
         let ViewTable { name, pairs, memory, .. } = view;
         if *pairs == Some(0) {
-            let text = "pairs: must be the number of distinct pairs in the longest window, got 0; remove the key if it is unknown";
+            let text = "pairs: must be the number of distinct pairs in the longest window, got 0; remove the key if the number is unknown";
             self.add("view", at, "pairs", text.to_owned());
             return None;
         }
         let Some(window) = rules.windows().last().copied() else {
             // Invalid rules are already among the problems.
             if rules.rules().is_empty() {
-                let text = format!("view {name} has no rule; add a rule or remove the view");
+                let text = format!("view {name} has no rule; add a rule, or name the view in a rule");
                 self.add("view", at, "name", text);
             }
             return None;
@@ -358,7 +359,7 @@ impl Resolver<'_, '_> {
                 let bytes = layout.recorder_bytes();
                 if let Some(memory) = memory.filter(|memory| *memory < bytes) {
                     let text = format!(
-                        "memory: {memory} bytes are too few, because view {name} needs {bytes} bytes without pairs; increase memory or set pairs"
+                        "memory: must be at least {bytes} bytes for view {name} without pairs, got {memory}; increase memory or set pairs"
                     );
                     self.add("view", at, "memory", text);
                 }

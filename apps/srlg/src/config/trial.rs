@@ -1,6 +1,6 @@
 //! A dry run of a configuration, which checks its files, addresses and programs.
 //!
-//! Invariant: a dry run opens no connection and leaves no file.
+//! Invariant: a dry run opens no connection and leaves no file behind.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -22,8 +22,8 @@ use crate::notify::store::Store;
 use crate::origins::{Content, Database};
 use crate::show::web::tokens::Tokens;
 
-/// Checks everything that `file` refers to. Adds errors to `problems`. Returns notes and warnings. The input options in
-/// `given` override the options of the file.
+/// Checks all resources that `file` refers to. Adds errors to `problems` and returns notes and warnings. The input
+/// options in `given` override those of the file.
 pub(super) fn run(
     file: &File<'_>,
     given: Option<&InputOptions>,
@@ -57,7 +57,7 @@ struct Trial<'a, 'i> {
 }
 
 impl Trial<'_, '_> {
-    /// Adds the error of `tried`, if there is one, as a problem with the value at `span`.
+    /// If `tried` is an error, adds it to the problems at `span`.
     fn add<T>(&mut self, span: Range<usize>, tried: Result<T>) -> Option<T> {
         tried.map_err(|error| self.problems.add(span, format!("{error:#}"))).ok()
     }
@@ -111,7 +111,7 @@ impl Trial<'_, '_> {
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
     }
 
-    /// Checks `input`. `span` returns the span of the value of a key.
+    /// Checks `input`. `span` returns the span of a key's value.
     fn try_input(&mut self, input: &InputOptions, span: impl Fn(&str) -> Range<usize>) {
         for path in input.input.iter().filter(|path| path.as_path() != Path::new("-")) {
             self.add(span("input"), machine::try_input(path));
@@ -153,7 +153,7 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Checks the files that a Kafka topic needs.
+/// Checks the files that the Kafka options name.
 #[cfg(feature = "kafka")]
 fn try_kafka(input: &InputOptions) -> Result<()> {
     Ok(srlg_input::kafka::check(input)?)
@@ -164,7 +164,7 @@ fn try_kafka(_: &InputOptions) -> Result<()> {
     anyhow::bail!("Kafka is not built in; build srlg with the feature kafka")
 }
 
-/// Checks that the folder `state` can be used, and that a database in it belongs to this program.
+/// Checks that the folder `state` can be used, and that any database in it belongs to this program.
 fn try_state(state: &Path) -> Result<()> {
     machine::try_folder(state)?;
     Store::check(state)

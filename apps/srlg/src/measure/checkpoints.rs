@@ -1,10 +1,10 @@
 //! Checkpoints of a monitor's detectors on disk.
 //!
-//! Each view has a folder. A thread writes one view after the other, so at most one copy of a view's recorders is in
-//! memory.
+//! Each view has a folder. One thread writes the views one after the other, so at most one copy of a view's recorders
+//! is in memory.
 //!
-//! Invariant: a detector may be one checkpoint older than the alerts in the database. Counts in windows that reach back
-//! beyond the start of the program are too low, and such a window cannot end an alert.
+//! After a restart, a detector may be older than the alerts in the database, because contacts since its checkpoint are
+//! missing. Invariant: a window that includes the missing time cannot end an alert, because its counts may be too low.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,26 +35,27 @@ pub struct ViewCheckpoints {
     writer: Option<Writer>,
     /// Time between two checkpoints of a view.
     checkpoint: Duration,
-    /// Time at which the next checkpoint is due, and the index of its view.
+    /// Time at which the next checkpoint is due.
     save: Every,
+    /// Index of the view whose checkpoint is next.
     next: usize,
 }
 
 struct Writer {
-    /// Snapshots with the indices of their views.
+    /// Channel to the thread, for snapshots with the indices of their views.
     snapshots: Sender<(usize, Snapshot)>,
     is_writing: Arc<AtomicBool>,
     is_failing: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-/// A monitor that continues from its state.
+/// A monitor that continues from the state folder.
 pub struct Continued {
     /// The monitor.
     pub monitor: Monitor,
-    /// Database of its alerts.
+    /// Database of the monitor's alerts.
     pub ledger: Ledger,
-    /// Checkpoints of its detectors.
+    /// Checkpoints of the monitor's detectors.
     pub checkpoints: ViewCheckpoints,
     /// Notifications that end the alerts of removed or changed views.
     pub ended: Vec<Notice>,
@@ -118,7 +119,7 @@ fn restore(
     }
     let Some(InputState { exporters, position }) = watch.restore(&snapshot, view.rules.keys())?
     else {
-        warn!("view {name} starts with an empty window: its host or peer was changed");
+        warn!("view {name} starts with an empty window: its host or peer setting was changed");
         return Ok(None);
     };
     monitor.restore_exporters(&exporters);
@@ -167,7 +168,7 @@ impl ViewCheckpoints {
         self.writer.as_ref().is_some_and(|writer| writer.is_failing.load(Relaxed))
     }
 
-    /// Saves the last checkpoints and waits until all are on disk.
+    /// Saves a last checkpoint of each view and waits until all are on disk.
     pub fn finish(self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = self.writer else { return Ok(()) };
         for at in 0..monitor.parts().0.len() {
@@ -203,7 +204,7 @@ impl Writer {
                 match saved {
                     Ok(_) if is_changed => info!("all checkpoints can be written again"),
                     Err(error) if is_changed => {
-                        warn!("cannot write a checkpoint: {error}; the older one is kept");
+                        warn!("cannot write a checkpoint: {error}; the previous one is kept");
                     }
                     _ => {}
                 }
@@ -233,7 +234,8 @@ fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
     Ok(Checkpoints::open(folder)?)
 }
 
-/// Returns the newest undamaged checkpoint of a detector with these sizes.
+/// Returns the newest undamaged checkpoint of a detector with `params`, or `None` if the sizes or the seed have
+/// changed.
 pub(crate) fn latest(
     checkpoints: &mut Checkpoints,
     params: &srlg_host::config::Params,

@@ -8,7 +8,7 @@ use srlg_input::contact::{Contact, Host, Sampling};
 
 use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
-/// Counts of contacts, and their sampling.
+/// Number of contacts, their sampling, and counts of ignored contacts.
 #[derive(Debug, Default)]
 pub(crate) struct ContactCounts {
     pub(crate) contacts: u64,
@@ -41,7 +41,7 @@ impl ContactCounts {
             .for_each(|(exporter, counts)| self.unused.entry(exporter).merge(counts));
     }
 
-    /// Removes the counts of `exporter`, so that they start at 0 if it returns.
+    /// Removes the counts of `exporter`, so that they start at 0 if it sends again.
     pub(crate) fn forget(&mut self, exporter: IpAddr) {
         self.unused.0.remove(&Some(exporter));
         self.samplings.by_exporter.remove(&exporter);
@@ -50,7 +50,8 @@ impl ContactCounts {
 }
 
 impl Samplings {
-    /// Notes the sampling of `contact` and returns whether it differs from the sampling of the last contact.
+    /// Notes the sampling of `contact`. Returns whether its exporter or its sampling differs from that of the last
+    /// contact.
     #[inline]
     pub(crate) fn take(&mut self, contact: &Contact) -> bool {
         let Some(exporter) = contact.exporter else { return false };
@@ -68,7 +69,7 @@ impl Samplings {
         self.last = None;
     }
 
-    /// Returns the sampling of `exporter`, unless there are too many exporters.
+    /// Returns the sampling of `exporter`, or `None` if it is new and the limit of [`EXPORTERS`] is reached.
     fn exporter(&mut self, exporter: IpAddr) -> Option<&mut Sampling> {
         let has_room =
             self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter);
@@ -92,7 +93,7 @@ impl Unused {
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
-    /// Returns the count of `kind` over all exporters.
+    /// Returns the number of contacts of all exporters that were ignored because of `kind`.
     pub(crate) fn count(&self, kind: TroubleKind) -> u64 {
         self.0.values().map(|counts| counts.of(kind)).sum()
     }

@@ -112,8 +112,8 @@ impl Monitor {
         self.watches.iter().map(|watch| watch.detector().memory_bytes()).sum()
     }
 
-    /// Returns the additional memory needed while a checkpoint is written, in bytes. The memory contains a copy of the
-    /// recorders of the largest view, and its bytes before and after compression.
+    /// Returns the additional memory needed while a checkpoint is written, in bytes. It consists of a copy of the
+    /// largest view's recorders, and of the serialised copy before and after compression.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
         let largest = self.watches.iter().map(|watch| watch.detector().memory_bytes()).max();
@@ -152,7 +152,7 @@ impl Monitor {
         self.positions.note(newest_ms.unwrap_or(0) / self.slice_ms, position);
     }
 
-    /// Updates the exporters of `input` at `now_ns` and detects silent ones.
+    /// Updates the exporters of `input` at `now_ns` and detects silent exporters.
     pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
@@ -183,15 +183,16 @@ impl Monitor {
         Ok(())
     }
 
-    /// Returns, for each view, the hosts with the most peers that exceeded the threshold in too few slices for an
-    /// alert.
+    /// Returns the hosts of each view that reached their threshold in too few slices for an alert. For each view, only
+    /// the hosts with the most peers are returned.
     pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
         let books = self.desk.books.iter();
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
     }
 
-    /// Closes the last slice at the end of an input, then advances the clock by another window. In this window, the
-    /// last contacts may still start an alert. No alert ends in it, because its traffic is unknown.
+    /// Closes the last slice at the end of an input, then advances the clock by one window, but at most by 32 slices.
+    /// During this time, the last contacts may still start an alert. No alert ends, because the traffic after the input
+    /// is unknown.
     pub fn finish(&mut self) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
         views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
@@ -210,8 +211,8 @@ impl Monitor {
         watches[at].snapshot(&mut desk.books[at], exporters, positions, taps.of(at))
     }
 
-    /// Returns the current board, with the status of `input`. Exporters that `input` has forgotten are removed, so that
-    /// their counts start at 0 if they return.
+    /// Returns the current board, with the status of `input`. Counts of exporters that `input` no longer lists are
+    /// removed, so that they start at 0 if the exporters send again.
     #[must_use]
     pub fn board(&mut self, input: &InputStatus) -> Board {
         self.collect();

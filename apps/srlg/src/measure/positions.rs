@@ -1,12 +1,13 @@
 //! Positions in an input that wait until the contacts before them are stored.
 //!
-//! Invariant: all contacts before a reached position belong to stored slices.
+//! Invariant: when a position is reached, all contacts before it are stored, or will be stored with the next
+//! checkpoint.
 
 use std::collections::VecDeque;
 
 use srlg_input::Position;
 
-/// Positions in an input. Each position has the newest slice of the contacts before it.
+/// Positions in an input. Each waiting position is kept with the newest slice of the contacts before it.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
     /// Waiting positions and their slices, in ascending order.
@@ -15,7 +16,7 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// Notes that all contacts before `position` have been processed. The newest of them belongs to `slice`.
+    /// Notes that all contacts before `position` have been processed. The newest of these contacts belongs to `slice`.
     pub(crate) fn note(&mut self, slice: u64, position: &Position) {
         match self.waiting.back_mut() {
             Some((newest, last)) if *newest == slice => last.clone_from(position),
@@ -24,7 +25,7 @@ impl Positions {
     }
 
     /// Notes that all contacts of slices up to `slice` are stored, or will be stored with the next checkpoint. Returns
-    /// the position before which all contacts are stored.
+    /// the last position before which all contacts belong to these slices.
     pub(crate) fn reach(&mut self, slice: u64) -> Option<&Position> {
         while let Some((_, position)) = self.waiting.pop_front_if(|(newest, _)| *newest <= slice) {
             self.reached = Some(position);

@@ -59,6 +59,9 @@ pub fn run(options: &Options) -> Result<()> {
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
     it.service.stopping();
+    if !it.config.source.is_live() {
+        log_replay(it.delivery.started(), it.monitor.desk().open_alerts().len(), &it.config);
+    }
     // A reload may have changed the names.
     let exporters = it.config.exporters.clone();
     let finish = it.finish();
@@ -73,10 +76,18 @@ pub fn run(options: &Options) -> Result<()> {
     run.and(finish)
 }
 
+fn log_replay(started: u64, open: usize, config: &Config) {
+    match started {
+        0 if config.general.inside.is_empty() => info!("the input raised no alerts"),
+        0 => info!("the input raised no alerts; check that `inside` contains its hosts"),
+        _ => info!("the input raised {started} alerts; {open} were active at its end"),
+    }
+}
+
 fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
-    info!("allocated {memory:.1} MB for views {} (fixed)", names.join(", "));
+    info!("allocated {memory:.1} MB for views {}; this memory does not grow", names.join(", "));
     if config.source.is_live() {
         let memory = VIEW_BYTES as f64 / 1e6;
         info!("each reader thread uses up to {memory:.1} MB per view");
@@ -91,7 +102,8 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     }
 }
 
-/// Maximum time between two boards of a live input. A separate limit is needed because slices may be hours long.
+/// Maximum time between two boards of a live input. Each closed slice also produces a board, but slices may be hours
+/// long.
 const LONGEST: Duration = Duration::from_secs(2);
 
 struct Loop<'a> {
@@ -173,7 +185,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Handles the end of a slice and returns whether a slice has closed.
+    /// If a slice has closed, sends its notifications. Returns whether a slice has closed.
     fn end_slice(&mut self) -> Result<bool> {
         let now_ms = self.monitor.now_ms();
         let has_ended = now_ms != self.now_ms;
@@ -216,7 +228,8 @@ impl Loop<'_> {
         });
     }
 
-    /// Does the work between slices: notifies the watchdog, reloads the configuration and saves checkpoints.
+    /// Does periodic work: notifies the watchdog, reloads the configuration on request, prunes old notifications and
+    /// saves checkpoints.
     fn look_around(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {
@@ -228,7 +241,8 @@ impl Loop<'_> {
         self.checkpoints.save_if_due(&mut self.monitor)
     }
 
-    /// Returns the time that determines the age of notifications: the system time, or the time of the data in a replay.
+    /// Returns the current time, in milliseconds since the Unix epoch. In a replay, this is the end of the last closed
+    /// slice.
     fn clock_ms(&self) -> u64 {
         if self.config.source.is_live() { now_ms() } else { self.now_ms }
     }
@@ -249,7 +263,7 @@ impl Loop<'_> {
         self.service.ready("running");
     }
 
-    /// Sends the last notifications and writes the last checkpoints.
+    /// Stores the last notifications, stops the sinks and writes the last checkpoints.
     fn finish(mut self) -> Result<()> {
         let told = self.delivery.finish(self.monitor.desk());
         let saved = self.checkpoints.finish(&mut self.monitor);

@@ -1,4 +1,4 @@
-//! Taps: views that the reader threads of a live input apply themselves.
+//! Taps: filters with which the reader threads of a live input turn contacts into pairs and pass them to the detectors.
 //!
 //! ```text
 //! reader thread --contacts--> Tap --pairs, a Feed per view--> detectors     [a tap per thread]
@@ -7,11 +7,12 @@
 //! ```
 //!
 //! A reader thread locks its tap for a block of contacts. The main thread locks the tap briefly to collect counts, and
-//! to set rules and watched hosts. The main thread also locks the tap to push waiting pairs before it closes their
+//! to set rules and tracked hosts. The main thread also locks the tap to push waiting pairs before it closes their
 //! slice. No two reader threads share a tap.
 //!
 //! Pairs wait in a tap until there are enough of them to push. Pairs of a future slice wait until that slice opens. The
-//! reader thread pushes them with a later block, or the main thread pushes them before it closes the slice.
+//! reader thread pushes them after a subsequent block of contacts, or the main thread pushes them before it closes the
+//! slice.
 //!
 //! Invariants:
 //! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread whose
@@ -43,11 +44,11 @@ const FEED_PAIRS: usize = 1 << 16;
 /// Memory of one view of a reader thread, in bytes, excluding the pairs that wait for their slice.
 pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
 
-/// Number of contacts that one view processes before the next view processes them. They take 12 KB, which fits into the
-/// L1 cache.
+/// Maximum number of contacts that one view processes before the next view does. These contacts occupy 12 KB, which
+/// fits into the L1 cache.
 const RUN: usize = 128;
 
-/// Minimum number of pairs of a slice that are pushed together.
+/// Minimum number of waiting pairs of a slice at which a reader thread pushes them.
 const PUSH: usize = 256;
 
 /// Maximum number of waiting pairs per address family that a thread pushes after a block of contacts.
@@ -64,18 +65,18 @@ pub(crate) struct ViewTaps<'a> {
     view: usize,
 }
 
-/// All views of one reader thread.
+/// The views of one reader thread, and counts of its contacts.
 struct Tap {
     slice_ns: u64,
-    /// First slice whose contacts count. Contacts before this slice are ignored.
+    /// First slice whose contacts count. Contacts of slices before it are ignored.
     first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
-    /// Reason why each contact of a run does not count. The list is empty if all contacts count.
+    /// For each contact of a run, the reason why it does not count, if any. The list is empty if all contacts count.
     unused: Vec<Option<TroubleKind>>,
 }
 
-/// Counts of contacts since the last collection.
+/// Counts of contacts since the last call to [`Taps::collect`].
 #[derive(Debug, Default)]
 pub(crate) struct TapCounts {
     pub(crate) contacts: ContactCounts,
@@ -96,7 +97,7 @@ pub(crate) struct ViewTap {
     details: Details,
 }
 
-/// Pairs of one slice.
+/// Waiting pairs of one slice.
 #[derive(Default)]
 struct Pairs {
     v4: Vec<IpPair>,
@@ -105,7 +106,7 @@ struct Pairs {
     contacts: u64,
 }
 
-/// Connection through which a thread sends pairs to a detector.
+/// The feed of a thread to a detector, and counts of the pushed pairs.
 struct Outflow {
     feed: Feed,
     pushed: Pushed,
@@ -115,7 +116,7 @@ struct Outflow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) pairs: u64,
-    /// Oldest slice of these pairs.
+    /// Oldest slice to which these pairs belong.
     pub(crate) oldest: Option<u64>,
 }
 
@@ -141,8 +142,8 @@ fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
 }
 
 impl Taps {
-    /// Adds a tap for another reader thread and returns its sink. The tap applies `views` to contacts from
-    /// `first_slice` on. Slices have a length of `slice_ms` milliseconds.
+    /// Adds a tap for a reader thread and returns its sink. The tap applies `views` to contacts from `first_slice` on.
+    /// Slices have a length of `slice_ms` milliseconds.
     pub(crate) fn add(
         &mut self,
         slice_ms: u64,
@@ -156,8 +157,8 @@ impl Taps {
         Box::new(TapSink(tap))
     }
 
-    /// Replaces the views of all taps with the result of `views`. As with [`add`](Self::add), the views apply to
-    /// contacts from `first_slice` on. Waiting pairs of the former views are dropped.
+    /// Replaces the views of each tap with the result of a call to `views`. As with [`add`](Self::add), the views apply
+    /// to contacts from `first_slice` on. Waiting pairs of the former views are dropped.
     pub(crate) fn set_views(
         &self,
         slice_ms: u64,
@@ -200,17 +201,18 @@ impl Taps {
         all
     }
 
-    /// Moves the counts of the view with index `view` to `counts`.
+    /// Moves the counts of the view with index `view` from all taps to `counts`.
     pub(crate) fn collect_view(&self, view: usize, counts: &mut FilterCounts) {
         self.each().for_each(|mut tap| counts.take(&mut tap.views[view].filter.counts));
     }
 
-    /// Returns the part of the view with index `view` in all taps.
+    /// Returns the view with index `view` in all taps.
     pub(crate) const fn of(&self, view: usize) -> ViewTaps<'_> {
         ViewTaps { taps: self, view }
     }
 
-    /// Moves the counts of the view with index `view` to `counts` and sets the new `rules` of the view in all taps.
+    /// Moves the counts of the view with index `view` from all taps to `counts`, and replaces the rules of the view
+    /// with `rules`.
     pub(crate) fn set_rules(&self, view: usize, rules: &Rules, counts: &mut FilterCounts) {
         let rules = Arc::new(rules.clone());
         for mut tap in self.each() {
@@ -244,7 +246,7 @@ impl ViewTaps<'_> {
         Ok(settled)
     }
 
-    /// Makes all taps collect details of `hosts`.
+    /// Makes all taps collect details of `hosts` only. `now_ms` is the end of the last closed slice.
     pub(crate) fn look_at(self, hosts: &[IpAddr], now_ms: u64) {
         self.taps.each().for_each(|mut tap| tap.views[self.view].details.look_at(hosts, now_ms));
     }
@@ -272,7 +274,7 @@ impl Tap {
         Ok(self.views.iter_mut().try_for_each(ViewTap::push_later)?)
     }
 
-    /// Takes contacts of `slice`.
+    /// Processes a run of contacts of `slice` in all views.
     fn take_run(&mut self, slice: u64, run: &[Contact]) -> Result<()> {
         if slice < self.first_slice {
             return Ok(());
@@ -318,7 +320,7 @@ impl ViewTap {
     }
 
     /// Processes a run of contacts of `slice`. If a [`TroubleKind`] prevents any of them from counting, `unused` gets
-    /// one entry per contact. Entries of earlier views take precedence.
+    /// one entry per contact. Entries from previous views are kept.
     fn take(
         &mut self,
         slice: u64,
@@ -368,7 +370,8 @@ impl ViewTap {
         Ok(())
     }
 
-    /// Pushes some pairs of the oldest slice that has opened and has enough pairs.
+    /// Pushes pairs of the oldest opened slice that has at least [`PUSH`] waiting pairs. The number of pairs is at most
+    /// [`PUSHED_LATER`] per address family.
     fn push_later(&mut self) -> Result<(), Error> {
         let Self { filter, outflow, waiting, .. } = self;
         let mut started = waiting.range_mut(..=outflow.feed.slice());
@@ -405,7 +408,7 @@ impl Pairs {
 }
 
 impl Outflow {
-    /// Pushes up to `most` of `pairs` per address family. Their `slice` must have opened.
+    /// Pushes up to `most` pairs of each address family from `pairs`. Their `slice` must have opened.
     fn push(
         &mut self,
         slice: u64,

@@ -1,4 +1,4 @@
-//! Pairs of a view, which are sorted into slices.
+//! Distribution of a view's pairs to slices.
 
 use anyhow::{Error, Result};
 use srlg_host::SlidingDetector;
@@ -10,14 +10,15 @@ use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
 use crate::measure::filter::PairFilter;
 
-/// Pairs of a view, sorted into slices by their time.
+/// The filter of a view, and the slicer that distributes its pairs to slices.
 pub(crate) struct Track {
     pub(crate) filter: PairFilter,
     slicer: Slicer,
 }
 
 impl Track {
-    /// Creates a track of `view` for use with `rules`. `detector` counts its pairs in the slices of `clock`.
+    /// Creates a track of `view` for use with `rules`. The pairs are placed in the slices of `clock`, and `detector`
+    /// counts them.
     pub(crate) fn new(
         view: &ViewOptions,
         clock: SliceClock,
@@ -44,7 +45,8 @@ impl Track {
         self.filter.pairs(contact, rules).into_iter().flatten()
     }
 
-    /// Adds `pairs` to the slice of `time_ns` and returns their placement. Time advances even without pairs.
+    /// Adds `pairs` to the slice that contains `time_ns` and returns their placement. The clock advances even if there
+    /// are no pairs.
     #[inline]
     pub(crate) fn take<S: SliceSink<Error = Error>>(
         &mut self,
@@ -57,7 +59,7 @@ impl Track {
         Ok(placement)
     }
 
-    /// Advances time to `now_ns`, which may close slices. The first call determines the first slice.
+    /// Advances time to `now_ns`, which may close slices. If no slice is running yet, the slice of `now_ns` starts.
     pub(crate) fn pass<S: SliceSink<Error = Error>>(
         &mut self,
         now_ns: u64,
@@ -72,7 +74,7 @@ impl Track {
         self.slicer.flush(sink)
     }
 
-    /// Passes all waiting pairs to `sink` at the end of an input.
+    /// Passes all waiting pairs to `sink` at the end of an input, and closes all slices before the last one with pairs.
     pub(crate) fn finish<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
         self.slicer.finish(sink)
     }

@@ -1,12 +1,12 @@
-//! One view of the local traffic: its pairs, its detector, and the slices that it closes.
+//! A view of the local traffic, with its pairs, its detector and its slices.
 //!
 //! ```text
 //! contact --allowed?--> pair --slice--> detector --ClosedSlice--> Book
 //!                        `--of hosts with an alert--> details
 //! ```
 //!
-//! Invariant: the book receives every slice in order. After a long silence, it receives only the last slices of the
-//! silence.
+//! Invariant: the book receives the slices in order. It receives every slice, except that the first slices of a long
+//! silence are skipped.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ use crate::show::troubles::TroubleKind;
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
 const LOST_MS: u64 = 60_000;
 
-/// Maximum number of slices that a rule considers before an alert starts.
+/// Maximum of the key `of`, the number of recent slices that decide whether an alert starts.
 const MOST_HITS: u32 = 32;
 
 /// A watched view.
@@ -49,7 +49,7 @@ pub(crate) struct Watch {
     slices: Slices,
 }
 
-/// Detector of a view, and the condition of its slices.
+/// Detector of a view, and the completeness of its slices.
 struct Slices {
     detector: SlidingDetector,
     slice_ms: u64,
@@ -64,7 +64,7 @@ struct Slices {
 /// Attachment of a checkpoint: all state except the detector.
 #[derive(Debug, Serialize, Deserialize)]
 struct Attachment {
-    /// Sampling of the contacts, for each slice of the window.
+    /// Sampling of the contacts in each slice of the window.
     sampling: Vec<(u64, Sampling)>,
     /// Exporters that saw the hosts with alerts.
     hosts: Vec<HostExporters>,
@@ -80,9 +80,7 @@ struct Attachment {
 /// State of an input in a checkpoint.
 #[derive(Debug)]
 pub(crate) struct InputState {
-    /// State of the exporters.
     pub(crate) exporters: TableState,
-    /// Position in the input.
     pub(crate) position: Option<Position>,
 }
 
@@ -120,7 +118,7 @@ impl Watch {
         &self.slices.detector
     }
 
-    /// Creates a view for a reader thread, with the rules of `book`.
+    /// Creates the view for the tap of a reader thread, with the rules of `book`.
     pub(crate) fn tap(&self, book: &Book) -> Result<ViewTap> {
         let Self { track, slices } = self;
         let rules = Arc::new(book.rules().clone());
@@ -196,8 +194,8 @@ impl Watch {
         track.pass(now_ns, &mut Entries { slices, book, exporters, taps: Some(taps) })
     }
 
-    /// Passes waiting pairs to the detector at the end of an input and advances the clock by a window in which no alert
-    /// ends.
+    /// At the end of an input, passes waiting pairs to the detector and closes the last slice. Then advances time by
+    /// one window, but at most by [`MOST_HITS`] slices. No alert ends during this time.
     pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book, exporters, taps: None };
         self.track.finish(&mut entries)?;
@@ -215,14 +213,14 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns the number of peers of each of `hosts` within the last `slices`, or within the longest window if that is
-    /// shorter.
+    /// Returns the number of peers of each host in `hosts` within the last `slices` closed slices, or within the
+    /// longest window if that is shorter.
     pub(crate) fn peers_within(&mut self, hosts: &[IpAddr], slices: u32) -> Result<Vec<f64>> {
         peers_within(&mut self.slices.detector, hosts, slices)
     }
 
-    /// Returns a snapshot of the detector with all waiting pairs. The snapshot includes the sampling, and the last of
-    /// `positions` up to which the detector contains all contacts.
+    /// Passes all waiting pairs of opened slices to the detector and returns a snapshot of it. The snapshot includes
+    /// the state of the input, and the last of `positions` before which the detector contains all contacts.
     pub(crate) fn snapshot(
         &mut self,
         book: &mut Book,
@@ -246,8 +244,8 @@ impl Watch {
         Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Restores `snapshot` and returns the state of the input in it. Returns `None` if its hosts or peers were formed
-    /// from parts of a contact other than `now`.
+    /// Restores `snapshot` and returns the input state that it contains. If its hosts or peers consist of parts of a
+    /// contact other than `now`, restores nothing and returns `None`.
     pub(crate) fn restore(
         &mut self,
         snapshot: &Snapshot,
@@ -303,8 +301,8 @@ impl Watch {
     }
 }
 
-/// Returns the number of peers of each of `hosts` in `detector` within the last closed `slices`, or within its window
-/// if that is shorter.
+/// Returns the peer count of each host in `hosts` within the last `slices` closed slices of `detector`, or within its
+/// window if that is shorter.
 pub(crate) fn peers_within(
     detector: &mut SlidingDetector,
     hosts: &[IpAddr],
@@ -339,7 +337,7 @@ impl Slices {
 }
 
 impl Entries<'_> {
-    /// Closes the running slice.
+    /// Closes the running slice and passes it to the book.
     fn close(&mut self) -> Result<SliceReport> {
         let Self { slices, book, exporters, taps } = self;
         let mut closing = slices.detector.begin_close()?;
@@ -402,7 +400,7 @@ impl SliceSink for Entries<'_> {
         let Self { slices, book, .. } = self;
         let running = slices.detector.slice();
         slices.detector.skip_to(slice).with_context(|| {
-            format!("cannot continue: the state is at slice {running}, but the input is only at slice {slice}; use a separate --state for a replay")
+            format!("cannot continue: the state has reached slice {running}, but the input is at slice {slice}; use another --state for this input")
         })?;
         book.skip_to(slice);
         let start_ms = slice.saturating_mul(slices.slice_ms);

@@ -1,7 +1,7 @@
 //! A local broker, for the demonstration and for tests.
 //!
-//! [`Broker::start`] runs `nats-server` in a folder that `srlg setup` has created. Invariant: the broker stops when the
-//! value is dropped, and after a restart it still has all messages that it had acknowledged.
+//! [`Broker::start`] runs `nats-server` in a folder that `srlg setup` has created. Invariant: the server stops when the
+//! [`Broker`] is dropped. After a restart, it still has all messages that it had acknowledged.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::network::setup::CONF_FILE;
 
-/// Commands that may start the broker. Debian installs it in a folder that is not on every user's PATH.
+/// Commands that start the broker, in the order in which they are tried. Debian installs `nats-server` in a folder that
+/// is not on every user's PATH.
 const PROGRAMS: [&str; 2] = ["nats-server", "/usr/sbin/nats-server"];
 
 /// Log file of the broker, in its folder.
@@ -23,7 +24,7 @@ pub const LOG_FILE: &str = "nats.log";
 /// Log text of a broker whose port is already in use.
 const PORT_TAKEN: &str = "address already in use";
 
-/// Maximum time that a broker may take to start.
+/// Maximum startup time of a broker.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running `nats-server`, which is killed when this value is dropped.
@@ -86,7 +87,7 @@ impl Drop for Broker {
     }
 }
 
-/// Returns the name of the installed `nats-server`.
+/// Returns the first of [`PROGRAMS`] that is installed.
 fn program() -> Result<&'static str> {
     let runs = |program: &&str| {
         let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
@@ -107,11 +108,11 @@ fn spawn(folder: &Path, port: u16) -> Result<Child> {
     command.spawn().context("cannot start nats-server")
 }
 
-/// Waits until the broker listens and greets clients, or has stopped.
+/// Waits until the broker is ready and greets clients. Fails if it stops, or if it takes longer than [`PATIENCE`].
 fn wait(child: &mut Child, folder: &Path, port: u16) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        // A greeting alone could come from another broker that took the port first.
+        // A greeting without this log line could come from another broker that took the port first.
         if listens(folder, child.id()) && greets(port) {
             return Ok(());
         }

@@ -1,8 +1,8 @@
-//! Storage of the network description: one key of a key-value bucket on the broker. The command `nats kv get SRLG
-//! network` prints it.
+//! Storage of the network description under one key of a key-value bucket on the broker. The command `nats kv get SRLG
+//! network` prints the description.
 //!
-//! The bucket is a separate stream. Only the collector writes to it. A probe may only read this one key, through the
-//! direct API of streams.
+//! The bucket is a separate stream. Only the collector writes to it. A probe may only read this key, through the direct
+//! get API of JetStream.
 
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use async_nats::jetstream::{self, stream};
 
 use super::NetworkVersion;
 
-/// Stream behind the bucket, and the subjects of its keys.
+/// Stream that stores the bucket.
 const STREAM: &str = "KV_SRLG";
+/// Subjects of the keys in the bucket.
 const ENTRIES: &str = "$KV.SRLG.>";
 
 /// Subject of requests for the description. The reply is the stored message.
@@ -48,14 +49,15 @@ pub async fn make(client: &Client) -> Result<()> {
 
 /// The description in the bucket, with its revision.
 pub struct Entry {
-    /// Network version with its description.
+    /// Network version, which includes the description.
     pub version: NetworkVersion,
-    /// Number of the stored message. A writer must pass this number to replace the entry.
+    /// Sequence number of the stored message. A writer must pass this number to replace the entry.
     pub revision: u64,
 }
 
-/// Returns the description, or `None` if the bucket is empty. If there is no bucket, the broker does not reply. If this
-/// program cannot read the description, the error is a [`NetworkError`](super::NetworkError).
+/// Returns the description, or `None` if the bucket is empty. If there is no bucket, the broker does not reply and the
+/// request times out. If this program cannot read the description, the error is a
+/// [`NetworkError`](super::NetworkError).
 pub async fn read(client: &Client) -> Result<Option<Entry>> {
     let request = client.request(QUESTION, "".into());
     let asked = tokio::time::timeout(PATIENCE, request).await;
@@ -77,8 +79,8 @@ pub async fn read(client: &Client) -> Result<Option<Entry>> {
     }
 }
 
-/// Writes the description in place of the entry with revision `revision`, or as the first entry if `revision` is 0.
-/// Fails if another collector has written an entry in the meantime.
+/// Writes `version` to the bucket. It replaces the entry with number `revision`, or becomes the first entry if
+/// `revision` is 0. Fails if another collector has written an entry in the meantime.
 pub async fn write(client: &Client, version: &NetworkVersion, revision: u64) -> Result<()> {
     let message = PublishMessage::build()
         .payload(version.to_json()?.into())

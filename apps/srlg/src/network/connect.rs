@@ -1,11 +1,11 @@
-//! Connection to the broker, which uses TLS with the network's own certificate authority and one key per client. After
-//! a failure, the client always reconnects.
+//! Connection to the broker over TLS. The network has its own certificate authority, and each client has its own key.
+//! After a failure, the client always reconnects.
 //!
 //! [`Access`] names the broker and the folder of secrets, and [`Access::connect`] returns a [`Link`].
 //!
 //! Invariant: nothing is sent before the broker has presented a certificate that the network's authority signed. If the
-//! broker is unreachable, this is logged, and the client tries to connect again. During the first connection, a
-//! rejected key or a certificate from another authority is an error.
+//! broker is unreachable, this is logged, and the client tries to connect again. At the first attempt to connect, a
+//! rejected key or a certificate from a different authority is an error.
 
 use std::error::Error as _;
 use std::io;
@@ -24,23 +24,24 @@ use tracing::{info, warn};
 
 use crate::network::subjects;
 
-/// File with the certificate of the authority, which signs the broker's certificate.
+/// Name of the file with the certificate of the authority that signed the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
-/// Maximum number of waiting messages of a subscription. The consumer of the stream requests fewer messages at a time.
+/// Maximum number of messages that wait in a subscription. The consumer of the stream requests fewer messages at a
+/// time.
 const CAPACITY: usize = 1024;
 
 /// Maximum wait between two attempts to connect.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// Address of the broker, and folder of secrets.
+/// Address of the broker, and folder with the secrets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Access {
     /// Folder with ca.pem and NAME.nk, as created by `srlg setup`
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub folder: PathBuf,
 
-    /// Broker; the default port is 4222, and an IPv6 address needs brackets
+    /// Address of the broker; the default port is 4222, and an IPv6 address needs brackets
     #[arg(long, value_name = "HOST[:PORT]", default_value = "localhost:4222", value_parser = address)]
     pub broker: String,
 }
@@ -70,8 +71,8 @@ pub fn key_file(folder: &Path, client: &str) -> PathBuf {
 }
 
 impl Access {
-    /// Connects as `client`, whose key is in the folder. If the broker is unreachable, the client continues to connect
-    /// in the background.
+    /// Connects as `client`, whose key is in the folder. If the broker is unreachable, the client keeps trying to
+    /// connect in the background.
     pub async fn connect(&self, client: &str) -> Result<Link> {
         let (sender, state) = watch::channel(LinkState::default());
         let first = self.options(client, sender.clone())?;
@@ -89,7 +90,7 @@ impl Access {
                         "cannot connect to the broker at {broker}: it rejects the key of {client}; use the key of this network"
                     )
                 }
-                ConnectErrorKind::ServerParse => bail!("{broker} is not a HOST:PORT"),
+                ConnectErrorKind::ServerParse => bail!("broker: must be HOST:PORT, got {broker}"),
                 _ if is_of_other_authority(&error) => {
                     bail!(
                         "cannot connect to the broker at {broker}: its certificate is from another authority; use {AUTHORITY_FILE} of this network"

@@ -14,23 +14,23 @@ use crate::network::subjects::check_name;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NetworkOptions {
-    /// Names of the probes: 1 to 32 lower-case letters, digits and `-`, except `collector`.
+    /// Names of the probes, each with 1 to 32 lower-case letters, digits and `-`; the name `collector` is reserved.
     pub probes: Vec<String>,
-    /// Folder of the keys and certificates that `srlg setup` created.
+    /// Folder with the keys and certificates that `srlg setup` creates.
     #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
     pub folder: PathBuf,
     /// Host of the NATS server, with a port if it is not 4222.
     #[cfg_attr(test, schemars(extend("x-form" = "host:port")))]
     pub broker: String,
-    /// Time for which a slice waits for the last probes after most probes have sent it, at most a day.
+    /// Time for which a slice stays open for the last probes after most probes have reached it; at most one day.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub deadline: Duration,
-    /// Maximum number of slices by which a probe may be ahead of the others. Deltas further ahead are rejected.
-    /// [default: two windows, at least 3600]
+    /// Maximum number of slices by which a delta may be ahead of the slice that most probes have reached. Deltas that
+    /// are further ahead are rejected. [default: two windows, at least 3600]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_skew: Option<u64>,
-    /// Memory for deltas whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes.
+    /// Memory for deltas whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes early.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub pending_mb: usize,
     /// Time for which the stream keeps messages, if the collector creates the stream. [default: two windows and 200

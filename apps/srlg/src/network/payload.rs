@@ -1,15 +1,17 @@
-//! Payload of a message. It contains the deltas of one slice, each with the number of its view.
+//! Payload of a message, which contains deltas of one slice and the numbers of their views.
 //!
-//! A payload begins with the number and tag of the network version. For each delta, the payload then contains the view
-//! number (one byte), the length and the bytes. Other integers are little-endian u32 values. A slice that does not fit
+//! A payload begins with the number and tag of the network version. The view number (one byte), the length and the
+//! bytes of each delta follow. All integers except view numbers are little-endian u32 values. A slice that does not fit
 //! into one message is sent as several parts.
 
 use bytes::{Buf, Bytes};
 
 use super::VersionId;
 
-/// Sizes of the header of a payload and of the header of each delta, in bytes.
+/// Size of the network version at the start of a payload, in bytes.
 const VERSION: usize = 8;
+
+/// Size of the view number and length before each delta, in bytes.
 const HEAD: usize = 5;
 
 /// Content of a payload.
@@ -21,7 +23,7 @@ pub struct Payload {
     pub deltas: Vec<ViewDelta>,
 }
 
-/// A delta of a view, or a part of one.
+/// A delta of a view, or a part of such a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewDelta {
     /// Number of the view.

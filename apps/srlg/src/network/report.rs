@@ -1,4 +1,4 @@
-//! Watch lists from the collector, and reports from the probes about watched hosts and spools.
+//! Watch lists, which the collector sends, and reports about watched hosts and spools, which probes send.
 //!
 //! Watch lists and reports are JSON. A report about many hosts is split into several reports, each of which fits into
 //! one message.
@@ -14,7 +14,7 @@ use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
 use crate::show::board::SpoolBoard;
 
-/// Maximum number of hosts in a report. A host takes at most 7 kB, so the report fits into one message.
+/// Maximum number of hosts in a report. The data of a host takes at most 7 kB, so a report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
 
 /// Maximum number of hosts in a watch list, over all views.
@@ -41,23 +41,23 @@ pub(crate) struct WatchedView {
     pub(crate) hosts: BTreeSet<IpAddr>,
 }
 
-/// A report that a probe sends after a slice.
+/// A report that a probe sends after a slice has closed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SiteReport {
     /// Network version to which the slice and view numbers belong.
     pub(crate) version: VersionId,
-    /// Slice that has closed.
+    /// Number of the slice that has closed.
     pub(crate) slice: u64,
-    /// Spool of the probe.
+    /// State of the probe's spool.
     pub(crate) spool: SpoolState,
-    /// Exporters of the site; present only in the first report after a slice.
+    /// Exporters of the site; present only in the first report about a slice.
     pub(crate) exporters: Option<TableState>,
     /// Up to [`HOSTS_PER_REPORT`] hosts of the watch list.
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]
     pub(crate) hosts: Vec<HostReport>,
 }
 
-/// Spool of a probe, in slices.
+/// State of a probe's spool, counted in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpoolState {
     /// Number of slices in the spool.
@@ -81,7 +81,7 @@ pub(crate) struct HostReport {
     pub(crate) view: u8,
     /// Address of the host.
     pub(crate) host: IpAddr,
-    /// Number of peers within each window, by the length of the window in slices.
+    /// Length of each window, in slices, and number of peers within it.
     #[serde(deserialize_with = "at_most::<WINDOWS, _, _>")]
     pub(crate) counts: Vec<(u32, f64)>,
     /// Ports, prefixes and exporters of the host, and a sample of its peers.

@@ -1,10 +1,10 @@
-//! The command `srlg setup`, which creates a folder with all files that a network needs.
+//! The command `srlg setup`, which creates the credentials of a network and the broker's configuration.
 //!
 //! [`make`] writes the authority's certificate, the broker's certificate and key, a key for each client, and
-//! `nats.conf`. The configuration grants each client only the permissions that it needs.
+//! `nats.conf`. The broker's configuration grants each client only the permissions that it needs.
 //!
-//! Invariants: no file is overwritten, and secrets are readable only by their owner. The authority's private key is
-//! never written, so it cannot sign further broker certificates.
+//! Invariants: no file is overwritten, and secret files are readable only by their owner. The authority's private key
+//! is never written, so no further broker certificate can be signed with it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -31,7 +31,8 @@ pub const CONF_FILE: &str = "nats.conf";
 /// Validity period of the certificates.
 const LIFE: time::Duration = time::Duration::days(3650);
 
-/// Maximum size of a part, in bytes: the broker's default limit for a message, one megabyte, minus the headers.
+/// Maximum size of a part, in bytes. A message with a part and its headers is at most 1 MiB, which is the broker's
+/// default limit.
 pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 
 /// Options of `srlg setup`.
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
     let config = Config::read(&args.config)?;
     let Some(options) = &config.network else {
         bail!(
-            "cannot set up a network: {} has no [network] table; add one with probes",
+            "cannot set up a network: {} has no [network] table; add one that names the probes",
             args.config.display()
         );
     };
@@ -70,16 +71,16 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the port of a broker.
 fn port(broker: &str) -> Result<u16> {
     Ok(broker.parse::<ServerAddr>()?.port())
 }
 
-/// Writes the credentials of the broker and of `probes` into `folder`. Clients reach the broker at `hosts` and `port`.
+/// Writes the broker's configuration and the credentials of the broker, the collector and `probes` into `folder`.
+/// Clients reach the broker at `hosts` and `port`.
 pub fn make(folder: &Path, probes: &[String], hosts: &[String], port: u16) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let certificates = Certificates::new(hosts)?;
-    // This file comes first: if the folder already has one, nothing is changed.
+    // This file is written first: if the folder already contains it, nothing is changed.
     write_new(&folder.join(AUTHORITY_FILE), &certificates.authority)?;
     let mut keys = Vec::new();
     for client in probes.iter().map(String::as_str).chain([COLLECTOR]) {
@@ -92,7 +93,7 @@ pub fn make(folder: &Path, probes: &[String], hosts: &[String], port: u16) -> Re
     write_new(&folder.join(CONF_FILE), &conf::conf(probes, &keys, port))
 }
 
-/// Certificates and the broker's key, as PEM.
+/// The certificates of the authority and the broker, and the broker's key, as PEM.
 struct Certificates {
     authority: String,
     server: String,

@@ -1,26 +1,25 @@
-//! Subjects, headers and names of messages on the broker.
+//! Subjects, headers and IDs of messages on the broker.
 //!
 //! Invariant: the names of probes are [checked](check_name) before they become part of a subject or of a file name.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Name of the stream that stores deltas. It uses file storage and has the subjects [`ALL_DELTAS`].
+/// Name of the stream that stores deltas in files. The stream receives all messages on [`ALL_DELTAS`].
 pub const STREAM: &str = "SRLG";
 
-/// Subjects of all deltas.
+/// Wildcard subject that matches the deltas of all probes.
 pub const ALL_DELTAS: &str = "srlg.delta.*";
 
-/// Header with the part number of a delta, as [`Part`] formats it.
+/// Header that contains the number of the part and the total number of parts, in the format of [`Part`].
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header with the sampling of a delta's slice: a [`Sampling`](srlg_input::contact::Sampling) as JSON. It is absent if
-/// no exporter reported any contact.
+/// Header that describes the sampling of the contacts in the slice: a [`Sampling`](srlg_input::contact::Sampling) as
+/// JSON. It is absent if no exporter reported any contact.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
-/// Message that the collector sends instead of a slice number after the broker has lost messages. It requests all
-/// slices that are not durable. A disconnected probe misses the message, but sends these slices again when it
-/// reconnects.
+/// Message that the collector sends instead of a slice number after the broker has lost messages. The message requests
+/// all slices that are not durable. A disconnected probe misses it, but sends all such slices again when it reconnects.
 pub const AGAIN: &str = "again";
 
 /// Name of the collector as a user of the broker. A probe must not have this name.
@@ -29,19 +28,19 @@ pub const COLLECTOR: &str = "collector";
 /// Maximum length of a probe name, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
-/// Returns the subject to which `probe` publishes its deltas of all views. Module [`payload`](super::payload)
-/// defines the payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
+/// Returns the subject to which `probe` publishes the deltas of all views. Module [`payload`](super::payload) defines
+/// the payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
 pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")
 }
 
 /// Returns the subject on which the collector reports durable slices to `probe`. A message is [`AGAIN`], or a network
-/// version and a slice number, such as `1-5f3a9c01 1789000000`. The number means that all deltas of the probe up to
-/// that slice are in a checkpoint on disk.
+/// version and a slice number, such as `1-5f3a9c01 1789000000`. The slice number means that all deltas of the probe up
+/// to that slice are in a checkpoint on disk.
 ///
-/// The subject uses core NATS without a stream, so a disconnected probe misses messages. Therefore the collector
-/// repeats them every few seconds.
+/// The subject uses core NATS without a stream, so a disconnected probe misses messages. Therefore, the collector
+/// repeats the number of the last durable slice every few seconds.
 #[must_use]
 pub fn durable(probe: &str) -> String {
     format!("srlg.durable.{probe}")
@@ -50,17 +49,17 @@ pub fn durable(probe: &str) -> String {
 /// Subject on which the collector publishes its watch list to all probes.
 pub const WATCHLIST: &str = "srlg.watchlist";
 
-/// Subjects of all reports.
+/// Wildcard subject that matches the reports of all probes.
 pub const ALL_REPORTS: &str = "srlg.report.*";
 
-/// Returns the subject to which `probe` publishes a report after each slice. The subject uses core NATS without a
-/// stream, because each report replaces the last one.
+/// Returns the subject to which `probe` publishes reports after each slice. The subject uses core NATS without a
+/// stream, because the reports about a slice replace those about the previous slice.
 #[must_use]
 pub fn report(probe: &str) -> String {
     format!("srlg.report.{probe}")
 }
 
-/// Returns the probe that publishes to `subject`, if it is a subject of deltas or reports.
+/// Returns the name of the probe that publishes to `subject`, or `None` if the subject is not for deltas or reports.
 #[must_use]
 pub fn probe_of(subject: &str) -> Option<&str> {
     let name = subject.strip_prefix("srlg.delta.").or_else(|| subject.strip_prefix("srlg.report."));
@@ -74,8 +73,8 @@ pub fn inbox_prefix(client: &str) -> String {
 }
 
 /// Returns the ID of a message. The ID is the same each time the message is sent, so the broker drops recent
-/// duplicates. It contains a checksum of the payload, so a different payload for the same slice is not dropped. Such a
-/// payload can come from another probe with the same name, or from a second measurement of the slice.
+/// duplicates. The ID contains a checksum of the payload, so a different payload for the same slice is not dropped. Two
+/// payloads can differ if two probes have the same name, or if a probe counted the slice twice.
 #[must_use]
 pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
     // A delta ends with its own CRC, and the CRC over both would be the same for all deltas.
@@ -83,7 +82,7 @@ pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String
     format!("{probe}/{slice}/{}/{:08x}", part.number, crc32fast::hash(&payload[..body]))
 }
 
-/// The number of a part and the number of all parts, written as `NUMBER/COUNT`.
+/// The number of a part and the total number of parts, written as `NUMBER/COUNT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// Number of the part, from 1 to `count`.
@@ -107,11 +106,11 @@ impl FromStr for Part {
             let part = Self { number: number.parse().ok()?, count: count.parse().ok()? };
             (1..=part.count).contains(&part.number).then_some(part)
         };
-        parse().ok_or("must be I/N with I from 1 to N, such as 1/3")
+        parse().ok_or("must be NUMBER/COUNT with NUMBER from 1 to COUNT, such as 1/3")
     }
 }
 
-/// The error for a name that a probe must not have.
+/// The error that is returned for an invalid probe name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "probe name: must be 1 to {LONGEST_NAME} of a-z, 0-9 and -, start with a letter or digit, and not be {COLLECTOR:?}, got {name:?}"
@@ -120,7 +119,7 @@ pub struct BadName {
     name: String,
 }
 
-/// Checks that `name` may be part of a subject and of a file name.
+/// Checks that `name` is a valid probe name, so that it is safe in subjects and file names.
 pub fn check_name(name: &str) -> Result<(), BadName> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let good = name.bytes().all(|byte| plain(byte) || byte == b'-')

@@ -1,4 +1,4 @@
-//! Tests that a written description can be read again and that invalid descriptions are rejected.
+//! Tests that a network description can be written and read again, and that invalid descriptions are rejected.
 
 use super::*;
 use srlg_host::config::HashFamily;

@@ -1,7 +1,7 @@
 //! Delivery of notifications: first to the database, and from there to the sinks.
 //!
-//! While the disk of the database is full, a single-site monitor keeps notifications in memory, and sinks read them
-//! from there.
+//! If the database cannot store notifications, a single-site monitor keeps them in memory, and sinks read them from
+//! there.
 
 use std::slice;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use tracing::{info, warn};
 
 use crate::alerts::desk::Desk;
-use crate::alerts::{Every, OnChange, Trouble};
+use crate::alerts::{Every, OnChange, Status, Trouble};
 use crate::notify::ledger::Ledger;
 use crate::notify::notice::Notice;
 use crate::notify::sinks::{SinkOptions, Sinks};
@@ -19,19 +19,21 @@ use crate::show::board::{Screen, SinkBoard};
 /// Maximum number of notifications that wait while the database cannot store them.
 const MOST_WAITING: usize = 100_000;
 
-/// Time that the sinks have to finish when the program stops.
+/// Time limit for the sinks to finish when the program stops.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Interval at which old notifications are pruned.
 const FORGET: Duration = Duration::from_secs(60);
 
-/// The database and the sinks.
+/// The database of alerts and notifications, and the sinks that read from it.
 pub(crate) struct Delivery {
     ledger: Ledger,
     sinks: Sinks,
     failing: OnChange,
     forget: Every,
     forget_trouble: Trouble,
+    /// Number of alerts that have started since the program started.
+    started: u64,
 }
 
 impl Delivery {
@@ -39,7 +41,12 @@ impl Delivery {
     pub(crate) fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
         let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
-        Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default() })
+        Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default(), started: 0 })
+    }
+
+    /// Returns the number of alerts that have started since the program started.
+    pub(crate) const fn started(&self) -> u64 {
+        self.started
     }
 
     /// Returns the ledger of stored alerts.
@@ -53,10 +60,16 @@ impl Delivery {
         self.ledger.restore(desk)
     }
 
-    /// Stores `notices` together with the current alerts of `desk`, then wakes the sinks.
+    /// Logs `notices`, stores them together with the current alerts of `desk`, and wakes the sinks.
     pub(crate) fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         for notice in notices {
-            info!("{} {} {}: {}", notice.status, notice.severity, notice.id, notice.text);
+            // An action of a user may follow the end of an alert.
+            let event = match notice.why.is_action() {
+                true => notice.why.to_string(),
+                false => notice.status.to_string(),
+            };
+            info!("{event} {} {}: {}", notice.severity, notice.id, notice.text);
+            self.started += u64::from(notice.status == Status::Start);
         }
         if notices.is_empty() && self.waiting() == 0 {
             return Ok(());
@@ -80,9 +93,9 @@ impl Delivery {
         }
     }
 
-    /// Performs the users' actions from the web page at `now_ms`, and answers them. Returns whether there were any
-    /// actions. The notifications of closed slices must already be stored. If an older notification were stored later,
-    /// an alert that a user closes here would become active again.
+    /// Performs the actions that users requested on the web page, and answers the requests. `now_ms` is the time of the
+    /// actions. Returns whether there were any requests. The notifications of closed slices must have been stored
+    /// before. If an older notification were stored after a user closes its alert, the alert would become active again.
     pub(crate) fn take_orders(
         &mut self,
         desk: &mut Desk,
@@ -119,7 +132,7 @@ impl Delivery {
         self.ledger.store().waiting_len()
     }
 
-    /// Stores the alerts of `desk` with all waiting notifications.
+    /// Stores the alerts of `desk` together with all waiting notifications, and wakes the sinks.
     pub(crate) fn save(&mut self, desk: &Desk) -> Result<()> {
         self.ledger.keep(desk, &[])?;
         self.sinks.wake();

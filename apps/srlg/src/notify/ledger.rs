@@ -1,6 +1,6 @@
 //! Alerts in the database, which are stored together with their notifications.
 //!
-//! Invariant: the stored alerts are at least as recent as the last sent notification.
+//! Invariant: the stored alerts are at least as recent as the last stored notification.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,10 +15,9 @@ use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// Interval at which the largest peer counts are stored. They may take several megabytes.
+/// Interval at which the largest peer counts are stored. The counts may take several megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
 
-/// Database key of the silences.
 const SILENCES: &str = "silences";
 
 /// The stored alerts of a desk.
@@ -26,7 +25,7 @@ pub struct Ledger {
     store: Store,
     /// Whether sinks receive only notifications that are in the database.
     is_strict: bool,
-    /// Removed views that had alerts.
+    /// Names of removed views that had alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
     maxima_trouble: Trouble,
@@ -41,8 +40,8 @@ impl Ledger {
         Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_trouble })
     }
 
-    /// Restricts sinks to notifications that are in the database. Slices are processed again after a restart, so other
-    /// notifications would be sent twice.
+    /// Restricts sinks to notifications that are in the database. Slices are processed again after a restart, so a
+    /// notification that was sent before it was stored would be sent twice.
     #[must_use]
     pub fn strict(self) -> Self {
         Self { is_strict: true, ..self }
@@ -109,7 +108,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Stores the largest peer counts if this is due or `is_last` is set. They are used only to suggest thresholds.
+    /// Stores the largest peer counts if they are due or `is_last` is set. The counts are used only to suggest
+    /// thresholds.
     pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
         if !self.keep_maxima.is_due() && !is_last {
             return;
@@ -126,7 +126,7 @@ impl Ledger {
     }
 }
 
-/// Returns the database key of the largest peer counts in `view` within `window` slices.
+/// Returns the database key under which the largest peer counts for a view and a window are stored.
 #[must_use]
 pub fn maxima_key(view: &str, window: u32) -> String {
     format!("maxima/{view}/{window}")

@@ -1,7 +1,6 @@
-//! Notifications. A notification is the written form of an alert, with its context and a readable sentence.
+//! Notifications. A notification describes an alert and its context in fields and in one sentence.
 //!
-//! A notification is one flat record. Files, sinks, the history and the web page all use it. `docs/alerts.md` lists its
-//! fields.
+//! A notification is a flat record, which sinks, the history and the web page share. `docs/alerts.md` lists its fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,10 +20,10 @@ mod text;
 
 pub use rates::{InterfaceShare, Rates};
 
-/// Maximum ratio of a host's peer counts in the two directions for the host to count as a server or P2P host.
+/// Maximum ratio of a host's peer count to its count in the opposite direction for a server or P2P host.
 const ALIKE: f64 = 3.0;
 
-/// Direction of the contacts of a view.
+/// Direction of the contacts that a view counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -61,7 +60,7 @@ pub enum Kind {
     ServiceScan,
     /// Many hosts contact one port of one host.
     ServiceFlood,
-    /// Similar numbers of peers in both directions.
+    /// A host has similar numbers of peers in both directions.
     ServerOrP2p,
     /// The cause cannot be derived, for example because the other direction is not counted.
     Unknown,
@@ -81,7 +80,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Type of the hosts or peers of a view.
+/// Type of the hosts or peers that a view counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -90,7 +89,7 @@ pub enum Unit {
     Hosts,
     /// Ports.
     Ports,
-    /// Ports of other hosts that the host contacts.
+    /// Services: pairs of a host and a port on which it is contacted.
     Services,
     /// Pairs of a host and a port that it contacts.
     HostsWithPorts,
@@ -128,7 +127,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A notification of an alert that starts, is active or ends.
+/// A notification that an alert has started, is active or has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// ID of the alert, which stays the same across restarts.
@@ -162,53 +161,54 @@ pub struct Notice {
     pub network: Option<IpNet>,
     /// Number of the network's hosts in the alert; 1 for the alert of a single host.
     pub hosts: u32,
-    /// Up to 20 of these hosts with their peer counts, largest first.
+    /// Up to 20 hosts of the network and their peer counts, in descending order of the counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<(Name, f64)>,
-    /// Label of the host's network in the configuration.
+    /// Configured label of the network that contains the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Start of the alert, in milliseconds since the Unix epoch.
     pub start_ms: u64,
     /// Time of the notification, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Present only if the alert has
-    /// ended.
+    /// Time since which the count has been too low for the alert, in milliseconds since the Unix epoch. Present only
+    /// if the alert has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
     /// Time from `start_ms` to `until_ms`, or to `now_ms` while the alert is active, in milliseconds.
     pub duration_ms: u64,
-    /// Peer counts in the most severe active window, or in the most severe window if no window is active. Among equally
+    /// Peer count in the most severe active window, or in the most severe window if no window is active. Among equally
     /// severe windows, the shortest one is used.
     #[serde(flatten)]
     pub main: WindowNotice,
-    /// Peer counts in all windows in which the threshold has been reached. Active windows come first, then inactive
-    /// ones. Both groups start with the most severe window.
+    /// Peer counts in all windows in which the threshold has been reached. Active windows precede inactive windows, and
+    /// both groups start with the most severe window.
     pub windows: Vec<WindowNotice>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opposite: Option<f64>,
-    /// Sampling of the contacts.
+    /// Sampling rates of the contacts, such as `1:10`.
     pub sampling: String,
     /// Age of the newest contact at `now_ms`, in milliseconds.
     pub data_age_ms: u64,
-    /// Up to 8 exporters or sites that saw the host and whose silence prevents confirmation of the end.
+    /// Up to 8 silent exporters or sites that saw the host. While they are silent, the end of the alert cannot be
+    /// confirmed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilentSource>,
-    /// Sites that had not delivered the slice.
+    /// Sites whose deltas for the slice had not arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
-    /// Peer counts of the host at each site within the main window, largest first. For a network, they are the peer
-    /// counts of its largest host.
+    /// Peer counts of the host within the main window at the sites that saw it, in descending order. For a network,
+    /// they are the peer counts of its largest host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<SiteNotice>,
-    /// Sites that did not answer the query about the host.
+    /// Sites that did not report the host's peer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites_without_details: Vec<String>,
     /// Up to 8 exporters that reported contacts of the host since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<IpAddr>,
-    /// Names of these exporters in the configuration.
+    /// Configured names of the exporters in `exporters`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exporter_names: BTreeMap<IpAddr, String>,
     /// Up to 32 peers: a uniform sample since `detail_since_ms` or, without details, peers from the detector.
@@ -234,7 +234,7 @@ pub struct Notice {
     /// Largest rates so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rates: Option<Rates>,
-    /// Share of contacts since `detail_since_ms` that are TCP with SYN but without ACK.
+    /// Share of contacts since `detail_since_ms` that are TCP and have the flag SYN but not ACK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_only: Option<f64>,
     /// Action of a user, if it is the reason for the notification.
@@ -243,7 +243,7 @@ pub struct Notice {
     /// Acknowledgement of the alert, with the user's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Remark>,
-    /// Silence of the host or network. While it lasts, sinks receive no notifications.
+    /// Silence that applies to the host or network, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silencing>,
     /// URL of the incident on the web page; absent if the configuration has no public URL.
@@ -272,8 +272,8 @@ pub struct WindowNotice {
     pub peak: f64,
     /// Time of `peak`, in milliseconds since the Unix epoch.
     pub peak_ms: u64,
-    /// Upper bound of the number of peers before sampling; `cardinality` is the lower bound. Absent if a sampling rate
-    /// is unknown.
+    /// Upper bound of the number of peers before sampling. Absent if a sampling rate is unknown or if `is_lower_bound`
+    /// is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsampled_most: Option<f64>,
 }
@@ -310,7 +310,7 @@ pub struct SiteNotice {
 }
 
 impl SiteNotice {
-    /// Returns the peer counts at the sites that saw the host, largest first. `all` is the count over all sites.
+    /// Returns the peer counts at the sites that saw the host, in descending order. `all` is the count over all sites.
     fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
         let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
         let seen = counts.iter().filter(is_seen);
@@ -334,7 +334,7 @@ impl fmt::Display for SiteNotice {
     }
 }
 
-/// Additional facts about an alert.
+/// Facts about an alert that an [`Alert`] does not contain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
     /// Direction of the view's contacts.
@@ -345,7 +345,7 @@ pub struct Context {
     pub host_packing: Packing,
     /// Packed form of the view's peers.
     pub peer_packing: Packing,
-    /// Label of the host's network in the configuration.
+    /// Configured label of the network that contains the host.
     pub label: Option<String>,
     /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
@@ -355,11 +355,11 @@ pub struct Context {
     pub sampling: srlg_input::contact::Sampling,
     /// Age of the newest contact, in milliseconds.
     pub data_age_ms: u64,
-    /// Sites that have not delivered the slice.
+    /// Sites whose deltas for the slice have not arrived.
     pub missing_sites: Vec<String>,
     /// Evidence from contacts and from sites.
     pub evidence: Evidence,
-    /// Sample of the host's peers from the detector, in the packed form of the view.
+    /// The detector's sample of the host's peers, in packed form.
     pub peers: Vec<IpAddr>,
     /// Largest rates so far.
     pub peak_rates: Rates,
@@ -374,7 +374,7 @@ pub struct Evidence {
     pub rates: Rates,
     /// Peer counts of the first host at each site within the main window, in any order.
     pub sites: Vec<SiteCount>,
-    /// Sites that did not answer.
+    /// Sites that did not report the peer count of the first host.
     pub sites_without_details: Vec<String>,
 }
 
@@ -392,7 +392,7 @@ pub struct SiteCount {
 pub struct Detail {
     /// Start of the period that the details cover, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// A uniform sample of packed peers.
+    /// A uniform sample of the peers, in packed form.
     pub peers: Vec<IpAddr>,
     /// Exporters that saw the host.
     pub exporters: Vec<IpAddr>,
@@ -402,12 +402,12 @@ pub struct Detail {
     pub prefixes: Vec<(IpNet, f64)>,
     /// Interfaces with their shares of contacts.
     pub interfaces: Vec<InterfaceShare>,
-    /// Share of contacts that are TCP with SYN but without ACK.
+    /// Share of contacts that are TCP and have the flag SYN but not ACK.
     pub syn_only: f64,
 }
 
 impl Context {
-    /// Returns the kind of alerts in a view of ports or services.
+    /// Returns the kind of the alert if the view counts ports or services.
     fn kind_of_ports(&self) -> Option<Kind> {
         match (self.host_packing.key(), self.peer_packing.key(), self.direction) {
             (PeerKey::Address, PeerKey::Address, _) => None,
@@ -425,7 +425,7 @@ impl Context {
         Unit::of(self.peer_packing, self.direction)
     }
 
-    /// Returns the verb between the name of a host and the number of its peers.
+    /// Returns the words between the host and the number of its peers in the text of a notification.
     const fn did(&self) -> &'static str {
         match (self.direction, self.peer_packing.key()) {
             (Direction::FanIn, PeerKey::Port) => "was contacted on",
@@ -436,7 +436,7 @@ impl Context {
         }
     }
 
-    /// Returns whether most contacts go to one port or are connection attempts.
+    /// Returns whether at least half of the contacts go to one port, or at least half are connection attempts.
     fn is_like_scan(&self) -> bool {
         self.evidence.detail.as_ref().is_some_and(|detail| {
             let port = detail.ports.first().filter(|(port, _)| port.contains('/'));
@@ -446,13 +446,13 @@ impl Context {
 }
 
 impl Notice {
-    /// Returns a notification with all fields, for checking templates.
+    /// Returns a notification that has all fields, for checking templates.
     pub(crate) fn sample() -> Self {
         serde_json::from_str(include_str!("notice/sample.json"))
             .expect("a test checks that the sample is valid")
     }
 
-    /// Returns a notification of each status, and one without the optional fields.
+    /// Returns a notification for each status, and one that has no optional fields.
     pub(crate) fn samples() -> Vec<Self> {
         let with = |status| Self { status, ..Self::sample() };
         let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
@@ -576,7 +576,7 @@ impl Notice {
         }
     }
 
-    /// Returns the notification that ends the alert because its view was removed or now counts something else.
+    /// Returns the notification that ends this alert because its view was removed or now counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
         let text = format!("{}: no longer counted by view {}", self.subject(), self.view);
@@ -584,15 +584,15 @@ impl Notice {
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
     }
 
-    /// Returns the notification of a user's action at the time of `remark`; `what` describes the action, and `why` is
-    /// the reason for the notification.
+    /// Returns the notification of a user's action. `why` is the reason for the notification, `what` describes the
+    /// action, and `remark` contains the user, the time and a text.
     #[must_use]
     pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
         let text = format!("{}: {}", self.subject(), remark.sentence(what));
         Self { remark: Some(remark), ..self.again(why, text) }
     }
 
-    /// Returns the notification of the end of a silence.
+    /// Returns the notification that a silence has ended.
     #[must_use]
     pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
         let text = format!("{}: the silence is over; the alert is still active", self.subject());
@@ -600,7 +600,8 @@ impl Notice {
         Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, text) }
     }
 
-    /// Returns a copy of the notification with `why` and `text`. Unless the alert has ended, the copy is an update.
+    /// Returns a copy of this notification that has the given `why` and `text`, and no remark. Unless the alert has
+    /// ended, the copy is an update.
     fn again(&self, why: Why, text: String) -> Self {
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
@@ -614,7 +615,7 @@ impl Notice {
         })
     }
 
-    /// Updates the largest rates with `rates`.
+    /// Replaces the largest rates with `rates` if `rates` are larger.
     pub(crate) fn note_rates(&mut self, rates: Rates) {
         let peak = self.peak_rates.unwrap_or_default().max(rates);
         self.peak_rates = Some(peak).filter(Rates::is_known);
@@ -630,14 +631,14 @@ impl Notice {
 /// Maximum number of peers in a notification.
 pub(crate) const MOST_PEERS: usize = 32;
 
-/// Returns up to [`MOST_PEERS`] of `peers`, evenly spaced. A detector sorts its peers, so the first peers would have
-/// the lowest addresses and belong to few ASes.
+/// Returns up to [`MOST_PEERS`] evenly spaced elements of `peers`. A detector sorts its peers, so the first peers would
+/// have the lowest addresses and belong to few ASes.
 fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
     let most = peers.len().min(MOST_PEERS);
     (0..most).map(move |at| peers[at * peers.len() / most])
 }
 
-/// Minimum share of contacts that counts as most contacts.
+/// Minimum share of contacts that counts as most of the contacts.
 const MOSTLY: f64 = 0.5;
 
 #[cfg(test)]

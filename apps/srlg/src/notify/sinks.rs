@@ -4,11 +4,11 @@
 //! Store --notifications after the cursor--> a thread per sink --rate limit--> Channel --> file, HTTP, socket, program
 //! ```
 //!
-//! The queue of a sink consists of the notifications after its cursor in the database. Queues are therefore stored. A
-//! slow sink does not delay the other sinks, and each sink continues at its position after a restart.
+//! The queue of a sink consists of the notifications after its cursor in the database. Queues therefore survive a
+//! restart, and a slow sink does not delay the other sinks.
 //!
-//! Invariant: a notification is done when a channel has accepted it, rejected it permanently, or dropped it. Rejected
-//! and dropped notifications are counted and logged.
+//! Invariant: a notification is done only when it has been accepted, permanently rejected, filtered out or dropped.
+//! Rejected and dropped notifications are counted and logged.
 
 mod alertmanager;
 mod body;
@@ -71,14 +71,14 @@ trait Channel: Send {
     /// Reports that `count` notifications were suppressed in the last minute.
     fn tell_held(&mut self, count: u64) -> Result<(), Failure>;
 
-    /// Performs periodic work and returns the alerts that were sent. `open` returns the last notifications of active
-    /// alerts.
+    /// Performs periodic work and returns the alerts that were sent. `open` returns the last notification of each
+    /// active alert.
     fn tick(&mut self, _open: &dyn Fn() -> Result<Vec<Notice>>) -> Result<Vec<AlertId>, Failure> {
         Ok(Vec::new())
     }
 }
 
-/// All sinks, each with its own thread.
+/// All sinks. Each sink has its own thread.
 #[derive(Debug)]
 pub struct Sinks {
     sinks: Vec<(Wake, JoinHandle<()>)>,

@@ -1,14 +1,16 @@
-//! The database of notifications, positions of sinks, and states that survive a restart.
+//! The database, which stores notifications, positions of sinks, and states that survive a restart.
 //!
-//! The database is SQLite. Notifications are numbered from 1, and no number is used twice. A sink stores the number of
-//! the last notification that is done. All later notifications form its queue. A row for each alert contains the
-//! numbers of its first and last notifications, so active alerts are found without reading all notifications.
+//! The database is SQLite. Notifications are numbered from 1, and no number is used twice. For each sink, the database
+//! contains the number of the last notification that is done. All later notifications form the queue of the sink. A row
+//! for each alert contains the numbers of its first and last notifications, so active alerts are found without reading
+//! all notifications.
 //!
 //! Invariants:
-//! - Notifications and states of the same moment are stored together or not at all. Therefore, even after a kill, no
+//! - Notifications are stored in one transaction with the states that belong to them. Therefore, even after a kill, no
 //!   start is sent twice and no end is lost.
-//! - While the disk is full, notifications wait in memory (`waiting`), and sinks read them from there. After a kill,
-//!   the alerts of these notifications may start again under other IDs, and the ends under the old IDs are not sent.
+//! - If notifications cannot be stored, for example because the disk is full, they wait in memory (`waiting`), and
+//!   sinks read them from there. After a kill, the alerts of waiting notifications may start again under new IDs, and
+//!   the ends under the old IDs are not sent.
 //! - One process writes and holds a lock; other processes may read.
 
 use std::collections::VecDeque;
@@ -46,11 +48,11 @@ struct Inner {
     connection: Mutex<Connection>,
     /// Waiting notifications. This mutex is locked before `connection`.
     waiting: Mutex<Waiting>,
-    /// Values of minutes that are not in the database yet. A reader shares them with the writer.
+    /// Minutes of the time series that are not in the database yet. Readers share them with the writer.
     recent: Arc<Mutex<VecDeque<Minute>>>,
     /// Path of the database, or `None` for a database in memory.
     path: Option<PathBuf>,
-    /// Lock of the folder, held until the last clone is dropped. A database in memory or for reading has no lock.
+    /// Lock of the state folder, held until the last clone is dropped. A database in memory and a reader have no lock.
     _lock: Option<File>,
 }
 
@@ -94,8 +96,8 @@ impl Store {
         Self::new(connection, Some(path), None)
     }
 
-    /// Returns a reader of this database, which never blocks the writer. If the database is in memory, both share one
-    /// connection.
+    /// Returns a reader of this database. On disk, the reader has its own connection, so it never blocks the writer. In
+    /// memory, both share one connection.
     pub fn reader(&self) -> Result<Self> {
         let Some(path) = self.0.path.clone() else { return Ok(self.clone()) };
         let connection = Mutex::new(Self::open_for_reading(&path)?);
@@ -291,7 +293,7 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
             "; move it away and recover its data with `sqlite3 srlg.sqlite .recover`"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            "; give a state folder of srlg and run as a user with access to it"
+            "; use a state folder of srlg, and run as a user that has access to it"
         }
         _ => "",
     };
@@ -301,10 +303,10 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     })
 }
 
-/// Maximum number of notifications in a database on disk. They take about 3 GB.
+/// Maximum number of notifications in a database on disk, which take about 3 GB.
 const MOST: i64 = 1_000_000;
 
-/// Maximum number of notifications in a database in memory. They take about 6 MB.
+/// Maximum number of notifications in a database in memory, which take about 6 MB.
 const MOST_IN_MEMORY: i64 = 2_000;
 
 impl Store {
@@ -349,9 +351,9 @@ impl Store {
     }
 
     /// Prunes notifications that are older than `before_ms`, in milliseconds since the Unix epoch, or exceed the
-    /// maximum number. The maximum is one million, or 2,000 in memory. Notifications that a sink still needs are kept.
-    /// The first and the last notification of each active alert are kept too. Returns the number of pruned
-    /// notifications.
+    /// maximum number. The maximum is one million, or 2,000 if the database is in memory. Notifications that a sink
+    /// still needs are kept. The first and the last notification of each active alert are kept too. Returns the number
+    /// of pruned notifications.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
@@ -373,7 +375,7 @@ impl Store {
     }
 }
 
-/// Position of a sink, and its counters.
+/// The position and the counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Number of the last notification that is done.
@@ -436,7 +438,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the sinks that are not in `names`, so that no notifications are kept for them.
+    /// Removes the positions of sinks that are not in `names`, so that no notifications are kept for those sinks.
     pub fn keep_sinks(&self, names: &[String]) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;

@@ -17,7 +17,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Generates networks of both families, except the IPv6 networks that the format uses for IPv4.
+/// Generates IPv4 networks, and IPv6 networks outside the range in which the format stores IPv4 networks.
 fn network() -> impl Strategy<Value = IpNet> {
     let v4 = (any::<u32>(), 1..=32_u8)
         .prop_map(|(bits, length)| Ipv4Net::new_assert(bits.into(), length).trunc().into());

@@ -1,4 +1,5 @@
-//! Network description of a probe. It comes from the broker or, while the broker is unreachable, from the local disk.
+//! Network description of a probe, which is read from the broker or, while the broker is unreachable, from the local
+//! disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::{NetworkVersion, bucket, read_secret, write_secret};
 
-/// Time between two checks for a new version.
+/// Time between two checks for a new version of the description.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Time to wait for the description from a connected broker before the stored description is used.
@@ -21,17 +22,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two attempts to get the first description.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// File of the last description, in the folder of the spool.
+/// Name of the file with the last description, in the folder of the spool.
 const FILE: &str = "network.json";
 
 /// Source of network descriptions.
 pub(super) struct Description {
     link: Link,
     path: PathBuf,
-    /// Description on disk.
+    /// Description that is stored on disk.
     kept: Option<NetworkVersion>,
-    /// Last errors of the broker and of the disk. Each error is logged once.
+    /// Last error from the broker. If it is repeated, it is not logged again.
     trouble: Trouble,
+    /// Last error from the disk. If it is repeated, it is not logged again.
     disk_trouble: Trouble,
 }
 
@@ -106,7 +108,7 @@ impl Description {
         None
     }
 
-    /// Stores `version` on disk. If this fails, the next check for a new version stores it.
+    /// Stores `version` on disk. If this fails, the next check for a new version tries again.
     fn keep(&mut self, version: &NetworkVersion) {
         if self.kept.as_ref() == Some(version) {
             return;

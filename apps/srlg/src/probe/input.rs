@@ -1,7 +1,8 @@
 //! Input of a probe: files, flow exports, an interface, or generated traffic.
 //!
 //! [`Args::read`] passes the whole input to a [`Site`]. Invariant: the same files, or the same options of generated
-//! traffic, always produce the same slices. Therefore a restarted probe continues after its last slice.
+//! traffic, always produce the same slices. Therefore a restarted probe can read the input again and continue after its
+//! last slice.
 
 use std::time::SystemTime;
 
@@ -57,7 +58,7 @@ impl Args {
                 Event::SetForward { step, now_ns } => {
                     let seconds = step.as_secs();
                     warn!(
-                        "the system clock was set forward by {seconds} s: the skipped slices are missing"
+                        "the system clock was set forward by {seconds} s: the skipped slices are not sent"
                     );
                     site.set_forward(step, now_ns)?;
                 }

@@ -1,13 +1,14 @@
 //! Measurement of a probe, which turns contacts into slices with one delta per view.
 //!
-//! A [`Track`] of each view sorts pairs into slices by their time. For a live input, taps sort the pairs. A detector
-//! per view counts the pairs, and [`Slices`] sends a slice when it has closed in all views. The views advance in turn,
-//! so that they close the same slices.
+//! Each view has a [`Track`], which sorts pairs into slices by their time, and a detector, which counts the pairs. For
+//! a live input, the taps of the reader threads sort the pairs. [`Slices`] sends a slice when it has closed in all
+//! views. The views advance in turn, so that they close the same slices.
 //!
 //! Invariants:
-//! - Every slice, starting with the first one, is sent once and in order. Empty slices are heartbeats.
-//! - A slice is sent as a whole, after it has closed.
-//! - Slices up to the mark of the spool were sent before, so they are skipped.
+//! - Slices are put into the outbox once and in order. Empty slices are included as heartbeats, unless a silence is
+//!   longer than the window.
+//! - Only closed slices are sent, and all parts of a slice are sent together.
+//! - Slices up to the mark of the spool are skipped, because they are already in the spool.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +43,7 @@ use crate::network::{NetworkVersion, NetworkView, VersionId};
 use crate::now_ms;
 use crate::show::troubles::TroubleKind;
 
-/// Time between two log lines about dropped contacts.
+/// Minimum time between two log lines about dropped contacts, and between two about missing ports.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Measurement {
@@ -55,16 +56,13 @@ pub(super) struct Measurement {
     log_portless: Every,
 }
 
-/// A view at this site.
 struct SiteView {
     track: Track,
     rules: Rules,
     measured: ViewSlices,
 }
 
-/// Slices of a view.
 struct ViewSlices {
-    /// Number of the view.
     view: u8,
     detector: SlidingDetector,
     /// Running slice, or `None` before the first contact.
@@ -90,19 +88,19 @@ struct Slices {
     mark: Option<u64>,
     /// Deltas of slices that have not closed in all views.
     deltas: BTreeMap<u64, Vec<ViewDelta>>,
-    /// Reports about watched hosts that have not been sent.
+    /// Unsent reports about watched hosts.
     hosts: Vec<HostReport>,
     slice_ms: u64,
-    /// Sampling of the contacts in slices that have not been sent.
+    /// Sampling of the contacts in unsent slices, by slice.
     sampling: BTreeMap<u64, Sampling>,
     exporters: WitnessTable,
-    /// Newest slice to which a contact belongs.
+    /// Slice of the newest contact.
     newest: u64,
     positions: Positions,
     totals: Totals,
 }
 
-/// The view whose slices are closed, and the slices of all views.
+/// Sink of one view's track, with access to the slices of all views.
 struct Sink<'a> {
     of: &'a mut ViewSlices,
     slices: &'a mut Slices,
@@ -114,20 +112,20 @@ struct Sink<'a> {
 pub(super) struct Totals {
     pub(super) pairs: u64,
     pub(super) slices: u64,
-    /// Slices that were already in the spool.
+    /// Number of slices that were already in the spool.
     pub(super) passed_over: u64,
-    /// Slices of a long silence, which are not sent.
+    /// Number of slices in long silences, which are not sent.
     pub(super) silent: u64,
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
-    /// Contacts without a port, in the view of ports that has the most such contacts.
+    /// Largest number of contacts without a port in any view of ports.
     pub(super) without_port: u64,
 }
 
 impl Measurement {
-    /// Creates a measurement of the views of a network `version` on `device`. Slices of a live input wait for delayed
-    /// contacts.
+    /// Creates a measurement with the views of network `version` and detectors on `device`. The slices of a live input
+    /// wait for delayed contacts.
     pub(super) fn new(
         version: &NetworkVersion,
         is_live: bool,
@@ -184,7 +182,8 @@ impl Measurement {
         })
     }
 
-    /// Returns the views for a reader thread of a live input. [`pass`](Self::pass) closes their slices.
+    /// Returns one tap per view for a reader thread of a live input. [`pass`](Self::pass) closes the slices of the
+    /// taps.
     pub(super) fn tap(&self) -> Result<Vec<ViewTap>> {
         let tap = |SiteView { track, rules, measured }: &SiteView| {
             let ViewSlices { detector, details, .. } = measured;
@@ -193,7 +192,7 @@ impl Measurement {
         self.views.iter().map(tap).collect()
     }
 
-    /// Collects the counts of `taps`.
+    /// Adds the counts of `taps` to the counts of the measurement.
     fn collect(&mut self, taps: &Taps) {
         let too_late = self.dropped().too_late;
         let TapCounts { contacts: ContactCounts { unused, .. }, newest_ns, sampling } =
@@ -265,7 +264,6 @@ impl Measurement {
         self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
     }
 
-    /// Returns the length of a slice in milliseconds.
     pub(super) const fn slice_ms(&self) -> u64 {
         self.slices.slice_ms
     }
@@ -286,16 +284,16 @@ impl Measurement {
         }
     }
 
-    /// Logs that no contact has a port.
     fn tell_portless(&mut self) {
         if self.log_portless.is_due() {
             warn!(
-                "no contact has a port, so views of ports count nothing; configure the input to report protocols and destination ports"
+                "recent contacts have no ports, so views of ports do not count them; configure the input to report protocols and destination ports"
             );
         }
     }
 
-    /// Advances to the system time `now_ns`, which may close slices. The first call determines the first slice.
+    /// Advances to the system time `now_ns`, which may close slices. The first call or contact determines the first
+    /// slice.
     pub(super) fn pass(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
         self.collect(taps);
         // A slice with waiting pairs is not part of a silence.
@@ -316,7 +314,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Returns the time at which `slice` opens, in nanoseconds since the Unix epoch.
+    /// Returns the time at which `slice` opens, in nanoseconds since the Unix epoch. It is the start of the slice plus
+    /// the grace period.
     fn start_ns(&self, slice: u64) -> u64 {
         let start_ms = slice.saturating_mul(self.slices.slice_ms);
         start_ms.saturating_mul(1_000_000).saturating_add(self.grace.as_nanos() as u64)
@@ -346,7 +345,7 @@ impl Measurement {
         self.views.iter().map(|view| view.track.filter.counts.without_port).max().unwrap_or(0)
     }
 
-    /// Returns the totals of contacts dropped by the view with the longest window, which drops the fewest contacts.
+    /// Returns the totals of dropped contacts. They come from the view with the longest window, which drops the fewest.
     fn dropped(&self) -> Totals {
         let tracks = || self.views.iter().map(|view| &view.track);
         let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
@@ -359,7 +358,7 @@ impl Measurement {
 }
 
 impl ViewSlices {
-    /// After a slice has closed, collects details of the hosts on the `watchlist` and returns reports about them.
+    /// Collects details of the hosts on `watchlist` after a slice has closed, and returns reports about these hosts.
     fn look_at(
         &mut self,
         watchlist: Option<&Watchlist>,
@@ -441,8 +440,8 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Closes the running slice, if there is one. The last view to close the slice sends the touched recorders of all
-    /// views. If several slices close together, only the newest one is reported.
+    /// Closes the running slice of the view, if there is one. If this is the last view, the slice is then sent with the
+    /// deltas of all views. If several slices close together, reports are sent only for the newest one.
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
         let Self { of, slices, taps } = self;
@@ -490,7 +489,7 @@ impl Sink<'_> {
 }
 
 impl Slices {
-    /// Sends the recorders that were touched in `slice`.
+    /// Puts the deltas of `slice` into the outbox, unless the slice is already in the spool.
     fn send(&mut self, slice: u64, is_passed_over: bool) -> Result<()> {
         if is_passed_over {
             self.totals.passed_over += 1;
@@ -509,7 +508,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Passes reports about the watched hosts and the spool to the reporter.
+    /// Passes the reports about watched hosts and the spool to the reporter.
     fn report(&mut self, slice: u64) {
         let (version, spool) = (self.version, self.outbox.spool());
         let report = |hosts: &[HostReport]| {
@@ -525,7 +524,7 @@ impl Slices {
         self.outbox.reports.send_replace(reports);
     }
 
-    /// Returns the sampling of the contacts that are sent with `slice`, including late contacts.
+    /// Removes and returns the sampling of the contacts that are sent with `slice`, including late contacts.
     fn sampling_up_to(&mut self, slice: u64) -> Sampling {
         let later = self.sampling.split_off(&(slice + 1));
         let mut sampling = Sampling::default();
@@ -542,7 +541,7 @@ impl fmt::Display for Totals {
             self;
         write!(
             f,
-            "{pairs} pairs; {slices} slices sent with {bytes} bytes, {passed_over} already in the spool, {silent} silent; {too_late} contacts too late, {future} from the future"
+            "{pairs} pairs; {slices} slices sent ({bytes} bytes), {passed_over} already in the spool, {silent} silent; {too_late} contacts too late, {future} from the future"
         )?;
         match without_port {
             0 => Ok(()),

@@ -1,11 +1,11 @@
 //! Outbox of a probe, which connects counting and sending through the spool.
 //!
-//! One side [puts](Outbox::put) slices into the outbox. The other side takes them, starting [from](Outbox::from) a
-//! given slice, and reports whether they arrived.
+//! The measurement [puts](Outbox::put) slices into the outbox. The publisher reads them, starting [from](Outbox::from)
+//! a given slice, and reports which slices have been acknowledged.
 //!
-//! Invariant: the spool contains at most `keep` slices, in addition to the slice that is being added. If it is full,
-//! counting waits until the broker has acknowledged the oldest slice. A live input cannot wait, so its oldest slice is
-//! dropped, counted and logged.
+//! Invariant: the spool contains at most `keep` slices, in addition to the slice that is being added. If the spool is
+//! full, counting waits until the broker has acknowledged the oldest slice. A live input cannot wait, so the oldest
+//! slice is dropped and logged instead.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -30,7 +30,7 @@ pub(super) struct Interruption;
 
 pub(super) struct Outbox {
     state: Mutex<State>,
-    /// Signal that the spool has room or the probe is stopping.
+    /// Signal that the spool has room, or that the probe is stopping.
     room: Condvar,
     /// Signal that the publisher has new work.
     news: Notify,
@@ -60,8 +60,8 @@ struct State {
 }
 
 impl Outbox {
-    /// Creates the outbox for network `version`. It has room for `keep` slices or, by default, for the slices of the
-    /// window. `live` is true for a live input.
+    /// Creates the outbox for network `version`. It has room for `keep` slices or, if `keep` is `None`, for the slices
+    /// of the longest window. `live` is true for a live input.
     pub(super) fn new(
         spool: Spool,
         version: &NetworkVersion,
@@ -100,13 +100,13 @@ impl Outbox {
         Ok(())
     }
 
-    /// Returns the watch list of the collector if its view numbers belong to this network version.
+    /// Returns the watch list of the collector if its view numbers belong to network `version`.
     pub(super) fn watchlist(&self, version: VersionId) -> Option<Arc<Watchlist>> {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
-    /// Repeats `write` until it succeeds. Logs only the first error, with its effect `what`. Also returns whether a
-    /// retry was necessary.
+    /// Repeats `write` until it succeeds, and returns whether a retry was necessary. Only the first error is logged,
+    /// together with its effect `what`.
     fn write(
         &self,
         what: &fmt::Arguments<'_>,
@@ -137,7 +137,6 @@ impl Outbox {
         self.again.notified().await;
     }
 
-    /// Returns the network version of the slices.
     pub(super) fn version(&self) -> VersionId {
         self.state().spool.version()
     }
@@ -158,14 +157,13 @@ impl Outbox {
         self.make_room(state)
     }
 
-    /// Stores a position of the input. All contacts before it belong to slices that are or were in the spool. Waits
-    /// while the disk is full.
+    /// Stores a position of the input. All contacts before the position belong to slices that are or were in the spool.
+    /// Waits while the disk is full.
     pub(super) fn put_position(&self, position: &Position) -> Result<(), Interruption> {
         let what = format_args!("the position in topic {} stays in memory", position.topic);
         self.write(&what, |spool| spool.put_position(position)).map(drop)
     }
 
-    /// Returns the position that was stored last.
     pub(super) fn position(&self) -> Option<Position> {
         self.state().spool.position().cloned()
     }
@@ -189,12 +187,13 @@ impl Outbox {
         if state.stopped { Err(Interruption) } else { Ok(()) }
     }
 
-    /// Returns up to `most` slices, starting with `first`.
+    /// Returns the numbers of up to `most` slices in the spool, starting at `first`.
     pub(super) fn from(&self, first: u64, most: usize) -> Vec<u64> {
         self.state().spool.slices().range(first..).take(most).copied().collect()
     }
 
-    /// Returns the content of a slice, which has no parts if the slice was removed or is damaged. Damage is logged.
+    /// Returns the content of a slice. If the slice was removed or is damaged, the content has no parts. Damage is
+    /// logged.
     pub(super) fn read(&self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         match self.state().spool.read(slice) {
             Err(damaged @ SpoolError::Damaged { .. }) => {
@@ -205,7 +204,7 @@ impl Outbox {
         }
     }
 
-    /// Notes that the broker has acknowledged every slice up to `slice` of this network version.
+    /// Notes that the broker has acknowledged every slice of network `version` up to `slice`.
     pub(super) fn ack(&self, version: VersionId, slice: u64) {
         let mut state = self.state();
         if version != state.spool.version() {
@@ -216,7 +215,7 @@ impl Outbox {
         self.room.notify_all();
     }
 
-    /// Notes that the collector has stored every slice up to `slice` of this network version.
+    /// Notes that the collector has stored every slice of network `version` up to `slice`.
     pub(super) fn durable(&self, version: VersionId, slice: u64) {
         let mut state = self.state();
         if version != state.spool.version() {
@@ -234,26 +233,26 @@ impl Outbox {
         self.news.notify_one();
     }
 
-    /// Interrupts all calls that wait for room.
+    /// Interrupts all calls that wait for room or for the disk.
     pub(super) fn stop(&self) {
         self.state().stopped = true;
         self.room.notify_all();
     }
 
-    /// Waits until something has changed since the last call.
+    /// Waits until the publisher has new work.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// Returns whether the input has ended and all slices before `next` are sent. If `durably` is set, the collector
-    /// must also have stored them.
+    /// Returns whether the input has ended and all its slices come before `next`. If `durably` is set, the collector
+    /// must also have stored all slices.
     pub(super) fn is_done(&self, next: u64, durably: bool) -> bool {
         let state = self.state();
         let mark = state.spool.mark();
         state.ended && mark < Some(next) && (!durably || state.durable >= mark)
     }
 
-    /// Returns the newest slice of this network version that was ever put into the spool.
+    /// Returns the newest slice that was ever put into the spool, if the spool belongs to network `version`.
     pub(super) fn mark(&self, version: VersionId) -> Option<u64> {
         let state = self.state();
         state.spool.mark().filter(|_| state.spool.version() == version)
@@ -263,7 +262,7 @@ impl Outbox {
         self.state().spool.slices().len()
     }
 
-    /// Returns the state of the spool.
+    /// Returns the size and losses of the spool, for reports.
     pub(super) fn spool(&self) -> SpoolState {
         let state = self.state();
         let acked = state.acked_len();
@@ -286,8 +285,8 @@ impl State {
         self.acked.map_or(0, |acked| self.spool.slices().range(..=acked).count())
     }
 
-    /// Removes slices that are durable and that the broker has acknowledged. Durability alone is not enough: if the
-    /// broker refuses the first slices, the collector does not notice the gap and reports later slices as durable.
+    /// Removes slices that are both acknowledged and durable. Durability alone is not enough: if the broker refuses the
+    /// first slices, the collector does not notice the gap and reports later slices as durable.
     fn forget(&mut self) {
         if let Some(slice) = self.durable.min(self.acked) {
             remove(&mut self.spool, slice);
@@ -295,14 +294,15 @@ impl State {
     }
 }
 
-/// Returns the length of the longest window, in slices. The minimum is 2, to include the slice before the running one.
+/// Returns the length of the longest window in slices, or 2 if the window is shorter, to include the slice before the
+/// running one.
 fn window(version: &NetworkVersion) -> usize {
     version.network.window().max(2) as usize
 }
 
 const UNPOISONED: &str = "no thread panics while it holds the spool";
 
-/// Removes slices that are no longer needed. If a file cannot be removed, a later call tries again.
+/// Removes all slices up to `slice`. If a file cannot be removed, the error is logged and a later call tries again.
 fn remove(spool: &mut Spool, slice: u64) {
     if let Err(error) = spool.remove_up_to(slice) {
         warn!("{error}");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Pace of slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Real time: a slice takes as long as the time that it covers.
+    /// Real time: each slice takes as long as the time that it covers.
     Real,
     /// A fixed number of slices per second.
     PerSecond(f64),
@@ -44,8 +44,8 @@ impl Pacer {
         Self { slice, next: None }
     }
 
-    /// Returns the time for which the slice that ends at `now` must wait. If a slice is late, later slices do not catch
-    /// up.
+    /// Returns the time for which a slice that is ready at `now` must wait. After a delay, the following slices do not
+    /// catch up.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
         let Some(slice) = self.slice else { return Duration::ZERO };
         let due = self.next.unwrap_or(now + slice);

@@ -2,8 +2,8 @@
 //!
 //! [`Publisher::run`] sends the slices in order, with several slices in flight, and receives the collector's durability
 //! messages. Invariant: each time the probe connects, and whenever the collector requests it, sending starts again with
-//! the oldest slice of the spool. This is necessary because a broker may lose messages that it has acknowledged.
-//! Sending a slice again is harmless, because merging it again changes nothing.
+//! the oldest slice of the spool. The repetition is necessary because a broker may lose acknowledged messages. It is
+//! harmless because merging a slice again changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Creates the publisher of `probe` and subscribes it to durability messages.
+    /// Creates the publisher of `probe`, which subscribes to durability messages.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let notices = link.client.subscribe(subjects::durable(probe)).await;
         let mut notices =
@@ -58,7 +58,7 @@ impl Publisher {
     }
 
     /// Sends slices until the input has ended and the broker has acknowledged all slices. If `durably` is set, the
-    /// collector must also have stored them.
+    /// collector must also have stored all slices.
     pub(super) async fn run(&self, durably: bool) -> Result<()> {
         let mut link = self.state.clone();
         let mut trouble = Trouble::default();
@@ -77,7 +77,7 @@ impl Publisher {
         }
     }
 
-    /// Sends all slices in the spool, then new slices. Returns when no work is left.
+    /// Sends all slices in the spool and then new slices, until no work is left.
     async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
         let (mut next, version) = (0, self.outbox.version());
         loop {

@@ -1,7 +1,7 @@
 //! Reporter of a probe, which receives the collector's watch list and sends reports about watched hosts and the spool.
 //!
-//! Watch lists and reports use core NATS, and a lost message is not sent again. No part of the program waits for a
-//! report, and each report replaces the previous one.
+//! Watch lists and reports are core NATS messages, so a lost message is not sent again. No part of the program waits
+//! for a report. Each report replaces the previous one.
 
 use std::sync::Arc;
 
@@ -24,13 +24,14 @@ pub(super) struct Reporter {
     outbox: Arc<Outbox>,
     watchlists: Subscriber,
     reports: watch::Receiver<Vec<SiteReport>>,
-    /// Last errors from receiving watch lists and sending reports. Each error is logged once.
+    /// Last error from receiving a watch list. If it is repeated, it is not logged again.
     list_trouble: Trouble,
+    /// Last error from sending a report. If it is repeated, it is not logged again.
     trouble: Trouble,
 }
 
 impl Reporter {
-    /// Creates the reporter of `probe` and subscribes it to watch lists.
+    /// Creates the reporter of `probe`, which subscribes to watch lists.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let watchlists = link.client.subscribe(WATCHLIST).await;
         let watchlists = watchlists.context("cannot subscribe to the collector's watch list")?;
@@ -39,7 +40,7 @@ impl Reporter {
         Ok(Self { link, subject, outbox, watchlists, reports, list_trouble, trouble })
     }
 
-    /// Receives watch lists and sends reports until an error occurs.
+    /// Receives watch lists and sends reports until the connection is closed permanently.
     pub(super) async fn run(mut self) -> Result<()> {
         loop {
             tokio::select! {

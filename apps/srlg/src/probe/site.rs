@@ -1,7 +1,7 @@
-//! Traffic of a probe, counted with the latest network version.
+//! Traffic of a probe, which is counted with the latest network version.
 //!
-//! Invariant: no version counts contacts before its first slice, and a former version stops counting as soon as the
-//! probe switches to a new version. The collector rejects slices of former versions anyway.
+//! Invariant: no version counts contacts before its first slice. When the probe switches to a new version, the former
+//! version stops counting, because the collector rejects its slices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,14 @@ use crate::measure::tap::Taps;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
-/// Time by which a first slice may be ahead of the system clock before a warning is logged, in milliseconds.
+/// Time by which the first slice of a version may be ahead of the system clock without a warning, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
-/// Time limit for passing new views to all reader threads, in milliseconds.
+/// Time that is allowed for passing new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
 
 /// Options that all network versions share.
 pub(super) struct SiteOptions {
-    /// Whether the input is live.
     pub(super) is_live: bool,
     pub(super) pace: Option<Pace>,
     pub(super) device: Device,
@@ -48,7 +47,8 @@ pub(super) struct Site {
     measurement: Measurement,
     /// Taps of the reader threads of a live input.
     taps: Taps,
-    /// Start of the first slice, in nanoseconds since the Unix epoch, or 0 if the first contact starts it.
+    /// Start of the first slice, in nanoseconds since the Unix epoch, or 0 if the first contact determines the first
+    /// slice.
     from_ns: u64,
 }
 
@@ -79,7 +79,7 @@ impl Site {
         Ok(self.taps.add(slice_ms, first_slice, self.measurement.tap()?))
     }
 
-    /// Takes a contact. Contacts before the first slice are ignored.
+    /// Counts a contact. Contacts before the first slice are ignored.
     #[inline]
     pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
         if contact.time_ns < self.from_ns {
@@ -108,8 +108,8 @@ impl Site {
         self.measurement.pass(now_ns, &self.taps)
     }
 
-    /// Restarts counting after the clock was set forward by `step` to `now_ns`. The skipped slices are not sent. The
-    /// collector treats them as missing, not as empty, so they end no alert.
+    /// Restarts counting after the clock was set forward by `step` to `now_ns`. The skipped slices are not sent.
+    /// Therefore the collector treats the slices as missing rather than empty, and no alert ends because of the step.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
         self.measurement.set_forward(step, now_ns);
         let version = self.versions.borrow().clone();
@@ -117,7 +117,8 @@ impl Site {
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
     }
 
-    /// Switches to `version`, which counts from the next slice on.
+    /// Switches to `version`. Counting starts with the first slice of the version or, if that slice has already
+    /// started, with the next whole slice.
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
         let exporters = self.measurement.exporters().clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
@@ -132,7 +133,7 @@ impl Site {
         self.start_at(version, first)
     }
 
-    /// Starts to count with `version` at `slice`.
+    /// Starts counting with `version` at `slice`.
     fn start_at(&mut self, version: &NetworkVersion, slice: u64) -> Result<()> {
         let id = version.id;
         info!("network version {id} starts at slice {slice}; earlier contacts are ignored");

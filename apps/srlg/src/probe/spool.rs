@@ -1,14 +1,14 @@
 //! Spool of a probe: one file for each slice that the collector has not stored yet.
 //!
-//! A probe locks the folder of its spool. The folder contains the position of the input, if there is one, and a folder
-//! for the network version with a file `NUMBER.delta` per slice. Module `file` defines the format. Slices of other
-//! versions are no longer useful and are removed.
+//! A probe locks the folder of its spool. The folder contains the position of the input, if there is one, and a
+//! subfolder for the network version. The subfolder contains a file `NUMBER.delta` for each slice. Module `file`
+//! defines the file format. Slices of other network versions are removed, because the collector rejects them.
 //!
 //! Invariants:
 //! - A file with the name of a slice is complete, because it is written under a temporary name and flushed to disk
 //!   before it is renamed.
-//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, even
-//!   after a kill.
+//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows where a restarted probe must
+//!   continue, even after a kill.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -33,11 +33,12 @@ const POSITION: &str = "position";
 #[derive(Debug)]
 pub(super) struct Spool {
     lock: SpoolLock,
-    /// Network version of the slices, and its folder.
+    /// Network version of the slices.
     version: VersionId,
+    /// Folder of the network version.
     folder: PathBuf,
     slices: BTreeSet<u64>,
-    /// Input position after the stored slices.
+    /// Input position that follows the stored slices.
     position: Option<Position>,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Spool {
 #[derive(Debug)]
 pub(super) struct SpoolLock {
     root: PathBuf,
-    /// The lock file. Its lock ends with the process.
+    /// The lock file. The lock is released when the process ends.
     _file: File,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct SpoolEntry {
     pub sampling: Sampling,
 }
 
-/// The reason why a spool cannot be used.
+/// An error in the use of a spool.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpoolError {
     #[error("cannot use the spool {folder}: another probe uses it; give each probe its own folder")]
@@ -127,7 +128,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Stores the `parts` of the delta of `slice`, and the sampling of its contacts. They are on disk when this
+    /// Stores `slice`: the `parts` of its delta and the `sampling` of its contacts. The slice is on disk when this
     /// function returns. After an error, the slice is not in the spool.
     pub(super) fn put(
         &mut self,
@@ -172,13 +173,12 @@ impl Spool {
         Ok(())
     }
 
-    /// Returns the position that was stored last.
     pub(super) fn position(&self) -> Option<&Position> {
         self.position.as_ref()
     }
 
-    /// Returns the content of `slice`, which has no parts if the slice is not in the spool. A damaged slice is removed
-    /// from the spool.
+    /// Returns the content of `slice`. If the slice is not in the spool, the content has no parts. If the slice is
+    /// damaged, its file is renamed and an error is returned.
     pub(super) fn read(&mut self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         if !self.slices.contains(&slice) {
             return Ok(SpoolEntry::default());
@@ -197,7 +197,7 @@ impl Spool {
         }
     }
 
-    /// Removes all slices up to `slice`, except the newest one.
+    /// Removes all slices up to `slice`, except the newest slice of the spool.
     pub(super) fn remove_up_to(&mut self, slice: u64) -> Result<(), SpoolError> {
         let Some(newest) = self.mark() else { return Ok(()) };
         while let Some(&oldest) =
@@ -210,17 +210,15 @@ impl Spool {
         Ok(())
     }
 
-    /// Returns the newest slice that was ever stored for this version.
+    /// Returns the newest slice in the spool, which is never removed.
     pub(super) fn mark(&self) -> Option<u64> {
         self.slices.last().copied()
     }
 
-    /// Returns the network version of the slices.
     pub(super) fn version(&self) -> VersionId {
         self.version
     }
 
-    /// Returns the numbers of the slices in the spool.
     pub(super) fn slices(&self) -> &BTreeSet<u64> {
         &self.slices
     }
@@ -229,7 +227,7 @@ impl Spool {
         self.folder.join(name_of(slice))
     }
 
-    /// Returns a free name for a damaged file. The same slice may be damaged more than once.
+    /// Returns an unused name for a damaged file, because the same slice may be damaged more than once.
     fn aside(path: &Path) -> Result<PathBuf, SpoolError> {
         let mut aside = path.with_extension(DAMAGED);
         for again in 2.. {
@@ -241,14 +239,14 @@ impl Spool {
         Ok(aside)
     }
 
-    /// Flushes the names of the files to disk.
+    /// Flushes the folder to disk, so that new and renamed files survive a power failure.
     fn sync(&self) -> Result<(), SpoolError> {
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
         synced.map_err(cannot("flush", &self.folder))
     }
 }
 
-/// Reads the position in the file `path`, if the file exists.
+/// Reads the position from the file `path`, if the file exists.
 fn read_position(path: &Path) -> Result<Option<Position>, SpoolError> {
     match fs::read(path) {
         Ok(text) => serde_json::from_slice(&text)

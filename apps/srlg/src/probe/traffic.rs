@@ -1,8 +1,8 @@
 //! Generated traffic of a whole network, and the share of each router.
 //!
 //! All probes use the same [`Traffic`], except for the share. Invariant: every pair belongs to exactly one share, so
-//! the shares together form the whole traffic. The peers of a super point are spread evenly. Therefore a host with
-//! fewer than n θ peers has fewer than θ peers at each of n routers.
+//! all shares together form the whole traffic. A hash spreads the peers of a host evenly over the shares. Therefore a
+//! host with clearly fewer than nθ peers has fewer than θ peers at each of n routers.
 
 use srlg_host::IpPair;
 use srlg_input::number;
@@ -17,7 +17,7 @@ pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_
 /// Generated traffic that every probe can reproduce.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Traffic {
-    /// Generate backbone-like traffic with this many distinct pairs per window of the generator, such as 300k or 2M
+    /// Generate backbone-like traffic with this many distinct pairs per generator window, such as 300k or 2M
     #[arg(long, value_name = "PAIRS", value_parser = number::count)]
     pub generate: Option<u32>,
 
@@ -26,15 +26,15 @@ pub struct Traffic {
     pub slices: u32,
 
     /// Number of the first generated slice [default: the current slice by the system clock]; a collector rejects slices
-    /// that are more than a day ahead
+    /// that are more than a day ahead of its system clock
     #[arg(long, value_name = "SLICE", requires = "generate")]
     pub first_slice: Option<u64>,
 
-    /// Share of the pairs that this probe sees, with I from 1 to N
+    /// Share of the pairs that this probe sees, as I/N, where I is from 1 to N
     #[arg(long, value_name = "I/N", default_value = "1/1", requires = "generate")]
     pub share: Part,
 
-    /// Address family of the generated hosts: IPv4, IPv6, or both, each for half of the inside hosts
+    /// Address family of the generated hosts; with `mixed`, half of the inside hosts use IPv4 and half use IPv6
     #[arg(long, value_name = "4|6|mixed", default_value_t, requires = "generate")]
     pub family: Family,
 
@@ -43,7 +43,6 @@ pub struct Traffic {
     pub traffic_seed: u64,
 }
 
-/// Returns whether `pair` belongs to `share`.
 fn is_of(share: Part, pair: IpPair) -> bool {
     let IpPair { inside, opposite } = pair;
     // This is the finaliser of murmur3. Its constants differ from the constants of the detector's hashes.
@@ -55,7 +54,7 @@ fn is_of(share: Part, pair: IpPair) -> bool {
 }
 
 impl Traffic {
-    /// Returns the pairs of this share, slice by slice.
+    /// Returns the pairs of the share, slice by slice.
     pub fn slices(&self) -> impl Iterator<Item = Vec<IpPair>> + use<> {
         let share = self.share;
         let traffic = Backbone {

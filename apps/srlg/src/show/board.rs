@@ -1,7 +1,7 @@
 //! The state that the web page, the metrics and the API show.
 //!
-//! The main loop publishes a whole [`Board`] after every slice through a `Screen`, and readers get the latest one. The
-//! loop and its readers never wait for each other. `TopHosts` holds the largest super points of a view.
+//! The main loop publishes a complete [`Board`] through a `Screen`, up to four times per second. Readers get the latest
+//! board. The loop and the readers never wait for each other. `TopHosts` contains the largest super points of a view.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -37,12 +37,12 @@ pub const TOP: usize = 50;
 /// A receiver of the latest board.
 pub type Boards = watch::Receiver<Arc<Board>>;
 
-/// The complete state that is shown after a slice.
+/// The complete state of the program after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
     /// Time at which the program started, in milliseconds since the Unix epoch.
     pub started_ms: u64,
-    /// End of the last slice, in milliseconds since the Unix epoch. A replay uses the time of its data.
+    /// End of the last slice, in milliseconds since the Unix epoch. In a replay, the time of the data is used.
     pub now_ms: u64,
     /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
@@ -69,7 +69,7 @@ pub struct Board {
     /// The Kafka topic, or the NATS stream or subject, from which flows are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<BrokerBoard>,
-    /// The sites of a network and the stream of their messages.
+    /// The network of probes: its sites and the stream of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkBoard>,
     /// Sinks of notifications.
@@ -94,7 +94,7 @@ impl Board {
         })
     }
 
-    /// Returns the board with at most `most` alerts.
+    /// Returns the board, limited to the first `most` alerts.
     pub(crate) fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
         if self.alerts.len() <= most {
             return Cow::Borrowed(self);
@@ -112,7 +112,7 @@ pub struct ViewBoard {
     pub unit: Unit,
     /// Length of the longest window, in milliseconds.
     pub window_ms: u64,
-    /// Minimum number of peers at which a host is reported.
+    /// Minimum number of peers of a reported host.
     pub threshold: u32,
     /// Number of reported hosts.
     pub super_points: usize,
@@ -125,25 +125,26 @@ pub struct ViewBoard {
     /// Number of hosts that reached their threshold in the last slice but have no alert, because the alert limit was
     /// reached.
     pub left_out: usize,
-    /// Duration of the last close, in seconds.
+    /// Time that the last close took, in seconds.
     pub close_seconds: f64,
-    /// Load of the detector: distinct pairs in the window per recorder. `docs/sizing.md` explains it.
+    /// Load of the detector: the number of distinct pairs in the window divided by the number of recorders.
+    /// `docs/sizing.md` explains it.
     pub load: f64,
     /// Memory of the recorders, in bytes.
     pub memory_bytes: u64,
-    /// Contacts that arrived after their slice had closed, but within the window.
+    /// Number of contacts that arrived after their slice had closed, but within the window.
     pub late: u64,
-    /// Contacts that arrived after their window and were not counted.
+    /// Number of contacts that were older than the window and were not counted.
     pub too_late: u64,
-    /// Contacts with a time in the future.
+    /// Number of contacts whose time was too far in the future and that were not counted.
     pub future: u64,
     /// Number of active alerts by severity: warning, major, critical.
     pub alerts: [usize; 3],
     /// Number of active alerts whose end cannot be confirmed because exporters or sites are silent.
     pub unconfirmed: usize,
-    /// Contacts that were ignored because of an allow list.
+    /// Number of contacts that were ignored because of an allow list.
     pub allowed: u64,
-    /// Contacts without a port, which a view of ports cannot count.
+    /// Number of contacts without a port, which a view of ports cannot count.
     pub without_port: u64,
     /// Entries of the allow lists, in the order of the configuration.
     pub allows: Vec<AllowBoard>,
@@ -152,10 +153,10 @@ pub struct ViewBoard {
 /// An allow-list entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct AllowBoard {
-    /// Reason that is given in the configuration.
+    /// Reason for the entry, from the configuration.
     pub why: String,
-    /// Number of ignored contacts. For an entry with hosts, the number of slices in which one of them would have
-    /// reached its threshold.
+    /// Number of ignored contacts. If the entry lists hosts, each slice in which an ignored host would have reached its
+    /// threshold is counted instead.
     pub hits: u64,
 }
 
@@ -176,22 +177,22 @@ pub struct TopHost {
     /// Whether an alert about the host is active.
     pub is_alert: bool,
     /// Up to [`LINE`] values of `cardinality`, one for each of the last slices, oldest first. A value is 0 if the host
-    /// was not reported.
+    /// was not among the largest super points.
     pub line: Vec<u32>,
 }
 
 /// Counters of the input.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct InputBoard {
-    /// Number of contacts read.
+    /// Number of contacts that were read.
     pub contacts: u64,
-    /// Datagrams from permitted exporters.
+    /// Number of datagrams from permitted exporters.
     pub received: u64,
-    /// Datagrams from other senders.
+    /// Number of datagrams from senders that are not permitted.
     pub refused: u64,
-    /// Datagrams or packets that the kernel or the interface dropped.
+    /// Number of datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,
-    /// Problems that do not belong to an exporter, by kind.
+    /// Counts of problems that do not belong to an exporter, by kind.
     pub troubles: TroubleCounts,
 }
 
@@ -202,25 +203,25 @@ pub struct BrokerBoard {
     pub source: String,
     /// Number of partitions that are read.
     pub partitions: usize,
-    /// Number of messages read.
+    /// Number of messages that were read.
     pub messages: u64,
-    /// Messages without a usable contact, by reason.
+    /// Number of messages without a usable contact, by reason.
     pub unused: BTreeMap<&'static str, u64>,
     /// Number of messages that are still to be read.
     pub lag: u64,
-    /// Messages that the broker deleted before they were read.
+    /// Number of messages that the broker deleted before they were read.
     pub expired: u64,
-    /// Messages that were dropped because they were not read in time.
+    /// Number of messages that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Number of reconnections to a broker after an error.
+    /// Number of attempts to reach a broker after an error.
     pub retries: u64,
-    /// Reason why part of the input is currently not being read.
+    /// Reason why the topic, or one of its partitions, cannot be read at present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl BrokerBoard {
-    /// Returns the counters of the broker that `input` reads from, if any.
+    /// Returns the counters of the broker from which `input` is read, if there is one.
     pub(crate) fn of(input: &InputStatus) -> Option<Self> {
         let BrokerStatus {
             source,
@@ -258,7 +259,7 @@ pub struct ExporterBoard {
     pub lost: u64,
     /// Number of known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
-    /// Number of data items that were not used, or were used late, by kind.
+    /// Number of datagrams, data sets and contacts that were not used, or were used late, by kind of problem.
     pub troubles: TroubleCounts,
     /// Arrival time of the first data set that waits for a template, in milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
@@ -269,7 +270,7 @@ pub struct ExporterBoard {
     pub is_silent: bool,
     /// Time by which the exporter's clock is ahead of the system clock, in milliseconds.
     pub skew_ms: i64,
-    /// Packet sampling of the exporter.
+    /// Packet sampling rates of the exporter.
     #[serde(serialize_with = "as_text")]
     pub sampling: Sampling,
 }
@@ -304,7 +305,7 @@ fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S
     serializer.collect_str(sampling)
 }
 
-/// A network of probes. Slices are given by number, and a value that is not known yet is null.
+/// A network of probes. Slices are identified by their numbers. A value that is not known yet is null.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct NetworkBoard {
     /// Whether messages are currently being read.
@@ -313,7 +314,7 @@ pub struct NetworkBoard {
     pub running: Option<u64>,
     /// Number of the slice that most sites have reached.
     pub front: Option<u64>,
-    /// Size of the deltas whose slice has not closed, in bytes.
+    /// Total size of the deltas whose slice has not closed, in bytes.
     pub pending_bytes: usize,
     /// Sequence number of the last message that was read.
     pub sequence: u64,
@@ -340,12 +341,12 @@ pub struct SiteBoard {
     pub is_silent: bool,
     /// Whether the last slice closed before the site had delivered it.
     pub is_late: bool,
-    /// Slice up to which all messages of the site are part of a checkpoint.
+    /// Slice up to which all messages of the site are in a checkpoint.
     pub durable: Option<u64>,
     /// Counters of the messages of the site.
     #[serde(flatten)]
     pub counts: MessageCounts,
-    /// State of the probe's spool in its last report.
+    /// State of the spool, according to the last report of the probe.
     pub spool: Option<SpoolBoard>,
 }
 
@@ -363,13 +364,13 @@ pub struct SpoolBoard {
 /// Counters of the messages of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MessageCounts {
-    /// Messages that arrived before their slice closed.
+    /// Number of messages that arrived before their slice closed.
     pub in_time: u64,
-    /// Messages that were merged after their slice had closed.
+    /// Number of messages that were merged after their slice had closed.
     pub late: u64,
-    /// Messages that had already been delivered.
+    /// Number of messages that had already been delivered.
     pub repeated: u64,
-    /// Messages that were rejected.
+    /// Number of messages that were rejected.
     pub refused: u64,
 }
 
@@ -378,20 +379,20 @@ pub struct MessageCounts {
 pub struct SinkBoard {
     /// Name.
     pub name: String,
-    /// Number of notifications sent.
+    /// Number of notifications that were sent.
     pub sent: u64,
-    /// Number of failed attempts.
+    /// Number of failed attempts to send notifications.
     pub failed: u64,
-    /// Notifications that were dropped because the queue was full, or suppressed by the rate limit.
+    /// Number of notifications that were dropped because the queue was full, or suppressed by the rate limit.
     pub dropped: u64,
     /// Number of notifications that wait to be sent.
     pub queue: u64,
-    /// Error of the last attempt, if that attempt failed.
+    /// Error of the last attempt to send, if that attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Minimum time between two boards.
+/// Minimum time between two published boards.
 const BOARD: Duration = Duration::from_millis(250);
 
 /// A publisher of boards.
@@ -407,8 +408,8 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Creates a screen for boards and the history in `store`. Starts the web server if `general` has an address for
-    /// it.
+    /// Creates a screen, which shows boards and the history in `store`. If `general` contains an HTTP address, the web
+    /// server is started.
     pub(crate) fn open(general: &General, store: &Store) -> Result<Self> {
         let (boards, latest) = watch::channel(Arc::default());
         let start = |address| Web::start(address, general.visitors(), latest, store);
@@ -424,7 +425,7 @@ impl Screen {
         Ok(Self { boards, web, recorder, publish, lost, full, troubles })
     }
 
-    /// Returns the next waiting order of a user, if any.
+    /// Returns the next user action that waits for the main loop, if there is one.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.web.as_ref()?.next_order()
     }
@@ -462,16 +463,16 @@ impl Screen {
     }
 }
 
-/// Maximum number of hosts per slice whose values are kept for charts.
+/// Maximum number of hosts per slice whose cardinalities are kept for charts.
 const HOSTS: usize = 4 * TOP;
 
-/// The largest super points of the last slices.
+/// The largest super points of a view, and their cardinalities in the last slices.
 #[derive(Debug, Default)]
 pub(crate) struct TopHosts {
     top: Vec<TopHost>,
     super_points: usize,
     close_seconds: f64,
-    /// Cardinality of each host in the last slices, newest last.
+    /// Cardinalities of the hosts in each of the last slices, oldest slice first.
     slices: VecDeque<HashMap<IpAddr, u32>>,
 }
 

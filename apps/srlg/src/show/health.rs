@@ -1,4 +1,4 @@
-//! The health of the program, which the web page, the API and `/healthz` share.
+//! The health of the program, as the web page, the API and `/healthz` report it.
 //!
 //! The program is healthy if all input is counted, and all notifications are stored and sent.
 
@@ -24,9 +24,9 @@ pub enum Level {
 /// The health of the program, derived from its board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// Level of the health.
+    /// Overall level.
     pub level: Level,
-    /// State of the program, or the first problem and the number of other problems.
+    /// State of the program or, if there are problems, the first problem and the number of other problems.
     pub text: String,
 }
 
@@ -38,8 +38,10 @@ impl Health {
         let mut problems: Vec<String> = troubles.collect();
         let waiting = board.waiting_notices;
         if waiting > 0 || board.is_checkpoint_failing {
-            problems
-                .push(format!("cannot write the state: {waiting} notifications not stored yet"));
+            problems.push(match waiting {
+                0 => "cannot write a checkpoint".to_owned(),
+                _ => format!("cannot write the state: {waiting} notifications not stored yet"),
+            });
         }
         if let Some(error) = board.broker.as_ref().and_then(|broker| broker.error.as_ref()) {
             problems.push(format!("cannot read from the broker: {error}"));
@@ -60,8 +62,8 @@ impl Health {
         });
         let (level, text) = match (board.is_input_lost, problem) {
             (true, problem) => {
-                let problem = problem.unwrap_or_else(|| "no input".to_owned());
-                (Level::Bad, format!("alerts paused: {problem}"))
+                let problem = problem.map(|it| format!("; {it}")).unwrap_or_default();
+                (Level::Bad, format!("alerts paused: no input{problem}"))
             }
             (false, Some(problem)) => (Level::Warn, problem),
             (false, None) if board.is_live => (Level::Good, "counting".to_owned()),
@@ -71,7 +73,7 @@ impl Health {
     }
 }
 
-/// Formats the response to `/healthz` while slices are closing.
+/// Formats the response to `/healthz` that is sent while slices are closing.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -122,8 +124,6 @@ mod tests {
             error: error.map(str::to_owned),
             ..SinkBoard::default()
         };
-        let unwritten =
-            |count| format!("cannot write the state: {count} notifications not stored yet");
         let site = |name: &str| SiteBoard {
             name: name.to_owned(),
             is_silent: name < "e",
@@ -141,8 +141,8 @@ mod tests {
                 Level::Warn,
                 "sink hook is failing".to_owned(),
             ),
-            (Board { waiting_notices: 2, ..board.clone() }, Level::Warn, unwritten(2)),
-            (Board { is_checkpoint_failing: true, ..board.clone() }, Level::Warn, unwritten(0)),
+            (Board { waiting_notices: 2, ..board.clone() }, Level::Warn, "cannot write the state: 2 notifications not stored yet".to_owned()),
+            (Board { is_checkpoint_failing: true, ..board.clone() }, Level::Warn, "cannot write a checkpoint".to_owned()),
             (
                 Board { network: Some(network), ..board.clone() },
                 Level::Warn,
@@ -161,7 +161,7 @@ mod tests {
             (
                 Board { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..board },
                 Level::Bad,
-                "alerts paused: sink hook is failing".to_owned(),
+                "alerts paused: no input; sink hook is failing".to_owned(),
             ),
         ] {
             assert_eq!(Health::of(&board), Health { level, text });

@@ -1,4 +1,5 @@
-//! Active alerts as the web page and the API show them: the last notification with the counts after the last slice.
+//! Active alerts as the web page and the API show them: the last notification, updated with the counts after the last
+//! slice.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -13,34 +14,34 @@ use crate::notify::notice::{Notice, Rates, WindowNotice};
 /// An active alert.
 ///
 /// The serialised form is the last notification with two additional fields, `told_ms` and `line`. The fields `now_ms`,
-/// `duration_ms`, `hosts` and all counts and rates have their values after the last slice.
+/// `duration_ms` and `hosts`, and all counts and rates, are updated after each slice.
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
     /// Last notification of the alert.
     pub notice: Arc<Notice>,
-    /// Counts after the last slice. `None` until a slice has closed since the start of the program.
+    /// Counts after the last slice. `None` until the first slice after the start of the program has closed.
     pub live: Option<LiveNotice>,
 }
 
-/// The counts of an active alert after the close of a slice.
+/// The counts of an active alert after a slice has closed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveNotice {
     /// End of the slice, in milliseconds since the Unix epoch.
     pub now_ms: u64,
     /// Number of hosts that are part of the alert.
     pub hosts: u32,
-    /// Counts within all windows that have exceeded their threshold, in the order of [`Notice::windows`].
+    /// Counts within all windows that have reached their threshold, in the order of [`Notice::windows`].
     pub windows: Vec<WindowNotice>,
     /// Number of peers within the main window after each of the last slices, oldest first.
     pub line: VecDeque<u32>,
-    /// Packets and bits per second of the hosts.
+    /// Packets and bits per second of all hosts of the alert.
     pub rates: Rates,
     /// Largest values of `rates` so far.
     pub peak_rates: Rates,
 }
 
 impl OpenAlert {
-    /// Returns the last notification with the counts after the last slice.
+    /// Returns the last notification, updated with the counts after the last slice.
     #[must_use]
     pub fn notice_now(&self) -> Cow<'_, Notice> {
         let Some(live) = &self.live else { return Cow::Borrowed(&self.notice) };
@@ -54,7 +55,7 @@ impl OpenAlert {
         Cow::Owned(notice)
     }
 
-    /// Returns the rank of the alert. Alerts are shown by severity and then by the number of peers, largest first.
+    /// Returns the sort key of the alert. Alerts are shown by severity and then by the number of peers, largest first.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let main = self.live.as_ref().and_then(LiveNotice::main).unwrap_or(self.notice.main);
         let severity: Severity = self.notice.severity;

@@ -1,7 +1,7 @@
-//! Values per minute, taken from boards and stored in the database.
+//! Values per minute, which are taken from boards and stored in the database for the charts.
 //!
-//! The main loop summarises the boards of a minute and passes the result to a thread that writes it to disk. If that
-//! thread is several minutes behind, a minute is omitted, so that the loop never waits.
+//! The main loop summarises the boards of a minute and passes the result to a thread that writes it to disk. If the
+//! thread is several minutes behind, a minute is discarded, so that the loop never waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -17,30 +17,30 @@ use crate::notify::store::Store;
 use crate::notify::store::series::{MINUTE_MS, Minute, Series};
 use crate::show::board::Board;
 
-/// Maximum number of exporters with a series per minute. The exporters with the most records are chosen.
+/// Maximum number of exporters whose rates are stored per minute. The exporters with the highest rates are chosen.
 const EXPORTERS: usize = 100;
 
 /// Capacity of the queue between the loop and the thread, in minutes.
 const QUEUE: usize = 4;
 
-/// A recorder of boards. The running minute is stored when the recorder is dropped.
+/// A recorder of chart values. When it is dropped, the running minute is stored without rates.
 pub(crate) struct Recorder {
     minutes: Option<SyncSender<Minute>>,
     thread: Option<JoinHandle<()>>,
     running: Option<Running>,
 }
 
-/// The values of the running minute.
 #[derive(Debug)]
 struct Running {
     minute: u64,
-    /// Highest values of each view so far.
+    /// Largest values of each view so far.
     most: BTreeMap<Series, f64>,
-    /// Counters at the start of the minute.
+    /// Counters on the first board of the minute.
     first: Counters,
 }
 
-/// Counters of the input at one point in time. A network has no counter of contacts, because its probes count them.
+/// Counters of the input at one point in time. A collector has no counter of contacts, because the probes count the
+/// contacts.
 #[derive(Debug)]
 struct Counters {
     now_ms: u64,
@@ -105,7 +105,7 @@ impl Recorder {
         Ok(Self { minutes: Some(minutes), thread: Some(thread), running: None })
     }
 
-    /// Adds the board of a slice to the running minute.
+    /// Adds a board to the running minute. If the board starts a new minute, the previous minute is stored.
     pub(crate) fn take(&mut self, board: &Board) {
         // The board is empty before the first slice closes.
         if board.now_ms == 0 {
@@ -124,7 +124,6 @@ impl Recorder {
         }
     }
 
-    /// Passes a minute to the thread.
     fn send(&self, Running { minute, most, .. }: Running, rates: Vec<(Series, f64)>) {
         let minute = Minute { minute, values: most.into_iter().chain(rates).collect() };
         if let Some(minutes) = &self.minutes

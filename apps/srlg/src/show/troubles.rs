@@ -2,8 +2,9 @@
 //!
 //! The web page, the API, the metrics and the log use the same kinds, counts and texts.
 //!
-//! Each board has counts by exporter. An increase since the previous board starts a [`TroubleBoard`] of its kind. The
-//! problem ends when the count has not increased for five minutes, or when data sets no longer wait for a template.
+//! Each board has a count per kind and exporter. If a count increases from one board to the next, a problem of this
+//! kind starts ([`TroubleBoard`]). The problem ends when its counts have not increased for five minutes. A problem with
+//! missing templates also ends when no data set waits for a template.
 //!
 //! Invariant: at most 16,384 exporters per kind are remembered.
 
@@ -22,10 +23,10 @@ use crate::show::board::{Board, ExporterBoard};
 /// Maximum number of exporters that are remembered per kind.
 pub(crate) const EXPORTERS: usize = 16_384;
 
-/// Maximum number of exporters that a text names.
+/// Maximum number of exporters that the description of a problem names.
 const NAMED: usize = 3;
 
-/// Time without a further increase after which a problem is over.
+/// Time after which a problem is over if its counts do not increase.
 const QUIET: Duration = Duration::from_secs(300);
 
 /// Delay of the first warning, so that its count includes more than the first datagram.
@@ -51,9 +52,9 @@ pub enum TroubleKind {
     BadClock,
     /// Contacts that are older than the window of a view.
     TooLate,
-    /// Contacts more than a day ahead of the system clock.
+    /// Contacts whose time is more than a day ahead of the system clock.
     Future,
-    /// Contacts without a port, if a view counts ports and no contact has one.
+    /// Contacts without a port, if a view counts ports and recent contacts have none.
     WithoutPort,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
@@ -63,7 +64,7 @@ pub enum TroubleKind {
     Expired,
     /// Messages of a broker that were dropped because they were not read in time.
     Unread,
-    /// Rejected messages of the probes of a network.
+    /// Rejected messages from the probes of a network.
     Refused,
 }
 
@@ -130,7 +131,7 @@ impl TroubleKind {
         !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Unread | Self::Refused)
     }
 
-    /// Returns the reason under which the export decoder counts the kind, if there is one.
+    /// Returns the reason for which the export decoder counts this kind, or `None` if the decoder does not count it.
     pub(crate) const fn reason(self) -> Option<Reason> {
         match self {
             Self::Version => Some(Reason::Version),
@@ -150,7 +151,7 @@ impl TroubleKind {
         }
     }
 
-    /// Returns two texts: the counted items, and the problem with them.
+    /// Returns the name of the counted items, and a description of the problem with them.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Version => ("datagrams", "cannot be decoded: unknown version"),
@@ -175,7 +176,7 @@ impl TroubleKind {
         }
     }
 
-    /// Returns the advice for the kind, which depends on whether the counts come from exporters.
+    /// Returns the advice for this kind of problem. It depends on whether exporters have the problem.
     const fn remedy(self, is_exporter: bool) -> &'static str {
         match self {
             Self::Version => {
@@ -214,7 +215,7 @@ impl TroubleKind {
     }
 }
 
-/// Serialises the name of the kind.
+/// Serialises the kind as its name.
 impl Serialize for TroubleKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -238,8 +239,8 @@ impl TroubleCounts {
         self.0.iter_mut().zip(other.0).for_each(|(all, more)| *all += more);
     }
 
-    /// Returns the increase of the count of `kind` since `earlier`. The counts of an exporter that was forgotten
-    /// restart at 0.
+    /// Returns how much the count of `kind` has increased since `earlier`. If an exporter was forgotten, its counts
+    /// have restarted at 0.
     fn added(&self, kind: TroubleKind, earlier: &Self) -> u64 {
         let (now, before) = (self.of(kind), earlier.of(kind));
         if now < before { now } else { now - before }
@@ -253,7 +254,7 @@ impl Serialize for TroubleCounts {
     }
 }
 
-/// Active problems, derived from all boards so far.
+/// Active problems, which are derived from successive boards.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
     /// Counts of the last board, by exporter.
@@ -275,7 +276,7 @@ struct Trouble {
 }
 
 impl Troubles {
-    /// Reads the counts of `board` at `now`. Returns the problems that are over.
+    /// Updates the problems with the counts of `board` at `now`, and returns the problems that are over.
     pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<TroubleBoard> {
         let is_held = |kind| kind == TroubleKind::Held;
         let exporters = board.exporters.iter().map(|exporter| {
@@ -322,7 +323,7 @@ impl Troubles {
         warned.collect()
     }
 
-    /// Adds the problems at `now` to `board` and logs changes.
+    /// Updates the problems with the counts of `board` at `now`, adds them to `board`, and logs changes.
     pub(crate) fn show(&mut self, board: &mut Board, now: Instant) {
         for over in self.take(board, now) {
             info!("problem is over: {}", over.text);

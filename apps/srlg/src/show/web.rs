@@ -25,8 +25,8 @@
 //! configuration allows other addresses. Actions require a token. Clients that send no request or read no response are
 //! disconnected, so that they cannot occupy all connections.
 //!
-//! With DNS rebinding, a page of another site can point its own name to this machine. Requests with an unknown name in
-//! their Host header are therefore rejected.
+//! With DNS rebinding, another site can make its own name resolve to this machine. Requests whose Host header contains
+//! an unknown name are therefore rejected.
 //!
 //! Browsers revalidate the files of the web page at each load. An unchanged file is not downloaded again.
 
@@ -87,7 +87,7 @@ pub struct Web {
 pub struct Visitors {
     /// Whether other machines may connect, although there is no authentication.
     pub is_public: bool,
-    /// Host names of the server, in addition to localhost and addresses.
+    /// Names that are accepted in the Host header, in addition to localhost and IP addresses.
     pub names: Vec<String>,
     /// Token file of the users who may act. Without a file, actions are rejected.
     pub tokens: Option<PathBuf>,
@@ -103,7 +103,7 @@ pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `name` is a valid Host header without a port.
+/// Checks that `name` is a valid host name without a port.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     ensure!(
         Authority::try_from(name).is_ok_and(|authority| authority.host() == name),
@@ -219,7 +219,7 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .with_state(shared)
 }
 
-/// Maximum number of connections. Further connections wait in the system's queue.
+/// Maximum number of connections. Further clients wait in the listen backlog of the kernel.
 const CONNECTIONS: usize = 256;
 
 /// Time limit for the head of a request, which also limits the idle time of a connection.
@@ -232,7 +232,7 @@ const READ: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 64;
 
-/// Size of the buffer per client, in bytes. A client that does not read its board receives no further boards.
+/// Size of the buffer per client, in bytes. If the buffer of a client is full, the client receives no further boards.
 const WAITING_BYTES: usize = 64 << 10;
 
 /// Accepts connections from `listener` and serves them with `router`, until the future is dropped.
@@ -285,7 +285,7 @@ async fn connection(stream: TcpStream, router: Router) {
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Headers of all responses.
+/// Security headers of all responses.
 const SAFE_HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -42,7 +42,7 @@ message FlowMessagevTESTHASH {
   uint32 TCPFlags = 50;
 }"#;
 
-/// Returns flows between one host and `count` peers, numbered from `first`.
+/// Returns flows from `count` peers to one host. The peers are numbered from `first`.
 pub(crate) fn flows(first: u32, count: u32) -> Vec<Flow> {
     let flow = |peer: u32| Flow {
         source: Ipv4Addr::from_bits(0xc612_0000 + peer),
@@ -75,7 +75,7 @@ pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     whole
 }
 
-/// Returns `flow` as a goflow2 line of JSON.
+/// Returns `flow` as a line of JSON in goflow2's format.
 pub(crate) fn json(flow: &Flow) -> String {
     let Flow { source, destination, port, packets } = flow;
     let received_ns = now_ms() * 1_000_000;
@@ -102,7 +102,7 @@ pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     message
 }
 
-/// Returns NetFlow v5 datagrams of `flows`.
+/// Returns NetFlow v5 datagrams that contain `flows`.
 pub(crate) fn netflow(flows: &[Flow]) -> Vec<Vec<u8>> {
     let seconds = (now_ms() / 1_000) as u32;
     let datagram = |flows: &[Flow]| {

@@ -1,4 +1,4 @@
-//! Incidents of the same flows from NetFlow exports and from brokers.
+//! The same flows must cause the same incidents, whether they come from NetFlow exports or from a broker.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ use crate::running::{Site, when};
 /// Length of a slice, in milliseconds. All flows arrive within one slice, even on a busy machine.
 const SLICE_MS: u64 = 8_000;
 
-/// Starts a monitor in the folder `name`. `input` contains the lines of the monitor's `[input]` table.
+/// Starts the monitor `name` in `folder`. `input` contains the lines of its `[input]` table.
 fn start(folder: &Path, name: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = '{name}'\nslice = '{SLICE_MS}ms'\n\
@@ -30,7 +30,7 @@ fn start(folder: &Path, name: &str, input: &str) -> Site {
 }
 
 /// Waits until the only incident of `site` has a start and an update. Returns both notifications and the active alert,
-/// without times.
+/// without IDs and times.
 fn incident(site: &Site) -> Vec<Value> {
     let page: Value = serde_json::from_str(&site.get("/api/v1/incidents")).unwrap();
     let [incident] = &page["incidents"].as_array().unwrap()[..] else { panic!("{page}") };
@@ -48,7 +48,7 @@ fn incident(site: &Site) -> Vec<Value> {
     notices
 }
 
-/// Removes identifiers and times, which do not depend on the flows.
+/// Removes IDs and times, which differ even if the flows are the same.
 fn forget_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,6 +1,7 @@
-//! Programs that are killed and continue from their state, with either kind of broker.
+//! Programs that read from a Kafka or NATS broker, are killed, and continue from their state.
 //!
-//! The callback `produce` writes 2,000 flows for each number from 0 to 2. Each number has its own peers.
+//! The callback `produce` writes 2,000 flows for each number from 0 to 2. The flows of each number have their own
+//! peers.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     Site::start(folder, log, &["run", "--config", "srlg.toml"])
 }
 
-/// Kills a monitor and checks that the next monitor has all flows. Returns the next monitor.
+/// Kills a monitor, starts it again, and checks that it has counted all flows. Returns the new monitor.
 pub(crate) fn check_monitor(
     folder: &Path,
     input: &str,
@@ -56,7 +57,7 @@ pub(crate) fn check_monitor(
     site
 }
 
-/// Kills a probe with the input options `input` and checks that its collector receives all flows.
+/// Kills a probe that has the input options `input`, starts it again, and checks that the collector receives all flows.
 pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u32)) {
     let folder = tempfile::tempdir().unwrap();
     let configure = |nats: &str| {

@@ -1,7 +1,7 @@
-//! Flows from Kafka topics and from NATS streams and subjects. Brokers and producers are programs of other projects.
+//! Flows from Kafka topics and from NATS streams and subjects.
 //!
-//! If `kcat` or `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_KAFKA=1` and
-//! `SRLG_REQUIRE_NATS=1`, the tests fail instead.
+//! If `kcat` or `nats-server` is missing, the tests that need it are skipped with a message. With
+//! `SRLG_REQUIRE_KAFKA=1` and `SRLG_REQUIRE_NATS=1`, these tests fail instead.
 
 #![cfg(feature = "kafka")]
 

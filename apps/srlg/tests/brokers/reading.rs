@@ -41,7 +41,7 @@ impl Reading {
         self
     }
 
-    /// Reads events until there are `count` contacts.
+    /// Reads events until there are at least `count` contacts.
     pub(crate) fn contacts(&mut self, count: usize) -> &mut Self {
         self.until(|it| it.contacts.len() >= count)
     }
@@ -59,7 +59,7 @@ impl Reading {
     }
 }
 
-/// Returns the contacts without their times.
+/// Returns the contacts, sorted and with all times set to zero.
 pub(crate) fn without_times(contacts: &[Contact]) -> Vec<Contact> {
     let mut without_times = contacts.to_vec();
     without_times.iter_mut().for_each(|contact| contact.time_ns = 0);

@@ -80,7 +80,7 @@ impl Site {
     }
 }
 
-/// Calls `look` until it returns a value, for at most a minute.
+/// Calls `look` until it returns a value. Panics after a minute.
 #[track_caller]
 pub(crate) fn when<T>(look: impl Fn() -> Option<T>) -> T {
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! `srlg contacts`: listed contacts and counts for files of every kind.
+//! `srlg contacts`: the list of contacts and the summary for each kind of input file.
 
 use std::io::Write;
 use std::process::{Output, Stdio};
@@ -10,7 +10,8 @@ const LIST: &str =
 const LOG: &str =
     "srcaddr dstaddr end packets\n10.0.0.1 10.0.0.2 7 1\n- - 8 -\n10.0.0.3 10.0.0.4 9 0\n";
 
-/// Runs the program with `input` on its standard input.
+/// Runs `srlg contacts` with `input` on its standard input. Returns whether it succeeded, its standard output and its
+/// standard error.
 fn contacts(input: &str) -> (bool, String, String) {
     let mut command = srlg("contacts");
     command.args(["--input", "-"]).stdin(Stdio::piped());

@@ -10,7 +10,7 @@ use srlg_traffic::trace::data_dir;
 use crate::program::srlg;
 use crate::{last_points, output, pairs, say};
 
-/// Unsampled exports of the packets of [`PACKETS`].
+/// Names of files with unsampled exports of the packets in [`PACKETS`].
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -54,7 +54,7 @@ fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
     }
 }
 
-/// Returns the files of captures and exports, and the options to read each file.
+/// Returns the path of each capture or export file, and the options that read it.
 fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     let mut files: Vec<(PathBuf, &[&str])> = Vec::new();
     for (folder, options) in [("captures", &[][..]), ("flows", &["--exports"])] {
@@ -67,8 +67,9 @@ fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     files
 }
 
-/// `detect` and the replay count within 60 slices of one second. An alert needs three slices in which the count
-/// minus its standard error reaches the threshold. A replay adds such slices after the end of the file.
+/// `detect` and a replay by `run` both have a window of 60 slices of one second. An alert needs three slices in which
+/// the count minus its standard error reaches the threshold. Even if a host reaches the threshold only at the end of
+/// the file, its alert starts, because a replay closes further slices after the end.
 #[test]
 fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     let Some(data) = data() else { return };
@@ -99,15 +100,15 @@ fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     assert!(floods >= 8, "{floods}");
 }
 
-/// Number of pairs and number of frames in [`PACKETS`]. All pairs have the same destination.
+/// Numbers of pairs and frames in [`PACKETS`]. All pairs have the same destination.
 const TRUTH: f64 = 7_055.0;
 const FRAMES: f64 = 8_000.0;
 
-/// A sample of one packet in N sees n hosts. If each host sent one packet, N n estimates the number of hosts. In that
-/// case, n is binomially distributed with `TRUTH` trials, and the standard deviation of N n is √(`TRUTH` (N - 1)).
-/// Hosts that sent more packets increase the expectation, at most to the expectation for `FRAMES` hosts with one packet
-/// each. The standard deviation of N n and N times the standard error of the estimate are added as squares. A deviation
-/// of five times the root of this sum occurs once in two million seeds.
+/// A sample of one packet in N contains n hosts. If each host sent one packet, N n is an estimate of the number of
+/// hosts. In that case, n has a binomial distribution with `TRUTH` trials, and the standard deviation of N n is
+/// √(`TRUTH` (N - 1)). If some hosts sent more packets, the expected value of N n is larger, but at most `FRAMES`. The
+/// standard deviation of N n and N times the standard error of the estimate are added as squares. About one seed in two
+/// million causes a deviation of more than five times the square root of this sum.
 #[test]
 fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
     let Some(data) = data() else { return };

@@ -54,11 +54,11 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     });
 }
 
-/// Length of a slice. Exports that start in the first half of a slice and take less than half a slice are within one
-/// slice. Exports take a third of a second, or a few times longer on a busy machine.
+/// Length of a slice. Exports take a third of a second, or a few times longer on a busy machine. If they start in the
+/// first half of a slice, they therefore end in the same slice.
 const SLICE: Duration = Duration::from_secs(10);
 
-/// Waits for the first half of a slice.
+/// Waits until the running slice is in its first half.
 fn wait_for_a_slice() {
     loop {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -70,7 +70,8 @@ fn wait_for_a_slice() {
     }
 }
 
-/// All contacts arrive in one slice. With two slices, recorders would have two ages, and the last digits would differ.
+/// All contacts arrive in one slice. If they arrived in two slices, recorders would have two ages, and the last digits
+/// of the cardinalities would differ.
 #[test]
 fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receives() {
     alone(&["softflowd"], || {
@@ -213,7 +214,7 @@ fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
     });
 }
 
-/// A guard that sets a flag, even if the test fails.
+/// A guard that sets a flag when it is dropped, even if the test fails.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -241,7 +242,8 @@ fn netflow_v5_of_fprobe_is_the_pairs_of_packets_on_an_interface() {
     });
 }
 
-/// Creates a pair of virtual interfaces. IPv6 is disabled, because it would send router and neighbour solicitations.
+/// Creates a pair of virtual interfaces. IPv6 is disabled, because the kernel would otherwise send router and neighbour
+/// solicitations.
 fn connect() {
     // The file does not exist on systems without IPv6.
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
@@ -255,7 +257,7 @@ fn ip(args: &[&str]) {
     assert!(command("ip", args).status().unwrap().success(), "ip {args:?}");
 }
 
-/// Starts fprobe, which exports flows after one second without packets.
+/// Starts fprobe, which exports a flow after one second without packets.
 fn fprobe(collector: &Collector) -> std::process::Child {
     let to = format!("127.0.0.1:{}", collector.port);
     let timeouts = ["-s", "1", "-g", "1", "-d", "1", "-e", "1"];
@@ -264,17 +266,18 @@ fn fprobe(collector: &Collector) -> std::process::Child {
     command("fprobe", &[&options.concat()[..], &[&to]].concat()).spawn().unwrap()
 }
 
-/// Returns whether a program captures packets in this network namespace. The kernel reports this, but fprobe does not.
+/// Returns whether a program captures packets in this network namespace. The kernel lists its sockets, whereas fprobe
+/// does not report that it is ready.
 fn is_captured() -> bool {
     let sockets = fs::read_to_string("/proc/self/net/packet").unwrap();
     // The fifth column is the interface of a socket, which is 0 until the socket is bound.
     sockets.lines().skip(1).any(|line| line.split_whitespace().nth(4).is_some_and(|it| it != "0"))
 }
 
-/// Sizes of the buffers between pmacctd and a plugin. The buffers can contain all data of a test.
+/// Configuration of the buffers between pmacctd and a plugin. The buffers can contain all data of a test.
 const PIPE: &str = "plugin_buffer_size: 102400\nplugin_pipe_size: 10240000\n";
 
-/// Runs pmacctd on `file` with configuration `lines`, until `is_done` returns true.
+/// Runs pmacctd on `file`, with the configuration `lines`, until `is_done` returns true.
 fn pmacctd(file: &Path, lines: &str, is_done: impl FnMut() -> bool) {
     let config = file.with_extension("conf");
     let text = format!("daemonize: false\npcap_savefile: {}\n{PIPE}{lines}", file.display());

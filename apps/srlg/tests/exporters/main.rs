@@ -1,13 +1,13 @@
-//! Contacts that srlg reads from the exports of real exporters, compared with the exported packets.
+//! Contacts that srlg reads from exports, compared with the packets from which the exports were made.
 //!
-//! - `same_hosts`: generated traffic, as packets and as exports of every format.
+//! - `same_hosts`: generated traffic, as packets and as exports in every format.
 //! - `captures`: packets and exports that were captured elsewhere. These files are not part of the repository;
 //!   `SRLG_DATA` names their folder.
 //! - `live`: softflowd, pmacctd and fprobe of Debian (`scripts/exporters.sh`) on loopback. Each test runs in its own
 //!   namespaces, which requires root.
 //!
-//! If a program is missing, a test is skipped with a message. With `SRLG_REQUIRE_EXPORTERS=1`, the tests of `live`
-//! fail instead.
+//! If a program or the folder is missing, the tests that need it are skipped with a message. With
+//! `SRLG_REQUIRE_EXPORTERS=1`, the tests of `live` fail instead.
 
 mod captures;
 mod live;
@@ -48,20 +48,19 @@ fn becomes(mut is: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Writes Ethernet frames to a capture file of `test`. Each frame comes with its time after the first frame, in
-/// microseconds.
+/// Writes Ethernet frames to a capture file named after `test`. Each item contains the time since the first frame, in
+/// microseconds, and a frame.
 fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("exporters-{test}.pcap"));
     std::fs::write(&path, pcap(1, frames)).unwrap();
     path
 }
 
-/// Writes the packets of the given address families to a capture file of `test`.
+/// Writes the packets of the given address families to a capture file named after `test`.
 fn packet_file(test: &str, families: &[bool]) -> PathBuf {
     capture(test, packets(families).iter().map(|packet| (packet.after_us, packet.frame())))
 }
 
-/// Returns the pairs of a contact list.
 fn pairs(list: &str) -> Pairs {
     let mut lines = list.lines();
     assert_eq!(lines.next(), Some("time_ms,src,dst"));
@@ -84,7 +83,7 @@ fn output(command: &str, args: &[&str]) -> (String, String) {
 /// Cardinality and standard error, as `detect` prints them.
 type Point = [String; 2];
 
-/// Returns the values in the last report of each super point.
+/// Returns the last reported values of each super point, by host.
 fn last_points(ndjson: &str) -> BTreeMap<String, Point> {
     let point = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

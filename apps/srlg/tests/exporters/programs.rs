@@ -1,5 +1,5 @@
-//! Programs of other projects, and tests that run in separate namespaces. The test program runs itself again under
-//! `unshare` for a single test.
+//! Programs of other projects, and tests that run in separate namespaces. For each of these tests, the test program
+//! runs itself again under `unshare`.
 //!
 //! In its own network namespace, a test can use any ports and interfaces. In its own process namespace, all processes
 //! that a test started are killed with it, including the children of exporters.
@@ -20,7 +20,7 @@ pub(crate) fn path(program: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.exists())
 }
 
-/// Returns a command that runs `program` with these arguments and without output.
+/// Returns a command that runs `program` with these arguments and discards its output.
 pub(crate) fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path(program).unwrap());
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -44,7 +44,7 @@ pub(crate) fn until(mut child: Child, is_done: impl FnMut() -> bool) {
     assert!(becomes(|| child.try_wait().unwrap().is_some()), "the exporter does not exit");
 }
 
-/// Environment variable that contains the name of the test. It is set only in the second run.
+/// Environment variable that contains the name of the test. It is set only when the test program runs itself again.
 const INSIDE: &str = "SRLG_EXPORTERS_TEST";
 /// Environment variable that makes a missing program a failure.
 const REQUIRED: &str = "SRLG_REQUIRE_EXPORTERS";
@@ -52,7 +52,8 @@ const REQUIRED: &str = "SRLG_REQUIRE_EXPORTERS";
 const APART: [&str; 8] =
     ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"];
 
-/// Runs `body`, a closure of a test function, as root in its own namespaces. The test requires `programs`.
+/// Runs `body`, a closure of a test function, as root in its own namespaces. If one of `programs` is missing, the test
+/// is skipped or fails.
 pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     let closure = std::any::type_name::<F>().trim_end_matches("::{{closure}}");
     // This is the path of the test function, without the name of this crate.

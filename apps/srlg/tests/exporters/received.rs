@@ -1,4 +1,4 @@
-//! `contacts` or `detect` as a receiver of exports, and the expected pairs of an exporter.
+//! `contacts` or `detect` as a receiver of exports, and comparisons of the received pairs with the expected pairs.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Starts `program` with `more` options and waits until it receives exports.
+    /// Starts `program` with `more` options and waits until it is ready to receive exports.
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
         let mut command = srlg(program);
         command.args(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
@@ -53,7 +53,7 @@ impl Collector {
         self.told.lock().unwrap().clone()
     }
 
-    /// Interrupts the program and returns its standard output and standard error. The program must succeed.
+    /// Interrupts the program and returns its standard output and standard error. The exit status must be 0.
     pub(crate) fn stop(mut self) -> (String, String) {
         assert!(signal(&self.child, "INT"));
         let status = self.child.wait().unwrap();
@@ -71,7 +71,7 @@ impl Drop for Collector {
     }
 }
 
-/// Collects lines in a separate thread.
+/// Appends the lines of `from` to `to` in a separate thread.
 fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle<()> {
     let to = Arc::clone(to);
     thread::spawn(move || {
@@ -89,8 +89,8 @@ pub(crate) fn pairs_of(file: &Path) -> Pairs {
     pairs(&output("contacts", &["--input", file.to_str().unwrap()]).0)
 }
 
-/// Asserts that no data was lost between the exporter and the summary. The snapshot `name` has 0 for counts that must
-/// be zero, and N for all other numbers.
+/// Asserts that the summary matches the snapshot `name`, in which all counts of lost data are 0. In the snapshot, N
+/// replaces all other numbers.
 pub(crate) fn assert_whole(name: &str, told: &str) {
     let told = steady(told);
     // The first line ends with the port and is skipped.
@@ -139,7 +139,8 @@ pub(crate) fn assert_pairs_within(
 /// they exit.
 const LAST: usize = 30;
 
-/// Returns a function that checks whether all `expected` pairs have arrived, except for a last datagram.
+/// Returns a function that checks whether all `expected` pairs have arrived, apart from up to [`LAST`] pairs in the
+/// last datagram.
 pub(crate) fn almost_all(expected: &Pairs, collector: &Collector) -> impl FnMut() -> bool {
     move || {
         let (printed, least) = (collector.printed(), expected.len() - LAST);

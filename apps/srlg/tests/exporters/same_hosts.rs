@@ -3,8 +3,9 @@
 //! All contacts are in one slice of an hour. Within a slice, neither the order of contacts nor repeated pairs change a
 //! report, so equal pairs produce equal reports.
 //!
-//! With several slices, reports would differ in their last digits. A packet counts at its own time, a flow at the time
-//! of its last packet, and a sample at the arrival of its datagram. Recorders would therefore have different ages.
+//! With several slices, recorders would have different ages, and reports would differ in their last digits. The reason
+//! is that a packet counts at its own time, a flow at the time of its last packet, and a sample at the arrival time of
+//! its datagram.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use crate::{Pairs, Point, capture, last_points, output, packet_file, pairs, stea
 
 const THRESHOLD: &str = "512";
 
-/// Writes the datagrams of an exporter that exported its flows at the end.
+/// Writes a capture file of datagrams that an exporter sent after the last packet.
 fn file(test: &str, datagrams: Vec<Vec<u8>>) -> PathBuf {
     sent(test, datagrams.into_iter().map(|payload| (EXPORT_S * 1_000_000, payload)))
 }
 
-/// Writes datagrams from 192.0.2.1 to port 2055 of 192.0.2.10. Each datagram comes with its time after the first
-/// packet, in microseconds.
+/// Writes a capture file of datagrams from 192.0.2.1 to port 2055 of 192.0.2.10. Each item contains the time since the
+/// first packet, in microseconds, and the payload of a datagram.
 fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let frame = |payload: &[u8]| {
         let length = payload.len() as u16;
@@ -40,11 +41,10 @@ fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf 
 /// The expected results of `contacts` and `detect`, from a file of the original packets.
 struct Truth {
     pairs: Pairs,
-    /// Super points by host.
     points: BTreeMap<String, Point>,
 }
 
-/// Returns the super points in `file` and the summary.
+/// Returns the super points that `detect` finds in `file`, and its summary.
 fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
     let name = file.to_str().unwrap();
     let options =
@@ -79,8 +79,8 @@ impl Truth {
         Self { pairs: expected, points }
     }
 
-    /// Asserts that the exports `name` in `file` produce the same results. The snapshot shows the rates and proves that
-    /// no data is lost.
+    /// Asserts that the exports in `file` produce the expected results. The snapshot `name` contains the sampling
+    /// rates, and shows that no data was lost.
     fn is_of(&self, name: &str, file: &Path) {
         let exports = ["--input", file.to_str().unwrap(), "--exports"];
         let (list, told) = output("contacts", &exports);

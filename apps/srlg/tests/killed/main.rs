@@ -23,7 +23,8 @@ struct Kill {
     victim: u64,
 }
 
-/// Returns kills of random `programs`. The time after the previous kill is 200 ms plus up to `more_ms`.
+/// Returns kills of random programs, which are numbered from 0 to `programs` - 1. The time after the previous kill is
+/// 200 ms plus up to `more_ms`.
 fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
     let count: u64 = std::env::var("SRLG_KILLS").map_or(8, |count| count.parse().unwrap());
     let mut random = now_ms();
@@ -36,8 +37,8 @@ fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
     (0..count).map(move |_| Kill { after: after(below(more_ms)), victim: below(programs) })
 }
 
-/// Asserts that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns all
-/// IDs.
+/// Asserts that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns the
+/// IDs of all alerts.
 fn assert_told_once(text: &str) -> BTreeSet<String> {
     let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
     for (at, line) in text.lines().enumerate() {

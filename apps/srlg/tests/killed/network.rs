@@ -165,14 +165,15 @@ fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String
 /// Notifications that the webhook and the Alertmanager's receiver have received.
 #[derive(Default)]
 struct Inbox {
-    /// Notifications of the webhook, by key.
+    /// Notifications of the webhook, by idempotency key.
     notices: BTreeMap<String, Value>,
     /// States sent by the Alertmanager, by host: `firing`, then `resolved`.
     told: BTreeMap<String, Vec<String>>,
 }
 
 impl Inbox {
-    /// Reads all received requests and checks that requests with the same key contain the same notification.
+    /// Reads all received requests and checks that webhook requests with the same idempotency key contain the same
+    /// notification.
     fn read(&mut self, webhook: &Receiver<Request>, alertmanager: &Receiver<Request>) {
         for (head, body) in webhook.try_iter() {
             let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
@@ -232,7 +233,7 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
     println!("{hosts} alerts, each with one start and one end");
 }
 
-/// Floods one host after the other while processes are killed. Returns the number of hosts.
+/// Floods one host after the other while processes are killed. Returns the number of flooded hosts.
 fn kill_while_flooded(network: &mut Network) -> usize {
     let started = Instant::now();
     let host = || 1 + (started.elapsed().as_millis() / PHASE.as_millis()) as u64;
@@ -252,7 +253,7 @@ fn kill_while_flooded(network: &mut Network) -> usize {
     last as usize
 }
 
-/// Returns the notifications of a file, by the keys that a webhook uses.
+/// Returns the notifications in an alert file, by the idempotency key that the webhook uses for them.
 fn by_key(alerts: &str) -> BTreeMap<String, Value> {
     let keyed = |line: &str| {
         let mut notice: Value = serde_json::from_str(line).unwrap();

@@ -35,7 +35,7 @@ kill -INT $program
 wait $program
 "#;
 
-/// Returns a pcap file with UDP packets over IPv4.
+/// Returns a pcap file that contains IPv4 UDP packets.
 fn frames() -> Vec<u8> {
     let mut file: Vec<u8> = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
         .into_iter()
@@ -59,7 +59,8 @@ fn spent_ns(file: &Path) -> u64 {
     text.lines().map(|line| line.split(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Returns the processor time per packet of the whole process with `threads` capture threads, in nanoseconds.
+/// Returns the processor time of the whole process per packet, in nanoseconds. The process has `threads` capture
+/// threads.
 fn packet_ns(folder: &Path, threads: u32) -> u64 {
     let config = format!(
         "inside = ['10.0.0.0/8']\n[input]\ninterface = 'listening'\ncapture-threads = {threads}\n\

@@ -1,8 +1,8 @@
-//! Cost of NetFlow v9 records over loopback.
+//! Processor time, memory and losses of a monitor that receives NetFlow v9 records over loopback.
 //!
-//! `SRLG_RATES=50000,1000000` sets the rates, in records per second, and `SRLG_SECONDS=8` the duration of each.
-//! `SRLG_RECORDS=1` sets the records per datagram, `SRLG_EXPORTERS=8` the number of exporters, and `SRLG_RECEIVERS=2`
-//! the number of receiving threads.
+//! `SRLG_RATES=50000,1000000` sets the rates, in records per second. `SRLG_SECONDS=8` sets the duration of the
+//! measurement at each rate. `SRLG_RECORDS=1` sets the number of records per datagram, `SRLG_EXPORTERS=8` the number of
+//! exporters, and `SRLG_RECEIVERS=2` the number of receiving threads.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -25,7 +25,8 @@ const DATAGRAMS: u32 = 15_000;
 /// Clock ticks per second in /proc.
 const TICKS: f64 = 100.0;
 
-/// Returns the data after a NetFlow v9 header: the template and the bodies of its records.
+/// Returns the data after the NetFlow v9 header: a template set, and the data sets of all datagrams. Each data set
+/// contains `records` records.
 fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
     let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
@@ -50,11 +51,11 @@ fn datagram(number: u32, body: &[u8]) -> Vec<u8> {
     V9Header { records: 1, uptime_ms: 100_000, time_s, number, domain: 1 }.with(body)
 }
 
-/// Maximum number of bytes to send per call.
+/// Maximum number of bytes to send per system call.
 const SENT_AT_ONCE: usize = 60_000;
 
-/// An exporter whose datagrams all have the same length. The kernel splits the data of one call into several datagrams.
-/// With one call per datagram, the sender would be as slow as the receiver.
+/// An exporter whose datagrams all have the same length. The kernel splits the data of one system call into several
+/// datagrams. With one call per datagram, the sender would be as slow as the receiver.
 struct Exporter {
     socket: UdpSocket,
     number: u32,
@@ -100,7 +101,7 @@ fn send(exporters: &mut [Exporter], bodies: &[Vec<u8>], rate: f64, time: Duratio
     sent
 }
 
-/// Returns the number in an environment variable, or `default`.
+/// Returns the number in an environment variable, or `default` if the variable is not set.
 fn set_number(name: &str, default: u32) -> u32 {
     std::env::var(name).map_or(default, |number| number.parse().unwrap())
 }

@@ -11,11 +11,11 @@ use crate::{memory_bytes, next};
 const SECONDS: u64 = 3_600;
 const CONTACTS: u64 = 1_000;
 
-/// Time after which memory must not grow, in seconds. By then, windows are full, attacks of all kinds are over, and
-/// checkpoints of all views have been written.
+/// Time after which memory must not grow, in seconds. By then, windows are full, attacks of all kinds have ended at
+/// least once, and checkpoints of all views have been written.
 const SETTLED: u64 = 1_200;
 
-/// Start of the traffic, in milliseconds since the Unix epoch: a time in 2026.
+/// Start of the traffic in 2026, in milliseconds since the Unix epoch.
 const START_MS: u64 = 1_780_000_000_000;
 
 struct Traffic {
@@ -28,7 +28,7 @@ impl Traffic {
         (next(&mut self.random) >> 32) as u32
     }
 
-    /// Returns a random address of the /8 network `first`.
+    /// Returns a random address from the first `hosts` addresses of the /8 network `first`.
     fn address(&mut self, first: u8, hosts: u32) -> String {
         let [_, b, c, d] = (self.next() % hosts).to_be_bytes();
         format!("{first}.{b}.{c}.{d}")
@@ -38,8 +38,8 @@ impl Traffic {
         writeln!(self.lines, "{},{from},{to}", START_MS + second * 1_000).unwrap();
     }
 
-    /// Writes the traffic of a second. During 20 seconds of each minute, a new host is flooded, a new host scans, and a
-    /// network is flooded.
+    /// Writes the traffic of a second. In the first 20 seconds of each minute, a new host is flooded, another new host
+    /// scans, and a network is flooded.
     fn second(&mut self, second: u64) {
         self.lines.clear();
         for _ in 0..CONTACTS {

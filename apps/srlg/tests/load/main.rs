@@ -14,8 +14,8 @@ fn next(random: &mut u64) -> u64 {
     *random
 }
 
-/// Returns a memory value of a process from `/proc`, in bytes. `name` selects the current value or the peak since its
-/// last reset.
+/// Returns a memory value of a process from `/proc`, in bytes. `name` is `VmRSS` for the current value or `VmHWM` for
+/// the peak since the last reset.
 fn memory_bytes(process: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();

@@ -15,8 +15,8 @@ use crate::nats::has_broker;
 use crate::net::{Net, configuration, run};
 use crate::node::Node;
 
-/// Asserts that the stream is empty. Before the check, a message of `a` is sent. Its acknowledgement shows that no
-/// earlier message is still on its way.
+/// Asserts that the stream was empty before this call. The call sends a message as probe `a`, whose acknowledgement
+/// shows that no earlier message is in flight.
 fn assert_nothing_came_in(net: &Net) {
     run(async {
         let stream = jetstream::new(net.link("a").await.client);
@@ -79,8 +79,8 @@ fn a_client_without_tls_is_shown_the_door() {
     assert_nothing_came_in(&net);
 }
 
-/// Starts probe `a` of `net` with these files of another network and returns its error. The broker must reject the
-/// probe.
+/// Replaces `files` of `net` with those of another network, starts probe `a`, and returns its error. The probe must
+/// exit.
 fn refusal(net: &Net, files: &[&str]) -> String {
     let Some(other) = Net::start() else { unreachable!("there is one broker already") };
     for file in files {
@@ -112,7 +112,7 @@ fn credentials_of_another_network_end_the_probe_with_one_line() {
     insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
 }
 
-/// Even a link that has waited for its broker must reject a broker with a certificate of another authority.
+/// A link that has waited for its broker must also reject a certificate of another authority.
 #[test]
 fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
     let (Some(mut net), Some(other)) = (Net::start(), Net::start()) else { return };
@@ -179,7 +179,7 @@ fn a_probe_cannot_make_the_broker_speak_for_it() {
     assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"; 5]);
 }
 
-/// The broker must not send acknowledgements of deltas to subjects that the probe itself cannot use.
+/// The broker must not send acknowledgements of deltas to subjects to which the probe itself may not publish.
 #[test]
 fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
     let Some(net) = Net::start() else { return };

@@ -1,4 +1,4 @@
-//! Alerts of the whole network. Each alert is sent once, whichever process is killed.
+//! Alerts of the whole network. Each alert starts once and ends once, whichever process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::input::Random;
 use crate::messages::{Message, of_pairs, publish, publish_slowly};
 use crate::net::{Net, config, run};
 
-/// Slices with the attack, which are followed by the slices without it.
+/// Slices with the attack, and the subsequent slices without it.
 const ON: std::ops::Range<u64> = 9000..9030;
 const OFF: std::ops::Range<u64> = 9030..9070;
 
-/// Number of new peers of the target per router and slice. Each router sees 100 peers in the window of 20 slices, and
-/// the network sees 300 peers.
+/// Number of new peers of the target that each router sees per slice. In the window of 20 slices, each router sees 100
+/// peers, and the network sees 300 peers.
 const NEW_PER_ROUTER: u32 = 5;
 const TARGET: u32 = 0x0A00_0001;
 
@@ -29,7 +29,6 @@ fn of_slice(probe: usize, slice: u64) -> Vec<Message> {
     of_pairs(config(), probe, slice, &pairs, 1 << 20)
 }
 
-/// Returns the messages of `probes` for `slices`.
 fn messages(probes: &[usize], slices: impl Iterator<Item = u64>) -> Vec<Message> {
     let of_probes =
         |slice| probes.iter().flat_map(move |&probe| of_slice(probe, slice)).collect::<Vec<_>>();
@@ -49,7 +48,7 @@ fn lines_of(net: &Net) -> Vec<Value> {
     lines(&alerts_of(&net.folder().join("state")))
 }
 
-/// Asserts that the lines are one start and one end of the same alert.
+/// Asserts that all lines belong to the same alert, with its only start first and its only end last.
 fn assert_told_once(lines: &[Value]) {
     let told =
         |status: &str| lines.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();

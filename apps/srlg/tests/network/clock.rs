@@ -1,4 +1,5 @@
-//! The clock of one probe is set forward by an hour and back. Alerts of the network must neither end nor start twice.
+//! The clock of one probe is set forward by an hour and back. Alerts of the network must not end, and must not start a
+//! second time.
 //!
 //! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
 //! With `SRLG_REQUIRE_FAKETIME=1`, the tests fail instead.
@@ -17,11 +18,11 @@ use crate::sites::{Notices, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
-/// Time that exceeds the sum of the window, the hold and the deadline.
+/// A time that is longer than the first window, the hold time and the deadline together.
 const AFTER: Duration = Duration::from_secs(20);
 
-/// Returns rules with a second, longer window, which is never active. The second window is longer than the first window
-/// and its hold together, and so is a silence that lasts as long as the second window.
+/// Returns rules that have a second window, whose threshold is never reached. It is longer than the first window and
+/// the hold time together, so a silence of its length is long enough to end an alert.
 fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }
@@ -30,7 +31,7 @@ fn now_ms(notice: &Value) -> u64 {
     notice["now_ms"].as_u64().unwrap()
 }
 
-/// Starts a collector for `probes` and returns it with its notifications.
+/// Starts a collector for `probes` and returns the collector and its notifications.
 fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);
@@ -50,7 +51,7 @@ fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     (collector, Notices { file })
 }
 
-/// Sets the clock of the first probe forward and back. The other probes do not see the scan.
+/// Sets the clock of the first probe forward and back. Only the first probe sees the scan.
 fn set_clock_of_one_of(probes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let Some(clock) = Clock::new(folder.path()) else { return };

@@ -30,7 +30,7 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     Node::start(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
 }
 
-/// Log text that a collector writes once it listens for requests and signals.
+/// Log text that a collector writes once it accepts HTTP requests and signals.
 const LISTENS: &str = "http://";
 
 /// Returns the alert file of the collector whose state is in the folder `state`.
@@ -103,12 +103,12 @@ impl Collector {
         self.status(|status| status["running"].as_u64() > Some(slice));
     }
 
-    /// Waits until the collector listens.
+    /// Waits until the collector accepts HTTP requests and signals.
     pub fn wait(&mut self) {
         self.node.wait_for(LISTENS);
     }
 
-    /// Waits until the collector logs that there is no broker at `address`.
+    /// Waits until the collector logs that it cannot reach the broker at `address`.
     pub fn wait_for_broker(&mut self, address: &str) {
         self.node.wait_for(address);
     }
@@ -126,7 +126,7 @@ impl Collector {
         self.node.end()
     }
 
-    /// Returns the response to a GET request.
+    /// Returns the body of the response to a GET request. The request must succeed.
     pub fn get(&mut self, path: &str) -> String {
         let line = self.node.wait_for(LISTENS);
         let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/');
@@ -201,7 +201,8 @@ impl Collector {
     }
 }
 
-/// A slice with the host, cardinality and standard error of each super point, as bits.
+/// The number of a slice, and the host, cardinality and standard error of each super point. Floating-point values are
+/// stored as bits.
 type Bits = (u64, Vec<(IpAddr, u64, u64)>);
 
 fn bits(report: &SliceReport) -> Bits {

@@ -23,7 +23,7 @@ fn until(slice: u64) -> [String; 2] {
     ["--until-slice".to_owned(), slice.to_string()]
 }
 
-/// Runs a collector until a slice has closed.
+/// Runs a collector until `slice` has closed. Returns the collector and its log.
 fn collect_until(net: &Net, slice: u64) -> (Collector, String) {
     let mut collector = Collector::start(net, &until(slice).each_ref().map(|arg| &arg[..]));
     let (code, said) = collector.end();
@@ -102,7 +102,7 @@ fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
     collector.assert_is(&net, &one());
 }
 
-/// The connection stays open, so only the collector knows how far it has read.
+/// The connection stays open, so the collector itself must notice that its position in the stream is no longer valid.
 #[test]
 fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
     let Some(net) = Net::start() else { return };

@@ -1,4 +1,4 @@
-//! Every error is printed on one line, which is compared with a snapshot. The exit code is 2.
+//! Errors of probes. Each error is printed on one line, which is compared with a snapshot, and the exit code is 2.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Starts a probe that waits for its standard input and has no reachable broker.
+/// Starts a probe whose broker is not reachable.
 fn start(folder: &Path, name: &str, input: &str) -> Node {
     let spool = folder.join("spool");
     let paths = [folder, &spool].map(|path| path.to_str().unwrap());

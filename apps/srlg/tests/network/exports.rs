@@ -14,8 +14,8 @@ const SLICES: std::ops::Range<u64> = 1000..1060;
 
 const SAMPLING: &str = r#"{"least":10,"most":10,"unknown":false}"#;
 
-/// Returns a NetFlow v5 datagram of up to 30 flows. Each flow ended at a millisecond of `second`. The datagram is
-/// exported at the end of the second, with a sampling rate of 1 in 10.
+/// Returns a NetFlow v5 datagram of up to 30 flows. The number before each pair is the millisecond of `second` at which
+/// the flow ended. The datagram is exported at the end of the second, with a sampling rate of 1 in 10.
 fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
     const UPTIME: u32 = 1_000_000;
     let mut bytes = vec![0, 5, 0, flows.len() as u8];

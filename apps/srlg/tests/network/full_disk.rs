@@ -16,7 +16,7 @@ const SLICES: std::ops::Range<u64> = 3000..3040;
 const FULL: u64 = SLICES.start + 20;
 
 /// Runs a collector whose `path` is a link to `target` on a disk that fills up. The collector must exit and log the
-/// reason in one line, as in the snapshot `name`.
+/// line in the snapshot `name`. When it is started again with free space, its results must be exact.
 fn a_collector_exits_and_continues_with_room(name: &str, path: &str, target: &str) {
     let (Some(net), Some(disk)) = (Net::start(), SmallDisk::new("4m")) else { return };
     fs::create_dir(net.folder().join("state")).unwrap();

@@ -1,4 +1,4 @@
-//! Messages that real probes do not send in this form: repeated, shuffled, late, damaged, or with an incorrect time.
+//! Messages that are repeated, shuffled, late or damaged, or that have an incorrect time.
 
 use srlg_host::Config;
 

@@ -11,7 +11,7 @@ use srlg_host::{Device, IpPair, SlidingDetector};
 
 use crate::net::unpacked;
 
-/// A pseudo-random generator (SplitMix64) with the same numbers on all machines.
+/// A pseudo-random generator (SplitMix64), which returns the same numbers on all machines.
 pub struct Random(pub u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// Returns the pairs of a slice, which are 200 contacts of 40 inside hosts.
+/// Returns the 200 pairs of a slice, whose inside hosts are chosen from 40 hosts.
 pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     let mut random = Random(seed << 32 | slice);
     let mut pair = |_| {
@@ -53,7 +53,7 @@ pub fn csv(
     path
 }
 
-/// Asserts that merging `deltas` slice by slice produces the same detector as counting the pairs, bit for bit.
+/// Asserts that merging `deltas` slice by slice produces the same detector as ingesting the pairs, bit for bit.
 pub fn assert_deltas_are(
     deltas: &BTreeMap<(u64, String), Vec<u8>>,
     network: &Network,

@@ -1,4 +1,5 @@
-//! Probes with a real broker: access control, and no loss of data.
+//! Probes and collectors with a real broker: access control, alerts, and results that do not change if a process is
+//! killed.
 //!
 //! If `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_NATS=1`, the tests fail
 //! instead.

@@ -29,8 +29,8 @@ pub struct Net {
     pub network: Network,
 }
 
-/// Returns the configuration of a network in `folder`. Super points have at least 64 peers, because alerts end below 80
-/// % of their threshold, and hosts are reported at 90 % of that value or above. Detectors need a few MB.
+/// Returns the configuration of a network in `folder`. The rule has a threshold of 89, so super points have at least 64
+/// peers: alerts end below 80 % of the threshold, and the detector reports hosts from 90 % of that value.
 pub fn configuration(folder: &Path) -> String {
     format!(
         "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\n\
@@ -107,7 +107,7 @@ impl Net {
         link
     }
 
-    /// Returns the stream. If the stream does not exist, it is created with the settings of a collector.
+    /// Returns the stream. If the stream does not exist, it is created with the credentials of a collector.
     pub async fn stream(&self) -> stream::Stream {
         let link = self.link("collector").await;
         let config = stream::Config {
@@ -120,7 +120,7 @@ impl Net {
         jetstream::new(link.client).get_or_create_stream(config).await.unwrap()
     }
 
-    /// Waits until the stream has `count` messages.
+    /// Waits until the stream has received at least `count` messages.
     pub async fn wait_for_messages(&self, count: u64) {
         let (mut stream, start) = (self.stream().await, Instant::now());
         while stream.info().await.unwrap().state.last_sequence < count {
@@ -199,7 +199,7 @@ pub fn version(network: Network) -> NetworkVersion {
     NetworkVersion { id: VERSION, first_slice: 0, network }
 }
 
-/// Stores the network for probe `name`, as if the probe had received it from a broker before.
+/// Stores `version` in the spool of probe `name`, as if the probe had received it from a broker.
 pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
     let folder = spool.join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -214,7 +214,6 @@ pub fn unpacked(payload: &[u8]) -> Vec<Delta> {
     payload.deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
 }
 
-/// Runs asynchronous work to completion.
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(work)
 }

@@ -32,7 +32,6 @@ impl Node {
         Self { child, lines, said: Vec::new() }
     }
 
-    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -79,7 +78,7 @@ impl Node {
         (status.code(), self.said.join("\n"))
     }
 
-    /// Returns the exit status if the process exits in time.
+    /// Returns the exit status if the process exits within `patience`.
     pub fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
         let end = Instant::now() + patience;
         loop {

@@ -1,4 +1,4 @@
-//! A network of three sites and a single site that sees everything have the same alerts in all views.
+//! A network of three sites must have the same alerts in all views as a single site that sees everything.
 
 use std::fmt::Write;
 use std::fs;
@@ -18,7 +18,7 @@ const SLICES: std::ops::Range<u64> = 5000..5120;
 /// Slices with attacks.
 const ATTACKS: std::ops::Range<u64> = 5040..5070;
 
-/// Configuration tables after `[input]` or `[network]`: views of every kind, and an allow list of contacts.
+/// Configuration tables after `[input]` or `[network]`: views of every kind, an allow list of contacts, and a rule.
 const RULES: &str = "\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n\
     [[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 20_000\nmemory = 3_000_000\n\
     [[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
@@ -27,8 +27,8 @@ const RULES: &str = "\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n\
     [[allow]]\nwhy = 'our scanner'\npeers = ['10.2.0.0/16']\n\
     [[rule]]\nname = 'all'\nthresholds = { 20s = 200, 5s = 90 }\nhold = '5s'\n";
 
-/// Returns the traffic of site number `site` of three, or of a site that sees everything, as a contact list. All scans
-/// but two use a single port.
+/// Returns the traffic of site number `site`, or all traffic if `site` is `None`, as a contact list. Two scans use many
+/// ports. All other contacts use port 443.
 fn contacts(site: Option<u32>) -> String {
     let mut text = "time_ms,src,dst,protocol,dst_port,initiated\n".to_owned();
     let mut write_to = |slice: u64, number: u32, [source, destination]: [[u8; 4]; 2], port: u32| {
@@ -64,8 +64,8 @@ fn contacts(site: Option<u32>) -> String {
     text
 }
 
-/// Returns the parts of notifications that the network and the single site must have in common. Details of single
-/// contacts and their sources are removed.
+/// Returns the notifications in the file `path`, without the fields that may differ between the network and the single
+/// site.
 fn notices(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let mut notices: Vec<Value> = text

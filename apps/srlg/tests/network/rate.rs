@@ -1,5 +1,5 @@
-//! Throughput of one broker on this machine with all features that a network uses: TLS, a stream on disk, and
-//! acknowledgements of all messages.
+//! Throughput of one broker on this machine, with all features that a network of probes uses: TLS, a stream on disk,
+//! and acknowledgements of all messages.
 
 use std::time::Instant;
 

@@ -65,7 +65,7 @@ fn name(site: usize) -> String {
     format!("site-{site}")
 }
 
-/// Time at which each slice had closed in all three views, in milliseconds since the Unix epoch.
+/// Times at which slices had closed in all three views, in milliseconds since the Unix epoch.
 struct Closes {
     reports: File,
     /// Start of an incomplete line.

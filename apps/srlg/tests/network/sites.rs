@@ -1,4 +1,4 @@
-//! Notifications name the sites that saw a host, and have details from the exports of their routers.
+//! Notifications name the sites that saw a host, and contain details from the exports of the routers at these sites.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::faketime::Clock;
 use crate::net::{Net, PROBES};
 use crate::node::{Node, PATIENCE};
 
-/// A rule whose alerts start immediately and are repeated after each slice.
+/// A view, and a rule whose alerts start after one slice and are repeated every second.
 pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
     pairs = 20_000\nmemory = 3_000_000\n\
     [[rule]]\nname = 'all'\nthresholds = { 5s = 100 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '5s'\n";
@@ -96,7 +96,7 @@ impl Router {
     }
 }
 
-/// A guard that stops the exports, even if the test fails.
+/// A guard that stops the exports when it is dropped, even if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -105,7 +105,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// The notifications of a collector.
+/// The notifications in the alert file of a collector.
 pub struct Notices {
     pub file: PathBuf,
 }
@@ -160,8 +160,8 @@ fn assert_sites(notice: &Value, sites: &[usize]) {
     }
 }
 
-/// Asserts that the details of a notification match the exports: a scan of mostly port 445, with scanned hosts as
-/// peers.
+/// Asserts that the details of a notification match the exports: the kind is a scan, most contacts are to port 445, and
+/// all peers are scanned hosts.
 fn assert_is_scan(notice: &Value) {
     assert_eq!((&notice["kind"], &notice["host"]), (&json!("scan"), &json!(SCANNER)));
     let count = notice["cardinality"].as_f64().unwrap();
@@ -247,7 +247,8 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     }
 }
 
-/// Export modes of a router.
+/// Export modes of the routers: all flows, only the templates of all routers except the first, and only the templates
+/// of all routers.
 const ALL: usize = 0;
 const SOME_TEMPLATES: usize = 1;
 const TEMPLATES: usize = 2;

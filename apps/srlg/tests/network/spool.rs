@@ -33,7 +33,7 @@ fn file(net: &Net) -> PathBuf {
     csv(net.folder(), "a", |slice| pairs(1, slice), SLICES)
 }
 
-/// Asserts that the stream contains the data of the input.
+/// Asserts that the stream contains exactly the data of the input.
 fn assert_complete(net: &Net) {
     assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
 }

@@ -90,8 +90,8 @@ fn what_is_no_report_is_counted_and_changes_nothing() {
     assert_eq!(warnings.count(), 1, "there must be one warning per minute: {said}");
 }
 
-/// Returns deltas with old sizes, garbage, and deltas with an incorrect time. Each slice has one delta of each kind,
-/// and each kind has its own probe.
+/// Returns three kinds of invalid deltas for each slice: deltas of a detector with different sizes, garbage, and deltas
+/// with an incorrect slice number. Each kind comes from its own probe.
 fn bad_deltas() -> Vec<Message> {
     let old_sizes = Config { linear_width: 2048, ..config() };
     let bad = |slice| {

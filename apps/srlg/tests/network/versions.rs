@@ -35,7 +35,7 @@ fn collect_by(folder: &Path, config: &str) -> Node {
     Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]))
 }
 
-/// Returns the version of the network on the broker.
+/// Returns the current version of the network, which is stored on the broker.
 fn current(folder: &Path, broker: &str) -> Option<NetworkVersion> {
     run(async {
         let access = Access { folder: folder.to_owned(), broker: broker.to_owned() };

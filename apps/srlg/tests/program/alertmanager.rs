@@ -10,7 +10,7 @@ use std::time::Duration;
 const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
 const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
 
-/// Interval at which the server sends changes.
+/// Minimum time between two messages to the webhook about one alert.
 pub(crate) const GROUP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A running Alertmanager, which is killed when this value is dropped.
@@ -21,7 +21,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that notifies `webhook`. Returns `None` if the program is missing.
+    /// Starts a server that notifies `webhook`. If Alertmanager is not installed, prints a message and returns `None`.
     pub(crate) fn start(webhook: &str) -> Option<Self> {
         if program().is_none() {
             assert!(
@@ -47,7 +47,7 @@ impl Server {
         Some(server)
     }
 
-    /// Starts the process. A stopped process can be started again.
+    /// Starts the process. After [`stop`](Self::stop), it can be started again.
     pub(crate) fn run(&mut self) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let mut command = Command::new(program().unwrap());

@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// A small file system.
+/// A mounted file system, which is unmounted when this value is dropped.
 pub(crate) struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// Mounts a file system of size `size`, such as `4m`. Returns `None` and prints a message if mounting is not
-    /// permitted.
+    /// Mounts a file system of size `size`, such as `4m`. If mounting is not permitted, prints a message and returns
+    /// `None`.
     pub(crate) fn new(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
@@ -22,7 +22,7 @@ impl SmallDisk {
         Some(Self(folder))
     }
 
-    /// Returns the root folder.
+    /// Returns the mount point.
     pub(crate) fn folder(&self) -> &Path {
         self.0.path()
     }
@@ -33,7 +33,7 @@ impl SmallDisk {
         while filler.write_all(&[0; 4096]).is_ok() {}
     }
 
-    /// Frees the space again.
+    /// Deletes the file that fills the file system.
     pub(crate) fn free(&self) {
         fs::remove_file(self.folder().join("filler")).unwrap();
     }

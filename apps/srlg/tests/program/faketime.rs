@@ -1,6 +1,6 @@
 //! Programs whose system clock can be set with Debian's libfaketime.
 //!
-//! The monotonic clock does not change. The same is true when a machine's system clock is set.
+//! The monotonic clock is not affected, just as if the system clock of a real machine were set.
 
 use std::fs;
 use std::io::Write;
@@ -9,15 +9,15 @@ use std::process::Command;
 
 const REQUIRED: &str = "SRLG_REQUIRE_FAKETIME";
 
-/// A clock for the programs that are started with it.
+/// A system clock for other programs.
 pub(crate) struct Clock {
     library: PathBuf,
     folder: PathBuf,
 }
 
 impl Clock {
-    /// Creates a clock that shows the current time and is stored in a file in `folder`. Returns `None` and prints a
-    /// message if libfaketime is missing.
+    /// Creates a clock that initially shows the real time. Its offset is stored in a file in `folder`. If libfaketime
+    /// is missing, prints a message and returns `None`.
     pub(crate) fn new(folder: &Path) -> Option<Self> {
         let path = format!("/usr/lib/{}-linux-gnu/faketime", std::env::consts::ARCH);
         // This variant supports programs with threads.
@@ -34,7 +34,7 @@ impl Clock {
         Some(clock)
     }
 
-    /// Sets the clock `ahead_s` seconds ahead of the system clock.
+    /// Sets the clock to the real time plus `ahead_s` seconds.
     pub(crate) fn set(&self, ahead_s: i64) {
         let new = self.folder.join("clock.new");
         fs::write(&new, format!("{ahead_s:+}\n")).unwrap();

@@ -8,8 +8,8 @@ use std::thread;
 /// The head and the body of a request.
 pub(crate) type Request = (String, String);
 
-/// Starts an HTTP server on loopback. The server sends `answers` in turn, repeats the last answer, and forwards all
-/// requests to the returned receiver.
+/// Starts an HTTP server on loopback. The server sends `answers` in turn, and then repeats the last one. The returned
+/// receiver yields the requests.
 pub(crate) fn serve(answers: &'static [&'static str]) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -23,7 +23,7 @@ pub(crate) fn answer(listener: &TcpListener, answers: &[&str], sender: &Sender<R
     answer_all(streams, answers, sender);
 }
 
-/// Answers all requests on `streams`.
+/// Answers one request on each of `streams`, and sends the requests to `sender`.
 pub(crate) fn answer_all(
     streams: impl Iterator<Item = impl Read + Write>,
     answers: &[&str],

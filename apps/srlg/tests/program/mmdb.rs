@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-/// A value of a database.
+/// A value in the data section of a database.
 pub(crate) enum Value {
     Text(String),
     U16(u16),
@@ -54,7 +54,7 @@ impl Value {
     }
 }
 
-/// Writes the type and the length of a value.
+/// Writes the control bytes of a value, which state its type and its length.
 fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     let (first, more) = if length < 29 { (length, None) } else { (29, Some(length - 29)) };
     // Types of 8 and above have a separate byte.
@@ -65,17 +65,17 @@ fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     to.extend(more.map(|more| u8::try_from(more).expect("values must be shorter than 285 bytes")));
 }
 
-/// The node or record to which one side of a node points.
+/// Target of one of the two pointers of a node in the search tree.
 #[derive(Clone, Copy)]
 enum Side {
     Nothing,
     Node(usize),
-    /// Offset of a record in the data.
+    /// Offset of a record in the data section.
     Record(usize),
 }
 
-/// Returns a database of type `kind` with the records of `networks`. A network must come after the networks that
-/// contain it.
+/// Returns a database of type `kind` with the records of `networks`. In `networks`, a network must come after the
+/// networks that contain it.
 pub(crate) fn database(kind: &str, networks: &[(IpNet, Value)]) -> Vec<u8> {
     let mut nodes = vec![[Side::Nothing; 2]];
     let mut data = Vec::new();
@@ -137,7 +137,7 @@ fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
     nodes[node][side(length - 1)] = record;
 }
 
-/// Returns a database of AS numbers and names.
+/// Returns a database that maps networks to AS numbers and AS names.
 pub(crate) fn as_database(networks: &[(&str, u32, &str)]) -> Vec<u8> {
     let record = |(network, number, name): &(&str, u32, &str)| {
         let fields = [
@@ -149,7 +149,7 @@ pub(crate) fn as_database(networks: &[(&str, u32, &str)]) -> Vec<u8> {
     database("GeoLite2-ASN", &networks.iter().map(record).collect::<Vec<_>>())
 }
 
-/// Returns a database of countries.
+/// Returns a database that maps networks to country codes.
 pub(crate) fn country_database(networks: &[(&str, &str)]) -> Vec<u8> {
     let record = |(network, code): &(&str, &str)| {
         let country = Value::Map([("iso_code", (*code).into())].into());

@@ -1,4 +1,4 @@
-//! Helpers that run the program as a process.
+//! Helpers for tests that run the program as a process.
 
 use std::process::Command;
 
@@ -9,8 +9,8 @@ pub(crate) fn srlg(command: &str) -> Command {
     program
 }
 
-/// Returns `text` without parts that differ between runs and machines. These are decimal fractions (times, rates and
-/// memory), the folder of test files and the device.
+/// Replaces all parts of `text` that differ between runs and machines: decimal fractions (times, rates and memory), the
+/// folder of test files, and the device.
 pub(crate) fn steady(text: &str) -> String {
     let text = text.replace(env!("CARGO_TARGET_TMPDIR"), "TMP").replace(" cuda:0,", " cpu,");
     let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();

@@ -1,9 +1,8 @@
-//! A check of whether tests can start a NATS broker.
+//! A check for the NATS broker, which some tests start.
 
 use srlg_cli::network::broker::Broker;
 
-/// Returns whether `nats-server` is installed. If `nats-server` is missing, prints a message, or panics if the
-/// environment requires `nats-server`.
+/// Returns whether `nats-server` is installed. If not, prints a message, or panics if `SRLG_REQUIRE_NATS` is set.
 pub(crate) fn has_broker() -> bool {
     let is_installed = Broker::is_installed();
     if !is_installed {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Maximum time that a program may need to start on a busy machine.
+/// Maximum time that a test waits for the program, for example until it has started on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
 /// A running program, which is killed when this value is dropped.
@@ -23,7 +23,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts the program with the usual settings and waits until it receives exports.
+    /// Starts the program with inside networks and a web page, and waits until it receives exports.
     pub(crate) fn start() -> Self {
         Self::of(
             "inside = ['10.0.0.0/8', '2001:db8::/32']\n\
@@ -31,7 +31,7 @@ impl Site {
         )
     }
 
-    /// Starts the program with this configuration and a web page. Waits until it receives exports.
+    /// Starts the program with this configuration and a web page, and waits until it receives exports.
     pub(crate) fn of(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("srlg.toml");
@@ -51,7 +51,7 @@ impl Site {
         site
     }
 
-    /// Waits for the address that follows `words` in the log.
+    /// Waits for a log line that contains `words`. Returns the address that follows `words` in this line.
     fn address(&self, words: &str) -> SocketAddr {
         let started = Instant::now();
         loop {
@@ -78,7 +78,7 @@ impl Site {
             .collect()
     }
 
-    /// Returns the response to a GET request for `path`.
+    /// Returns the body of the response to a GET request for `path`.
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = self.ask(path);
         let mut text = String::new();
@@ -86,12 +86,12 @@ impl Site {
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Returns the status from the API.
+    /// Returns the response of `/api/v1/status`.
     pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
 
-    /// Waits up to a minute for `is_so` to accept the active alerts of the API. Returns these alerts.
+    /// Waits up to a minute until `is_so` accepts the active alerts that the API returns. Returns these alerts.
     pub(crate) fn alerts_when(&self, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let started = Instant::now();
         loop {
@@ -104,12 +104,12 @@ impl Site {
         }
     }
 
-    /// Returns whether the metrics contain this line.
+    /// Returns whether the metrics contain the line `line`.
     pub(crate) fn has_metric(&self, line: &str) -> bool {
         self.get("/metrics").lines().any(|it| it == line)
     }
 
-    /// Returns the latest board, as the web page receives it.
+    /// Returns the first board that `/events` sends to a web page.
     pub(crate) fn page(&self) -> Value {
         let (mut stream, mut text) = (self.ask("/events"), Vec::new());
         // An event ends with an empty line, like the head of a response.
@@ -126,7 +126,7 @@ impl Site {
         }
     }
 
-    /// Requests `path`. Returns the connection, from which the response can be read.
+    /// Sends a GET request for `path`. Returns the connection, from which the response can be read.
     pub(crate) fn ask(&self, path: &str) -> TcpStream {
         self.send(&format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     }
@@ -139,7 +139,8 @@ impl Site {
         stream
     }
 
-    /// Waits for `troubles` warnings. Panics if they are not logged within 10 seconds of `sent`. Returns the warnings.
+    /// Waits until the log contains at least `troubles` warnings, and returns all warnings. Panics if this takes longer
+    /// than 10 seconds from `sent`.
     pub(crate) fn wait_for_warnings(&self, troubles: usize, sent: Instant) -> Vec<String> {
         loop {
             let warnings = self.warnings();

@@ -1,4 +1,5 @@
-//! User actions on alerts of a running program. Sinks receive these actions unless the alert is silenced.
+//! User actions on alerts of a running program. Actions are stored and sent to sinks. A silence suppresses all other
+//! notifications about its host.
 
 use std::fs::{self, Permissions};
 use std::io::Read as _;
@@ -30,7 +31,8 @@ fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
-/// Waits for a notification with the reason `why`. Returns it with the reasons of earlier notifications.
+/// Waits for a notification with the reason `why`. Returns this notification, and the reasons of the notifications that
+/// were received before it.
 fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     let mut before = Vec::new();
     loop {
@@ -43,7 +45,7 @@ fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     }
 }
 
-/// Returns the reasons of the notifications that the sink receives within `time`.
+/// Waits for `time`. Returns the reasons of all notifications that have arrived and have not been read.
 fn heard(requests: &Receiver<Request>, time: Duration) -> Vec<String> {
     thread::sleep(time);
     let notices = requests.try_iter();

@@ -1,7 +1,7 @@
-//! Recorded attacks, exported over loopback by an exporter from Debian.
+//! Recorded attacks, exported over loopback by softflowd from Debian.
 //!
-//! The test requires softflowd (scripts/exporters.sh) and recorded traffic in the folder `SRLG_DATA`. If one of the two
-//! is missing, the test is skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, the test fails without
+//! The test requires softflowd (scripts/exporters.sh), and recorded traffic in the folder that `SRLG_DATA` names. If
+//! either is missing, the test is skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, the test fails without
 //! softflowd.
 
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ struct Attack {
     threshold: f64,
 }
 
-/// Returns the attack in `file` on host number `victim` of 10.10.10.0/24.
+/// Returns the attack in `file` on the host 10.10.10.`victim`.
 const fn attack(file: &'static str, victim: u8, threshold: f64) -> Attack {
     Attack { file, victim: Ipv4Addr::new(10, 10, 10, victim), threshold }
 }
@@ -46,7 +46,7 @@ fn packet(record: &Record) -> Vec<u8> {
     words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect()
 }
 
-/// Returns the capture of the attack, and the exact number of hosts that sent packets to the victim.
+/// Returns the path of a capture of the attack, and the exact number of hosts that sent packets to the victim.
 fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     if path.extension().is_some_and(|extension| extension == "pcap") {
         // The capture has this number of distinct sources.
@@ -61,7 +61,8 @@ fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     (made, sources.len() as f64)
 }
 
-/// Asserts that the monitor reports `attack` in time with the correct count. Returns a summary.
+/// Asserts that the monitor reports `attack` within three slices and with the correct count. Returns a row of the
+/// printed table.
 fn told(attack: &Attack, path: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (capture, truth) = capture(attack, path, folder.path());

@@ -1,7 +1,7 @@
-//! The system clock is set while an attack is active: its alert neither ends nor starts again.
+//! The system clock is set during an attack. The alert neither ends nor starts again.
 //!
 //! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
-//! With `SRLG_REQUIRE_FAKETIME=1`, the tests fail instead.
+//! If `SRLG_REQUIRE_FAKETIME` is set, the tests fail without libfaketime.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use crate::exporter::{Exporter, Pair};
 use crate::faketime::Clock;
 use crate::running::Site;
 
-/// A program whose clock can be set, and a flood.
+/// A running program whose system clock can be set, and the exporter of a flood.
 struct Stepped {
     clock: Clock,
     site: Site,
@@ -25,7 +25,7 @@ struct Stepped {
 }
 
 impl Stepped {
-    /// Starts the program. Returns `None` if its clock cannot be set.
+    /// Starts the program. Returns `None` if libfaketime is missing.
     fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
@@ -48,7 +48,7 @@ impl Stepped {
         Some(Self { clock, site, exporter, flood, folder: path })
     }
 
-    /// Continues the flood for at least this number of seconds, and until `is_done` returns true.
+    /// Exports the flood for at least `seconds` seconds, and until `is_done` returns true.
     fn flood(&mut self, seconds: u64, is_done: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         while started.elapsed().as_secs() < seconds || !is_done(self) {
@@ -62,7 +62,7 @@ impl Stepped {
         }
     }
 
-    /// Returns the status of each notification.
+    /// Returns the status of each notification in the file.
     fn statuses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.folder.join("alerts")).unwrap_or_default();
         let notices = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -73,18 +73,19 @@ impl Stepped {
         self.statuses().iter().any(|sent| sent == status)
     }
 
-    /// Returns the end of the last slice, in milliseconds since the Unix epoch.
+    /// Returns the end of the last closed slice, in milliseconds since the Unix epoch.
     fn last_slice_ms(&self) -> u64 {
         self.site.status()["now_ms"].as_u64().unwrap()
     }
 
-    /// Stops the flood. Asserts that the alert is still active, and that it started once and then ends once.
+    /// Asserts that the alert is still active. Then stops the flood, and asserts that the alert started once and ends
+    /// once.
     fn finish(mut self) {
         assert!(!self.has_sent("end"), "{:?}\n{}", self.statuses(), self.site.log());
         let (started, before_ms) = (Instant::now(), self.last_slice_ms());
         while !self.has_sent("end") {
             assert!(started.elapsed().as_secs() < 60, "no end: {}", self.site.log());
-            // Other traffic continues, so that the input is not lost.
+            // Some traffic continues, so that there is no data gap.
             self.exporter.export(&self.flood[..1], Duration::from_millis(100));
         }
         assert!(self.last_slice_ms() > before_ms);
@@ -99,7 +100,7 @@ impl Stepped {
 const HOUR_S: i64 = 3_600;
 const BACK_S: i64 = 120;
 
-/// Duration in seconds, longer than the longest window plus the hold.
+/// Duration of a flood, in seconds: longer than the longest window plus the hold.
 const AFTER_S: u64 = 20;
 
 #[test]
@@ -117,7 +118,8 @@ fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_b
     stepped.finish();
 }
 
-/// After the clock is set, flows seem older than they are until the exporter's clock is compared with it again.
+/// After the clock is set forward, flows seem older than they are until the program compares the exporter's clock with
+/// the new time.
 #[test]
 fn an_alert_stays_active_when_the_clock_is_set_forward_by_less_than_a_minute() {
     let Some(mut stepped) = Stepped::start() else { return };

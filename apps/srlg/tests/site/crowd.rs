@@ -1,7 +1,7 @@
-//! Thousands of hosts have alerts that all start in one slice and all end in one slice. Slices still close in time, the
-//! page stays healthy, and every sink gets each notification once.
+//! The alerts of many hosts all start in the same slice and later all end in the same slice. Slices still close in
+//! time, `/healthz` reports no failure, and every sink gets each notification once.
 //!
-//! `SRLG_CROWD=10000` sets the number of hosts in the measurement.
+//! `SRLG_CROWD` sets the number of hosts in the ignored test, which is a measurement. The default is 10,000.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -23,18 +23,19 @@ use crate::running::Site;
 /// Number of hosts in each /24, small enough that each host gets its own alert.
 const TOGETHER: u32 = 4;
 
-/// Number of peers that each host has before the slice (below the threshold of 40), and number of new peers in the
-/// slice.
+/// Number of peers of each host before the slice in which alerts start. The threshold is 40.
 const BEFORE: u32 = 25;
+
+/// Number of new peers of each host in the slice in which alerts start.
 const AFTER: u32 = 75;
 
-/// Maximum time for the sinks to process all notifications.
+/// Maximum time that a test waits for alerts to end, or for the webhook to receive all notifications.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Maximum time between the end of a slice and its close, in milliseconds.
 const LATEST_MS: u64 = 3_000;
 
-/// Starts an HTTP server that keeps connections alive. Returns its address and the bodies of requests.
+/// Starts an HTTP server that keeps connections alive. Returns its address and a receiver of request bodies.
 fn hook() -> (SocketAddr, Receiver<String>) {
     fn answer(stream: TcpStream, bodies: &Sender<String>) -> Option<()> {
         let mut reader = BufReader::new(stream);
@@ -84,7 +85,7 @@ fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     Site::run(folder, &mut program)
 }
 
-/// Returns the contacts of each host with the peers that have these numbers.
+/// Returns the contacts of `hosts` hosts with the peers whose numbers are in `peers`.
 fn contacts(hosts: u32, peers: std::ops::Range<u32>) -> Vec<Pair> {
     let host = |at: u32| Ipv4Addr::from_bits(0x0a00_0001 + (at / TOGETHER * 256) + at % TOGETHER);
     let peer = |at: u32| Ipv4Addr::from_bits(0xc633_6400 + at);
@@ -96,10 +97,11 @@ fn next_second() {
     thread::sleep(Duration::from_millis(1_000 - now_ms() % 1_000));
 }
 
-/// Observations of a running program through its API.
+/// Observations of a running program through its web server.
 #[derive(Default)]
 struct Observations {
-    /// Delay from the end of each slice until the metrics show that the slice has closed, in milliseconds.
+    /// Time from the end of a slice until the metrics show that the slice has closed. The key is the end of the slice.
+    /// Both are in milliseconds.
     late_ms: BTreeMap<u64, u64>,
     /// Longest response time of /healthz.
     health: Duration,
@@ -131,12 +133,12 @@ impl Observations {
     }
 }
 
-/// Reads boards like the web page does, until the program exits.
+/// Reads boards, as the web page does, until the program exits.
 fn read_page(mut page: TcpStream) -> u64 {
     std::io::copy(&mut page, &mut std::io::sink()).unwrap_or(0)
 }
 
-/// Number of notifications by alert and status.
+/// Number of notifications, by alert ID and status.
 type Counts = HashMap<(String, String), u32>;
 
 fn counts<'a>(notices: impl Iterator<Item = &'a str>) -> Counts {
@@ -172,8 +174,9 @@ impl Drop for Busy {
     }
 }
 
-/// Sends contacts that bring `hosts` hosts above the threshold in one slice, while `loops` processes are busy. Asserts
-/// that each notification is sent exactly once. Returns the observations and the number of alerts that started.
+/// Sends contacts that raise `hosts` hosts above the threshold in one slice, while `loops` processes keep processors
+/// busy. Asserts that each sink receives each notification exactly once. Returns the observations, and the number of
+/// alerts that started.
 fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
     let (hook, bodies) = hook();
     let folder = tempfile::tempdir().unwrap();

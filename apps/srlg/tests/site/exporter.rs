@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use srlg_cli::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
-/// Number of records per datagram. A datagram of this size fits into an Ethernet frame.
+/// Number of records per datagram, small enough for an Ethernet frame.
 const RECORDS: usize = 80;
 
 /// A source and a destination.
@@ -20,7 +20,7 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Creates an exporter that sends to `to`.
+    /// Creates an exporter, and sends its template to `to`.
     pub(crate) fn new(to: SocketAddr) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(to).unwrap();

@@ -1,4 +1,5 @@
-//! While the database's disk is full, a webhook still receives notifications. They are stored once the disk has room.
+//! While the database's disk is full, a webhook still receives notifications. The database stores the notifications
+//! once the disk has space again.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -16,7 +17,7 @@ use crate::running::Site;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Number of notifications that are sent while the disk is full.
+/// Minimum number of notifications to send while the disk is full.
 const WAITING: usize = 5;
 
 /// Returns the value of the metric `name`.
@@ -26,7 +27,7 @@ fn metric(site: &Site, name: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
 }
 
-/// Continues a flood until `is_done` returns true.
+/// Exports a flood until `is_done` returns true.
 #[track_caller]
 fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool) {
     let peer = |at: u8| Ipv4Addr::new(198, 51, 100, at);
@@ -38,7 +39,7 @@ fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool
     }
 }
 
-/// Returns the status of each notification that was posted.
+/// Returns the status of each notification that the webhook has received since the last call.
 fn posted(requests: &Receiver<Request>) -> impl Iterator<Item = String> + '_ {
     requests.try_iter().map(|(_, body)| {
         let notice: Value = serde_json::from_str(&body).unwrap();

@@ -1,7 +1,7 @@
-//! One site: alerts, the service, sinks and the web page.
+//! Tests of one site: alerts, the service, sinks and the web page.
 //!
-//! Tests that open a state twice are elsewhere, because a process that another test forks may hold the lock until it
-//! calls `exec`.
+//! Tests that open a state twice are in other test programs. In this program, a child process that a parallel test
+//! forks may hold the lock of the state until it calls `exec`.
 
 mod acting;
 #[path = "../program/alertmanager.rs"]

@@ -1,4 +1,5 @@
-//! A monitor under a service manager: watchdog signals, and a reload without loss of data. Linux only.
+//! A monitor under a service manager: readiness and watchdog messages, reloads that keep alerts active, and the
+//! permissions of files.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -24,7 +25,8 @@ fn config(slice: &str, threshold: &str, label: &str) -> String {
     )
 }
 
-/// Writes contacts of 100 hosts with 10.1.0.1 and 10.2.0.1 to `child` until `is_done` returns true.
+/// Repeatedly writes contacts of 100 peers with 10.1.0.1 and 10.2.0.1 to the standard input of `child`, until `is_done`
+/// returns true.
 #[track_caller]
 fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
@@ -47,8 +49,8 @@ fn alerts(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Continuously reads the messages from a monitor to its manager, because the monitor blocks if they are not read.
-/// Returns a function that returns the messages read so far.
+/// Starts a thread that reads the messages of a monitor to its service manager, because the monitor blocks if they are
+/// not read. Returns a function that returns all messages so far.
 fn listen(manager: UnixDatagram) -> impl Fn() -> String {
     let heard = Arc::new(Mutex::new(String::new()));
     let all = Arc::clone(&heard);
@@ -102,7 +104,7 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     feed(&mut child, || alerts(&path("alerts")).len() > 1);
     let reloads = heard().matches("RELOADING=1\nMONOTONIC_USEC=").count();
     assert_eq!((reloads, heard().matches("READY=1").count()), (3, 4), "{}", heard());
-    // Two reloads within milliseconds must both work.
+    // A second SIGTERM within milliseconds must not disturb the shutdown.
     for _ in 0..2 {
         assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
     }
@@ -128,7 +130,7 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     assert_eq!(facts(second), ["start", "10.2.0.1", "far", "new"]);
 }
 
-/// Returns the names of all files and folders below `folder` that other users can access.
+/// Returns the names of all files and folders below `folder` that users other than the owner can access.
 fn open_files(folder: &Path) -> Vec<String> {
     let mut open = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

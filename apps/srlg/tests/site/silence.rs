@@ -1,5 +1,5 @@
-//! Tests with two exporters. Only one exporter sees a flood, and then it becomes silent. The alert does not end until
-//! this exporter sends again.
+//! Silent exporters. If the only exporter that sees a flood falls silent, the alert does not end until this exporter
+//! sends again.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,8 +17,8 @@ const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '5s'\n\
     [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
     [[rule]]\nname = 'r'\nthresholds = { 4s = 100 }\nhold = '2s'\n";
 
-/// Sends an export from `address` every 200 ms while `sends` is set, and returns when `ends` is set. Each export
-/// contains one flow from each of `peers` hosts.
+/// Sends an export from `address` every 200 ms while `sends` is set. Returns when `ends` is set. Each export contains
+/// one flow to 10.0.0.1 from each of `peers` hosts.
 pub(crate) fn export(site: &Site, address: &str, peers: u8, sends: &AtomicBool, ends: &AtomicBool) {
     let socket = UdpSocket::bind(address).unwrap();
     socket.connect(site.exports).unwrap();
@@ -127,7 +127,7 @@ fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() 
     });
 }
 
-/// A guard that stops the exporters when it is dropped, even if the test fails.
+/// A guard that stops the exporters when it is dropped, also after a panic of the test.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {

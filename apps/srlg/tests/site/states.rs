@@ -1,4 +1,5 @@
-//! Notifications for arbitrary counts. An attack, as a person would see it, has one start and one end.
+//! Alerts that a tracker reports for arbitrary counts. An attack that a person would see as one attack has one start
+//! and one end.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,7 +27,7 @@ fn sighting(host: impl Into<IpAddr>, cardinality: f64) -> Sighting {
     Sighting::new(host.into(), cardinality, cardinality * 0.005)
 }
 
-/// A tracker with slices of one second.
+/// A tracker that closes slices of one second, and the alerts that it has reported.
 struct Run {
     tracker: Tracker,
     rule: Rule,
@@ -60,7 +61,7 @@ impl Run {
         self.close_with(points, Condition::default())
     }
 
-    /// Closes `slices` slices in which the host has this cardinality.
+    /// Closes `slices` slices in which `HOST` has this cardinality.
     fn host(&mut self, slices: usize, cardinality: f64) -> &mut Self {
         for _ in 0..slices {
             let points = [sighting(HOST, cardinality)];
@@ -73,7 +74,7 @@ impl Run {
         self.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why)).collect()
     }
 
-    /// Saves the tracker and restores it.
+    /// Saves the tracker as JSON and restores it.
     fn restart(&mut self) {
         let bytes = serde_json::to_vec(&self.tracker).unwrap();
         self.tracker = serde_json::from_slice(&bytes).unwrap();
@@ -255,7 +256,7 @@ fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
     assert_eq!(windows, [(SHORT, 1_500.0), (LONG, 1_500.0)]);
 }
 
-/// Returns hosts of 198.51.100.0/24 with about 2,000 peers each.
+/// Returns sightings of hosts in 198.51.100.0/24, each of which has between 2,000 and 2,255 peers.
 fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
     hosts.map(|host| sighting([198, 51, 100, host], 2_000.0 + f64::from(host))).collect()
 }
@@ -312,7 +313,7 @@ fn a_minute_apart_they_are_told_alone() {
     assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
-/// In every slice, more forged senders appear from different networks, while no alert can end.
+/// New hosts with forged addresses in different networks keep exceeding the threshold, while no alert can end.
 #[test]
 fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     let mut run = Run::new();
@@ -355,8 +356,8 @@ impl Random {
     }
 }
 
-/// Runs plateaus of 120 slices at `distance` standard errors from θ. Returns the number of plateaus that do not have
-/// exactly `starts` starts and `starts` ends.
+/// Runs 10,000 plateaus of 120 slices. Their mean count is `distance` standard errors above θ. Returns the number of
+/// plateaus that do not have exactly `starts` starts and `starts` ends.
 fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
     let mut random = Random(seed);
     (0..10_000)
@@ -375,8 +376,8 @@ fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
 }
 
 /// Noise alone starts no alert at 3 σ below θ and ends no alert at 3 σ above θ. For a start, the count minus σ must
-/// exceed θ in three of five slices. At -3 σ, this has a probability of 3.2e-5 in one slice, and of about 3e-13 in
-/// three of five. At +3 σ, the probability is 0.977 in each slice.
+/// reach θ in three of five slices. At -3 σ, the probability is 3.2e-5 for one slice, and about 3e-13 for three of five
+/// slices. At +3 σ, the probability is 0.977 for one slice.
 #[test]
 fn plateaus_near_the_threshold_do_not_flap() {
     let (below, above) = (flaps(-3.0, 0, 1), flaps(3.0, 1, 2));
@@ -384,8 +385,8 @@ fn plateaus_near_the_threshold_do_not_flap() {
     assert!(below < 100 && above < 100);
 }
 
-/// Generates slices. Each contains the counts of four hosts in two networks, a condition, and a flag that restarts the
-/// tracker.
+/// Generates slices. Each slice contains the counts of four hosts in two networks, a number that selects a condition,
+/// and a flag that restarts the tracker.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
 }
@@ -470,8 +471,7 @@ fn lost_input_is_named_and_ends_and_starts_nothing() {
 }
 
 proptest! {
-    /// For any counts, starts and ends alternate for each alert ID. Restarts at any time do not change the
-    /// notifications.
+    /// For any counts, each alert starts once and ends once. Restarts at any time do not change the reported alerts.
     #[test]
     fn what_starts_ends_once_and_restarts_change_nothing(slices in slices()) {
         let (mut run, mut other) = (Run::new(), Run::new());

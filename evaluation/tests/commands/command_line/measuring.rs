@@ -1,4 +1,4 @@
-//! Tests of commands that measure, with sizes that take little time.
+//! Tests of the measuring commands. Sizes are small, so that the tests take little time.
 
 use super::{failure, fresh, objects, program, run};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the values of `metric`, each with the text in the field `key`.
+/// Returns the values of `metric`, each after the text in the field `key` of the same object.
 fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64>)> {
     let of_metric = objects.iter().filter(|object| object["metric"] == metric);
     of_metric
@@ -25,7 +25,7 @@ fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a
             name if name.starts_with("hash map") || name.starts_with("compact") => {
                 assert_eq!((*whole, *every), (Some(0.0), Some(0.0)));
             }
-            // These systems forget all pairs every four slices, so their other reports are incomplete.
+            // These systems forget all pairs every four slices, so only every fourth report is complete.
             name if name.ends_with("per host") || name.starts_with("RGS-Sketch") => {
                 assert!(every.unwrap() > 20.0, "{every:?}");
             }
@@ -64,7 +64,7 @@ fn sizes_that_are_too_large_are_errors_of_one_line() {
     insta::assert_snapshot!(failures.concat());
 }
 
-/// Creates a folder with one record file, in which a host scans 150 others in each of ten minutes.
+/// Creates a folder that has one record file, in which a host scans 150 peers in each of ten minutes.
 fn record_folder(name: &str) -> PathBuf {
     let folder = fresh(name);
     fs::create_dir_all(&folder).unwrap();

@@ -1,5 +1,4 @@
-//! A program with one detector. A scan is found and counted, and is no longer reported after its window has passed. The
-//! report is JSON.
+//! A program that finds a scan and prints it as JSON. The scan is reported until it leaves the window.
 
 use std::error::Error;
 use std::net::Ipv4Addr;

@@ -1,5 +1,5 @@
-//! A program with two receiving threads, each with its own feed, and contacts of IPv4 and IPv6 hosts. Another thread
-//! closes slices.
+//! A program in which two threads receive contacts of IPv4 and IPv6 hosts. Each thread has its own feed, and the main
+//! thread closes slices.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::thread;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
     });
     // The feeds are dropped, and their buffered pairs are ingested.
     let report = detector.close_slice()?;
-    println!("{found:?} while receiving, {} at the end", report.super_points.len());
+    println!("super points: {found:?} while receiving, {} at the end", report.super_points.len());
     assert_eq!(report.super_points.len(), 2);
     Ok(())
 }

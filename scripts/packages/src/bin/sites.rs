@@ -1,5 +1,5 @@
-//! A program with two sites. Each sees half of a flood, and neither half reaches the threshold. One site is restarted
-//! from its checkpoint.
+//! A program that simulates two sites. Each site sees half of a flood, and neither half reaches the threshold. One site
+//! is restarted from its checkpoint.
 
 use std::error::Error;
 

@@ -1,7 +1,8 @@
 //! [`RowsParams`]: the checked sizes and keys of the paper's counter.
 //!
 //! `RowsParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
-//! [`RowsParams::new`] is the only constructor, so every index computed from these params is in range.
+//! [`RowsParams::new`] is the only constructor and checks all sizes, so every index that is computed from the params is
+//! in range.
 
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
@@ -14,7 +15,7 @@ use crate::view::ArrayParams;
 /// Maximum number of rows.
 pub const MAX_ROWS: usize = 8;
 
-/// The sizes and keys of rows of overlapping linear estimators.
+/// The sizes and keys of an array of rows, in which linear estimators overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RowsParams {
@@ -29,8 +30,8 @@ pub struct RowsParams {
 }
 
 impl RowsParams {
-    /// Creates the params of `rows` rows, each of `columns` linear estimators whose starts are `stride` recorders
-    /// apart. Returns an error if a rule is broken.
+    /// Creates the params of `rows` rows. Each row has `columns` linear estimators, which start `stride` recorders
+    /// apart. Returns an error if a size is out of range.
     pub(crate) fn new(
         [rows, columns, stride]: [u32; 3],
         config: &Config,
@@ -78,13 +79,14 @@ impl RowsParams {
         columns,
         /// Returns η', the number of recorders in a linear estimator.
         width,
-        /// Returns δ', the number of recorders between the starts of neighbouring linear estimators.
+        /// Returns δ', the distance between the starts of neighbouring linear estimators, in recorders.
         stride,
         /// Returns the number of recorders in a row, `(columns - 1)·δ' + η'`.
         row_len,
     }
 
-    /// Returns `H3(opposite)`, the recorder of a linear estimator that `opposite` touches, in `0..η'`.
+    /// Returns `H3(opposite)`, the index in `0..η'` of the recorder that the peer `opposite` touches in a linear
+    /// estimator.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: Address) -> u32 {
@@ -94,15 +96,14 @@ impl RowsParams {
     /// Returns `LH_row(inside)`, the index of the linear estimator of `inside` in `row`.
     ///
     /// # Panics
-    /// Panics if the counter does not have that row.
+    /// Panics if `row` is not below the number of rows.
     #[inline(always)]
     #[must_use]
     pub fn column(&self, row: u32, inside: Address) -> u32 {
         hash::reduce(self.hash.of(inside, self.column_key(row)), self.columns)
     }
 
-    /// Returns the key of `row`. The function compares row numbers, because a GPU would copy all keys to memory for an
-    /// indexed access in a loop.
+    /// Selects the key of `row` with comparisons. For an indexed access in a loop, a GPU would copy all keys to memory.
     #[inline(always)]
     fn column_key(&self, row: u32) -> Key {
         assert!(row < self.rows, "the row must exist");

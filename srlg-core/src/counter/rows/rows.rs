@@ -11,15 +11,16 @@ use crate::pair::{Address, BATCH};
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
 use crate::view::ArrayView;
 
-/// Number of positions of a union that are processed together, row after row. They fit into the L1 cache and fill
-/// vectors.
+/// Number of positions of a union that are processed together, row by row. Their recorders fit into the L1 cache, and
+/// the number is a multiple of the length of a vector.
 const POSITIONS_PER_BLOCK: usize = 1024;
 
-/// The rows of the paper's counter.
+/// The array of the paper's counter.
 pub type Rows<'a, R> = ArrayView<'a, RowsParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
-    /// Returns `|USLE|^k` of `inside` for `positions`: the number of positions at which every row is within `span`.
+    /// Returns `|USLE|^k`: the number of `positions` of the union estimator of `inside` at which the recorder of every
+    /// row is within `span`.
     #[inline(always)]
     #[must_use]
     pub fn tally(self, inside: Address, span: Span, positions: Range<u32>) -> u32 {
@@ -28,7 +29,8 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
             .union_weight(inside, span, positions))
     }
 
-    /// Returns whether `position` of the union estimator of `inside` is within `span`. A tally counts these positions.
+    /// Returns whether `position` of the union estimator of `inside` is within `span`, so that [`tally`](Self::tally)
+    /// counts it.
     #[inline]
     #[must_use]
     pub fn in_union(self, inside: Address, span: Span, position: u32) -> bool {
@@ -65,7 +67,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// For each of `pairs`, touches one recorder in every row, for contacts `age` slices ago (algorithm 6,
+    /// For each of `pairs`, touches its recorder in every row, for contacts `age` slices ago (algorithm 6,
     /// `alg_SLEA_scan`). Other threads may touch recorders at the same time.
     #[inline(always)]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {
@@ -79,7 +81,7 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
         });
     }
 
-    /// Touches one recorder of `pair` in every row, for a contact `age` slices ago. Other threads may touch recorders
+    /// Touches the recorder of `pair` in every row, for a contact `age` slices ago. Other threads may touch recorders
     /// at the same time.
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
@@ -87,7 +89,7 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
     }
 }
 
-/// Touches one recorder of `pair` in every row of `params`, for a contact `age` slices ago. The recorders are packed in
+/// Touches the recorder of `pair` in every row of `params`, for a contact `age` slices ago. The recorders are packed in
 /// `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
@@ -103,7 +105,7 @@ pub fn touch_rows(
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
-/// Calls `touch` with the index of the recorder of `pair` in every row.
+/// For every row, calls `touch` with the index of the recorder of `pair`.
 #[inline(always)]
 fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);
@@ -172,7 +174,7 @@ mod tests {
         Rows::new(&params, &recorders).run(2, inside)[position].fetch_min(0);
         recorders.iter_mut().for_each(|r| _ = r.age_by(1));
         for row in 0..2 {
-            // Rows 0 and 1 are touched again, so that row 2 alone decides.
+            // Rows 0 and 1 are touched again, so that only row 2 decides.
             Rows::new(&params, &recorders).run(row, inside)[position].fetch_min(0);
         }
         assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);

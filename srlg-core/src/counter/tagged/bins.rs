@@ -1,4 +1,4 @@
-//! [`Bins`]: the positions of one host by kind and age, as counted on a CPU.
+//! [`Bins`]: the position counts of one host by kind and age, for counting on a CPU.
 
 use super::decoder::PositionDecoder;
 use super::group::{InWindow, STEP};
@@ -7,7 +7,7 @@ use super::params::AGES;
 use super::tag::Tagger;
 use crate::epoch::Span;
 
-/// Length of a table, a power of 2, so that a masked index needs no bounds check.
+/// Length of a table. It is a power of 2, so that an index can be masked and needs no bounds check.
 const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
 /// The position counts of one host, by kind and age.
@@ -15,7 +15,8 @@ const TABLE: usize = (KINDS * AGES).next_power_of_two();
 pub struct Bins {
     span: Span,
     /// Two tables, used in turn, so that successive increments of one bin do not wait for each other. The index of a
-    /// bin is `kind * AGES + age`. A bin counts at most half of a linear estimator, 32,768 positions.
+    /// bin is `kind * AGES + age`. A bin counts at most 32,768 positions, which is half of the positions of the longest
+    /// linear estimator.
     tables: [[u16; TABLE]; 2],
 }
 
@@ -54,7 +55,7 @@ impl Bins {
         found.keep_from(whole);
     }
 
-    /// Counts the positions in `found`, which are fewer than `STEP`.
+    /// Counts the remaining positions in `found`, which are fewer than `STEP`.
     #[inline(always)]
     pub(super) fn count_rest(
         &mut self,
@@ -67,8 +68,8 @@ impl Bins {
 
     /// Counts the first `len` positions of `found`.
     ///
-    /// The first loop computes the bins. It uses 16-bit values and selections, so that it vectorises. The second loop
-    /// counts the positions one by one.
+    /// The first loop computes the bins. It uses only 16-bit values, and conditional selections instead of branches, so
+    /// that it vectorises. The second loop counts the positions one by one.
     #[inline(always)]
     fn count(
         &mut self,
@@ -102,8 +103,8 @@ impl Bins {
         let mut grouped = [[0; MOST_GROUPS]; KINDS];
         let (len, ages_per_group) = (grouping.groups() as usize, grouping.ages_per_group());
         for (kind, groups) in grouped.iter_mut().enumerate() {
-            // Ages outside the window have no positions. A host has at most 57,344 positions, so the sum of two bins
-            // fits.
+            // Ages outside the window have no positions. A fine region has at most 57,344 positions, so the sum of two
+            // bins fits into 16 bits.
             let [even, odd] = self
                 .tables
                 .each_ref()
@@ -115,7 +116,7 @@ impl Bins {
         grouped
     }
 
-    /// Returns the positions as histograms.
+    /// Returns the counts as histograms.
     #[inline(always)]
     #[must_use]
     pub fn histograms(&self) -> Histograms {

@@ -2,25 +2,26 @@
 //! point rule out that a host is a super point.
 //!
 //! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`. R is the number of positions at
-//! risk, and d = o - c/(T - 1). Here, o positions show a touch of the host, and the false matches expected from c
-//! chances are subtracted. Several ages form a group, in which the number of positions at risk falls from A to B. At
-//! every age of the group, the following holds:
+//! risk, and T is the number of tags. The number o of positions that show a touch of the host, minus the false matches
+//! expected from c chances, is d = o - c/(T - 1). Several ages form a group, in which the number of positions at risk
+//! falls from A to B. At every age of the group, the following holds:
 //!
 //! ```text
 //! B - (h + t)/(T - 1)  <=  R - d  <=  A + c/(T - 1)
 //! ```
 //!
-//! Here, h is the number of hidden positions, t is the number of hidden positions at which both places have the same
-//! age, and c is the number of chances. All three are sums over the ages of the group. The group therefore contributes
-//! at most the following to the sum:
+//! Here, h is the number of hidden positions. At t of these positions, both places have the same age. The number of
+//! chances is c. All three are sums over the ages of the group. The group therefore contributes at most the following
+//! to the sum:
 //!
 //! ```text
 //! o / (B - (h + t)/(T - 1))  -  c/(T - 1) / (A + c/(T - 1))
 //! ```
 //!
-//! For an age that is only partly in the window, the second term is omitted, because it would subtract too much. The
-//! first term is rounded up and the second down, in units of 2^-16 hosts. The bound exceeds the estimate because each
-//! group loses positions at risk. If 64 groups lose half of all positions in total, the excess is 1 to 2 %.
+//! If the oldest age is only partly in the window, the second term of its group is omitted, because it would subtract
+//! too much. The first term is rounded up and the second is rounded down, in units of 2^-16 peers. The bound exceeds
+//! the estimate, because the number of positions at risk falls within a group. If it falls by half over 64 groups, the
+//! excess is 1 to 2 %.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Grouping;
@@ -28,21 +29,21 @@ use super::params::TaggedParams;
 use super::pooled::tells_little;
 use crate::epoch::Span;
 
-/// Number of fractional bits in a fixed-point number of hosts.
+/// Number of fractional bits in a fixed-point number of peers.
 pub(super) const FRACTION: u32 = 16;
 
-/// The counts and the upper bound of a host for some of its positions.
+/// The counts of some positions of a host, and the upper bound that is computed from them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     /// Counts summed over all ages.
     pub(super) counts: Counts,
     /// Upper bound of the estimated number of peers that touched these positions, in units of 2^-16. The value is
-    /// `None` if at most one position may be at risk at some age.
+    /// `None` if the lower bound of R - d is at most 1 in some group.
     pub(super) hosts: Option<u64>,
 }
 
 impl Bound {
-    /// Computes the bound over `span` for `positions` positions. `count` returns the number of positions by kind and by
+    /// Computes the bound over `span` for `positions` positions. `count` returns the number of positions of a kind in a
     /// group of [`Grouping::for_bound`].
     #[inline(always)]
     pub(super) fn new(
@@ -80,7 +81,7 @@ impl Bound {
 }
 
 /// Returns whether a host may be a super point, judging by the positions of its fine region over `span`. `count`
-/// returns the number of positions by kind and by group of [`Grouping::for_bound`].
+/// returns the number of positions of a kind in a group of [`Grouping::for_bound`].
 ///
 /// If the result is false, the host's [estimate](crate::Params::estimate) is below the threshold of `params`.
 #[inline(always)]
@@ -125,8 +126,9 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns histograms from tuples of an age and four numbers of positions: own, hidden, excluded, and with both
-    /// places of that age.
+    /// Returns histograms from tuples of an age and four numbers. The first three are the numbers of own, hidden and
+    /// excluded positions. The last number limits the hidden and the excluded positions at which both places have that
+    /// age.
     pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
         let mut all = Histograms::EMPTY;
         for &(age, own, hidden, excluded, twice) in ages {

@@ -1,7 +1,6 @@
-//! [`Counts`]: the position counts of a host, by whether a position shows or may hide a touch of the host, summed over
-//! ages.
+//! [`Counts`]: the numbers of a host's positions that show, may hide or exclude a touch of the host, summed over ages.
 //!
-//! Counts are integers, for devices without floating point.
+//! Counts are integers, because some devices do not support floating point.
 
 use super::histograms::{Histograms, Kind};
 use super::params::{AGES, TaggedParams};
@@ -61,15 +60,15 @@ impl Counts {
         self.all - self.own + self.hidden_twice - self.excluded_twice
     }
 
-    /// Returns an upper bound of the number of chances for a false match. The bound includes chances that both places
-    /// exclude.
+    /// Returns an upper bound of the number of chances for a false match. Positions at which both places exclude a
+    /// touch of the host are not subtracted.
     #[inline(always)]
     pub(super) fn most_chances(self) -> u64 {
         self.all - self.own + self.hidden_twice
     }
 
-    /// Returns T - 1 times a lower bound of the number of `positions` that are at risk at every age of the window. A
-    /// position that may hide a touch of the host behind an equal tag is not at risk.
+    /// Returns T - 1 times a lower bound of the number of `positions` that are at risk at every age of the window. Each
+    /// hidden position counts as two chances for a false match, because a position with a false match is not at risk.
     #[inline(always)]
     pub(super) fn at_risk(self, params: &TaggedParams, positions: u32) -> u64 {
         let left = u64::from(positions).saturating_sub(self.all) * other_tags(params);
@@ -77,7 +76,7 @@ impl Counts {
     }
 }
 
-/// Returns T - 1, the number of other tags.
+/// Returns T - 1, the number of tags other than the host's own.
 #[inline(always)]
 pub(super) fn other_tags(params: &TaggedParams) -> u64 {
     u64::from(params.tags - 1)

@@ -5,11 +5,10 @@ use super::histograms::Kind;
 use super::params::TaggedParams;
 use super::tag::{TagPair, high_product};
 
-/// A decoder of the two words of a position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PositionDecoder {
     tags: u16,
-    /// Multiplier for dividing by `tags`: the upper half of the product is the quotient, or one less.
+    /// Factor for dividing a word by `tags`: the upper half of their product is the quotient or one less.
     reciprocal: u16,
     /// Difference between the word of an echo and the word of its touch, without the tags.
     pub(super) delay: u16,
@@ -25,8 +24,8 @@ impl PositionDecoder {
         }
     }
 
-    /// Returns the older of the words `touch` and `echo` in the two places of a position, as the word of a touch. The
-    /// word of an echo is larger than the word of its touch by `delay`.
+    /// Returns the older of `touch` and `echo`, the words in the two places of a position. If it is `echo`, the result
+    /// is the word of the touch of this echo, which is smaller by `delay`.
     #[inline(always)]
     pub(super) fn oldest(touch: u16, echo: u16, delay: u16) -> u16 {
         touch.max(echo.saturating_sub(delay))
@@ -35,7 +34,7 @@ impl PositionDecoder {
     /// Returns the age of the older of `touch` and `echo`, and the [`Kind`] of the position at that age. `touch` and
     /// `echo` are the words in the two places of a position.
     ///
-    /// All values have 16 bits and all choices are selections, so that loops vectorise.
+    /// All values have 16 bits, and conditional selections replace branches, so that loops vectorise.
     #[inline(always)]
     pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: TagPair) -> (u16, u16) {
         let oldest = Self::oldest(touch, echo, self.delay);

@@ -1,24 +1,25 @@
 //! The expected error of the [visible](super::visible) estimate.
 //!
 //! Assumptions: contacts are spread evenly over the window, were as frequent before it, and never repeat. The load λ is
-//! the number of distinct pairs per recorder. A time u is relative to the window: 0 is now, and 1 is the start of the
-//! window. A touch of the host at time u is not visible if both places of its position are covered:
+//! the number of distinct pairs in a window, divided by the number of recorders. A time u is relative to the window: 0
+//! is now, and 1 is the start of the window. A touch of the host at time u is not visible if both places of its
+//! position are covered:
 //!
 //! - The place of the touch is covered if another host touched it later. The probability is `1 - e^(-λu)`.
 //! - The place of the echo is covered if any host touched it in the window, or if a later echo was written there. A
-//!   touch that has left the window since then also covers it, because it looks like an echo. The probability is `1 -
-//!   e^(-λ - t) e^(-λu) e^(-λu)`, with t = n/η' for n peers.
+//!   touch that left the window after the host's touch also covers the place, because it looks like an echo. The
+//!   probability is `1 - e^(-λ - t) e^(-λu) e^(-λu)`, with t = n/η' for n peers.
 //!
-//! One touch of another host can cover both places. This happens if the other touch lands in the place of the touch and
-//! its host has the same twist. Its echo then lands in the place of the echo. One in LINE - 1 hosts has the same twist.
-//! All other events are independent. The touch is therefore visible with probability `1 - G(u) = e^(-λu) + e^(-λ(1 +
-//! 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
+//! A single touch of another host can cover both places. For this, it must be written to the place of the host's touch,
+//! and both hosts must have the same twist. Its echo is then written to the place of the host's echo. One in LINE - 1
+//! hosts has the same twist. All other events are independent. The touch is therefore visible with probability `1 -
+//! G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
 //!
-//! Words distinguish K ages. Of two touches with the same age, the one with the smaller tag is kept. Tags put the
-//! touches of an age in a random order, as times would. The order of echoes is independent of the order of touches. A
-//! touch of age a is therefore visible with probability g_a. This is 1 - G, with each power of e^(-λu) replaced by its
-//! mean over that age. At the same age, a host with the same twist covers both places only if both of its tags are
-//! smaller. This is half as likely as one smaller tag.
+//! Words distinguish K ages. Of two touches with the same age, the one with the smaller tag is kept. Tags therefore put
+//! the touches of one age in a random order, as exact times would. The order of echoes is independent of the order of
+//! touches. A touch of age a is therefore visible with probability g_a. To obtain g_a from 1 - G, each power of e^(-λu)
+//! is replaced by its mean over age a. At the same age, another host with the same twist covers both places only if
+//! both of its tags are smaller. This is half as likely as a smaller tag in one given place.
 //!
 //! A share e^(-ta/K) of the η' positions has no touch of the host at a smaller age. Therefore, `R_a = η' e^(-ta/K) g_a`
 //! positions are at risk at age a. A share `h = 1 - e^(-t/K)` of them shows a touch of the host. The variance of an
@@ -31,27 +32,29 @@
 //!   (G((a+1)/K) - G(a/K))` positions. One in T of these words has the host's tag and counts as `η'/(R_a (1 - h))`
 //!   peers.
 //!
-//! An estimate ends at an age where fewer than one position is at risk. With n peers, the expected number of positions
-//! at risk at the oldest age is `η' e^(-t) g_(K-1)`.
+//! The sum of an estimate stops at an age at which at most one position is at risk. With n peers, the expected number
+//! of positions at risk at the oldest age is `η' e^(-t) g_(K-1)`.
 //!
-//! A region receives a share p of the n peers. Let V be the sum of both parts for n p peers, without the subtraction of
-//! n. If n is Poisson-distributed, an estimate of n from one region has the variance V/p². For independent regions, the
-//! terms p²/V are added. The variance from all regions is the inverse of this sum, minus n. If few fine positions are
-//! at risk, the coarse regions are included.
+//! A region receives a share p of the n peers. Let V be the sum of both parts for n·p peers, without subtracting n. If
+//! n is Poisson-distributed, an estimate of n from one region has the variance V/p². For independent regions, the terms
+//! p²/V are added. The variance of an estimate from all regions is the inverse of this sum, minus n. The coarse regions
+//! are included only if few fine positions are at risk.
 
 use super::params::{LINE, TaggedParams};
 use super::pooled::COARSE_TELLS;
 use crate::view::ArrayParams;
 
 /// Maximum number of ages that are computed. With more ages, the result is nearly the same. At λ = 5, e^(-λu) changes
-/// by a thirteenth within one age. The mean of its inverse then differs from the inverse of its mean by 1/2000.
+/// by a thirteenth within one age. The mean of its inverse then differs from the inverse of its mean by one part in
+/// 2,000.
 const MOST_AGES: u32 = 64;
 
-/// Share of other hosts that have the same twist as a host.
+/// Share of hosts that have the same twist as a given host.
 const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
 /// Returns the expected standard error, in peers, of the estimate for a host with `cardinality` peers, if a window
-/// contains `distinct_pairs` distinct pairs. The result is infinite if the host uses up all of its positions.
+/// contains `distinct_pairs` distinct pairs. The result is infinite if the host is expected to use up all its
+/// positions.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
     let expected = |region| Expectation::new(params, region, cardinality, distinct_pairs);
@@ -69,7 +72,7 @@ pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
     distinct_pairs as f64 / params.recorders() as f64
 }
 
-/// A region of a host's linear estimator under a load.
+/// A region of a host's linear estimator, under a load from other hosts.
 struct Expectation {
     /// Number of positions. In the fine region, this is η'.
     width: f64,
@@ -100,8 +103,8 @@ impl Expectation {
         }
     }
 
-    /// Returns the inverse of the variance of this region's estimate of the number of all peers, if that number is
-    /// Poisson-distributed.
+    /// Returns the inverse of the variance of an estimate from this region. The estimated number of all peers is
+    /// assumed to be Poisson-distributed.
     fn information(&self) -> f64 {
         // Within one age, the share of positions without a touch of the host decreases by a factor of e^(t/K).
         let step = libm::exp(self.t / f64::from(self.ages));
@@ -130,7 +133,7 @@ impl Expectation {
         1.0 - self.visible(|[rate, _]| libm::exp(-self.load * rate * u))
     }
 
-    /// Returns g, the probability that a touch of the host at this age is visible.
+    /// Returns g, the probability that a touch of the host at this `age` is visible.
     fn shown(&self, age: u32) -> f64 {
         let ages = f64::from(self.ages);
         self.visible(|rates| {
@@ -141,8 +144,8 @@ impl Expectation {
         })
     }
 
-    /// Returns 1 - G. `none` returns the probability that no later touch occurred. The argument of `none` contains two
-    /// rates of touches, in units of λ: at smaller ages, and at the same age with a smaller tag.
+    /// Returns 1 - G or g. `none` returns the probability that no touch covers a place. Its argument contains two rates
+    /// in units of λ: that of touches at smaller ages, and that of touches at the same age with smaller tags.
     fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
         let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);
         none([1.0; 2]) + echo * (1.0 - none([1.0 - SAME_TWIST, 1.0 - SAME_TWIST / 2.0]))

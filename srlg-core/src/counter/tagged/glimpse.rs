@@ -1,11 +1,12 @@
-//! A glimpse: a count of an eighth of a fine region, which dismisses most candidates before a full count.
+//! The glimpse: a count of an eighth of the fine region, by which most candidates are dismissed without a full count.
 
 use super::bound::{Bound, FRACTION};
 use super::counts::other_tags;
 use super::params::{LINE, TaggedParams};
 use crate::epoch::Span;
 
-/// Returns whether a [glimpse](may_reach) with `params` can dismiss any host. Below some θ, a glimpse shows too little.
+/// Returns whether a [glimpse](may_reach) with `params` can dismiss any host. If θ is small, too few peers touch the
+/// positions of a glimpse.
 #[must_use]
 pub fn can_dismiss(params: &TaggedParams) -> bool {
     glimpsed(params) > (DEVIATIONS * DEVIATIONS) << FRACTION
@@ -18,18 +19,18 @@ pub fn positions(params: &TaggedParams) -> u32 {
     (params.width / 8).next_multiple_of(LINE)
 }
 
-/// Returns whether a host may reach the threshold of `params`, judging by its first [`positions`] over `span`. `count`
-/// returns the number of positions by kind and by group of [`Grouping::for_bound`](super::Grouping::for_bound).
+/// Returns whether a host may reach the threshold of `params`, judging by the [`positions`] of its glimpse over `span`.
+/// `count` returns the number of positions of a kind in a group of [`Grouping::for_bound`](super::Grouping::for_bound).
 ///
-/// The number of the θ peers that touch the positions of the glimpse is Poisson-distributed with mean m. Let v be the
-/// share of positions at risk at the oldest age of the window. For any distribution of their ages, each peer is visible
-/// with probability v or more. Each visible peer then counts as at most 1/v peers. The number of the C chances that
-/// look like touches of the host is Poisson-distributed. Its mean, C/(T - 1), is subtracted.
+/// Of θ peers, a Poisson-distributed number with mean m touches the positions of the glimpse. Let v be the share of
+/// positions at risk at the oldest age of the window. However old its contact is, each peer is visible with probability
+/// v or more. Each visible peer counts as at most 1/v peers. The number of false matches among C chances is
+/// Poisson-distributed. Its mean, C/(T - 1), is subtracted.
 ///
-/// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). By the Chernoff bound
-/// for weighted sums of Poisson variables, the estimate is at least four standard deviations below m with a probability
-/// of at most e^(-16/2), or 3 in 10,000. If m is 128, the probability is 1 in 10^5. A host is dismissed if its
-/// [bound](super::bound) is more than four standard deviations below m.
+/// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). The Chernoff bound for
+/// weighted sums of Poisson variables then applies. The estimate is at least four standard deviations below m with a
+/// probability of at most e^(-16/2), or 3 in 10,000. If m is 128, this probability is about 1 in 100,000. A host is
+/// dismissed if its [bound](super::bound) is more than four standard deviations below m.
 ///
 /// All numbers are integers, so all devices make the same decision. The variance is rounded up, and m is rounded down.
 /// If fewer than one position in 256 is at risk, the glimpse does not dismiss any host.
@@ -52,10 +53,11 @@ pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize
     below * below <= DEVIATIONS * DEVIATIONS * variance
 }
 
-/// Number of standard deviations by which an estimate must be too low for a host to be dismissed.
+/// Number of standard deviations below the expected number of peers at which a host is dismissed.
 const DEVIATIONS: u64 = 4;
 
-/// Returns the expected number of peers, out of θ, that touch the positions of a glimpse, in units of 2^-16.
+/// Returns the number of peers, out of θ, that are expected to touch the positions of a glimpse, in units of 2^-16
+/// peers.
 #[inline(always)]
 fn glimpsed(params: &TaggedParams) -> u64 {
     let fine = params.regions.of_fine(u64::from(params.threshold) << FRACTION);
@@ -88,8 +90,8 @@ mod tests {
         glimpsed(params) as f64 / f64::from(1 << FRACTION)
     }
 
-    /// Returns the minimum estimate that the documented rule does not dismiss, in floating point. Returns `None` if no
-    /// estimate is dismissed.
+    /// Returns the minimum estimate at which the documented rule does not dismiss a host, computed in floating point.
+    /// Returns `None` if the rule does not dismiss any host.
     fn least(params: &TaggedParams, histograms: &Histograms, span: Span) -> Option<f64> {
         let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
         let (positions, other_tags) = (f64::from(positions(params)), f64::from(params.tags - 1));
@@ -101,8 +103,8 @@ mod tests {
         (visible > 0.0 && least > 0.0).then_some(least)
     }
 
-    /// Returns the probability that a host with θ peers is dismissed if all its peers have the oldest age. Other hosts
-    /// cover `covered` positions of its glimpse, evenly over the younger ages.
+    /// Returns the probability that a host with θ peers is dismissed if all its contacts have the oldest age. Other
+    /// hosts cover `covered` positions of its glimpse, evenly over the younger ages.
     fn dismissed(params: &TaggedParams, covered: u32) -> f64 {
         let share = f64::from(covered) / f64::from(positions(params));
         let mean = mean(params) * (1.0 - share);

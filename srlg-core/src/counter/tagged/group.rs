@@ -1,4 +1,4 @@
-//! The selection of those positions of a group of lines that are in the window.
+//! The selection of the positions in the window from a group of lines.
 
 use super::decoder::PositionDecoder;
 use super::params::LINE;
@@ -6,33 +6,34 @@ use super::params::LINE;
 /// Number of lines whose positions are selected together.
 pub const GROUP: usize = 8;
 
-/// Number of lines by which prefetching is ahead of reading. These lines fit into the L1 cache, and each arrives in
-/// time.
+/// Distance from the line that is read to the line that is prefetched, in lines. This number of lines fits into the L1
+/// cache, and each line arrives before it is read.
 pub(super) const LINES: usize = 8 * GROUP;
 
 /// Number of positions in [`LINES`] lines.
 pub(super) const POSITIONS: usize = LINES * LINE as usize;
 
-/// Number of positions that are counted in one step, and the number of words that a vector may store after the last
-/// position.
+/// Number of positions that are counted in one step. A vector instruction may store up to this number of words after
+/// the last position.
 pub const STEP: usize = 32;
 
-/// Capacity of an array: the positions of a group, the remaining positions of the previous step, and a vector.
+/// Capacity of an array of `InWindow`: the positions of a group, the remaining positions of the previous group, and one
+/// vector.
 const ROOM: usize = GROUP * LINE as usize + 2 * STEP;
 
 /// The words of a line.
 pub type Words = [u16; LINE as usize];
 
-/// The criteria by which positions of a group of lines are selected.
+/// The criteria for selecting positions from a group of lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
     /// Number of lines in the group, at most [`GROUP`].
     pub lines: usize,
-    /// Index of the first position.
+    /// Index of the first position of the group.
     pub first: u16,
-    /// Twist of the host, from 1 to 31. The echo of the touch in place i is in place `i ^ twist` of the line.
+    /// Twist of the host, from 1 to 31. The echo of the touch in place i is in place `i ^ twist` of the same line.
     pub twist: u32,
-    /// Difference between the word of an echo and the word of its touch.
+    /// Difference between the word of an echo and the word of its touch, without the tags.
     pub delay: u16,
     /// Exclusive upper bound for the words of touches in the window. It is at least 1.
     pub limit: u16,
@@ -41,16 +42,15 @@ pub struct Selection {
 /// The positions in the window: their indices, and the words in both places of each position.
 #[derive(Clone, Debug)]
 pub struct InWindow {
-    /// Number of positions so far.
+    /// Number of positions in the arrays.
     pub count: usize,
-    /// Indices of the positions. After the last entry, this array and the following arrays have room for [`STEP`]
-    /// words.
+    /// Indices of the positions. After the last position, each array has room for [`STEP`] more words.
     pub positions: [u16; ROOM],
     /// Words in the places of the touches.
     pub touches: [u16; ROOM],
     /// Words in the places of the echoes.
     pub echoes: [u16; ROOM],
-    /// Bins of the positions, once they are computed.
+    /// Indices of the positions' bins, which are set when the positions are counted.
     pub(super) bins: [u16; ROOM],
 }
 
@@ -61,7 +61,7 @@ impl InWindow {
         Self { count: 0, positions: none, touches: none, echoes: none, bins: none }
     }
 
-    /// Removes the positions before index `first`. Fewer than [`STEP`] positions may remain.
+    /// Removes the first `first` positions, after which fewer than [`STEP`] positions must remain.
     #[inline(always)]
     pub(super) fn keep_from(&mut self, first: usize) {
         for words in [&mut self.positions, &mut self.touches, &mut self.echoes] {
@@ -72,8 +72,8 @@ impl InWindow {
     }
 }
 
-/// Adds the `wanted` positions of `group` to `found`, in any order. The word in the place of a wanted position's touch
-/// is below the limit. The word in the place of its echo, minus the delay, is also below the limit.
+/// Adds the `wanted` positions of `group` to `found`, in any order. A position is wanted if two values are below the
+/// limit: the word in the place of its touch, and the word in the place of its echo, minus the delay.
 ///
 /// A caller may use an equivalent function for a specific CPU instead.
 #[inline(always)]
@@ -103,7 +103,7 @@ pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     }
 }
 
-/// Returns the words of a line, with the word of place `i ^ twist` at place i.
+/// Returns the words of a line in a different order: the result has the word of place `i ^ twist` at place i.
 #[inline(always)]
 fn twisted(words: Words, twist: u32) -> Words {
     let mut out: [u64; 8] = zerocopy::transmute!(words);

@@ -1,4 +1,5 @@
-//! [`Histograms`]: a tally of the tagged counter, and the bins in which devices count positions.
+//! [`Histograms`], which are the tally of the tagged counter, and [`Grouping`], which defines the bins in which devices
+//! count positions.
 
 use core::ops::Range;
 
@@ -6,18 +7,17 @@ use super::params::{AGES, MOST_POSITIONS};
 use crate::epoch::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Number of kinds of bins: each [`Kind`], alone or with `TWICE`.
+/// Number of kinds of bins: the three of [`Kind`], and `EXCLUDED` and `HIDDEN` plus `TWICE`.
 pub(super) const KINDS: usize = 5;
 
-/// Number of bits of a bin. A bin can count all positions of a linear estimator, so it cannot overflow into its
-/// neighbour.
+/// Number of bits of a bin. A bin can count all positions of a region, so it cannot overflow into its neighbour.
 const BIN_BITS: u32 = 16;
 const _: () = assert!(MOST_POSITIONS < 1 << BIN_BITS);
 
-/// Maximum number of groups if ages are counted in groups. Computing a bound requires one step per group.
+/// Maximum number of groups for computing a bound, which requires one step per group.
 pub(super) const MOST_GROUPS: usize = 64;
 
-/// The grouping of the ages of a window for counting: groups of one age, or of 2^s ages.
+/// The division of the ages of a window into groups of one age or of 2^s ages, in which positions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Grouping {
@@ -80,8 +80,8 @@ impl Grouping {
         (group << self.shift).min(ages)..((group + 1) << self.shift).min(ages)
     }
 
-    /// Returns the number of bins for the positions of one host. The index of a bin is `kind * groups + group`. Two
-    /// bins share a 32-bit word, with the first in the lower half.
+    /// Returns the number of bins for the positions of one host. The index of a bin is `kind * groups + group`. A
+    /// 32-bit word contains two bins, the first in the lower half.
     #[inline(always)]
     #[must_use]
     pub const fn bins(self) -> usize {
@@ -95,8 +95,8 @@ impl Grouping {
         self.bins().div_ceil((u32::BITS / BIN_BITS) as usize)
     }
 
-    /// Computes word number `word` of a host's bins in these groups. `words` contains the bins of the same host for
-    /// `ages`, in which each group is one age.
+    /// Computes word number `word` of a host's bins in this grouping. `words` contains the bins of the same host in the
+    /// grouping `ages`, in which each group is one age.
     ///
     /// # Panics
     /// Panics if `words` is too short for the bins of `ages`.
@@ -138,7 +138,7 @@ pub const fn bin_place(bin: u32) -> (usize, u32) {
 }
 
 /// The kinds of a position: whether its two places exclude, may hide or show a touch of the host at the age of the
-/// older place. The index of a bin is `kind * ages + age`, for a window of `ages` ages.
+/// older place.
 pub(super) struct Kind;
 
 impl Kind {
@@ -148,29 +148,29 @@ impl Kind {
     pub(super) const HIDDEN: u16 = 1;
     /// A touch of the host at this age is visible.
     pub(super) const OWN: u16 = 2;
-    /// Value that is added to `EXCLUDED` or `HIDDEN`, but never to `OWN`, if both places have the same age.
+    /// Value that is added to `HIDDEN` if both places have the same age, and to `EXCLUDED` if both also exclude a
+    /// touch. It is never added to `OWN`.
     pub(super) const TWICE: u16 = 3;
 }
 
-/// The position counts of a host's linear estimator at each age of a window. If the host touched a position, its last
-/// touch has the age of the position or is older.
+/// The position counts of a host's linear estimator at each age of a window. A position has the age of the older of its
+/// two places. If the host touched the position, its last touch is at least that old.
 ///
-/// The first three fields determine the estimate. The last two are needed to compute the expected number of false
-/// matches.
+/// The last two fields are needed only to compute the expected number of false matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Histograms {
-    /// All positions of that age. If a position is not counted at any age, the host did not touch it in the window.
+    /// All positions of each age. If a position is not counted at any age, the host did not touch it in the window.
     pub all: [u32; AGES],
-    /// Positions that show a touch of the host at that age, or a touch of another host with the same tag.
+    /// Positions that show a touch of the host, or a touch of another host with the same tag.
     pub own: [u32; AGES],
-    /// Positions that do not show a touch of the host but may hide one. At all other positions, a touch of the host at
-    /// that age would have replaced the word.
+    /// Positions that do not show a touch of the host but may hide one. At all remaining positions, a touch of the host
+    /// at the position's age would have replaced a word.
     pub hidden: [u32; AGES],
-    /// Hidden positions at which both places have that age.
+    /// Hidden positions at which both places have the same age.
     pub hidden_twice: [u32; AGES],
-    /// Positions at which both places have that age and each excludes a touch of the host. These positions are neither
-    /// own nor hidden.
+    /// Positions at which both places have the same age and each excludes a touch of the host. These positions are
+    /// neither own nor hidden.
     pub excluded_twice: [u32; AGES],
 }
 
@@ -178,8 +178,9 @@ impl Histograms {
     /// Histograms without positions.
     pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
-    /// Creates histograms from positions that were counted by [`Positions::bin`](crate::counter::Positions::bin).
-    /// `words` contains the [bins](Grouping::bins) of the [single ages](Grouping::of_ages) of `span`.
+    /// Creates histograms from a host's [bins](Grouping::bins), in which positions were counted by
+    /// [`Positions::bin`](crate::counter::Positions::bin). `words` contains the bins in the grouping
+    /// [`of_ages`](Grouping::of_ages) of `span`.
     ///
     /// # Panics
     /// Panics if `words` is shorter than [`Grouping::bin_words`].
@@ -197,8 +198,8 @@ impl Histograms {
         histograms
     }
 
-    /// Replaces the counts of these histograms, with `count` as in [`of`](Self::of). The window must have the same
-    /// number of `ages` as before.
+    /// Replaces the counts of these histograms. `count` returns the number of positions of a kind and an age. The
+    /// number of `ages` must be the same as before.
     #[inline(always)]
     pub(super) fn fill(&mut self, ages: usize, count: impl Fn(usize, usize) -> u32) {
         for age in 0..ages.min(AGES) {

@@ -1,11 +1,11 @@
-//! [`HostLayout`]: the places of the positions of one host.
+//! [`HostLayout`]: the places and tags of the positions of one host.
 //!
 //! The η' positions of a host are in `η' / 32` lines, which a hash scatters over the array. A host with very many peers
 //! therefore overlaps every estimator slightly, instead of a few estimators completely.
 //!
-//! A touch of position z is written to place `z % 32` of line `z / 32`. Its echo is written to another place of the
-//! same line, `z % 32 ^ twist`, without another cache miss. The echo looks [`TaggedParams::echo_delay`] ages older than
-//! the touch. This is older than any touch in the window, so an echo never hides such a touch.
+//! A touch of position z is written to place `z % 32` of the host's line `z / 32`. Its echo is written to place `z % 32
+//! ^ twist` of the same line, so it does not cause a second cache miss. The echo looks [`TaggedParams::echo_delay`]
+//! ages older than the touch. An echo therefore looks older than any touch in the window and never hides one.
 
 use super::params::{LINE, TaggedParams};
 use super::tag::Tagger;
@@ -34,13 +34,14 @@ impl TouchLayout {
         }
     }
 
-    /// Returns the position of this host that a peer with `position` touches. Both positions are in the same line.
+    /// Returns the position that a peer touches in the linear estimator of this host. `position` is the position of the
+    /// peer before the flip. Both positions are in the same line.
     #[inline(always)]
     pub(super) fn own_position(self, position: u32) -> u32 {
         position ^ self.flip
     }
 
-    /// Returns the first recorder of the line that contains `position`.
+    /// Returns the index of the first recorder of the line that contains `position`.
     #[inline(always)]
     pub(super) fn line(self, params: &TaggedParams, position: u32) -> u32 {
         let line = params.hash.of(self.seed.wrapping_add(position / LINE), params.line_key);
@@ -54,7 +55,6 @@ impl TouchLayout {
     }
 }
 
-/// The places and the tags of the positions of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostLayout {
     pub(super) places: TouchLayout,

@@ -18,7 +18,7 @@ use crate::view::ArrayView;
 pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
-    /// Adds the positions of `look` to `bins`, over the span of `bins`.
+    /// Counts the positions of `look` that are in the span of `bins`, and adds them to `bins`.
     ///
     /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
     /// reads the line. For each group of lines, it calls `pick`, which is [`super::pick`] or an equivalent function.
@@ -53,7 +53,7 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
         pairs.iter().for_each(|pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
     }
 
-    /// Applies `touches`. No other thread may change their lines at the same time.
+    /// Applies `touches`. No other thread may change the lines of these touches at the same time.
     #[inline(always)]
     pub fn apply_exclusive(self, touches: &[Touch]) {
         for touch in touches {
@@ -64,9 +64,9 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
         }
     }
 
-    /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes.
-    /// Returns the number of touches that changed something. A line that is not written stays in the caches of all
-    /// threads.
+    /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but does not write if a touch changes
+    /// nothing. Returns the number of touches that changed a recorder. A line that is not written stays in the caches
+    /// of all threads.
     #[inline(always)]
     pub fn apply_changes(self, touches: &[Touch]) -> usize {
         let mut changes = 0;
@@ -132,7 +132,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     }
 }
 
-/// Returns the words of a line. The length is fixed, so that the words are read together.
+/// Returns the words of a line. The array has a constant length, so that the words are read together.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "a loop with one index into two arrays vectorises")]
 fn line_words<R: ReadRecorder<Word = u16>>(line: &[R; LINE as usize]) -> Words {

@@ -1,14 +1,14 @@
 //! The load of an array of lines, and its effect on the stated errors.
 
-/// Maximum λ (distinct pairs in a window per recorder) at which the stated errors are valid. For hosts with at least
-/// 100 peers, the interval of ±1.96 standard errors then covers the true value in 88 to 97 % of cases.
+/// Maximum λ (distinct pairs in a window per recorder) at which the stated errors are valid. Up to this load, intervals
+/// of ±1.96 standard errors cover the true value in 88 to 97 % of cases. This applies to hosts with at least 100 peers.
 ///
-/// An old touch is visible with probability e^-λ and counts as e^λ peers. With a larger λ, estimates depend on very few
-/// old touches. Estimates and their standard errors are then often too low.
+/// The oldest touches are visible with probability e^-λ, and each visible one counts as e^λ peers. If λ is larger,
+/// estimates depend on very few old touches. Estimates and their standard errors are then often too low.
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
 
-/// Maximum λ of a plan. Estimates are unbiased. At most 3 % of the true values are below the 95 % interval, but many
-/// are above it.
+/// Maximum λ of a plan. Up to this load, estimates are unbiased. At most 3 % of the true values are below the 95 %
+/// interval, but many are above it.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
 /// Returns λ of an array in which a `share` of the recorders was touched in a window. The share is 1 - e^-λ.

@@ -1,7 +1,8 @@
 //! [`TaggedParams`]: the checked sizes and keys of the tagged counter.
 //!
 //! `TaggedParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
-//! [`TaggedParams::new`] is the only constructor, so every index computed from these params is in range.
+//! [`TaggedParams::new`] is the only constructor and checks all sizes, so every index that is computed from the params
+//! is in range.
 
 use super::region::Regions;
 use crate::config::Config;
@@ -14,20 +15,20 @@ use crate::ids::{IdKeys, Ip6Ids};
 use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
 
-/// Number of recorders of a line: 64 bytes, the size of a cache line on most CPUs.
+/// Number of recorders in a line. A line has 64 bytes, which is the size of a cache line on most CPUs.
 pub const LINE: u32 = 32;
 
-/// Number of positions in the longest fine region. Together with the coarse positions, these can be indexed with 16
-/// bits, as the tags require.
+/// Maximum number of positions in a fine region. Fine and coarse positions together can then be indexed with 16 bits,
+/// which the computation of tags requires.
 pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
 
-/// Number of ages that a tally distinguishes. A window has fewer ages.
+/// Number of ages that a tally distinguishes. A window always has fewer ages.
 pub const AGES: usize = 512;
 
 /// Minimum number of tags. With fewer tags, a tally would have too few bins for all ages.
 pub(crate) const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
 
-/// Maximum number of tags. With more tags, the ages of touches and echoes do not fit into 16 bits.
+/// Maximum number of tags. With more tags, the ages of touches and echoes would not fit into 16 bits.
 const MOST_TAGS: u32 = LARGEST_AGE / 4;
 
 /// The sizes and keys of an array of lines.
@@ -46,12 +47,12 @@ pub struct TaggedParams {
     pub(crate) host_key: Key,
     pub(crate) line_key: Key,
     pub(crate) tag_key: Key,
-    /// Keys of the words of IPv6 addresses.
     pub(crate) id_keys: IdKeys,
 }
 
 impl TaggedParams {
-    /// Creates the params of `lines` lines whose words have at least `tags` tags. Returns an error if a rule is broken.
+    /// Creates the params of an array of `lines` lines with at least `tags` tags. Returns an error if a size is out of
+    /// range.
     pub(crate) fn new(
         lines: u32,
         tags: u32,
@@ -121,7 +122,7 @@ impl TaggedParams {
         epoch_slices,
     }
 
-    /// Returns the amount by which the word of a recorder grows in `epochs`.
+    /// Returns the amount by which the word of a recorder grows in `epochs` epochs.
     #[inline]
     #[must_use]
     pub fn step(&self, epochs: u32) -> u32 {
@@ -150,8 +151,8 @@ impl TaggedParams {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `H3(opposite)`, the position that a peer with the ID `opposite` touches in a linear estimator, in the
-    /// fine region or a coarse one.
+    /// Returns `H3(opposite)`, the position that a peer with the ID `opposite` touches in a linear estimator. It is in
+    /// the fine region or in a coarse region.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: u32) -> u32 {

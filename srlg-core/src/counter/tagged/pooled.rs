@@ -1,25 +1,26 @@
 //! The tagged estimate from several regions, for hosts that have used up their fine region.
 //!
-//! A peer touches a position of region r with probability q_r, the rate of the region. Let N(m) be the number of peers
-//! that were last seen at age m or less. A position stays untouched by these peers with probability e^(-q_r N(m)). N is
-//! the same in all regions. At each age, the increment x = N(m) - N(m - 1) is therefore the root of this equation:
+//! A peer touches a given position of region r with probability q_r, the rate of the region. Let N(m) be the number of
+//! peers that were last seen at age m or less. These peers leave a position of region r untouched with probability
+//! e^(-q_r N(m)). N is the same in all regions. At each age m, the increment x = N(m) - N(m - 1) is therefore the root
+//! of an equation, in which R and d have the same meaning as in [`visible`](super::visible):
 //!
 //! `Σ_r q_r (d_r / (1 - e^(-x q_r)) - R_r) = 0`
 //!
-//! The root maximises the likelihood. With one region, this is `x = -ln(1 - d/R)/q`, as in [`visible`](super::visible).
-//! Let y = x q_r and f = y/(1 - e^(-y)). The variance of x is B/A², where `A = Σ q_r R_r f e^(-y)` and `B = Σ o_r (1 -
-//! d_r/R_r) f²`. With one region, this is Greenwood's variance.
+//! The root maximises the likelihood. With one region, the root is `x = -ln(1 - d/R)/q`, as in
+//! [`visible`](super::visible). Let y = x q_r and f = y/(1 - e^(-y)). The variance of x is B/A², where `A = Σ q_r R_r f
+//! e^(-y)` and `B = Σ o_r (1 - d_r/R_r) f²`. With one region, the result is Greenwood's variance.
 //!
-//! Regions are combined age by age, because a fine region that older ages use up is still exact for recent ages. A
-//! choice based on the final state of the regions would be biased.
+//! Regions are combined age by age, because a fine region that is used up at older ages is still exact at younger ages.
+//! A choice based on the final state of the regions would be biased.
 //!
-//! The regions to include are also chosen at each age. The information in a region is (R - d) q. A coarser region is
-//! excluded if a finer one contains more than 4 times as much information. After a burst that used up the fine region,
-//! most counts are collisions and false matches in a few positions. A coarse region would then add more errors than
-//! information. In this comparison, a region with fewer than 4 positions at risk contains no information. A region
-//! without such positions is always excluded. R depends only on younger ages, so the sum stays a martingale. If all
-//! regions are used up at one age, the estimate is beyond the range. The coarsest region is then treated as if one of
-//! its positions were at risk.
+//! The regions to include are also chosen separately at each age. The information in a region is (R - d) q. A coarser
+//! region is excluded if a finer one contains more than 4 times as much information. If a burst has used up the fine
+//! region, most counts are collisions and false matches in a few positions. A coarse region would then add more errors
+//! than information. In this comparison, a region contains no information if R - d is below 4. A region is always
+//! excluded if R is at most 1. R depends only on younger ages, so the sum stays a martingale. If all regions are used
+//! up at one age, the estimate is beyond the range. The coarsest included region is then treated as if one of its
+//! positions were left untouched.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
@@ -30,18 +31,18 @@ use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
 use crate::epoch::Span;
 
-/// Factor by which a finer region must contain more information to exclude a coarser one.
+/// Ratio of the information in a finer region to that in a coarser one, above which the coarser one is excluded.
 const FINER_TELLS: f64 = 4.0;
 
-/// Factor in the test whether coarse regions are needed. Let p be the share of the peers in coarse regions. Coarse
-/// regions are not needed if more than this factor times p η' fine positions are at risk.
+/// Factor in the test for coarse regions. Let p be the share of the peers that touch coarse regions. If more than this
+/// factor times p η' fine positions are at risk, coarse regions are not needed.
 pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
 
-/// Minimum number of positions at risk for a region to contain information.
+/// Minimum value of R - d at which a region contains information.
 const TELLING: f64 = 4.0;
 
-/// Share of touched positions below which the first guess is used. The relative error of this guess is at most the
-/// square of the share divided by 12.
+/// Maximum number of peers per position at which the first guess is used. The relative error of the guess is at most a
+/// twelfth of the square of this number.
 const SMALL: f64 = 0.02;
 
 /// A region at one age.
@@ -52,20 +53,20 @@ struct Part {
 }
 
 impl Part {
-    /// Returns the amount of information in the region, (R - d) q.
+    /// Returns the information in the region, (R - d) q, or 0 if R - d is below `TELLING`.
     fn weight(self) -> f64 {
         let left = self.at.risk - self.at.touched;
         if left < TELLING { 0.0 } else { left * self.rate }
     }
 
-    /// Returns this region's terms of the equation for the increment and of its derivative, at `x`.
+    /// Returns this region's term in the equation for the increment, and the derivative of this term, both at `x`.
     fn terms(self, x: f64) -> [f64; 2] {
         let (left, gone) = (libm::exp(-x * self.rate), -libm::expm1(-x * self.rate));
         let term = self.at.touched / gone;
         [self.rate * (term - self.at.risk), -self.rate * self.rate * term * left / gone]
     }
 
-    /// Returns this region's terms of A and B, at `x`.
+    /// Returns this region's terms of A and B for the increment `x`.
     fn information(self, x: f64) -> [f64; 2] {
         let y = x * self.rate;
         let f = if y == 0.0 { 1.0 } else { y / -libm::expm1(-y) };
@@ -85,7 +86,7 @@ impl Parts {
         self.parts.iter().flatten().copied()
     }
 
-    /// Adds a region, unless a finer one contains much more information.
+    /// Adds region number `number`, unless R is at most 1 or a finer region contains much more information.
     fn add(&mut self, number: usize, mut part: Part) {
         part.at.touched = part.at.touched.min(part.at.risk);
         let weight = FINER_TELLS * part.weight();
@@ -94,8 +95,8 @@ impl Parts {
         }
     }
 
-    /// Keeps only the coarsest region, with one position left, if no region has a position left. Returns whether this
-    /// was necessary.
+    /// If no region has an untouched position left, keeps only the coarsest region, as if it had one. Returns whether
+    /// this was necessary.
     fn end(&mut self) -> bool {
         if self.iter().any(|Part { at, .. }| at.risk - at.touched >= 1.0) {
             return false;
@@ -110,7 +111,7 @@ impl Parts {
         true
     }
 
-    /// Returns the number of peers that were last seen at this age.
+    /// Returns x, the estimated number of peers that were last seen at this age.
     fn increment(&self) -> f64 {
         let sum = |term: &dyn Fn(Part) -> f64| self.iter().map(term).sum::<f64>();
         let touched = sum(&|part| part.at.touched);
@@ -151,7 +152,7 @@ impl Parts {
 /// coarsest are used up, about 25 are needed.
 const STEPS: u32 = 40;
 
-/// Relative size of a step below which the iteration ends.
+/// Maximum relative size of the step after which the iteration ends.
 const PRECISION: f64 = 1e-13;
 
 /// Estimates the cardinality of a host over `span` from its `tallies` in the array of `params`. `tallies` contains the
@@ -175,7 +176,8 @@ pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> boo
     tells_little(params, Counts::of(fine, span))
 }
 
-/// Returns [`needs_coarse`] for `counts`, the counts of the fine region over the window.
+/// Returns the result of [`needs_coarse`], computed from `counts`, the position counts of the fine region in the
+/// window.
 #[inline(always)]
 pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
     let Some(bits) = params.regions.coarse_bits() else { return false };

@@ -1,4 +1,4 @@
-//! [`Positions`]: access to single positions of one host.
+//! [`Positions`]: access to individual positions of one host.
 
 use super::decoder::PositionDecoder;
 use super::histograms::Grouping;

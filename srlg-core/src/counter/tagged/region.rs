@@ -1,36 +1,36 @@
-//! [`Region`]: a part of a linear estimator, which counts a share of the peers.
+//! [`Region`]: a part of a linear estimator that counts only a share of the peers.
 //!
-//! About η' ln η' peers use up η' positions, and a host in a flood has more. The *fine* region of η' positions is
+//! About η' ln η' peers use up η' positions, and a host in a flood can have more. The *fine* region of η' positions is
 //! therefore followed by *coarse* regions, which only one peer in 2^s touches. Each peer touches one position, in one
 //! of the regions. The low bits of a peer's hash select the region, and the high bits select the position. The
-//! selections are independent, because s + 16 ≤ 32. Hosts share all lines, so the coarse positions do not reduce the
-//! fine region.
+//! selections are independent, because s + 16 ≤ 32. All hosts share all lines, so the coarse positions do not make the
+//! fine region smaller.
 //!
-//! | fine positions η' | coarse regions | range, about |
+//! | fine positions η' | coarse regions | approximate range |
 //! |---|---|---|
 //! | 16,384 and more | 8,192 positions, s = log2(η') - 6 | 640 η' |
-//! | 1,024 to 16,383 | two of 4,096 positions, s = log2(η') - 7 and log2(η') - 3 | 2,560 η' |
+//! | 1,024 to 16,383 | two regions of 4,096 positions, s = log2(η') - 7 and log2(η') - 3 | 2,560 η' |
 //! | 256 to 1,023 | η' positions, s = log2(η') - 6 | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
 //! | fewer | no coarse region | η' ln η' |
 //!
-//! A region of w positions that receives a share p of n peers has ν = n p/w peers per position. Its relative variance
-//! is (e^ν - 1)/(ν² w). This is smallest at ν = 1.6, and twice as large at 0.35 and 4.2. One region therefore covers a
-//! factor of 12 in n well. From 10^5 to 10^7 peers, the fine region and one or two coarse regions are needed. If the
-//! coarse lines of a host are not read, the peers in the coarse regions add a relative variance of p/n. For a host with
-//! 1,024 peers and s = 9, this is 0.14 %.
+//! A region of w positions that receives a share p of n peers has ν = n p/w peers per position. The relative variance
+//! of its estimate is (e^ν - 1)/(ν² w). It is smallest at ν = 1.6, and twice as large at 0.35 and 4.2. If the largest n
+//! is 12 times the smallest, a single region is therefore sufficient. From 10^5 to 10^7 peers, the fine region and one
+//! or two coarse regions are needed. If the coarse lines of a host are not read, the peers in the coarse regions add a
+//! relative variance of 1/(2^s n). For a host with 1,024 peers and s = 9, this is a standard error of 0.14 %.
 
 use crate::hash;
 
 /// Maximum number of regions, fine and coarse.
 pub const REGIONS: usize = 3;
 
-/// A range of positions of a linear estimator that a share of the peers touches.
+/// A range of positions in a linear estimator. Only a share of the peers touches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Region {
     /// First position of the region.
     pub first: u32,
-    /// Number of positions, a multiple of the length of a line.
+    /// Number of positions, a multiple of [`LINE`](super::LINE).
     pub width: u32,
     /// Mask of low bits. A hash in which these bits are 0 belongs to the region, unless it belongs to a coarser one.
     mask: u32,
@@ -40,7 +40,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Regions {
-    /// Regions. If an estimator has fewer, the last one is repeated.
+    /// If an estimator has fewer regions, the last one is repeated.
     regions: [Region; REGIONS],
     count: u32,
 }
@@ -85,8 +85,8 @@ impl Regions {
         region.first + hash::reduce(hash, region.width)
     }
 
-    /// Returns the expected number of peers, out of `hosts`, that touch the fine region. `hosts` must be a multiple of
-    /// 2^16.
+    /// Returns the number of peers, out of `hosts`, that are expected to touch the fine region. `hosts` must be a
+    /// multiple of 2^16.
     pub(super) const fn of_fine(&self, hosts: u64) -> u64 {
         match self.coarse_bits() {
             Some(bits) => hosts - (hosts >> bits),

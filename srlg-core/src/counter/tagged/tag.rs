@@ -1,8 +1,8 @@
-//! Tags: numbers in the low part of a recorder's word, which show the host that touched it.
+//! Tags: numbers in the low part of a recorder's word, by which the touches of a host are recognised.
 //!
 //! The tag of a host depends on the position in its estimator. With a single tag per host, another host with very many
-//! peers and the same tag would produce false matches everywhere. A touch and its echo have different tags. A tally
-//! computes tags for every position, so they use only 16-bit operations, which vectorise well.
+//! peers and the same tag would produce false matches everywhere. A touch and its echo have different tags. The tags of
+//! every position are computed for a tally, so the computation uses only 16-bit operations, which vectorise well.
 
 use super::params::TaggedParams;
 use crate::ids::HostId;
@@ -14,7 +14,6 @@ pub(super) struct TagPair {
     pub(super) echo: u16,
 }
 
-/// A generator of the tags of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tagger {
     flip: u16,
@@ -49,8 +48,8 @@ impl Tagger {
 
 /// Returns the upper half of the product of `word` and `factor`, where `factor` is less than 2^15.
 ///
-/// The function first takes a minimum, which is always `factor`. Without this minimum, the compiler widens the factor
-/// to 32 bits before a loop over words, and the loop uses only half of each vector.
+/// The function first computes a minimum that always equals `factor`. Without this minimum, the compiler widens the
+/// factor to 32 bits before a loop over words, and the loop uses only half of each vector.
 #[inline(always)]
 pub(super) fn high_product(word: u16, factor: u16) -> u16 {
     let factor = factor.min(word | 1 << 15);
@@ -90,8 +89,8 @@ mod tests {
         }
     }
 
-    /// Returns at how many of 16384 positions the tags of `a` and `b` match: touch with touch, echo with echo, and
-    /// touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
+    /// Returns three numbers of matches between the tags of `a` and `b` at 16,384 positions: touch with touch, echo
+    /// with echo, and touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
     fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
         let count = |equal: &dyn Fn(TagPair, TagPair) -> bool| {

@@ -1,8 +1,8 @@
 //! [`Touch`]: the change that a pair makes in the array of lines, computed before any recorder is read.
 //!
-//! This computation is pure arithmetic, which vectorises, so [`Touches`] computes a batch. Applying the touches then
-//! mostly waits for memory. Any number of threads may touch recorders concurrently with compare-and-swap. A thread with
-//! exclusive access avoids these swaps. Each swap takes as long as all other work for a touch.
+//! Computing a touch is pure arithmetic, which vectorises, so [`Touches`] computes a whole batch. Applying the touches
+//! then mostly waits for memory. Any number of threads may apply touches concurrently with compare-and-swap. A thread
+//! with exclusive access to the recorders avoids compare-and-swap, which takes as long as all other work for a touch.
 
 use super::line::HostLayout;
 use super::params::TaggedParams;
@@ -49,7 +49,7 @@ impl Touch {
     }
 }
 
-/// The touches of a batch.
+/// The touches of a batch of pairs.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Touches {

@@ -1,11 +1,11 @@
 //! The tagged estimate: a survival analysis of a host's own touches.
 //!
-//! A position in a host's linear estimator shows the host's own last touch, of age m. The touch is hidden only if other
-//! hosts overwrote both it and its echo. If the touch is visible, it has age m. If touches of other hosts hide it, the
-//! position is *censored*: any touch of the host is older. Kaplan and Meier (1958) estimate survival from such data. Of
-//! R positions still at risk at age m, d show a touch of the host at age m, and a share 1 - d/R survives. The product S
-//! over the ages of the window estimates the share of positions that the host did not touch, regardless of hidden
-//! positions.
+//! The age m of a position in a host's linear estimator is that of the older of its two places. If the host's own last
+//! touch is visible, it has age m. It is hidden only if other hosts overwrote both the touch and its echo. The position
+//! is then *censored*: any touch of the host has age m or is older. Kaplan and Meier (1958) estimate survival from such
+//! data. Of R positions still at risk at age m, d show a touch of the host at age m, and a share 1 - d/R survives. The
+//! product S of these shares over the ages of the window estimates the share of positions that the host did not touch,
+//! regardless of hidden positions.
 //!
 //! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`, which is η' times the cumulative
 //! hazard. This is the non-parametric maximum likelihood estimate. It has a closed form and uses only the host's own
@@ -13,26 +13,26 @@
 //!
 //! # Ties
 //! Of two touches with the same age, the one with the smaller tag is kept. If another host's touch of age m has a
-//! larger tag than the host's own, it excludes a touch of the host at that age. The position is then at risk at age m
-//! and censored at older ages. If the other tag is smaller, it may hide a touch of the host, and the position is
-//! censored from age m on. Which case applies depends only on the two tags, not on whether a touch of the host exists.
+//! larger tag than the host's own tag, an own touch of that age is excluded. The position is then at risk at age m and
+//! censored at older ages. If the other host's tag is smaller, an own touch may be hidden, and the position is censored
+//! from age m on. Which case applies depends only on the two tags, not on whether a touch of the host exists.
 //!
 //! # False matches
-//! A word of another host has the host's own tag with probability 1/T, and then looks like a touch of the host. For
-//! each false match, T - 1 words of the same age with other tags are expected, and these can be counted. A place of age
-//! m is one *chance* for a false match, regardless of its tag. If both places have age m, each is a chance if the other
-//! does not exclude a touch of the host. The position then has 2 chances if both places may hide a touch of the host,
-//! and 0 if both exclude one.
+//! Let T be the number of tags. A word of another host has the host's own tag with probability 1/T, and then looks like
+//! a touch of the host. For each false match, T - 1 words of the same age with other tags are expected, and these can
+//! be counted. A place of age m is one *chance* for a false match, regardless of its tag. If both places have age m,
+//! each is a chance if the other does not exclude a touch of the host. The position then has 2 chances if both places
+//! may hide a touch of the host, and 0 if both exclude one.
 //!
-//! Therefore, d is reduced by the number of chances divided by T - 1. A position with equal tags cannot show a touch of
-//! the host. R is therefore reduced by the number of chances at hidden positions, divided by T - 1.
+//! The number of chances, divided by T - 1, is therefore subtracted from d. A position with a false match cannot show a
+//! touch of the host. The number of chances at hidden positions, divided by T - 1, is therefore subtracted from R.
 //!
 //! # The oldest epoch
 //! If the window contains only a share s of the slices of its oldest epoch, the hazard of that epoch is multiplied by
-//! s. The number of its M touches that are in the window is unknown. For independent touches, this number is binomial
-//! with the variance s(1 - s)M. For touches in a single slice, it is M or 0, with the variance s(1 - s)M². The standard
-//! error includes the larger variance. This variance is negligible for evenly spread contacts, and matters for a burst
-//! at the edge of the window.
+//! s. Of the M touches in this epoch, an unknown number is in the window. If the touches are independent, this number
+//! is binomial with the variance s(1 - s)M. If all touches are in a single slice, it is M or 0, with the variance s(1 -
+//! s)M². The standard error includes the larger variance. It is negligible for evenly spread contacts, but large for a
+//! burst at the start of the window.
 //!
 //! # Standard error
 //! The variance of η' ln S is `η'² Σ o/(R(R - d))` (Greenwood 1926), where o is the number of observed matches,
@@ -44,7 +44,8 @@
 //! all regions.
 //!
 //! # Beyond the range
-//! If no position is left at risk, the sum stops. The stated lower bound is two standard errors below the sum so far.
+//! If at most one position is left at risk, the sum stops, and the estimate is beyond the range. The stated lower bound
+//! is two standard errors below the sum so far.
 
 use super::histograms::Histograms;
 use super::params::{AGES, TaggedParams};
@@ -99,8 +100,8 @@ pub(super) fn estimate_run(
     Sum { cardinality: libm::log(inverse) / rate, variance, is_beyond }
 }
 
-/// Returns the variance of the number of touches in the window, out of the `touches` of an epoch. The window contains a
-/// `share` of that epoch.
+/// Returns the variance of the number of touches in the window, if the window contains a `share` of an epoch with
+/// `touches` touches.
 pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0); // There may be fewer false matches than expected.
     share * (1.0 - share) * touches.max(touches * touches)
@@ -111,14 +112,15 @@ pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
 pub(super) struct AtRisk {
     /// R: number of positions that would show a touch of the host.
     pub(super) risk: f64,
-    /// d: number of positions that show a touch of the host, without the expected false matches.
+    /// d: number of positions that show a touch of the host, minus the expected number of false matches.
     pub(super) touched: f64,
     /// o: number of positions that show a touch of the host or a false match.
     pub(super) own: f64,
 }
 
 impl AtRisk {
-    /// Returns the position counts at `age`. `at_risk` positions were not used up at younger ages.
+    /// Returns the position counts at `age`. `at_risk` is the number of positions that were not used up at younger
+    /// ages.
     pub(super) fn at_age(
         params: &TaggedParams,
         histograms: &Histograms,
@@ -139,16 +141,16 @@ impl AtRisk {
 /// The sum over the ages of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
-    /// Number of peers. It is negative if fewer false matches occurred than expected.
+    /// Estimated number of peers. It can be negative if fewer false matches occurred than expected.
     pub(super) cardinality: f64,
     /// Variance of `cardinality` under the assumption of a Poisson-distributed number of peers.
     pub(super) variance: f64,
-    /// Whether no position was left at risk at some age.
+    /// Whether at least one age had no position left at risk.
     pub(super) is_beyond: bool,
 }
 
 impl Sum {
-    /// Returns the estimate with its standard error.
+    /// Returns the estimate with its standard error and range.
     pub(super) fn stated(self) -> Estimate {
         let Self { cardinality, variance, is_beyond } = self;
         let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
@@ -183,8 +185,8 @@ mod tests {
     }
 
     /// Returns histograms from tuples of an age, a number of positions, and the number of own positions among them.
-    /// Half of the positions that are not own may hide a touch of the host. The remaining positions of the estimator
-    /// are untouched.
+    /// Half of the positions that are not own may hide a touch of the host. All remaining positions of the estimator
+    /// have an age outside the window.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
         let mut histograms = Histograms::EMPTY;
         for &(age, all, own) in positions {

@@ -32,8 +32,8 @@ impl Requirement {
     }
 }
 
-/// Returns the minimum number of cells of an IPv6 candidate if other hosts need `c_min`. Fewer cells do not spell its
-/// address.
+/// Returns the minimum number of cells of an IPv6 candidate if an IPv4 candidate needs `c_min`. With fewer cells, the
+/// address of the host cannot be spelt.
 #[must_use]
 pub fn least_v6(c_min: u32) -> u32 {
     c_min.max(SPELLING as u32)
@@ -50,7 +50,7 @@ impl From<u32> for Requirement {
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
     counts: &'a [u32],
-    /// Number of slices of the youngest age, and of the oldest age, that are in the window.
+    /// Numbers of slices in the window that have the youngest age and that have the oldest age.
     ends: [u32; 2],
 }
 
@@ -65,9 +65,9 @@ impl<'a> AgeHistogram<'a> {
         Self { params, counts, ends: [span.finder_youngest, span.finder_oldest] }
     }
 
-    /// Creates the histogram expected at the end of an epoch for a load of `distinct_pairs` pairs per window of
-    /// `window` slices. The function fills `counts`. It assumes that contacts are spread evenly over the window and the
-    /// time before it. If `counts` has too few entries, several ages are combined into one.
+    /// Creates the histogram expected at the end of an epoch if a window of `window` slices contains `distinct_pairs`
+    /// pairs. The function fills `counts`. It assumes that contacts are spread evenly over the window and were as
+    /// frequent before it. If `counts` has too few entries, several ages are combined into one.
     pub(crate) fn of_load(
         params: &'a CellsParams,
         window: u32,
@@ -153,12 +153,12 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns the probability, or an upper bound of it, that a host with `cardinality` peers holds at least `cells`
-    /// cells.
+    /// Returns the probability that a host with `cardinality` peers holds at least `cells` cells, or an upper bound of
+    /// this probability.
     ///
-    /// For θ below 64, every pair is sampled, and [`miss`](Self::miss) is too large. The function then returns the
-    /// probability that enough contacts are visible if each has a separate slot. If contacts share a slot, the host
-    /// holds fewer cells.
+    /// For θ below 64, every pair is sampled, and the result of [`miss`](Self::miss) is too large. The function then
+    /// returns the probability that at least `cells` contacts are visible, as if each had a separate slot. If contacts
+    /// share a slot, the host holds fewer cells.
     pub(crate) fn most_holding(self, cardinality: f64, cells: u32) -> f64 {
         match self.params.lsb_threshold {
             0 => 1.0 - below(cardinality as u32, self.visible_contacts(), cells),
@@ -166,8 +166,8 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns whether hosts with θ peers are missed more often than [`NOT_FOUND`] even if they need only `cells`
-    /// cells.
+    /// Returns whether hosts with θ peers are missed with a probability above [`NOT_FOUND`] if a candidate needs
+    /// `cells` cells.
     #[must_use]
     pub fn is_crowded(self, cells: u32) -> bool {
         self.bound(self.threshold(), cells) > NOT_FOUND
@@ -176,7 +176,7 @@ impl<'a> AgeHistogram<'a> {
     /// Returns the result of [`miss`](Self::miss), or a closer upper bound for θ below 64.
     ///
     /// For θ below 64, every pair is sampled, so a host does not have more visible slots than contacts. The number of
-    /// visible slots is then treated as binomial, with the same mean and one draw for each contact.
+    /// visible slots is then treated as binomial, with the same mean and at most one trial per contact.
     pub(crate) fn bound(self, cardinality: f64, cells: u32) -> f64 {
         let slots = match self.params.lsb_threshold {
             0 => SLOTS.min(cardinality as u32),
@@ -229,13 +229,14 @@ impl<'a> AgeHistogram<'a> {
         visible.sum::<f64>() / self.per_age(slices).sum::<f64>()
     }
 
-    /// Returns the number of slices in the youngest age, in each age between, and in the oldest age.
+    /// Returns the numbers of slices in the youngest age, in each age in between, and in the oldest age.
     fn slices(self) -> [f64; 3] {
         let [youngest, oldest] = self.ends;
         [youngest, self.params.epoch_slices, oldest].map(f64::from)
     }
 
-    /// Returns one value for each age: `youngest` for the first, `oldest` for the last, and `between` for the others.
+    /// Returns one value for each age: `youngest` for the first, `oldest` for the last, and `between` for each age in
+    /// between.
     fn per_age(self, [youngest, between, oldest]: [f64; 3]) -> impl Iterator<Item = f64> {
         let last = self.counts.len() - 1;
         (0..=last).map(move |age| match age {

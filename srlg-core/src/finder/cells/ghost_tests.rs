@@ -1,5 +1,5 @@
-//! Tests of the frequency of missed hosts, measured with *ghosts*. A ghost is a host without contacts whose cells are
-//! looked up in an array that other hosts filled.
+//! Tests of the frequency of missed hosts, measured with *ghosts*. A ghost is a host whose touches are only compared
+//! with an array that other hosts filled, and never applied to it.
 
 use super::chance::AgeHistogram;
 use super::tests::{config, params, untouched, whole, words};
@@ -38,14 +38,14 @@ impl Random {
 }
 
 /// Returns the touch of a sampled pair in a random slot of `inside`. Pairs that are not sampled do not touch cells, so
-/// the test selects slots without computing hashes.
+/// the test chooses a random slot instead of hashing pairs until one is sampled.
 fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Random) -> (u32, u64) {
     let opposite = random.next() as u32;
     params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
 }
 
-/// Returns the cells after a window of `samples` sampled pairs, which are spread evenly over time and belong to hosts
-/// with a few samples each.
+/// Returns the cells after a window of `samples` sampled pairs, which are spread evenly over time. Each host has three
+/// of them.
 fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) -> Vec<Recorder64> {
     let cells = untouched(params);
     for number in 0..samples {
@@ -57,7 +57,7 @@ fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) ->
 }
 
 /// Returns the share of ghosts with `cardinality` peers that would hold fewer than `c_min` cells of the array. `age_of`
-/// returns the age of a contact.
+/// returns a random age for a contact.
 fn missed_ghosts(
     params: &CellsParams,
     cells: &[Recorder64],
@@ -84,7 +84,6 @@ fn missed_ghosts(
     f64::from(missed) / f64::from(GHOSTS)
 }
 
-/// Number of ghosts in each test case.
 const GHOSTS: u32 = 10_000;
 
 // The loads range from nearly 0 to 8 samples per cell, which is far too high. With 10,000 ghosts, a share m has the

@@ -1,7 +1,8 @@
 //! [`CellsParams`]: the checked sizes and keys of an array of cells.
 //!
 //! `CellsParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
-//! [`CellsParams::new`] is the only constructor, so every index computed from these params is in range.
+//! [`CellsParams::new`] is the only constructor and checks all sizes, so every index that is computed from the params
+//! is in range.
 
 use crate::config::Config;
 use crate::epoch::shortest_epoch;
@@ -13,23 +14,23 @@ use crate::pair::{ADDRESS_BITS, Ip6Pair};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// η: number of slots of a host, each of which determines one cell. This is twice the minimum number of samples of a
-/// host with θ peers. With half the slots, too many samples would share a slot. With twice the slots, hosts with many
-/// contacts would occupy too many cells.
+/// η: number of slots of a host, each of which determines one cell. If θ is large enough, a host with θ peers has on
+/// average at least half as many samples as slots. With half as many slots, too many samples would share a slot. With
+/// twice as many slots, hosts with many contacts would occupy too many cells.
 pub const SLOTS: u32 = 64;
 
-/// Minimum number of samples of a host with θ peers, if θ is large enough.
+/// Minimum number of samples that a host with θ peers has on average, if θ itself is not smaller.
 const SAMPLES: u32 = SLOTS / 2;
 
 /// Minimum threshold. Hosts with fewer peers hold too few cells to be distinguished from other hosts.
 const LEAST_THRESHOLD: u32 = 8;
 
-/// Minimum number of bits of a name, and of the fingerprint of an IPv6 host. Names have this length with 2^18 cells or
+/// Minimum length of a name, and of the fingerprint of an IPv6 host, in bits. Names have this length with 2^18 cells or
 /// more.
 const LEAST_NAME_BITS: u32 = 20;
 
-/// Number of low bits in which the cell numbers of an IPv6 host differ. The bits above them are its bank. Without
-/// banks, more hosts would share a fingerprint in an array of more than 2^18 cells.
+/// Number of low bits in which the numbers of an IPv6 host's cells differ. The bits above them are the host's bank.
+/// Without banks, more hosts would share a fingerprint in an array of more than 2^18 cells.
 const BANK_BITS: u32 = 18;
 
 /// Number of bits of a word below its name, which contain the peer or a symbol.
@@ -45,15 +46,15 @@ pub struct CellsParams {
     pub(crate) threshold: u32,
     pub(crate) candidate_limit: u32,
     pub(crate) hash: HashFamily,
-    /// Key of the hash of hosts by which pairs are sampled. `opposite_key` is the key for peers.
+    /// Key for hashing the host of a pair, to decide whether the pair is sampled. `opposite_key` is the key for hashing
+    /// its peer.
     pub(crate) host_key: Key,
     pub(crate) opposite_key: Key,
-    /// Key of the bijection of hosts. `peer_key` is the key for peers.
+    /// Key of the bijection of hosts. `peer_key` is the key of the bijection of peers.
     pub(crate) owner_key: Key,
     pub(crate) peer_key: Key,
-    /// Key of the hash of names by which their cells are found.
+    /// Key for hashing names to find their cells.
     pub(crate) place_key: Key,
-    /// Keys of the words of IPv6 addresses.
     pub(crate) id_keys: IdKeys,
 }
 
@@ -91,12 +92,13 @@ const fn name_bits(cell_bits: u32) -> u32 {
     if bits < LEAST_NAME_BITS { LEAST_NAME_BITS } else { bits }
 }
 
-/// Returns the number of bits of an age: the remaining bits after the family, the name and the peer.
+/// Returns the number of bits of an age: the bits of a word that the family, the name and the peer do not use.
 const fn age_bits(cell_bits: u32) -> u32 {
     u64::BITS - 1 - name_bits(cell_bits) - PEER_BITS
 }
 
-/// Returns the number of ages that words distinguish. The largest age means that a cell is untouched.
+/// Returns the number of ages that words distinguish. The largest age is not counted, because it means that a cell is
+/// untouched.
 const fn most_ages(cell_bits: u32) -> u32 {
     (1 << age_bits(cell_bits)) - 1
 }

@@ -3,9 +3,9 @@
 //! The cell of each slot shows the host's pair that touched it last, unless another host touched it later. A host
 //! therefore has at most η sample peers. A keyed hash samples *pairs* and selects their slots, independently of the
 //! structure of addresses. Of the sampled pairs in a slot, the pair with the most recent contact is shown. If several
-//! pairs had contacts in that epoch, the pair with the smallest hash is shown. Each cell orders hashes differently.
-//! Pairs whose last contact was in the same epoch are therefore shown with equal probability. Pairs with a more recent
-//! contact are shown with higher probability.
+//! pairs had their most recent contact in the same epoch, the pair with the smallest word is shown. Words are veiled,
+//! so each cell orders pairs differently. Pairs whose last contact was in the same epoch are therefore shown with equal
+//! probability. Pairs with a more recent contact are shown with higher probability.
 //!
 //! An IPv6 peer does not fit into a cell. The cell then contains an IPv4 address with which the host could not have
 //! touched this cell, so no peer is shown. IPv6 hosts have no sample peers, because their cells spell their own
@@ -32,7 +32,8 @@ impl CellsParams {
     }
 
     /// Returns the peer of `host` that `word` shows. `spot` must be a spot of `host`, and `word` must be the word of
-    /// its cell. Returns `None` if another host or no host holds the cell, or if the peer is an IPv6 host.
+    /// its cell. Returns `None` if another host or no host holds the cell, or if the host touched the cell for an IPv6
+    /// peer.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         let body = self.body(spot.place, word);

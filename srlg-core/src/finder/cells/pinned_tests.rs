@@ -1,4 +1,4 @@
-//! Pinned vectors of cells for seed 0, from an independent Python implementation of the documentation of
+//! Pinned vectors of cells for seed 0, from an independent Python implementation that follows the documentation of
 //! [`cells`](super).
 
 use super::chance::AgeHistogram;
@@ -20,7 +20,7 @@ fn small() -> CellsParams {
 
 const PEER: u32 = 0x0808_0808;
 
-/// Tuples of a host, a slot, and the cell, name and word of a contact with the peer at age 0.
+/// Six tuples: a host, a slot, and the cell, name and word of a contact of the host with [`PEER`] at age 0.
 type Words = [(u32, u32, u32, u32, u64); 6];
 
 const MURMUR: Words = [

@@ -1,13 +1,14 @@
-//! IPv6 hosts in cells: each cell of a host contains one value of a polynomial, and any four cells spell the address.
+//! IPv6 hosts in cells: each cell of a host contains one value of a polynomial, and any four cells of a host spell its
+//! address.
 //!
 //! The four 32-bit words of an address are the coefficients of a polynomial of degree 3 over GF(2^32). The cell of slot
-//! j contains the value at j + 1, the *symbol*. Four values at different points determine the polynomial, here by
-//! Newton's divided differences. The slot is the low bits of the cell number, so different cells of a host have
-//! different points.
+//! j contains the *symbol*, the value of the polynomial at j + 1. Four values at different points determine the
+//! polynomial, here by Newton's divided differences. The low bits of the cell number are the slot, so different cells
+//! of a host have different points.
 //!
-//! A fingerprint of 20 bits or more groups the cells that may belong to one host. About 3 % of groups with equal
-//! fingerprints contain a cell of another host. If four cells do not belong to one host, they spell an address with
-//! another fingerprint or other places. The search then tries other sets of four.
+//! Cells that may belong to one host are grouped by a fingerprint of at least 20 bits. About 3 % of the groups contain
+//! cells of two or more hosts. If four cells do not all belong to one host, they spell an address whose fingerprint or
+//! cell numbers do not match the cells. The search then tries a different set of four cells.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::mix64;
@@ -17,17 +18,20 @@ use crate::pair::{Limbs, unmapped};
 /// Number of cells that spell an address.
 pub const SPELLING: usize = 4;
 
-/// Number of sets of four that are tried per cell of a group. In groups of up to 13 cells, this covers all sets.
+/// Number of sets of four cells that are tried for each cell of a group. In groups of up to 13 cells, all sets are
+/// tried.
 const TRIES_PER_CELL: u64 = 64;
 
-/// Maximum number of cells of a group whose sets of four are tried: the cells of four hosts. Larger groups do not occur
-/// by chance, but forged words may form them.
+/// Maximum number of cells of a group from which sets of four are formed. It is the number of cells of four hosts.
+/// Larger groups do not occur by chance, but can be forged.
 const MOST_TRIED: usize = 4 * SLOTS as usize;
 
-/// Number of bits of a point, which is 1 to [`SLOTS`].
+/// Number of bits of a point, which is a number from 1 to [`SLOTS`].
 const POINT_BITS: u32 = SLOTS.ilog2() + 1;
 
-/// Returns the product in GF(2^32) of `x` and a `point`. The polynomial of the field is x^32 + x^22 + x^2 + x + 1.
+/// Returns the product in GF(2^32) of `x` and a `point`.
+///
+/// The reduction polynomial of the field is x^32 + x^22 + x^2 + x + 1.
 #[inline(always)]
 const fn times(x: u32, point: u32) -> u32 {
     let (mut product, mut bit) = (0, POINT_BITS);
@@ -39,8 +43,8 @@ const fn times(x: u32, point: u32) -> u32 {
     product
 }
 
-/// Returns the product of two elements of GF(2^32). The function uses 64-bit words, so that its steps are independent.
-/// Only spelling on the CPU uses it.
+/// Returns the product of two elements of GF(2^32). The product is reduced after all steps of the loop, so the steps
+/// are independent. Only the CPU calls this function, for spelling.
 const fn product(x: u32, y: u32) -> u32 {
     let (mut product, mut bit) = (0u64, 0);
     while bit < u32::BITS {
@@ -69,7 +73,7 @@ const fn inverse(x: u32) -> u32 {
     power
 }
 
-/// Inverses of all sums of two different points. Entry 0 is unused.
+/// Inverses of all sums of two different points, indexed by the sum. Entry 0 is unused.
 const INVERSES: [u32; 1 << POINT_BITS] = {
     let mut inverses = [0; 1 << POINT_BITS];
     let mut sum = 1;
@@ -86,7 +90,7 @@ fn symbol([a, b, c, d]: Limbs, slot: u32) -> u32 {
     at(at(at(d) ^ c) ^ b) ^ a
 }
 
-/// Returns the address that has `symbols` in `slots`. All slots must differ.
+/// Returns the address whose symbols in `slots` are `symbols`. All slots must differ.
 fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
     let mut differences = symbols;
     for level in 1..SPELLING {
@@ -107,7 +111,8 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
 }
 
 impl CellsParams {
-    /// Returns the cell and the word for a contact of the IPv6 `host` with this `id` in `slot`, `age` epochs ago.
+    /// Returns the cell number and the word for a contact of the IPv6 `host` in `slot`, `age` epochs ago. `id` is the
+    /// ID of the host.
     #[inline(always)]
     pub(super) fn touch_of_id(&self, host: Limbs, id: HostId, slot: u32, age: u32) -> (u32, u64) {
         let spread = id.lo.wrapping_add(slot.wrapping_mul(0x9e37_79b1));
@@ -124,10 +129,10 @@ impl CellsParams {
         self.hash.of(id.hi, self.owner_key) >> (u32::BITS - self.name_bits())
     }
 
-    /// Calls `each` with every IPv6 host that `cells` spell and the number of its cells, which is at least
+    /// Calls `each` for every IPv6 host that `cells` spell, with the number of the host's cells, which is at least
     /// [`SPELLING`].
     ///
-    /// `cells` contains the numbers and words of cells with one fingerprint. The function reorders them.
+    /// `cells` contains the numbers and words of cells that have the same fingerprint. The function reorders `cells`.
     pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
         // Sorting makes the result independent of the order of the cells.
         cells.sort_unstable();
@@ -138,8 +143,8 @@ impl CellsParams {
         }
     }
 
-    /// Returns a host that four of `cells` spell, and the number of its cells. Moves these cells to the front. The
-    /// function tries at most `tries` sets of four, and subtracts the number of tried sets from `tries`.
+    /// Returns a host that four of `cells` spell, and the number of its cells. Moves the host's cells to the front of
+    /// `cells`. The function tries at most `tries` sets of four cells, and decrements `tries` for each set.
     fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
         let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);
         let most = *tries;
@@ -161,7 +166,7 @@ impl CellsParams {
         })
     }
 
-    /// Returns the host that these cells spell, or `None` if a slot occurs twice.
+    /// Returns the address that `cells` spell. Returns `None` if a slot occurs twice, or if the address is IPv4-mapped.
     fn try_four(&self, cells: [(u32, u64); SPELLING]) -> Option<Limbs> {
         let slots = cells.map(|(place, _)| place % SLOTS);
         let is_twice = |i: usize| slots[..i].contains(&slots[i]);
@@ -169,7 +174,7 @@ impl CellsParams {
             return None;
         }
         let limbs = spell(slots, cells.map(|(place, word)| self.body(place, word) as u32));
-        // IPv4 hosts use cells of another kind.
+        // The cells of IPv4 hosts do not contain symbols.
         unmapped(limbs).is_none().then_some(limbs)
     }
 }

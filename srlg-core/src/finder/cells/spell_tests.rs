@@ -1,5 +1,4 @@
-//! Tests of spelling at scale: with a million hosts in nearly full arrays, hardly any host is lost, and no host is
-//! invented.
+//! Tests of spelling at scale: among more than a million hosts, hardly any host is lost, and no host is invented.
 
 use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 use std::vec;
 use std::vec::Vec;
 
-/// An array in which IPv6 hosts hold cells.
+/// An array of cells, with the IPv6 host that holds each cell.
 struct Full {
     params: CellsParams,
     words: Vec<u64>,
@@ -28,8 +27,8 @@ impl Full {
         Self { params, words: vec![u64::MAX; cells], holders: vec![[0; 4]; cells] }
     }
 
-    /// Touches the cells of `host` in `slots` and returns the number of free cells among them. If `is_last` is true,
-    /// cells that other hosts hold are not overwritten.
+    /// Touches the cells of `host` in `slots` and returns how many of them were free. If `is_last` is true, only free
+    /// cells are touched.
     fn touch(&mut self, host: Limbs, slots: impl Iterator<Item = u32>, is_last: bool) -> usize {
         let mut touched = 0;
         for slot in slots {
@@ -80,9 +79,9 @@ fn slots(chance: u64, count: u64) -> impl Iterator<Item = u32> {
     (0..count as u32).map(move |it| first.wrapping_add(it.wrapping_mul(step)) % SLOTS)
 }
 
-/// Spells the hosts in one array of 2^18 cells per round, in which `per_array` hosts with one address structure touch 4
-/// to 11 cells each. Returns the number of hosts that still hold at least four cells, and how many of these are not
-/// spelt.
+/// In each round, `per_array` hosts touch 4 to 11 cells each in a new array of 2^18 cells, and the hosts in the array
+/// are spelt. Returns the number of hosts that still hold at least four cells at the end of a round, and the number of
+/// these hosts that are not spelt.
 fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     let mut sums = [0; 2];
     for round in 0..rounds {
@@ -153,8 +152,8 @@ fn full_of(cell_bits: u32, each: usize) -> Full {
     full
 }
 
-/// Prints the time to spell all hosts of a nearly full array in which each host holds few cells. To run it: `cargo test
-/// --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
+/// Prints the time to spell all hosts of a nearly full array in which each host holds few cells. Run it with `cargo
+/// test --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn times_of_spelling() {

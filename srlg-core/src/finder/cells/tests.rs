@@ -39,7 +39,6 @@ pub(super) fn touch_of(params: &CellsParams, host: Limbs, slot: u32, age: u32) -
     params.touch_of_id(host, params.id_keys.id(params.hash, host), slot, age)
 }
 
-/// Returns the number of cells of each host, over all ages.
 fn cells_by_host(params: &CellsParams, cells: &[Recorder64]) -> BTreeMap<u32, u32> {
     let mut counts = BTreeMap::new();
     for (place, word) in (0..).zip(words(cells)).filter(|&(_, word)| word != u64::MAX) {

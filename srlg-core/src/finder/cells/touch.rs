@@ -7,7 +7,7 @@ use crate::ids::{Batch, PairIds};
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
-/// The touch of a sampled pair in an array of cells: the number of a cell, and the pair's word for it.
+/// The touch of a cell by a sampled pair: the number of the cell, and the word of the pair.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CellTouch {
     pub(super) place: u32,
@@ -17,8 +17,8 @@ pub struct CellTouch {
 impl CellArray<'_, Recorder64> {
     /// Calls `later` with the touch of each sampled pair in `pairs`, for contacts `age` epochs ago.
     ///
-    /// Testing whether a pair is sampled is pure arithmetic, so it vectorises. The result is unpredictable, so sampled
-    /// pairs are listed without a branch.
+    /// Testing whether a pair is sampled is pure arithmetic, so it vectorises. The result of the test is unpredictable,
+    /// so sampled pairs are listed without a branch.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -53,15 +53,15 @@ impl CellArray<'_, Recorder64> {
         }
     }
 
-    /// Touches the cell of `pair` for a contact `age` epochs ago, if the pair is sampled.
+    /// If `pair` is sampled, touches its cell for a contact `age` epochs ago.
     #[inline]
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         touch_cells(self.params, self.recorders, pair, age);
     }
 }
 
-/// Touches the cell of `pair` in `cells`, an array with `params`, for a contact `age` epochs ago, if the pair is
-/// sampled. Other threads may touch cells at the same time.
+/// If `pair` is sampled, touches its cell in `cells` for a contact `age` epochs ago. `params` are the params of the
+/// array. Other threads may touch cells at the same time.
 ///
 /// # Panics
 /// Panics if `cells` has fewer elements than `params` defines.

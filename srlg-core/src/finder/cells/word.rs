@@ -1,4 +1,4 @@
-//! The encoding and decoding of contacts as words of cells.
+//! The encoding of contacts as words of cells, and the decoding of these words.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::{by_family, mix64};
@@ -17,7 +17,8 @@ pub struct Spot {
 }
 
 /// The identity of the host that holds a cell, which is the same in all cells of a host. For an IPv4 host, the identity
-/// is the image of its address under a bijection. For an IPv6 host, it is the fingerprint and the bank of its cells.
+/// is the image of its address under a bijection. For an IPv6 host, it consists of the fingerprint of the host and the
+/// bank of its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(u64);
 
@@ -53,7 +54,7 @@ impl Owner {
         if key == 0 { None } else { Some(Self(key - 1)) }
     }
 
-    /// Returns whether this is the fingerprint of an IPv6 host, which other hosts may share.
+    /// Returns whether this is the fingerprint of an IPv6 host. Several hosts may have the same fingerprint.
     #[inline(always)]
     #[must_use]
     pub const fn is_fingerprint(self) -> bool {
@@ -81,7 +82,8 @@ impl CellsParams {
         self.is_sampled(hash) && slot_of(hash) == slot
     }
 
-    /// Returns whether pairs with the hash `pair_hash` are sampled. Its highest τ bits decide this.
+    /// Returns whether pairs with the hash `pair_hash` are sampled. They are sampled if the highest τ bits of the hash
+    /// are 0.
     #[inline(always)]
     pub(super) const fn is_sampled(&self, pair_hash: u32) -> bool {
         pair_hash <= u32::MAX >> self.lsb_threshold
@@ -97,7 +99,8 @@ impl CellsParams {
         Spot { place: image >> low_bits ^ self.shift(name), name }
     }
 
-    /// Returns the cell and the word for a contact of `pair`, `age` epochs ago. `pair_hash` is the hash of `pair`.
+    /// Returns the cell number and the word for a contact of `pair`, `age` epochs ago. `pair_hash` is the hash of
+    /// `pair`.
     #[inline(always)]
     pub(super) fn touch_of(&self, pair: &impl PairIds, pair_hash: u32, age: u32) -> (u32, u64) {
         let (host, slot) = (pair.host(), slot_of(pair_hash));
@@ -117,8 +120,8 @@ impl CellsParams {
         (spot.place, self.word(spot.place, body, age))
     }
 
-    /// Returns the word of `body` in cell number `place`, for a contact `age` epochs ago. If the age does not fit, the
-    /// result is the largest word, which ageing would also produce.
+    /// Returns the word that encodes `body` in cell number `place`, for a contact `age` epochs ago. If the age does not
+    /// fit, the result is the largest word, which ageing would also produce.
     #[inline(always)]
     pub(super) fn word(&self, place: u32, body: u64, age: u32) -> u64 {
         let aged = u64::from(age).saturating_mul(self.age_step());
@@ -132,13 +135,13 @@ impl CellsParams {
         (word >> self.body_bits()) as u32
     }
 
-    /// Returns the body of `word` in cell number `place`, the part below the age.
+    /// Returns the body of `word` in cell number `place`: the bits below the age, without the veil.
     #[inline(always)]
     pub(super) const fn body(&self, place: u32, word: u64) -> u64 {
         (word & (self.age_step() - 1)) ^ self.veil(place)
     }
 
-    /// Returns the owner of cell number `place` if the cell contains `word`.
+    /// Returns the owner of cell number `place`, which contains `word`.
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, place: u32, word: u64) -> Owner {
@@ -150,7 +153,7 @@ impl CellsParams {
         Owner(if self.is_v6(body) { V6 | u64::from(bank | name) } else { image.into() })
     }
 
-    /// Returns the owners of consecutive cells, starting with number `first`, that contain `words`.
+    /// Returns the owners of the consecutive cells from number `first` on, which contain `words`.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -187,14 +190,15 @@ impl CellsParams {
         (body >> PEER_BITS) as u32 & ((1 << self.name_bits()) - 1)
     }
 
-    /// Returns whether `body` belongs to an IPv6 host. Its highest bit shows this.
+    /// Returns whether `body` belongs to an IPv6 host. The highest bit of a body is 1 for IPv6 hosts and 0 for IPv4
+    /// hosts.
     #[inline(always)]
     pub(super) const fn is_v6(&self, body: u64) -> bool {
         body >> (PEER_BITS + self.name_bits()) != 0
     }
 
-    /// Returns the veil of cell number `place`, with which bodies are xored. Because of the veil, the winner of a tie
-    /// between two hosts depends on the cell.
+    /// Returns the veil of cell number `place`, a constant that is xored with the bodies in this cell. Because of the
+    /// veil, the winner of a tie between two hosts depends on the cell.
     #[inline(always)]
     const fn veil(&self, place: u32) -> u64 {
         let spread = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Tests that ingesting through inboxes changes the recorders exactly as srlg-core does without inboxes.
+//! Tests that ingesting through inboxes yields the same recorders as srlg-core, which has no inboxes.
 
 use proptest::prelude::*;
 use srlg_core::counter::Lines;
@@ -38,8 +38,8 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// A run of pairs: first number, number of distinct pairs, number of pairs, lateness, batch size, and whether the pairs
-/// are IPv6.
+/// A run of pairs: first number, maximum number of distinct pairs, number of pairs, lateness in epochs, pairs per call,
+/// and whether they are [`Ip6Pair`]s.
 type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
@@ -56,7 +56,7 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     prop::collection::vec((0..1u32 << 20, differing, count, late, batch, any::<bool>()), 0..6)
 }
 
-/// Returns the pairs of `run` as pairs of alternating IPv6 and IPv4 hosts, with peers of both families.
+/// Returns the pairs of `run` as [`Ip6Pair`]s. Both hosts and peers are of both families.
 fn pairs6(run: &Run) -> Vec<Ip6Pair> {
     let limbs = |number: u32| match number % 2 {
         0 => [0, 0, 0xffff, number],

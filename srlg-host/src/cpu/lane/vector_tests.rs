@@ -20,7 +20,7 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
 /// Pairs, and their lateness in epochs.
 type Call = (Vec<(u32, u32)>, u32);
 
-/// Returns the recorders of both arrays after `calls`.
+/// Returns the words of both arrays after all `calls`.
 fn left<S: CpuScheme, P: LanePair>(
     level: Level<S, P>,
     pair: impl Fn(u32, u32) -> P,

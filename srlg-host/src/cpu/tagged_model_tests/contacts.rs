@@ -1,11 +1,11 @@
-//! Contacts of a few hosts and of strangers.
+//! Contacts of a few fixed hosts, and of many other hosts, which are called strangers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use srlg_core::{Ip6Pair, IpPair};
 
-/// Neighbouring and extreme addresses of both families, and hosts that differ only in high bits. The last host has no
-/// contacts.
+/// Neighbouring and extreme addresses of both families, and addresses that differ only in high bits. The last host has
+/// no contacts.
 pub(super) const HOSTS: [IpAddr; 11] = [
     v4(0x0a00_0001),
     v6(0x2001_0db8 << 96 | 1),
@@ -28,7 +28,8 @@ const fn v6(host: u128) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(host))
 }
 
-/// A contact: an index into [`HOSTS`] (a larger index means a stranger) and a peer.
+/// The number of a host and the number of its peer. The number of a host is an index into [`HOSTS`], or larger for a
+/// stranger.
 pub(super) type Contact = (usize, u32);
 
 /// Returns the pair of a contact. Every second stranger and every fourth peer has an IPv6 address.
@@ -42,9 +43,9 @@ pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
     Ip6Pair::new(host, any(peer, peer % 4 == 3))
 }
 
-/// Returns the pair as an IPv4 pair if both addresses are IPv4 and the number of the peer is even.
+/// Returns the pair as an [`IpPair`] if both addresses are IPv4 and the address of the peer is even.
 ///
-/// Thus some IPv4 pairs also occur in the longer form.
+/// IPv4 pairs with an odd peer are ingested as [`Ip6Pair`]s.
 pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {
     let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.opposite)];
     let [IpAddr::V4(inside), IpAddr::V4(opposite)] = hosts else { return None };

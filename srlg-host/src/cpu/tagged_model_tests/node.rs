@@ -1,6 +1,6 @@
 //! [`Node`]: a detector on the CPU and its model.
 //!
-//! Each method applies the same operation to both and asserts that their results are equal, bit for bit.
+//! Operations apply to both, and the results must be equal, bit for bit.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::state::Snapshot;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, SuperPoint};
 
-/// The numbers of an estimate as bits, which distinguish 0 from -0.
+/// An estimate whose numbers are given as bits, which distinguish 0 from -0.
 type Bits = (u64, u64, EstimateRange);
 
 fn bits(cardinality: f64, std_error: f64, range: EstimateRange) -> Bits {
@@ -63,7 +63,7 @@ impl Node {
         });
     }
 
-    /// Closes the running slice. Returns the reported hosts.
+    /// Closes the running slice and returns the reported hosts.
     pub(super) fn close(&mut self) -> Vec<IpAddr> {
         let candidates = self.model.candidates();
         let left = self.left_by_glimpses(&candidates);
@@ -84,7 +84,7 @@ impl Node {
         points.iter().map(|&(host, _)| host).collect()
     }
 
-    /// Returns two sorted lists: the candidates of the backend, and those that no glimpse dismisses.
+    /// Returns two sorted lists: the candidates of the backend, and the candidates that no glimpse dismisses.
     pub(super) fn search(&mut self) -> [Vec<IpAddr>; 2] {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
@@ -108,7 +108,6 @@ impl Node {
         self.model.advance_to(slice);
     }
 
-    /// Saves the state, in place of the previously saved state.
     pub(super) fn keep(&mut self) {
         self.kept = Some(self.state());
     }
@@ -127,7 +126,7 @@ impl Node {
         self.reported.extend(reported);
     }
 
-    /// Merges a delta of the last `slices` slices of `other`, unless it is older than the window.
+    /// Merges a delta of the last `slices` slices of `other`, unless the delta is older than the window.
     pub(super) fn merge_last(&mut self, other: &mut Self, slices: u32) {
         let delta = other.detector.delta(slices).unwrap();
         self.skip_to(delta.slice().max(self.detector.slice()));
@@ -141,8 +140,8 @@ impl Node {
         }
     }
 
-    /// Returns a model that contains only the touches of the last `slices` slices, and the echoes of these slices in
-    /// lines with such touches. An echo appears one window older than its touch.
+    /// Returns a model that contains only the touches of the last `slices` slices. In a line that contains one of these
+    /// touches, the echoes of the same slices also remain. An echo appears one window older than its touch.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());

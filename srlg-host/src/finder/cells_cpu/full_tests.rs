@@ -1,4 +1,4 @@
-//! Tests and timings of searches in full arrays in which every host has few cells.
+//! Tests and timings of searches in full arrays in which every host holds few cells.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use srlg_core::{Config, Ip6Pair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
 
-/// Returns an array filled by hosts of one family, with `contacts` contacts each.
+/// Returns an array filled by hosts of one family, each of which has `contacts` contacts.
 ///
 /// There are five contacts per cell, so one cell in 150 stays free.
 fn full(params: &CellsParams, contacts: u32, is_v6: bool) -> Vec<Recorder64> {

@@ -1,14 +1,15 @@
-//! [`Copies`]: synchronisation of the host and devices that use a piece of pinned memory.
+//! [`Copies`]: synchronisation between the host and the devices that use a piece of pinned memory.
 //!
-//! A copy continues after the call that started it. Events are therefore recorded after all copies of the memory, and
-//! all readers of the memory wait for these events. A thread that reads the memory holds the lock for reading. A thread
-//! that starts a copy holds the lock for writing. Thus no copy starts during a read.
+//! A copy can still run after the call that started it has returned. An event is therefore recorded after each copy to
+//! or from the memory, and a thread that accesses the memory waits for these events. The thread holds the read lock
+//! while it reads the memory. A thread that starts a copy holds the write lock, so no copy starts during a read.
 //!
-//! Copies out of the memory do not wait for each other, because waiting for another stream costs a GPU about ten
-//! microseconds.
+//! Up to `BUFFERS` copies from the memory to devices run without waiting for each other. Waiting for a different stream
+//! costs a GPU about ten microseconds.
 //!
-//! Several devices may copy to and from the same memory. The host, not a device, waits for other devices. Thus a failed
-//! device does not hold up others, and its errors stay in its own context.
+//! Several devices may copy to and from the same memory. Before a copy starts, the host waits for the copies of all
+//! other devices. Devices do not wait for each other, so a failed device does not block them, and its errors stay in
+//! its own context.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -21,24 +22,23 @@ use crate::gpu::upload::BUFFERS;
 
 /// The copies to and from one piece of pinned memory.
 pub(super) struct Copies {
-    /// Events recorded after all copies, or `None` after a driver failure, which leaves the state of the copies
+    /// Events recorded after the copies. After a driver failure, this is `None`, because the state of the copies is
     /// unknown.
     events: RwLock<Option<CopyEvents>>,
-    /// Whether a thread has already waited for the copies, so that the driver need not be queried again.
+    /// Whether all copies are known to be complete, so that no thread needs to wait for the events.
     are_done: AtomicBool,
 }
 
-/// Events after all copies of one piece of pinned memory. Copies without an event are complete.
+/// Events recorded after all copies that may still use one piece of pinned memory.
 #[derive(Default)]
 struct CopyEvents {
-    /// An event after all copies that write the memory.
+    /// An event recorded after all copies to the memory.
     download: Option<CudaEvent>,
-    /// Events after all copies that read the memory. Each copy records the next event.
+    /// Events recorded after copies from the memory. Each of these copies records the event in slot `next`.
     uploads: [Option<CudaEvent>; BUFFERS],
     next: usize,
 }
 
-/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Upload,
@@ -50,7 +50,7 @@ impl CopyEvents {
         self.uploads.iter().chain([&self.download]).flatten()
     }
 
-    /// Waits for the copies of devices other than the device of `stream` and removes their events.
+    /// Waits for the copies of all devices except the device of `stream`, and removes the events of these copies.
     fn finish_elsewhere(&mut self, stream: &CudaStream, are_done: bool) -> Result<(), Error> {
         for slot in self.uploads.iter_mut().chain([&mut self.download]) {
             let Some(event) = slot.take_if(|event| event.context() != stream.context()) else {
@@ -66,8 +66,8 @@ impl CopyEvents {
         Ok(())
     }
 
-    /// Starts a copy in `stream`. A copy to the memory waits for all other copies. A copy out of the memory waits for
-    /// all copies to it.
+    /// Starts a copy in `stream`. A copy to the memory waits for all earlier copies. A copy from the memory waits for
+    /// all earlier copies to the memory.
     fn start(
         &mut self,
         stream: &CudaStream,
@@ -84,7 +84,7 @@ impl CopyEvents {
             Direction::Upload => {
                 let slot = &mut uploads[*next];
                 *next = (*next + 1) % BUFFERS;
-                // Without this wait, the new event might come before the end of the earlier copy.
+                // Without this wait, the new event could be reached before the previous copy of this slot is complete.
                 slot.iter().try_for_each(|event| stream.wait(event))?;
                 slot
             }
@@ -121,7 +121,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Calls `look` while no copies run. `look` must not start a copy.
+    /// Waits for all copies, and then calls `look` while no copy runs. `look` must not start a copy.
     pub(super) fn none_while<T>(&self, look: impl FnOnce() -> T) -> Result<T, Error> {
         let events = self.events.read().unwrap_or_else(PoisonError::into_inner);
         let events = events.as_ref().ok_or(Error::PinnedLost)?;
@@ -158,7 +158,8 @@ impl Copies {
     }
 }
 
-/// Frees a resource of `context` once `wait` succeeds. `wait` waits for the work that uses the resource.
+/// Frees a resource of `context` after `wait` has waited for the work that uses the resource. If `wait` fails, the
+/// resource is not freed.
 pub(super) fn when_done(
     context: &CudaContext,
     wait: impl FnOnce() -> Result<(), DriverError>,
@@ -173,7 +174,7 @@ fn give_back(context: &CudaContext, free: impl FnOnce() -> Result<(), DriverErro
     leave_errors_in(context, || context.bind_to_thread().and_then(|()| free()));
 }
 
-/// Returns whether `work` succeeded. An error stays in `context` until the next call reports it.
+/// Returns whether `work` succeeded. An error stays in `context` until the next call that uses the context reports it.
 fn leave_errors_in(context: &CudaContext, work: impl FnOnce() -> Result<(), DriverError>) -> bool {
     // Without this call, `work` would return an earlier error and do nothing.
     let earlier = context.check_err();

@@ -1,12 +1,12 @@
-//! The CUDA driver, with all unsafe code of this crate.
+//! Calls to the CUDA driver, including all unsafe code of this crate.
 //!
-//! [`Code`], [`CudaMemory`] and [`CudaHostMemory`] own resources in the primary context of one device, which they keep
-//! open. Work in a queue continues after the call that started it. Before one of these types frees a resource, it
-//! therefore waits for the device. If waiting fails, the device is lost, and resources that it may still use are not
-//! freed.
+//! [`Code`], [`CudaMemory`] and [`CudaHostMemory`] own resources in the primary context of one device, and keep this
+//! context open. Work in a queue can still run after the call that started it has returned. Each of these types
+//! therefore waits for the work that uses a resource before it frees the resource. If waiting fails, the device is
+//! lost, and resources that it may still use are not freed.
 //!
-//! Errors during a drop stay in the context until the next call reports them.
-#![allow(unsafe_code, reason = "the driver's functions take addresses and handles")]
+//! Errors during a drop stay in the context until the next call that uses the context reports them.
+#![allow(unsafe_code, reason = "functions of the driver use raw addresses and handles")]
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
@@ -90,8 +90,8 @@ impl Code {
         // - Each buffer starts at a multiple of the size of its elements within memory that the driver aligns to 256
         //   bytes. Lent pairs are the exception, and their address is checked.
         // - Params come only from `Config::validate`.
-        // - Words that are not atomic are written only by other work of one queue, before or after. This includes
-        //   ageing, because scans in other queues have been joined and wait for it.
+        // - Words that are not atomic are written only by work of the same queue that runs before or after the kernel.
+        //   This includes ageing, because scans in other queues have been joined and wait for it.
         unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
     }
 }
@@ -107,7 +107,7 @@ impl Drop for Code {
 pub(crate) struct CudaMemory {
     address: sys::CUdeviceptr,
     bytes: usize,
-    /// The context to which the memory is returned. `None` if the memory is lent.
+    /// The context in which the memory was allocated, or `None` if the memory is lent.
     owner: Option<Arc<CudaContext>>,
 }
 
@@ -154,7 +154,7 @@ impl device::Memory for CudaMemory {
 }
 
 impl Part<'_, CudaMemory> {
-    /// Returns the address on the device.
+    /// Returns the device address of the first byte.
     pub(super) fn address(self) -> sys::CUdeviceptr {
         let CudaMemory { address, bytes, .. } = self.memory;
         assert!(
@@ -165,7 +165,7 @@ impl Part<'_, CudaMemory> {
     }
 }
 
-/// Host memory that the device copies to and from.
+/// Page-locked host memory.
 pub(crate) struct CudaHostMemory {
     context: Arc<CudaContext>,
     address: *mut u8,
@@ -191,7 +191,7 @@ impl CudaHostMemory {
         Ok(Self { context: context.clone(), address, bytes, copies: Copies::none() })
     }
 
-    /// Returns the host address of the `bytes` bytes that begin at `start`.
+    /// Returns the host address of the range of `bytes` bytes that begins at byte `start`.
     fn at(&self, start: usize, bytes: usize) -> *mut c_void {
         assert!(
             start <= self.bytes && bytes <= self.bytes - start,
@@ -200,7 +200,7 @@ impl CudaHostMemory {
         self.address.wrapping_add(start).cast()
     }
 
-    /// Fills `to` with bytes of this memory, beginning at byte `start`.
+    /// Starts filling `to` with bytes of this memory, beginning at byte `start` of this memory.
     pub(super) fn upload(
         &self,
         stream: &CudaStream,
@@ -214,7 +214,7 @@ impl CudaHostMemory {
         self.copies.start(stream, Direction::Upload, copy)
     }
 
-    /// Copies all of `from` to this memory, beginning at byte `start`.
+    /// Starts copying all of `from` to this memory, beginning at byte `start` of this memory.
     pub(super) fn download(
         &self,
         stream: &CudaStream,
@@ -254,10 +254,10 @@ impl Drop for CudaHostMemory {
     }
 }
 
-/// Name of the operation that lends pairs, for error messages.
+/// Name of the wait for lent pairs in error messages.
 const WAIT: &str = "wait for pairs on the device";
 
-/// Returns an error if kernels cannot load pairs of `words` words from `address`.
+/// Returns an error if `address` is not aligned for pairs of `words` 32-bit words.
 pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result<(), Error> {
     let alignment = match words * size_of::<u32>() {
         bytes if bytes == size_of::<AlignedPair>() => align_of::<AlignedPair>(),
@@ -282,8 +282,8 @@ pub(super) fn lend<T, const WORDS: usize>(
     }
     // An earlier error in that context is not an error of the detector.
     theirs.check_err().map_err(lender)?;
-    // Whether uses of memory are recorded depends on a stream's handle of the context, and the detector's handle does
-    // not record them. The queue is therefore wrapped as a stream of the other handle.
+    // A stream's handle of the context determines whether cudarc records uses of memory, and the detector's handle does
+    // not record them. The queue is therefore wrapped as a stream of the pairs' handle.
     // SAFETY: both handles have the same context, `queue` outlives this, and the order of work is described above.
     let queue = unsafe { theirs.wrap_borrowed_stream(queue.cu_stream()) };
     queue.join(stream).doing(WAIT)?;
@@ -327,7 +327,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     queue.synchronize().doing(WAIT).and(scanned)
 }
 
-/// Returns the error that the context of a user's pairs retained from earlier calls.
+/// Converts an error that earlier calls left in the context of a user's pairs.
 fn lender(error: DriverError) -> Error {
     let (name, text) = words(error);
     Error::PairsContext { name, text }

@@ -1,14 +1,14 @@
 //! [`Cuda`]: an NVIDIA GPU, used through its driver, which is loaded at run time.
 //!
 //! When the GPU is opened, the driver compiles the PTX of srlg-kernels for it. All resources are in the device's
-//! primary context, which the CUDA runtime, cudarc and cust also use. Each call makes this context current on its
-//! thread.
+//! primary context, which the CUDA runtime, cudarc and cust also use. Each call makes this context current on the
+//! calling thread.
 
 mod copies;
 mod driver;
 #[cfg_attr(
     not(any(feature = "cudarc", feature = "cust")),
-    allow(unreachable_pub, reason = "public if the crates of the types are enabled")
+    allow(unreachable_pub, reason = "public if the feature `cudarc` or `cust` is enabled")
 )]
 pub(crate) mod pairs;
 #[cfg(test)]
@@ -60,7 +60,7 @@ pub(crate) struct Cuda {
 }
 
 impl Cuda {
-    /// Opens GPU number `ordinal`, in CUDA's order, and loads the kernels.
+    /// Opens the GPU to which CUDA assigns the number `ordinal`, and loads the kernels.
     pub(crate) fn open(ordinal: u32) -> Result<Self, Error> {
         let count = count()?;
         if ordinal >= count {
@@ -74,7 +74,7 @@ impl Cuda {
         }
         let processors = context
             .attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
-            .doing("count the processors of the device")?;
+            .doing("count the multiprocessors of the device")?;
         let code = Code::load(&context, PTX).map_err(refusal)?;
         Ok(Self { context, code, processors: processors as u32 })
     }
@@ -194,9 +194,8 @@ impl Gpu for Cuda {
     }
 }
 
-/// A result of the CUDA driver.
 trait DriverResult<T> {
-    /// Converts an error and adds the operation `doing` to it.
+    /// Converts a driver error to an [`Error`] that names the failed operation `doing`.
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }
 
@@ -209,7 +208,8 @@ impl<T> DriverResult<T> for Result<T, DriverError> {
     }
 }
 
-/// Returns the error of a driver that rejects the kernels. The driver may be too old or lack a compiler.
+/// Converts an error that occurred while the driver loaded the kernels. The driver may be too old or lack a PTX
+/// compiler.
 fn refusal(error: DriverError) -> Error {
     let (name, text) = words(error);
     match error.0 {
@@ -224,7 +224,7 @@ fn is_full(error: DriverError) -> bool {
     error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 
-/// Returns the name of `error` and the driver's description.
+/// Returns the name and the description that the driver has for `error`.
 fn words(error: DriverError) -> (String, String) {
     let owned = |text: &CStr| text.to_string_lossy().into_owned();
     // A driver that failed to start may not have descriptions of errors either.

@@ -6,39 +6,40 @@ use crate::ingest::pairs::Family;
 
 /// Pairs in the memory of a CUDA device.
 ///
-/// Each pair is `[inside, opposite]`. Each host takes one word, or four words in an
+/// Each pair is `[inside, opposite]`. An address consists of one 32-bit word, or of four words in an
 /// [`Ip6Pair`](crate::ingest::Ip6Pair).
 ///
-/// - Pairs of cudarc (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) are used without a copy. Their stream and
-///   the detector wait for each other on the device. If cudarc records events, which is its default, the detector also
-///   waits for earlier writes in other streams.
-/// - Pairs of cust (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust`. They have no
-///   stream, so the call waits for all work on the device before and after it uses them.
+/// - Pairs in cudarc types (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) are used without a copy. Their
+///   stream and the detector wait for each other on the device. If cudarc tracks events, as it does by default, the
+///   detector also waits for earlier writes to the pairs in other streams.
+/// - Pairs in cust types (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust`. They have
+///   no stream. The call therefore waits for all work on the device before it starts the scan, and for the scan before
+///   it returns.
 ///
 /// All pairs must be in the primary context of the detector's device, in which cudarc and cust allocate by default.
 /// This trait is sealed and cannot be implemented outside this crate.
 ///
-/// The types belong to cudarc 0.19, re-exported as `srlg::gpu::cudarc`. A crate with its own dependency on cudarc
-/// should not select a CUDA version, because cudarc cannot be built for two versions.
+/// The cudarc types are those of cudarc 0.19, which is re-exported as `srlg::gpu::cudarc`. A crate that depends on
+/// cudarc directly should not select a CUDA version, because cudarc cannot be built for two CUDA versions.
 pub trait DevicePairs: Sealed {}
 
 /// The supertrait that seals [`DevicePairs`].
 pub trait Sealed {
-    /// Returns the pairs as a type of cudarc or cust.
+    /// Returns the pairs in a cudarc or cust type.
     fn view(&self) -> PairsView<'_>;
 }
 
-/// Pairs in the memory of a device, as a type of cudarc or cust.
+/// Pairs in the memory of a device, in a cudarc or cust type.
 #[derive(Debug)]
 pub enum PairsView<'a> {
-    /// IPv4 pairs in a type of cudarc.
+    /// IPv4 pairs in a cudarc type.
     Cudarc(CudaView<'a, [u32; 2]>),
-    /// Pairs of any two addresses in a type of cudarc.
+    /// Pairs of any two addresses in a cudarc type.
     Cudarc6(CudaView<'a, [u32; 8]>),
-    /// IPv4 pairs in a type of cust.
+    /// IPv4 pairs in a cust type.
     #[cfg(feature = "cust")]
     Cust(&'a cust::memory::DeviceSlice<srlg_core::IpPair>),
-    /// Pairs of any two addresses in a type of cust.
+    /// Pairs of any two addresses in a cust type.
     #[cfg(feature = "cust")]
     Cust6(&'a cust::memory::DeviceSlice<srlg_core::Ip6Pair>),
 }

@@ -9,7 +9,7 @@ use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::gpu::backend;
 
-/// Returns the alignment and size of the parameters of each entry point in the PTX.
+/// For each entry point in the PTX, returns the alignment and size of its parameters.
 fn declared() -> BTreeMap<String, Vec<(usize, usize)>> {
     let entries = PTX.to_str().unwrap().split(".visible .entry ").skip(1);
     entries

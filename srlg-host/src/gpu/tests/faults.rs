@@ -1,5 +1,5 @@
-//! Tests of a device that refuses memory or fails. Errors must be typed, and no pair and no memory may be lost
-//! silently.
+//! Tests of a device that refuses memory or fails. Each failure must return the correct error variant, and neither
+//! pairs nor memory may be lost silently.
 
 use super::simulated::{Operation, SimulatedGpu};
 use super::{contacts, on, small};

@@ -1,6 +1,6 @@
 //! Tests of arrays with an odd number of recorders and of various numbers of cells.
 //!
-//! An odd array ends in the middle of a 32-bit word, and kernels swap whole words.
+//! An array that has an odd number of recorders ends within a 32-bit word, but kernels compare and swap whole words.
 
 use srlg_core::{Config, FINDER, HashFamily, Ip6Pair, IpPair, Scheme};
 
@@ -33,9 +33,8 @@ fn cells_of_any_number_are_touched_merged_and_applied_alike() {
     }
 }
 
-/// Asserts that late touches on a GPU equal the same touches on a CPU.
-///
-/// Also asserts that another GPU can merge them, as a snapshot or as a delta.
+/// Asserts that a GPU and a CPU record the same late contacts equally, and that other GPUs can merge the resulting
+/// snapshot and delta.
 fn assert_recorders_travel(config: Config) {
     let gpu = |order| on(&SimulatedGpu::new(order), config).unwrap();
     let (mut tested, mut one) = (gpu(1), cpu(config));

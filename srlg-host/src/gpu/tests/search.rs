@@ -7,7 +7,8 @@ use super::simulated::SimulatedGpu;
 use super::{cpu, on, small, small_paper};
 use crate::finder::Overload;
 
-/// Returns pairs of `host` with `peers` peers. Every third host has an IPv6 address.
+/// Returns the pairs of host number `host` and its `peers` peers. Hosts whose number is a multiple of 3 have IPv6
+/// addresses.
 fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
     let number = host.wrapping_mul(0x9e37_79b1);
     (0..peers).map(move |peer| {

@@ -1,7 +1,7 @@
 //! Tests of several devices in one process. Each device has a detector and receives a part of the traffic.
 //!
-//! The first device merges the deltas of the others, and must equal a detector on the CPU. The failure of a device must
-//! not affect the others.
+//! The detector on the first device merges the deltas of all other detectors, and must equal a detector on the CPU. The
+//! failure of a device must not affect any other device.
 
 use std::thread;
 
@@ -12,11 +12,11 @@ use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
 
-/// Number of new peers per slice, for each of four hosts. Each of three devices sees 80 / 3 of them per slice, and 107
-/// per window.
+/// Number of new peers that each of four hosts has per slice. If there are three devices, each of them sees about 27
+/// new peers per slice and 107 per window.
 const PEERS: u32 = 80;
 
-/// Returns the part of `slice` that device `number` of `count` sees: some peers of each host.
+/// Returns the contacts in `slice` that device `number` of `count` sees. Each device sees some peers of each host.
 fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     let is_seen = |contact: &u32| (contact / 4) as usize % count == number;
     let pair = |contact: u32| IpPair {
@@ -26,7 +26,7 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// Creates simulated devices that have separate worlds and detectors.
+/// Creates `count` independent simulated devices and a detector on each of them.
 fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
     let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();
@@ -51,7 +51,7 @@ fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     })
 }
 
-/// Merges the last `slices` slices of the other detectors into the first.
+/// Merges the last `slices` slices of all detectors except the first into the first detector.
 fn merge(detectors: &mut [SlidingDetector], slices: u32) {
     let (first, others) = detectors.split_first_mut().unwrap();
     for other in others {
@@ -82,9 +82,9 @@ fn devices_that_share_the_traffic_report_what_one_cpu_that_saw_everything_report
 /// The slice in which a device fails.
 const FAILS: u64 = 2;
 
-/// Runs three devices, the second of which fails in `operation` number `after` of slice [`FAILS`].
+/// Runs three devices. In slice [`FAILS`], the second device fails after `after` successful calls of `operation`.
 ///
-/// Returns whether the device failed.
+/// Returns whether the second device failed.
 fn second_fails(operation: Operation, after: u32) -> bool {
     let (gpus, mut detectors) = devices(3, small());
     let mut reference = cpu(small());

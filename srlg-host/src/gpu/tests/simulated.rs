@@ -2,8 +2,8 @@
 //!
 //! The simulated GPU runs the kernels of srlg-kernels on the host, in orders that a GPU might choose. Work stays in its
 //! queue until a thread waits for a result. Queues take turns at random. The threads of a launch run at the same time,
-//! in shuffled order. Work that fails to wait for other work therefore sometimes runs too early and returns an
-//! incorrect result.
+//! in shuffled order. If work does not wait for work on which it depends, it therefore sometimes runs too early and
+//! gives an incorrect result.
 
 mod launch;
 mod world;
@@ -47,15 +47,15 @@ impl SimulatedGpu {
         Self(Arc::new(Mutex::new(World::new(seed))))
     }
 
-    /// Makes one operation of this kind fail, after `after` more successful operations.
+    /// Makes all calls of `operation` fail after `after` more successful calls.
     pub(super) fn fail(&self, operation: Operation, after: u32) {
         self.world().fault = Some((operation, after));
     }
 
     /// Returns how often an operation was called, or the number of bytes copied.
     ///
-    /// The name is [`Kernel::NAME`] for launches, "allocate" or "pin" for memory, "trip" for copies that a thread
-    /// waited for, or "bytes" for the bytes copied.
+    /// The name of a launch is [`Kernel::NAME`]. "trip" counts how often a thread had to wait for copies, and "bytes"
+    /// counts the bytes copied. All other operations have the lower-case name of their [`Operation`].
     pub(super) fn count(&self, operation: &str) -> u32 {
         self.world().operations.get(operation).copied().unwrap_or(0)
     }
@@ -80,7 +80,7 @@ impl SimulatedGpu {
         self.world().queue(queue).push_back(Work::Do(Box::new(work)));
     }
 
-    /// Queues `copy` between host memory and a part of device memory.
+    /// Queues `copy`, which copies between host memory and a part of device memory.
     fn copy(
         &self,
         queue: usize,
@@ -218,7 +218,7 @@ impl Gpu for SimulatedGpu {
 }
 
 impl SimulatedGpu {
-    /// Frees memory after all work has finished.
+    /// Runs all queued work and then frees the memory.
     fn free(&self, id: usize) {
         let mut world = self.world();
         world.run_until(|world| world.queues.values().all(VecDeque::is_empty));

@@ -10,7 +10,6 @@ use crate::backend::{Backend, Pairs};
 use crate::error::Error;
 use crate::ingest::pairs::{Pair, PairSlice};
 
-/// The buffered pairs of both types.
 pub(super) struct FeedBuffer {
     v4: Runs<IpPair>,
     v6: Runs<Ip6Pair>,
@@ -53,7 +52,8 @@ impl FeedBuffer {
         (arrival, kept)
     }
 
-    /// Ingests the last `most` pairs of each type. If an error occurs, the pairs stay in the buffer.
+    /// Ingests up to `most` pairs of each type, from the end of the buffer. If an error occurs, pairs that were not
+    /// ingested stay in the buffer.
     pub(super) fn hand_in(
         &mut self,
         backend: &dyn Backend,

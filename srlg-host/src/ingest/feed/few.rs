@@ -2,15 +2,15 @@
 //!
 //! The pairs wait until there are enough of them for one call to the backend.
 //!
-//! Only the feed appends pairs, without a lock. A thread that holds the lock of `taken` takes out all pairs and ingests
-//! them in the running slice. This thread is the feed if it has no room for more pairs, a closer that is about to take
-//! the shares back, or a thread that reads the recorders.
+//! Only the feed appends pairs, and it needs no lock. A thread that holds the lock of `taken` takes out all pairs and
+//! ingests them in the running slice. This thread is the feed itself, a closer that is about to take the shares back,
+//! or a thread that reads the recorders.
 //!
-//! A waiting pair does not belong to a slice yet. A close takes out the pairs of all calls that returned before it
-//! started. All other pairs belong to the slice that is running when they are taken out.
+//! A waiting pair belongs to the slice that is running when the pair is taken out. Before a slice is closed, the pairs
+//! of all calls that have already returned are taken out.
 //!
-//! Pairs are numbered in order of arrival, and pair number n is stored at place `n % ROOM`. The feed reuses a place
-//! only after it has observed, under the lock, that the earlier pair was taken out.
+//! Pairs are numbered in order of arrival, and pair number n is stored in `places[n % ROOM]`. The feed overwrites a
+//! pair only after it has checked, under the lock, that the pair was taken out.
 
 use std::sync::Mutex;
 use std::sync::atomic::{
@@ -31,7 +31,7 @@ const ROOM: usize = BATCH;
 pub(super) struct FewPairs {
     /// Number of the next pair.
     next: AtomicU64,
-    /// Number of pairs that have been taken out. They have the lowest numbers.
+    /// Number of pairs that have been taken out, which is also the number of the first waiting pair.
     taken: Mutex<u64>,
     places: [AtomicU64; ROOM],
 }

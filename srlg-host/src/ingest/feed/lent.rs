@@ -25,7 +25,7 @@ pub(crate) struct LentBackend {
 }
 
 impl LentBackend {
-    /// Creates the lent backend of a detector with `params`, with slice 0 running.
+    /// Creates the lent backend of a detector with `params`. Slice 0 is running.
     pub(crate) fn new(backend: Box<dyn Backend>, params: Params) -> Self {
         let running = Arc::new(RunningSlice::new(params));
         Self { backend: Arc::from(backend), slots: Mutex::default(), running }
@@ -42,13 +42,13 @@ impl LentBackend {
         &*self.backend
     }
 
-    /// Returns the backend after all buffered pairs of feeds have been ingested.
+    /// Returns the backend after all waiting and buffered pairs of feeds have been ingested.
     pub(crate) fn settled(&self) -> Result<&dyn Backend, Error> {
         self.settle(self.slice())?;
         Ok(self.shared())
     }
 
-    /// Ingests buffered pairs and waiting pairs of short calls. Pairs that are buffered later will be ingested while
+    /// Ingests the waiting and buffered pairs of all feeds. Pairs that are buffered later will be ingested while slice
     /// `next` is running.
     fn settle(&self, next: u64) -> Result<(), Error> {
         let slots = lock(&self.slots);
@@ -65,15 +65,16 @@ impl LentBackend {
         Ok(Feed::new(slot, Arc::clone(&self.running)))
     }
 
-    /// Returns the backend for exclusive use in the running slice, after buffered pairs have been ingested.
+    /// Returns the backend for exclusive use in the running slice, after all waiting and buffered pairs have been
+    /// ingested.
     pub(crate) fn exclusive(&mut self) -> Result<ExclusiveBackend<'_>, Error> {
         self.exclusive_until(self.slice())
     }
 
     /// Returns the backend for exclusive use until the slice `next` is running.
     ///
-    /// Meanwhile, feeds buffer pairs for that slice. If a different slice is running then, the pairs belong to that
-    /// slice.
+    /// Meanwhile, feeds buffer pairs for slice `next`. If a different slice is running when the exclusive use ends, the
+    /// pairs belong to that slice.
     pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveBackend<'_>, Error> {
         let start = Instant::now();
         self.settle(next)?;
@@ -113,15 +114,15 @@ impl Drop for LentBackend {
 
 /// Exclusive access to a backend.
 ///
-/// When this guard is dropped, it lends the backend to all feeds again. If a panic drops it while it is busy, it ends
-/// the feeds, so that no feed waits forever.
+/// When this guard is dropped, the backend is lent to all feeds again. If a panic drops it while `is_busy` is set, the
+/// feeds are ended instead, so that no feed waits forever.
 pub(crate) struct ExclusiveBackend<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
     running: &'a RunningSlice,
     /// Time spent on ingesting buffered pairs and on taking the backend back from all feeds.
     pub(crate) delays: StageTimes,
-    /// Whether the recorders may be in a state between two slices. This is false while the caller's code runs.
+    /// Whether an operation may have changed only some of the recorders. This is false while the caller's code runs.
     pub(crate) is_busy: bool,
     was_panicking: bool,
 }

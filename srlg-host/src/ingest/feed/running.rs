@@ -1,7 +1,8 @@
-//! [`RunningSlice`], which a detector shares with its feeds, and [`Arrival`], the position of pairs relative to it.
+//! [`RunningSlice`], which a detector shares with its feeds, and [`Arrival`], the position of a slice relative to the
+//! running slice.
 //!
-//! The running slice changes only while a close has the backend. A thread with a share of the backend therefore reads
-//! the number of the slice to which the recorders belong.
+//! The running slice changes only while a close has the backend. A thread that has a share of the backend therefore
+//! reads the number of the slice to which the recorders belong.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -25,7 +26,8 @@ pub(super) enum Time {
 pub enum Arrival {
     /// The running slice. The pairs were ingested.
     Running,
-    /// A slice in the window, before the running slice. The pairs were ingested, and all later reports count them.
+    /// A slice in the window, before the running slice. The pairs were ingested, and reports count them until the slice
+    /// has left the window.
     Late {
         /// Number of slices before the running one, at least 1.
         slices: u32,

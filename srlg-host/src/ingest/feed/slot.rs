@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_micros(200);
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. This is only a hint, and `share` contains the actual state.
     wanted: AtomicBool,
-    /// Whether the detector was dropped. Like `wanted`, this is only a hint.
+    /// Whether the feed cannot ingest any more (`FeedState::Ended`). Like `wanted`, this is only a hint.
     ended: AtomicBool,
     share: Mutex<Share>,
     /// Signalled when a waiting feed has had its turn.
@@ -44,7 +44,7 @@ pub(super) enum FeedState {
     Open(Arc<dyn Backend>),
     /// A slice is being closed, so the feed buffers pairs or waits.
     Closed,
-    /// The detector was dropped, so the feed cannot ingest.
+    /// The detector was dropped or a close panicked, so the feed cannot ingest.
     Ended,
 }
 
@@ -102,7 +102,7 @@ impl FeedSlot {
         lock(&self.share)
     }
 
-    /// Returns the share to the feed, unless the share is wanted, taken back, or locked by the closer.
+    /// Locks the share for the feed. Returns `None` if the closer wants the share, has taken it back, or has locked it.
     #[inline]
     pub(super) fn enter(&self) -> Option<MutexGuard<'_, Share>> {
         let share = if self.is_wanted() { None } else { try_lock(&self.share) };
@@ -119,7 +119,7 @@ impl FeedSlot {
         try_lock(&self.buffer)
     }
 
-    /// Waits until the slot is open or has ended. The feed then has its turn, even if another close has started.
+    /// Waits until the slot is open or has ended. The feed then has its turn, even if the next close has started.
     ///
     /// Only the feed may call this.
     pub(super) fn wait(&self) -> MutexGuard<'_, Share> {
@@ -145,8 +145,8 @@ impl FeedSlot {
         self.wanted.store(true, Relaxed);
     }
 
-    /// Takes the share back after the current call. If a feed has been waiting since an earlier close, it has its turn
-    /// first.
+    /// Takes the share back once the feed has ingested the current piece of its call. If the feed has been waiting
+    /// since an earlier close, it has its turn first.
     ///
     /// Only the closer may call this.
     pub(super) fn take_back(&self) {
@@ -161,7 +161,7 @@ impl FeedSlot {
         let mut share = self.share();
         self.ended.store(matches!(state, FeedState::Ended), Relaxed);
         share.state = state;
-        // The lock is still held here, so that a waiting feed does not mistake this close for another close.
+        // The lock is still held here, so that a waiting feed does not mistake this close for the next one.
         self.wanted.store(false, Relaxed);
     }
 }

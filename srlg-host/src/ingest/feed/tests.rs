@@ -37,9 +37,10 @@ fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
     assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
 }
 
-/// Returns a detector, an equal detector without feeds, and a feed that has buffered `peers` pairs of host 1.
+/// Returns a detector, a second detector without feeds, and a feed of the first detector that has buffered `peers`
+/// pairs of host 1.
 ///
-/// The second detector has ingested these pairs.
+/// The second detector has ingested the same pairs.
 fn kept(peers: u32) -> (SlidingDetector, SlidingDetector, Feed) {
     let (mut fed, plain) = (detector(), detector());
     let mut feed = fed.feed(peers as usize).unwrap();
@@ -255,7 +256,6 @@ fn feeds_outlive_a_panic_of_the_callers_code_during_a_close() {
     assert_eq!((report.slice, report.super_points.len()), (1, 2));
 }
 
-/// A guard that closes a slice when it is dropped.
 struct CloseOnDrop<'a>(&'a mut SlidingDetector);
 
 impl Drop for CloseOnDrop<'_> {

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::vectors::{cut, on_all_levels};
 
-/// Returns the words of an array. Most words are untouched, and many lines have only words that look like echoes.
+/// Generates the words of an array. Most recorders are untouched, and many lines contain only words that look like
+/// echoes.
 fn words() -> impl Strategy<Value = Vec<u64>> {
     let stale = || prop_oneof![6 => Just(u64::MAX), 1 => 1000u64..1020];
     let any = prop_oneof![20 => stale(), 1 => 0u64..20, 1 => any::<u64>()];

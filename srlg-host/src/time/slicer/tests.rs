@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Debug, Default)]
 struct SinkLog {
     running: Option<u64>,
-    /// Slice and peer of each pair.
+    /// The slice and the peer of each ingested pair.
     ingested: Vec<(u64, u32)>,
     /// Closed slices, and the peers that each slice contained when it closed.
     ended: Vec<(u64, Vec<u32>)>,
@@ -113,8 +113,8 @@ fn pairs_are_handed_on_before_there_are_very_many() {
 }
 
 proptest! {
-    /// Each pair is in the slice of its time exactly once. When a slice closes, it contains all pairs that arrived
-    /// before.
+    /// Each pair is ingested exactly once, in the slice of its timestamp. When a slice closes, it contains all of its
+    /// pairs that were not late.
     #[test]
     fn every_pair_is_in_its_slice_and_in_the_first_report_if_the_grace_allows(
         times in prop::collection::vec(0u64..40, 1..60),

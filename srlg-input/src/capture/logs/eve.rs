@@ -47,7 +47,7 @@ fn hosts(record: &Value) -> Result<[Host; 2], Skip> {
     Ok([field("src_ip")?, field("dest_ip")?])
 }
 
-/// Returns the time of the last packet if the record states it, or else the time of the record.
+/// Returns the time of the last packet, or the time of the record if the record does not state it.
 fn last_ns(record: &Value, of: &str) -> Result<u64, Skip> {
     let end = record[of]["end"].as_str().or(record["timestamp"].as_str());
     end.ok_or(Skip::NoTime).and_then(time_ns)

@@ -6,7 +6,7 @@ use crate::capture::csv::decimal_ns;
 use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
-/// Number of decimal digits of the nanoseconds in a second.
+/// Exponent of the time unit: 1 s = 10^9 ns.
 const SECOND: usize = 9;
 
 /// One or both directions of a conversation.
@@ -15,7 +15,7 @@ pub(super) struct Row {
     pub(super) second: Option<Result<Contact, Skip>>,
 }
 
-/// Data that one end of a conversation sent.
+/// Counts and properties of the packets that one host of a conversation sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SenderCounts {
     pub(super) packets: Option<u64>,
@@ -30,12 +30,12 @@ pub(super) struct Conversation {
     pub(super) last_ns: u64,
     pub(super) hosts: [Host; 2],
     pub(super) protocol: Option<u8>,
-    /// Data from the initiator and from the responder.
+    /// Packets from the initiator, and packets from the responder.
     pub(super) sent: [SenderCounts; 2],
 }
 
 impl Row {
-    /// Returns a row with one direction.
+    /// Creates a row that has one direction.
     pub(super) fn one(contact: Contact, packets: Option<u64>, octets: Option<u64>) -> Self {
         Self { first: with_counts(contact, packets, octets), second: None }
     }
@@ -73,7 +73,7 @@ fn with_counts(
     Ok(Contact { packets, octets, ..contact })
 }
 
-/// Returns the IP protocol number for `name`, which is either a number or a protocol name as logs write it.
+/// Returns the IP protocol number for `name`, which is a number or a protocol name that logs use.
 pub(crate) fn protocol(name: &str) -> Option<u8> {
     Some(match name.to_ascii_lowercase().as_str() {
         "icmp" => 1,
@@ -88,8 +88,8 @@ pub(crate) fn protocol(name: &str) -> Option<u8> {
     })
 }
 
-/// Parses a time into nanoseconds since 1970. `field` contains seconds since 1970, or an ISO 8601 date and time with an
-/// offset.
+/// Parses a time into nanoseconds since the Unix epoch. `field` contains seconds since the epoch, or an ISO 8601 date
+/// and time that has an offset.
 pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     match decimal_ns(field, SECOND) {
         Err(Skip::BadRow) => {
@@ -100,7 +100,7 @@ pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     }
 }
 
-/// Returns `start_ns` plus `duration`, which is in seconds and may be absent.
+/// Returns `start_ns` plus `duration`, which is in seconds, or `start_ns` if there is no duration.
 pub(super) fn after(start_ns: u64, duration: Option<&str>) -> Result<u64, Skip> {
     let Some(duration) = duration else { return Ok(start_ns) };
     let duration = decimal_ns(duration, SECOND).map_err(|_| Skip::BadTime)?;

@@ -13,7 +13,7 @@ fn read(log: &str) -> (Format, Vec<Contact>, PacketCounts) {
     (reader.format(), contacts, reader.counts().clone())
 }
 
-/// Summary of a contact: hosts as `source destination`, packets and octets, protocol, flags, port, and whether the
+/// Fields of a contact: hosts as `source destination`, packets and octets, protocol, flags, port, and whether the
 /// source initiated it.
 type Summary = (String, [u64; 2], Option<u8>, Option<u8>, Option<u16>, Option<bool>);
 

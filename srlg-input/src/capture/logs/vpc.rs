@@ -1,5 +1,5 @@
-//! AWS VPC flow logs. Fields are separated by spaces. The first line states the order of the fields; without such a
-//! line, the order is as in version 2.
+//! AWS VPC flow logs. Fields are separated by spaces. The first line states the order of the fields. If this line is
+//! missing, the fields have the order of version 2.
 
 use std::num::NonZeroU8;
 
@@ -9,15 +9,15 @@ use super::row::{Row, number, protocol, time_ns};
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
-/// Fields of version 2, used for logs without field names in the first line.
+/// Fields of version 2, which are assumed if the first line does not contain field names.
 pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
 
 const NAMES: [&str; 9] =
     ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start"];
 
-/// A decoder of the lines of a flow log.
+/// A decoder of one flow log.
 pub(super) struct Vpc {
-    /// Position in a line of each field in [`NAMES`].
+    /// Position of each field of [`NAMES`] in a line, if the log has the field.
     places: [Option<usize>; NAMES.len()],
 }
 

@@ -1,6 +1,6 @@
-//! Zeek's conn.log, as JSON or as separated fields. The header of the log names the separator.
+//! Zeek's conn.log, as JSON or as separated fields. With separated fields, the header of the log names the separator.
 //!
-//! Fields are found by name. Zeek's own names and common renamed forms are accepted.
+//! Fields are found by name. Zeek's own names and common replacements for them are accepted.
 
 use serde_json::Value;
 
@@ -25,11 +25,11 @@ const NAMES: [&[&str]; 13] = [
     &["history"],
 ];
 
-/// A decoder of separated fields.
+/// A decoder of one log with separated fields.
 pub(super) struct Zeek {
     separator: char,
     unset: String,
-    /// Position in a line of each field in [`NAMES`], once the header has been read.
+    /// Position of each field of [`NAMES`] in a line, or `None` before the header has been read.
     places: Option<[Option<usize>; NAMES.len()]>,
 }
 
@@ -52,7 +52,7 @@ impl Zeek {
         Some(row(places.map(field)))
     }
 
-    /// Parses a header line: `separator \x09`, or fields between separators.
+    /// Parses a header line after its `#`: `separator \x09`, or a keyword and values between separators.
     fn take_head(&mut self, head: &str) {
         if let Some(separator) = head.strip_prefix("separator ") {
             let byte = separator.strip_prefix("\\x").map(|hex| u8::from_str_radix(hex, 16));

@@ -1,4 +1,4 @@
-//! Tests that compare longest matches with a linear search, and tests of networks in text form.
+//! Tests that compare longest prefix matches with a linear search, and tests of networks in text form.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,13 +7,15 @@ use proptest::prelude::*;
 
 use super::{BadNetwork, Networks, parse_network};
 
-/// Returns the value of the longest prefix that contains `host`. If networks are equal, the last one applies.
+/// Finds the value of the longest prefix that contains `host` by a linear search. If a network occurs more than once,
+/// its last value applies.
 fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
     let holding = networks.iter().filter(|(network, _)| network.contains(&host));
     holding.max_by_key(|(network, _)| network.prefix_len()).map(|(_, value)| value)
 }
 
-/// Generates networks that are often equal, nested or adjacent, because few bits are set.
+/// Generates networks that are often equal, nested or adjacent, because most of them have all address bits or at most
+/// one bit set.
 fn v4() -> impl Strategy<Value = IpNet> {
     let bits =
         prop_oneof![any::<u32>(), Just(0), Just(u32::MAX), (0..32).prop_map(|bit| 1_u32 << bit)];
@@ -30,7 +32,7 @@ fn v6() -> impl Strategy<Value = IpNet> {
     (bits, 0..=128_u8).prop_map(|(bits, length)| Ipv6Net::new(bits.into(), length).unwrap().into())
 }
 
-/// Returns the first and last address of every network, and the addresses next to them.
+/// Returns the first and last address of every network, the address before the first, and the address after the last.
 fn edges(networks: &[(IpNet, usize)]) -> impl Iterator<Item = IpAddr> {
     networks.iter().flat_map(|(network, _)| match (network.network(), network.broadcast()) {
         (IpAddr::V4(first), IpAddr::V4(last)) => [

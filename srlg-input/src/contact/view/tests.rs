@@ -1,4 +1,4 @@
-//! Tests of the pairs of single contacts and of floods of contacts.
+//! Tests of the pairs that single contacts and floods of contacts yield.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;

@@ -5,7 +5,7 @@ use crate::contact::Host;
 use crate::input::{Event, Next};
 use crate::live::Live;
 
-/// A sink that reports the contacts that it accepted and then waits until the test lets it return.
+/// A sink that sends each accepted contact to the test, and then waits until the test lets it return.
 struct Gate {
     taken: Sender<Contact>,
     may_return: Receiver<Result<(), SinkError>>,
@@ -18,7 +18,7 @@ impl ContactSink for Gate {
     }
 }
 
-/// An input with one thread, and the channel ends that control its sink.
+/// An input that has one thread, and the channel ends that control its sink.
 struct Gated {
     live: Live,
     taken: Receiver<Contact>,
@@ -41,14 +41,12 @@ fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'stat
 }
 
 impl Gated {
-    /// Requests some ticks.
     fn pass(&mut self, ticks: usize) {
         for _ in 0..ticks {
             self.tick();
         }
     }
 
-    /// Returns the next tick.
     fn tick(&mut self) -> u64 {
         match self.live.advance().unwrap() {
             Some(Next::Event(Event::Time(time_ns))) => time_ns,

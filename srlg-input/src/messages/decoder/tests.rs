@@ -12,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 
 const NOW: u64 = 1_700_000_000 * SECOND;
 
-/// A builder of messages.
+/// A builder of Protobuf messages.
 #[derive(Clone, Default)]
 struct Message(Vec<u8>);
 
@@ -46,7 +46,7 @@ fn push(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Returns a flow as goflow2 writes it, including fields that are not used.
+/// Returns a flow as goflow2 writes it, including fields that the decoder does not use.
 fn goflow2() -> Message {
     Message::default()
         .varint(1, 4)
@@ -72,7 +72,7 @@ fn reader() -> FlowReader {
     FlowReader::new(Format::Protobuf(Layout::goflow2()), &ExportOptions::default())
 }
 
-/// Returns the contact of a message, which has at most one.
+/// Decodes a message that has at most one contact, and returns the contact.
 fn read(reader: &mut FlowReader, message: &[u8], stored_ns: u64) -> Option<Contact> {
     let mut contacts = Vec::new();
     reader.read(message, stored_ns, NOW, |contact| contacts.push(contact));
@@ -169,7 +169,7 @@ fn times_are_those_of_the_receipt_unless_ends_are_trusted() {
     }
 }
 
-/// A flow as goflow2 writes it in JSON, including fields that are not used.
+/// A flow as goflow2 writes it in JSON, including fields that the decoder does not use.
 const GOFLOW2_JSON: &str = r#"{"type":"NETFLOW_V9","time_received_ns":1699999997000000000,"sequence_num":7,"sampling_rate":1000,"sampler_address":"203.0.113.1","time_flow_start_ns":1699999990000000000,"time_flow_end_ns":1699999991000000000,"bytes":4096,"packets":3,"src_addr":"192.0.2.1","dst_addr":"198.51.100.7","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":443,"in_if":1,"out_if":0,"src_mac":"00:00:00:00:00:00","tcp_flags":2,"next_hop":"","as_path":[]}"#;
 
 fn json_reader() -> FlowReader {

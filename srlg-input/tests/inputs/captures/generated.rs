@@ -1,5 +1,4 @@
-//! Tests that compare the results of the reader and of etherparse for generated frames, which are complete, truncated
-//! or changed.
+//! Tests that compare the reader with etherparse. They use generated frames, which are complete, truncated or changed.
 
 use etherparse::{
     IpFragOffset, IpNumber, Ipv6Extensions, Ipv6FlowLabel, Ipv6FragmentHeader, Ipv6Header,
@@ -12,7 +11,7 @@ use srlg_input::contact::Contact;
 use crate::captures::oracle;
 use crate::reader::build::{self, MICROSECONDS};
 
-/// Returns the reader's result for a pcap file with one record.
+/// Returns the reader's result for a pcap file whose only packet is `frame`.
 fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
     let mut file = build::pcap(false, MICROSECONDS, link_type as u32);
     file.record(1, 0, frame);
@@ -39,7 +38,7 @@ fn ipv6(next: IpNumber, payload: u16) -> Ipv6Header {
     }
 }
 
-/// Returns IPv4 and IPv6 packets with all supported headers before the payload.
+/// Returns IPv4 and IPv6 packets that contain various headers before the payload.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut add = |write: &dyn Fn(&mut Vec<u8>)| {
@@ -105,7 +104,7 @@ fn packets() -> Vec<Vec<u8>> {
     packets
 }
 
-/// Returns every packet behind every link header, and complete frames from etherparse.
+/// Returns each packet after each kind of link-layer header, and a double-tagged frame that etherparse builds.
 fn all() -> Vec<(i32, Vec<u8>)> {
     let mut all = Vec::new();
     for packet in packets() {
@@ -151,7 +150,7 @@ fn every_generated_frame_is_the_contact_that_etherparse_finds_at_every_length() 
     }
 }
 
-/// Generates bytes, most of which have a meaning for the reader.
+/// Generates bytes. About half of them have a special meaning for the reader.
 fn telling() -> impl Strategy<Value = u8> {
     prop_oneof![
         any::<u8>(),

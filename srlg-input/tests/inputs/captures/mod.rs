@@ -1,5 +1,5 @@
-//! Tests of the reader with captures and logs from other tools. The results are compared with an independent reader and
-//! with known facts about each file.
+//! Tests of the reader on captures and logs from other tools. The results are compared with those of an independent
+//! reader and with known facts about each file.
 
 mod generated;
 mod oracle;
@@ -58,8 +58,8 @@ fn every_capture_reads_like_the_oracle_and_no_payload_but_of_ipfix_is_a_file() {
     }
 }
 
-/// Asserts that an IPFIX payload is read as a valid IPFIX file. One of the payloads has three messages, and the others
-/// have one.
+/// Asserts that an IPFIX payload is read as a valid IPFIX file. `payload_ipfix.dat` contains three messages, and every
+/// other payload contains one.
 fn is_whole_messages(name: &str, file: &[u8]) {
     let mut reader = Reader::new(std::io::Cursor::new(file.to_vec())).unwrap();
     let mut read = Vec::new();
@@ -160,7 +160,7 @@ fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
     assert_eq!(sources.into_values().max(), Some(61), "sources of the busiest group");
 }
 
-/// Returns the counts of directed pairs in `contacts`: IPv4, then IPv6.
+/// Returns the number of distinct directed pairs in `contacts` for IPv4 and for IPv6.
 fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
     let contacts: Vec<_> = contacts.copied().collect();
     (pairs(&contacts, IpAddr::is_ipv4).len(), pairs(&contacts, IpAddr::is_ipv6).len())

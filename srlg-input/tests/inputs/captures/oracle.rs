@@ -1,7 +1,7 @@
 //! An independent reader of capture files, in which pcap-parser reads the records and etherparse parses the frames.
 //!
-//! For each packet of a file, the reader returns its headers or the name of a skip reason. It supports only the content
-//! of the test files, and panics on other content.
+//! For each packet of a file, the reader returns its headers or the name of a skip reason. It supports only
+//! content that occurs in the test files, and panics on anything else.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU64};
@@ -17,7 +17,7 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGSlice};
 use srlg_input::contact::Contact;
 
-/// The time and headers of a packet, or the reason why it is not a contact.
+/// The time and headers of a packet, or the name of the reason why it is skipped.
 pub(crate) type Packet = Result<(u64, Outer), &'static str>;
 
 /// Returns all complete packets of a pcap or pcapng file, and whether its last record is truncated.
@@ -117,7 +117,7 @@ impl Outer {
     }
 }
 
-/// Returns `contact` without its transport data.
+/// Returns `contact` without any data except its time and hosts.
 pub(crate) fn bare(contact: Contact) -> Contact {
     Contact::new(contact.time_ns, contact.source, contact.destination)
 }

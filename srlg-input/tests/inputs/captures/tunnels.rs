@@ -15,9 +15,9 @@ type Pair = [Host; 2];
 
 /// The expected result for a frame, according to scapy.
 struct Found {
-    /// Hosts of each IP packet, outermost first.
+    /// Hosts of each nested IP packet, outermost first.
     packets: Vec<Pair>,
-    /// The reason why there are no innermost hosts.
+    /// The reason why the innermost hosts cannot be found, if they cannot.
     skip: Option<&'static str>,
 }
 

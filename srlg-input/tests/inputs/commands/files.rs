@@ -19,7 +19,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns a named pipe in `folder` and the input that follows it.
+/// Creates a named pipe in `folder`. Returns the path of the pipe and an input that reads from it.
 fn follow(folder: &Path) -> (String, Input) {
     let pipe = folder.join("pipe").to_str().unwrap().to_owned();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

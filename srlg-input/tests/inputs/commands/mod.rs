@@ -26,12 +26,12 @@ fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     Ok(Input::open(&command.options)?)
 }
 
-/// Returns the error of an input that cannot be opened with the options `args`.
+/// Returns the error with which [`open`] rejects `args`.
 fn refused(args: &[&str]) -> InputError {
     *open(args).unwrap_err().downcast().unwrap()
 }
 
-/// The contacts and other events that an input yielded.
+/// The events that an input yielded.
 #[derive(Default)]
 struct Come {
     /// Source and destination of each contact.
@@ -63,23 +63,24 @@ impl Come {
     }
 }
 
-/// Returns a datagram with the template of all records in these tests: source, destination and packets.
+/// Returns a NetFlow v9 datagram that contains the template of [`data`]: source, destination and packet count.
 fn template(number: u32) -> Vec<u8> {
     v9(number, 7, &[template9(256, &[(8, 4), (12, 4), (2, 4)])])
 }
 
-/// Returns a datagram with a record for each of `hosts`, which are source numbers. The destination is 10.0.0.1.
+/// Returns a NetFlow v9 datagram that contains a record for each number in `hosts`. The sources are 11.0.0.0 plus the
+/// number, and the destination is 10.0.0.1.
 fn data(number: u32, hosts: std::ops::Range<u32>) -> Vec<u8> {
     let record = |host: u32| [0x0b00_0000 + host, 0x0a00_0001, 1].map(u32::to_be_bytes).concat();
     v9(number, 7, &[set(256, &hosts.flat_map(record).collect::<Vec<u8>>())])
 }
 
-/// Returns the pair in the record from source number `host`.
+/// Returns the source and destination of the record for number `host`.
 fn pair(host: u32) -> (String, String) {
     (Ipv4Addr::from_bits(0x0b00_0000 + host).to_string(), "10.0.0.1".to_owned())
 }
 
-/// Returns a pcap file of raw IP packets from 192.0.2.1, one for each of `payloads`.
+/// Returns a pcap file that contains a UDP datagram from 192.0.2.1 for each payload.
 fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut file = build::pcap(false, MICROSECONDS, 101);
     for payload in payloads {

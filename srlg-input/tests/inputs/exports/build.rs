@@ -10,8 +10,8 @@ pub(crate) const RECEIVED_NS: u64 = EXPORT_S as u64 * SECOND;
 /// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 1_000_000;
 
-/// A field of a template: its type and its length. If the highest bit of the type is set, the field is a reverse
-/// element.
+/// A field of a template: its type, and its length in bytes. If the highest bit of the type is set, the field describes
+/// the reverse direction (RFC 5103).
 pub(crate) type Field = (u16, u16);
 
 pub(crate) const REVERSE: u16 = 0x8000;
@@ -90,7 +90,7 @@ pub(crate) fn ipfix(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Returns a record with the fields [`PLAIN`].
+/// Returns a record whose fields are [`PLAIN`].
 pub(crate) fn plain(source: &str, destination: &str, octets: u32, packets: u32) -> Vec<u8> {
     let counts = [octets.to_be_bytes(), packets.to_be_bytes()].concat();
     [address(source), address(destination), counts].concat()
@@ -103,7 +103,8 @@ pub(crate) fn address(text: &str) -> Vec<u8> {
     }
 }
 
-/// Returns a NetFlow v5 record with source, destination, packets, octets, and first and last uptime.
+/// Returns a NetFlow v5 record. `hosts` are source and destination, and `counts` are packets and octets. `uptime_ms` is
+/// the uptime of the exporter at the first and at the last packet.
 pub(crate) fn record5(hosts: [&str; 2], counts: [u32; 2], uptime_ms: [u32; 2]) -> Vec<u8> {
     // The next hop is missing, and the interfaces are 7 and 8.
     let between = vec![0, 0, 0, 0, 0, 7, 0, 8];
@@ -116,7 +117,7 @@ pub(crate) fn record5(hosts: [&str; 2], counts: [u32; 2], uptime_ms: [u32; 2]) -
     bytes
 }
 
-/// Returns a NetFlow v5 datagram with a sampling field.
+/// Returns a NetFlow v5 datagram whose sampling field is `sampling`.
 pub(crate) fn v5(number: u32, sampling: u16, records: &[Vec<u8>]) -> Vec<u8> {
     legacy(5, number, sampling, records)
 }

@@ -1,5 +1,5 @@
-//! Tests with captures from other projects and from real exporters. The pairs are compared with the results of other
-//! decoders. IPFIX files (RFC 5655) are compared with captures of the same messages.
+//! Tests of the decoder on captures from other projects and from real exporters. The pairs are compared with those that
+//! other decoders find. IPFIX files (RFC 5655) are compared with captures of the same messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,11 +40,12 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("akvorado_icmp", &["akvorado_icmp-template", "akvorado_icmp-data"]),
 ];
 
-/// Malformed exports without a decodable pair.
+/// Malformed exports that contain no decodable pair.
 const WITHOUT_PAIRS: [&str; 3] =
     ["exatel_malformed-OT", "exatel_malformed_1", "exatel_malformed_2"];
 
-/// Exports of the same 7,055 pairs or of samples of these pairs. Other decoders find the same pair counts.
+/// Exports of the same 7,055 pairs. [`SAMPLED`] lists sampled exports of these pairs, and the pair counts that other
+/// decoders find.
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -210,7 +211,7 @@ fn nothing_is_missing_from_whole_exports() {
     }
 }
 
-/// IPFIX captures with contacts.
+/// Names of IPFIX captures that contain contacts.
 const IPFIX: [&str; 3] =
     ["softflowd_synack_ipfix", "softflowd_synack_ipfix_biflow", "pmacct100_ipfix_cisco"];
 
@@ -222,8 +223,8 @@ fn messages(file: Vec<u8>) -> Vec<Datagram> {
     messages
 }
 
-/// Returns the contacts without their exporter, because a file does not name it. The exporter's clock is trusted,
-/// because a file does not contain times of receipt for a correction.
+/// Returns the contacts without their exporters, because an IPFIX file does not name exporters. Exporter clocks are
+/// trusted, because an IPFIX file does not contain the times of receipt that a correction needs.
 fn trusted(datagrams: &[Datagram]) -> Vec<Contact> {
     let options = DecoderOptions { timestamps: Timestamps::Trusted, ..DecoderOptions::default() };
     let mut contacts = decode(&mut Decoder::new(options).unwrap(), datagrams);

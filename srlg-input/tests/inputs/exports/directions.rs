@@ -10,7 +10,7 @@ use crate::exports::build::{
 };
 use crate::exports::{contacts, counted, decoder};
 
-/// Decodes an IPFIX record with `fields`. Returns the decoder and the contacts.
+/// Decodes the IPFIX record `record`, whose template has `fields`. Returns the decoder and the contacts.
 fn of(options: DecoderOptions, fields: &[Field], record: &[Vec<u8>]) -> (Decoder, Vec<Contact>) {
     let mut decoder = Decoder::new(options).unwrap();
     let sets = [template10(256, fields), set(256, &record.concat())];
@@ -143,8 +143,8 @@ fn a_record_may_hold_the_packet_itself() {
     }
 }
 
-/// Returns the contacts of a biflow whose forward and reverse packet counts are `packets`. For each contact, returns
-/// the hosts, whether the source initiated it, and the number of packets.
+/// Decodes a biflow whose forward and reverse packet counts are `packets`. For each contact, returns the hosts, whether
+/// the source initiated the contact, and the number of packets.
 fn biflow(packets: [u32; 2], direction: Option<u8>) -> Vec<(String, Option<bool>, Option<u64>)> {
     let fields = [(8, 4), (12, 4), (2, 4), (2 | REVERSE, 4), (239, 1)];
     let mut record = ["192.0.2.1", "192.0.2.2"].map(address).to_vec();

@@ -16,7 +16,7 @@ fn framed(format: u32, content: &[u8]) -> Vec<u8> {
     [&words(&[format, content.len() as u32])[..], content].concat()
 }
 
-/// Returns a datagram that `agent` sends.
+/// Returns an sFlow datagram whose agent address is `agent`.
 fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     let agent = address(agent);
     let family = if agent.len() == 4 { 1 } else { 2 };
@@ -24,7 +24,7 @@ fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     [head.concat(), samples.concat()].concat()
 }
 
-/// Returns a flow sample with the sampling rate `rate` and with `records`.
+/// Returns a flow sample that contains the sampling rate `rate` and `records`.
 fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     sample_from(1, rate, records)
 }
@@ -39,13 +39,13 @@ fn expanded(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     expanded_from([0, 1], rate, records)
 }
 
-/// Returns an expanded flow sample of packets that arrived on the interface with `format` and `value`.
+/// Returns an expanded flow sample of packets that arrived on the interface that `format` and `value` identify.
 fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     let head = words(&[1, 0, 1, rate, 1_000, 0, format, value, 0, 2, records.len() as u32]);
     framed(3, &[head, records.concat()].concat())
 }
 
-/// Returns a record with the first bytes of a packet and its header protocol.
+/// Returns a raw packet header record that contains `packet` and its header protocol.
 fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
     let padding = vec![0; packet.len().next_multiple_of(4) - packet.len()];
     let head = words(&[protocol, 1_500, 4, packet.len() as u32]);

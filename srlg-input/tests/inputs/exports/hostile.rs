@@ -170,7 +170,7 @@ fn options_out_of_range_are_refused() {
     assert_eq!(Decoder::new(options).unwrap_err(), expected);
 }
 
-/// Returns the payloads of all captures and payload files, at most 20 from each file.
+/// Returns at most 20 payloads from each capture, and the payloads of all payload files.
 fn payloads() -> Vec<Vec<u8>> {
     let Some(flows) = folder("flows") else { return Vec::new() };
     let mut all = Vec::new();
@@ -215,8 +215,8 @@ impl Numbers {
     }
 }
 
-/// Returns the payload with changes to a few bytes or 16-bit words. Some payloads are also truncated, or continued with
-/// another payload.
+/// Returns `payload` after changes to a few bytes or 16-bit words. Some results are also truncated, or continued with
+/// the end of `other`.
 fn mutated(payload: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut payload = payload.to_vec();
     for _ in 0..=numbers.below(6) {
@@ -236,7 +236,7 @@ fn mutated(payload: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     payload
 }
 
-/// Decodes mutated payloads until `is_over` returns true.
+/// Decodes mutated payloads until `is_over` returns true for the number of decoded payloads.
 fn mutate(seed: u64, mut is_over: impl FnMut(u64) -> bool) {
     let payloads = payloads();
     if payloads.is_empty() {
@@ -260,7 +260,7 @@ fn payloads_may_be_changed_anywhere() {
     (0..4).for_each(|seed| mutate(seed, |count| count == 50_000));
 }
 
-/// Decodes newly mutated payloads for `SRLG_FUZZ_MINUTES` minutes (by default 1).
+/// Decodes mutated payloads for `SRLG_FUZZ_MINUTES` minutes (by default 1). Each run has a new seed.
 #[test]
 #[ignore = "takes minutes"]
 fn payloads_may_be_changed_for_minutes() {

@@ -52,14 +52,14 @@ fn exporter() -> SocketAddr {
     "192.0.2.1:2055".parse().unwrap()
 }
 
-/// Returns the contacts of a payload that [`exporter`] sent. The payload arrived at `received_ns`.
+/// Decodes a payload that arrived from [`exporter`] at `received_ns`, and returns its contacts.
 fn contacts(decoder: &mut Decoder, received_ns: u64, payload: &[u8]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     decoder.decode(exporter(), received_ns, payload, |contact| contacts.push(contact));
     contacts
 }
 
-/// Returns the contacts of datagrams, in order.
+/// Decodes `datagrams` and returns their contacts in order.
 fn decode(decoder: &mut Decoder, datagrams: &[Datagram]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     for it in datagrams {

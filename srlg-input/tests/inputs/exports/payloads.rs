@@ -1,4 +1,4 @@
-//! Tests with payload files from exporters of many vendors. Files with templates come before files with data.
+//! Tests of the decoder on payload files from exporters of many vendors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +12,11 @@ use crate::exports::{contacts, decoder, folder};
 /// An export: its name, the suffixes of its file names, and the counts of flows, options and contacts.
 type Export = (&'static str, &'static [&'static str], u64, u64, usize);
 
-/// Exports and their files. Files with templates come first.
+/// Exports from the project logstash-codec-netflow. In each export, files that contain templates come first.
 ///
-/// The files come from logstash-codec-netflow. If that project states the number of records, the same number is
-/// expected here. Some records are not contacts: Barracuda flows without packets and octets, nProbe flows between zero
-/// addresses, reverse directions of multicasts, and one Ixia direction.
+/// If the project states the number of records, the same number is expected here. Some records are not contacts:
+/// Barracuda flows without packets and octets, nProbe flows between zero addresses, reverse directions of multicasts,
+/// and one Ixia direction.
 const EXPORTS: &[Export] = &[
     ("ipfix_test_barracuda", &["_tpl", "_data256"], 8, 0, 8),
     ("ipfix_test_barracuda_extended_uniflow", &["_tpl256", "_data256"], 2, 0, 0),
@@ -46,7 +46,7 @@ const EXPORTS: &[Export] = &[
     ("netflow9_test_ubnt_edgerouter", &["_tpl", "_data1024", "_data1025"], 16, 0, 16),
 ];
 
-/// Exports in the folder of captures, with the counts of flows, options and contacts.
+/// Exports whose files are in the folder of captures.
 const ELSEWHERE: &[Export] = &[
     ("payload_netflow5", &[""], 2, 0, 2),
     ("payload_netflow5_test_invalid01", &[""], 0, 0, 0),

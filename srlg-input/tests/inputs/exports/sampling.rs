@@ -16,13 +16,15 @@ fn rate(contacts: &[Contact]) -> Option<u32> {
     contacts[0].sampling.map(NonZeroU32::get)
 }
 
-/// Returns a v9 flow in `domain` with `fields` in addition to [`PLAIN`].
+/// Returns a NetFlow v9 datagram from `domain` that contains a template and a flow. The fields are [`PLAIN`] and
+/// `fields`.
 fn flow(number: u32, domain: u32, fields: &[Field], values: &[u8]) -> Vec<u8> {
     let record = [&plain("192.0.2.1", "192.0.2.2", 60, 1)[..], values].concat();
     v9(number, domain, &[template9(256, &[&PLAIN[..], fields].concat()), set(256, &record)])
 }
 
-/// Returns a v9 options record with the rate of a sampler or of the whole domain.
+/// Returns a NetFlow v9 datagram that contains an options record. The record states the sampling rate of `sampler` or,
+/// if that is `None`, of the whole domain.
 fn option(number: u32, domain: u32, sampler: Option<u8>, rate: u8) -> Vec<u8> {
     match sampler {
         Some(sampler) => {

@@ -151,7 +151,7 @@ fn a_damaged_set_does_not_spoil_those_before_it() {
     assert_eq!(counted(&decoder, [Reason::Malformed]), [2]);
 }
 
-/// Returns a decoder that has two templates and a sampling rate for each version.
+/// Returns a decoder that has templates and a sampling rate for NetFlow v9 and for IPFIX.
 fn known() -> Decoder {
     let mut decoder = decoder();
     let option = [0, 0, 0, 0, 0, 0, 0, 10];

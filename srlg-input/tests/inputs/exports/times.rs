@@ -1,4 +1,4 @@
-//! Tests of the times of contacts.
+//! Tests of contact times.
 
 use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason, Timestamps};
@@ -11,7 +11,7 @@ use crate::exports::{contacts, counted, decoder, exporter};
 
 const HOSTS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 
-/// Returns the time of an IPFIX record with `fields` after [`PLAIN`].
+/// Returns the contact time of an IPFIX record whose fields are [`PLAIN`] and `fields`.
 fn time(fields: &[Field], values: &[u64]) -> u64 {
     let mut record = plain(HOSTS[0], HOSTS[1], 60, 1);
     for ((_, length), value) in fields.iter().zip(values) {
@@ -96,8 +96,8 @@ fn what_is_odd_about_times_is_counted() {
     assert_eq!(counted(&decoder, [Reason::Future, Reason::Reversed]), [1, 1]);
 }
 
-/// Decodes flows that ended a second before their export. Each export arrives `after_s` seconds after its export time.
-/// Returns the decoder and the contacts.
+/// Decodes one export for each delay in `after_s`, by which the time of receipt follows the export time. Each export
+/// contains a flow that ended a second before the export time. Returns the decoder and the contacts.
 fn skewed(timestamps: Timestamps, after_s: &[i64]) -> (Decoder, Vec<Contact>) {
     let options = DecoderOptions { timestamps, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(options).unwrap();
@@ -133,7 +133,7 @@ fn clocks_of_exporters_are_corrected() {
     assert_eq!(last(Timestamps::Received, &[2]), (3, 2));
 }
 
-/// A decoder with one exporter, whose flows end a second before they are exported.
+/// A decoder that receives datagrams from one exporter. Each flow ends a second before its export time.
 struct Heard {
     decoder: Decoder,
     now_ns: u64,
@@ -153,7 +153,7 @@ impl Heard {
         contacts(&mut self.decoder, self.now_ns, &payload)
     }
 
-    /// Decodes `datagrams` datagrams, 100 per second, and checks the times of their contacts.
+    /// Decodes 100 datagrams per second, `datagrams` in total, and checks their contact times.
     fn hear_all(&mut self, ahead_s: i64, datagrams: u64) {
         for number in 0..datagrams {
             let contacts = self.hear(ahead_s, 1);

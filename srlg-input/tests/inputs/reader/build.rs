@@ -1,6 +1,6 @@
-//! A builder of capture files, written according to the specifications of the formats.
+//! A builder of capture files, which follows the specifications of the formats.
 
-/// The bytes of a file, to which fields are added in its byte order.
+/// The bytes of a file, to which fields are added in one byte order.
 pub(crate) struct Fields {
     pub(crate) big_endian: bool,
     pub(crate) bytes: Vec<u8>,
@@ -38,8 +38,8 @@ pub(crate) fn frame(host: u8) -> Vec<u8> {
     [&[2; 12][..], &[0x08, 0x00], &ipv4(host)].concat()
 }
 
-/// Returns an IPv4 packet of `protocol` from 10.0.0.1 port 7 to 10.1.0.1 port 9 with this `fragment` field and
-/// `payload`.
+/// Returns an IPv4 packet of `protocol` from port 7 of 10.0.0.1 to port 9 of 10.1.0.1. `fragment` is the fragment field
+/// of the packet.
 pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u8> {
     let length = (28 + payload.len()) as u16;
     let [high, low] = length.to_be_bytes();
@@ -66,14 +66,14 @@ impl Fields {
         self.u32(seconds).u32(fraction).u32(length).u32(length).raw(frame)
     }
 
-    /// Adds a pcapng block around `body`, with padding.
+    /// Adds a pcapng block that contains `body` and padding.
     pub(crate) fn block(&mut self, kind: u32, body: &[u8]) -> &mut Self {
         let padded = body.len().next_multiple_of(4);
         let length = padded as u32 + 12;
         self.u32(kind).u32(length).raw(body).raw(&[0; 3][..padded - body.len()]).u32(length)
     }
 
-    /// Adds the header of a section with the given byte order.
+    /// Adds a section header block. Its byte order applies to all later fields.
     pub(crate) fn section(&mut self, big_endian: bool) -> &mut Self {
         self.big_endian = big_endian;
         let mut body = Fields::new(big_endian);
@@ -81,7 +81,7 @@ impl Fields {
         self.block(0x0a0d_0d0a, &body.bytes)
     }
 
-    /// Adds an interface description block with `options`, which are already encoded.
+    /// Adds an interface description block that contains the encoded `options`.
     pub(crate) fn interface(&mut self, link_type: u16, options: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u16(link_type).u16(0).u32(0).raw(options);
@@ -95,7 +95,7 @@ impl Fields {
         self.packet_block(6, body, ticks, frame)
     }
 
-    /// Adds an obsolete packet block.
+    /// Adds a packet block, the obsolete predecessor of the enhanced packet block.
     pub(crate) fn obsolete(&mut self, interface: u16, ticks: u64, frame: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u16(interface).u16(9);
@@ -109,7 +109,7 @@ impl Fields {
     }
 }
 
-/// Returns a message of an IPFIX file that contains `sets`.
+/// Returns an IPFIX message that contains `sets`.
 pub(crate) fn ipfix(export_s: u32, sets: &[u8]) -> Vec<u8> {
     let mut message = Fields::new(true);
     message.u16(10).u16(sets.len() as u16 + 16).u32(export_s).u32(1).u32(9).raw(sets);

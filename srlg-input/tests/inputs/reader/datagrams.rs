@@ -1,4 +1,5 @@
-//! Tests of the datagrams of a capture and of the messages of IPFIX files, with the reasons for skipped packets.
+//! Tests that read the datagrams in captures and the messages in IPFIX files, and check the reasons for skipped
+//! packets.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -50,7 +51,7 @@ fn a_contact_list_has_no_datagrams() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Reads to the end. Returns the times and bytes of the messages, and the truncation if there is one.
+/// Reads an IPFIX file to the end. Returns the time and bytes of each message, and the truncation, if any.
 fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) {
     let mut reader = Reader::new(Cursor::new(bytes.into())).expect("an IPFIX file");
     assert_eq!(reader.format(), Format::IpfixFile);
@@ -67,7 +68,7 @@ fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) 
     (messages, reader.truncation().cloned())
 }
 
-/// Returns a message with one data set, or without sets if `content` is empty.
+/// Returns a message that contains one data set, or no sets if `content` is empty.
 fn message(export_s: u32, content: &[u8]) -> Vec<u8> {
     if content.is_empty() {
         return build::ipfix(export_s, &[]);
@@ -76,7 +77,7 @@ fn message(export_s: u32, content: &[u8]) -> Vec<u8> {
     build::ipfix(export_s, &[&[1, 0][..], &length, content].concat())
 }
 
-/// Returns three messages with their times.
+/// Returns three messages and their times.
 fn three() -> [(u64, Vec<u8>); 3] {
     [(7, &b"first"[..]), (u32::MAX, b"second"), (0, b"")]
         .map(|(export_s, content)| (u64::from(export_s) * SECOND, message(export_s, content)))

@@ -1,4 +1,4 @@
-//! Tests of formats, byte orders, clocks and link types of captures, and of contact lists (CSV).
+//! Tests of contact lists (CSV), and of the formats, byte orders, time resolutions and link types of captures.
 
 use srlg_input::capture::{CaptureError, Format, Reader, Skip};
 

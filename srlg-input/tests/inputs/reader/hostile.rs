@@ -1,5 +1,5 @@
-//! Tests of invalid framing. Reading ends at the affected record and states the cause. For arbitrary bytes, reading
-//! ends without a panic.
+//! Tests of invalid framing, failing sources and arbitrary bytes. If the framing is invalid, reading ends at the
+//! affected record, and the truncation states the cause. Arbitrary bytes never cause a panic.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -25,7 +25,8 @@ fn an_absurd_captured_length_ends_a_pcap() {
     }
 }
 
-/// Returns why reading ends early for a file with a section, an interface, a packet and the output of `write`.
+/// Reads a pcapng file that consists of a section header, an interface, a packet and the output of `write`. Returns the
+/// cause of the truncation.
 fn pcapng_ending_in(write: impl FnOnce(&mut Fields) -> &mut Fields) -> Option<Cause> {
     let mut file = Fields::new(false);
     file.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
@@ -68,7 +69,8 @@ fn sections_of_unknown_order_or_version_end_a_pcapng() {
     }
 }
 
-/// A source that returns its bytes and then fails at every read, with the error kind that inflaters use for damage.
+/// A source that returns its bytes, and then fails at every read with the error kind that decompressors return for
+/// damaged data.
 struct Failing(io::Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -96,7 +98,7 @@ fn a_failing_source_is_an_error_after_the_whole_packets() {
     }
 }
 
-/// A source that returns one piece per read, fails after the last one and counts the reads.
+/// A source that returns one piece per read, fails after the last piece, and counts the reads.
 struct Pieces(Vec<Vec<u8>>, Arc<AtomicUsize>);
 
 impl Read for Pieces {
@@ -226,7 +228,7 @@ fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
     }
 }
 
-/// Reads the messages of an IPFIX file and checks their lengths and counters.
+/// Reads the messages of an IPFIX file, and checks their lengths and the counters of the reader.
 fn read_messages(mut reader: Reader, longest: Option<u64>) {
     let (mut messages, mut bytes) = (0, 0);
     while let Some(message) = reader.next_datagram().expect("memory does not fail") {
@@ -239,7 +241,7 @@ fn read_messages(mut reader: Reader, longest: Option<u64>) {
     assert!(reader.truncation().is_none_or(|truncation| truncation.offset == bytes));
 }
 
-/// Reads `bytes` if they are a capture, and checks the counters.
+/// Reads `bytes` if the reader recognises their format, and checks the counters.
 fn read_any(bytes: Vec<u8>) {
     let length = bytes.len() as u64;
     let packed = bytes.starts_with(&[0x1f, 0x8b]);
@@ -274,7 +276,7 @@ fn valid_files() -> [Vec<u8>; 5] {
     [pcap.bytes, pcapng.bytes, csv, packed, ipfix]
 }
 
-/// Generates the first bytes of files whose format a reader recognises.
+/// Generates the first bytes of files in each format that the reader recognises, and the empty prefix.
 fn prefixes() -> impl Strategy<Value = Vec<u8>> {
     let mut section = Fields::new(false);
     section.section(false).interface(1, &[]);

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use srlg_input::capture::{Format, PacketCounts, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
 
-/// The results of reading one input.
+/// The result of reading a file.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     format: Format,
@@ -20,7 +20,7 @@ struct Outcome {
     truncation: Option<Truncation>,
 }
 
-/// Reads `bytes` to the end. Panics if they are not a capture.
+/// Reads `bytes` to the end. Panics if the reader does not recognise their format.
 fn read(bytes: impl Into<Vec<u8>>) -> Outcome {
     drain(Reader::new(std::io::Cursor::new(bytes.into())).expect("a capture"))
 }
@@ -38,7 +38,7 @@ fn drain(mut reader: Reader) -> Outcome {
     Outcome { format: reader.format(), contacts, counts, truncation }
 }
 
-/// Returns the contact of the frame that [`build`] creates for `host`.
+/// Returns the contact of the frame that [`build::frame`] creates for `host`.
 fn contact(time_ns: u64, host: u8) -> Contact {
     let mut contact = listed(time_ns, host);
     (contact.packets, contact.protocol) = (NonZeroU64::new(1), Some(17));
@@ -46,7 +46,7 @@ fn contact(time_ns: u64, host: u8) -> Contact {
     contact
 }
 
-/// Returns the contact of `host` as read from a contact list, which has fewer details than a frame.
+/// Returns the contact of `host` as read from a contact list, which contains fewer details than a frame.
 fn listed(time_ns: u64, host: u8) -> Contact {
     Contact::new(time_ns, [10, 0, 0, host].into(), [10, 1, 0, 1].into())
 }

@@ -1,6 +1,6 @@
 //! Tests of files that end inside a record. Wherever a file ends, all complete packets are delivered, and the
-//! truncation states the offset of the incomplete record. Other tests cover gzip files: complete, truncated and damaged
-//! ones.
+//! truncation states the offset of the incomplete record. This module also tests complete, truncated and damaged gzip
+//! files.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use srlg_input::contact::Contact;
 use crate::reader::build::{self, Fields, MICROSECONDS};
 use crate::reader::{contact, drain, listed, read};
 
-/// A file and its records. Each record has an offset and may have a contact.
+/// A file, and the offset and contact (if any) of each of its records.
 struct Recorded {
     file: Fields,
     records: Vec<(usize, Option<Contact>)>,
@@ -22,8 +22,7 @@ impl Recorded {
         write(&mut self.file);
     }
 
-    /// Returns the expected contacts and the expected offset of the truncation, if the file is cut after `length`
-    /// bytes.
+    /// Returns the contacts and the truncation offset that are expected if the file is cut after `length` bytes.
     fn expected(&self, length: usize) -> (Vec<Contact>, Option<u64>) {
         let ends = self.records.iter().skip(1).map(|(start, _)| *start);
         let ends: Vec<usize> = ends.chain([self.file.bytes.len()]).collect();

@@ -1,4 +1,4 @@
-//! Sources of flows that are used alone or are added to model A.
+//! Sources of flows that replace model A or are added to it.
 
 use srlg_core::{Address, IpPair};
 
@@ -9,7 +9,7 @@ use crate::synthetic::hosts::Background;
 use crate::synthetic::peers::{Kind, Peers};
 use crate::synthetic::rng::Rng;
 
-/// Number of the first random stream of each source. Each period or purpose has a separate stream.
+/// Purpose of the first random stream of each source. A source has a separate stream for each period.
 const FLOOD_STREAM: u64 = 5 << 40;
 const SCAN_STREAM: u64 = 6 << 40;
 const SCANNERS_STREAM: u64 = SCAN_STREAM + (1 << 32);
@@ -17,10 +17,10 @@ const CROWD_STREAM: u64 = 7 << 40;
 
 const VICTIMS: u32 = 4;
 
-/// Victims of a flood from spoofed sources. Each source sends one packet at a random time in the period.
+/// A flood from spoofed sources to several victims. Each source sends one packet at a random time in the period.
 ///
-/// All victims have the same number of sources in a period. The sources are distinct and, apart from chance, new in
-/// every period.
+/// All victims have the same number of sources in a period. The sources of a victim are distinct, and are drawn again
+/// for every period.
 pub(super) struct Flood {
     seed: u64,
     victims: Vec<Address>,
@@ -60,13 +60,14 @@ impl Source for Flood {
 
 const FEWEST_TARGETS: f64 = 800.0;
 const MOST_TARGETS: f64 = 1600.0;
-/// Mean number of targets per scanner. The target counts are spread evenly between the smallest and the largest.
+/// Mean number of targets per scanner and period. The numbers are spread evenly from [`FEWEST_TARGETS`] to
+/// [`MOST_TARGETS`].
 const MEAN_TARGETS: u32 = 1200;
 
-/// Scanners so slow that they reach the threshold only in a whole window. They send single packets at equal intervals.
+/// Slow scanners, each of which sends one packet to each of its targets, at equal intervals.
 ///
-/// A scanner continues from period to period at the same times, with new targets. In every window of [`PERIOD`] slices,
-/// it has the same number of targets, whose ages are spread evenly over the window.
+/// A scanner has new targets in every period, but sends its packets at the same times. In every window of [`PERIOD`]
+/// slices, it therefore has the same number of targets, and their ages are spread evenly over the window.
 pub(super) struct SlowScan {
     seed: u64,
     scanners: Vec<Scanner>,
@@ -74,19 +75,20 @@ pub(super) struct SlowScan {
 
 struct Scanner {
     host: Address,
-    /// Number of targets in a period.
+    /// Number of targets per period.
     targets: u32,
-    /// Time of the first target, as a fraction of the interval between two targets.
+    /// Time of the first packet in a period, as a fraction of the interval between two packets.
     phase: f64,
 }
 
 impl SlowScan {
-    /// Creates scanners with about `pairs` targets per period. The error is at most half the targets of one scanner.
+    /// Creates scanners that have about `pairs` targets per period in total. The number of scanners is rounded.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         let count = (pairs + MEAN_TARGETS / 2) / MEAN_TARGETS;
         let mut rng = Rng::new(seed, SCANNERS_STREAM);
         let scanner = |(index, host): (usize, Address)| {
-            // Each scanner gets a size from one of `count` equal parts of the range so that the sum hardly varies.
+            // Each scanner gets a size from a different one of `count` equal parts of the range, so the sum hardly
+            // varies.
             let place = (index as f64 + rng.unit()) / f64::from(count);
             let targets = (FEWEST_TARGETS + (MOST_TARGETS - FEWEST_TARGETS) * place) as u32;
             Scanner { host, targets, phase: rng.unit() }
@@ -125,18 +127,20 @@ impl Source for SlowScan {
 const FEWEST_CLIENTS: f64 = 1000.0;
 const MOST_CLIENTS: f64 = 3000.0;
 
-/// Number of packets per client, and number of slices over which they are spread, with one packet in every five slices.
+/// Number of packets that a client sends in a visit.
 const PACKETS: u32 = 6;
+/// Length of a client's visit, in slices.
 const VISIT: u32 = 30;
 
-/// Number of periods from one crowd of a server to its next crowd.
+/// Number of periods between two crowds of a server.
 const REST: u32 = 3;
 
-/// Servers with sudden crowds of clients.
+/// Servers that sudden crowds of clients contact.
 ///
-/// A crowd consists of a server, a moment and a number of clients. All clients start at this moment and send one packet
-/// in each of six parts of half a minute. The first packets arrive within five slices, and the others are repeats. A
-/// period has a fixed number of crowds, spread evenly. A server has no crowd for two periods before its next one.
+/// All clients of a crowd start their visits at the same time. A visit lasts half a minute and is divided into six
+/// equal parts, in each of which the client sends one packet. The first packets of a crowd therefore arrive within five
+/// slices. All periods have the same number of crowds, spread evenly over the period. Each server has one crowd in
+/// three periods.
 pub(super) struct FlashCrowd {
     seed: u64,
     crowds: u32,
@@ -144,14 +148,14 @@ pub(super) struct FlashCrowd {
 }
 
 impl FlashCrowd {
-    /// Creates crowds with about `pairs` pairs per window. The error is at most half a crowd.
+    /// Creates crowds that add about `pairs` pairs to a window. The number of crowds is rounded.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         let crowds = (f64::from(pairs) / pairs_per_crowd() + 0.5) as u32;
         Self { seed, crowds, servers: own_hosts(crowds * REST) }
     }
 
-    /// Draws the client counts in random order. Each crowd gets a count from one of `crowds` equal parts of the range
-    /// so that the sum hardly varies.
+    /// Draws the number of clients of each crowd. The range of numbers is divided into equal parts, one for each crowd
+    /// in random order, so the sum hardly varies.
     fn sizes(&self, rng: &mut Rng) -> Vec<u32> {
         let size = |crowd| {
             let place = (f64::from(crowd) + rng.unit()) / f64::from(self.crowds);
@@ -163,11 +167,10 @@ impl FlashCrowd {
     }
 }
 
-/// Returns the number of pairs that a crowd adds to a window, averaged over all starts of the window.
+/// Returns the mean number of pairs in a window, divided by the number of crowds in a period.
 ///
-/// A pair is counted if its last packet is not before the window and its first packet is not after it. On average, five
-/// of the six parts of the visit are between the first and the last packet. The window is effectively longer by this
-/// time, and each crowd occurs once per period.
+/// A pair is counted if its last packet is not before the window and its first packet is not after the window. On
+/// average, five sixths of the visit are between these two packets. The window is effectively longer by this time.
 fn pairs_per_crowd() -> f64 {
     let visible = f64::from(VISIT) * f64::from(PACKETS - 1) / f64::from(PACKETS);
     (FEWEST_CLIENTS + MOST_CLIENTS) / 2.0 * (1.0 + visible / f64::from(PERIOD))
@@ -201,8 +204,8 @@ impl Source for FlashCrowd {
     }
 }
 
-/// Flows without pauses. Every period has the same pairs, and every pair has one packet per slice. All pairs of the
-/// window are therefore in its newest slice.
+/// Flows that have one packet in every slice. Every period has the same pairs, so all pairs of a window occur in its
+/// newest slice.
 pub(super) struct Persistent(pub(super) Background);
 
 impl Source for Persistent {
@@ -214,7 +217,7 @@ impl Source for Persistent {
         let first = ticks_of(number).start;
         // All periods use the random draws of period 0.
         self.0.period(0, &mut |flow| {
-            // The flow has as many equal parts as the period has slices, so each slice gets one packet.
+            // The flow has as many equal parts as the period has slices, so it sends one packet in each slice.
             begin(Flow::new(flow.pair, first, PERIOD * TICKS, PERIOD));
         });
     }

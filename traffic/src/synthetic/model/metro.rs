@@ -1,12 +1,13 @@
 //! Model B, a metro network.
 //!
-//! Hosts are drawn once, class by class from [`CLASSES`], with lognormal contact counts per period. Hosts of an on-off
-//! class have their contacts only in the on-times of their cycles. The flows of a period are divided among the classes
-//! by the shares of the classes.
+//! Hosts are drawn once, in the order of [`CLASSES`]. Their numbers of contacts per period are lognormal. Hosts of an
+//! on-off class start flows only during the on-times of their cycles. Each class gets its share of the flows in a
+//! period.
 //!
-//! The shares result in 100 super points per million pairs. A class with share s, median m and deviation σ has s·10^6 /
-//! (m e^(σ²/2)) hosts. A share of Q(ln(1024/m) / σ) of these hosts are super points. In the order of [`CLASSES`], the
-//! classes have 1, 46, 26, 14 and 13 super points.
+//! At a threshold of 1024, model B has 100 super points per million pairs. A class with share s, median m and deviation
+//! σ has s·10^6 / (m e^(σ²/2)) hosts. A host of the class is a super point with probability Q(ln(1024/m) / σ), where Q
+//! is the tail of the standard normal distribution. In the order of [`CLASSES`], the classes have 1, 46, 26, 14 and 13
+//! super points.
 
 use super::super::calendar::Source;
 use super::super::flow::{Flow, FlowModel, TICKS};
@@ -16,13 +17,14 @@ use super::super::rng::Rng;
 use super::{PACKETS_PER_PAIR, PERIOD, ticks_of};
 use srlg_core::{Address, IpPair};
 
-/// A class of hosts with the same behaviour.
+/// A class of hosts that behave alike.
 pub(super) struct Class {
     kind: Kind,
-    /// Share of the class in all pairs.
+    /// Fraction of all pairs that belong to the class.
     pub(super) share: f64,
-    /// Median number of contacts per period, and standard deviation of the logarithm of this number.
+    /// Median number of contacts per host and period.
     pub(super) median: f64,
+    /// Standard deviation of the logarithm of the number of contacts.
     pub(super) sigma: f64,
     on_off: bool,
 }
@@ -37,19 +39,20 @@ pub(super) const CLASSES: [Class; 5] = [
     Class { kind: Kind::Scanner,    share: 0.05, median: 400.0, sigma: 1.2, on_off: true },
 ];
 
-/// Maximum number of contacts of a host per period.
+/// Maximum number of contacts per host and period.
 const MOST_CONTACTS: f64 = 200_000.0;
 
-/// First random stream of the flows (one per period), stream of the hosts, and first stream of their cycles (one per
-/// address).
+/// Purpose of the first random stream of the flows. Each period has a separate stream.
 const STREAM: u64 = 4 << 40;
+/// Purpose of the random stream of the hosts.
 const HOSTS_STREAM: u64 = STREAM + (1 << 32);
+/// Purpose of the first random stream of the cycles. Each host has a separate stream.
 const CYCLES_STREAM: u64 = STREAM + (2 << 32);
 
 pub(super) struct Metro {
     seed: u64,
     flows: FlowModel,
-    /// Addresses of the hosts of every class, each with its contacts per period.
+    /// Hosts of each class, and their numbers of contacts per period.
     hosts: [Vec<(Address, u32)>; CLASSES.len()],
 }
 
@@ -97,7 +100,7 @@ impl Source for Metro {
     }
 }
 
-/// The cycle of an on-off host, in ticks. The host is on for part of the cycle, and a cycle is shorter than a period.
+/// The cycle of an on-off host, in ticks. A cycle is shorter than a period.
 #[derive(Clone, Copy)]
 struct Cycle {
     length: u32,
@@ -106,7 +109,8 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Returns the cycle of `host`: 30 to 150 slices, in which the host is on for a fifth to four fifths of the time.
+    /// Returns the cycle of `host`. It lasts 30 to 150 slices, and the host is on for a fifth to four fifths of the
+    /// cycle.
     fn of(seed: u64, host: Address) -> Self {
         let mut rng = Rng::new(seed, CYCLES_STREAM + u64::from(host));
         let length = TICKS * 30 + rng.below(TICKS * 120);

@@ -1,4 +1,4 @@
-//! Tests of the properties of the models. Distinct pairs are counted with hash sets.
+//! Tests of the traffic models.
 
 use super::super::tests::{cardinalities, checksum};
 use super::metro::CLASSES;
@@ -11,7 +11,7 @@ fn all_slices(model: Model, load: u32, slices: u32) -> Vec<Vec<IpPair>> {
     model.slices(1, slices, load).collect()
 }
 
-/// Returns the slices in which each pair of a host has packets, by peer.
+/// Returns the slices in which `host` exchanges packets with each of its peers.
 fn visits(slices: &[Vec<IpPair>], host: Address) -> FxHashMap<Address, Vec<usize>> {
     let mut visits: FxHashMap<Address, Vec<usize>> = FxHashMap::default();
     for (slice, packets) in slices.iter().enumerate() {
@@ -77,8 +77,7 @@ fn packets_join_an_inside_and_an_opposite_host() {
     }
 }
 
-/// Returns the number of super points per million pairs that the parameters of model B imply: hosts with at least 1024
-/// peers.
+/// Returns the expected number of super points per million pairs in model B, at a threshold of 1024.
 fn metro_super_points_per_million() -> f64 {
     let of_class = |class: &metro::Class| {
         let mean = class.median * libm::exp(class.sigma * class.sigma / 2.0);
@@ -97,7 +96,8 @@ fn metro_has_100_super_points_per_million_pairs() {
     assert_abs_diff_eq!(shares, 1.0, epsilon = 5.0 * f64::EPSILON);
     // Four streams of half a million pairs have 200 super points. A class draws hosts until its pairs are used up, so
     // that many large hosts leave room for few other hosts. The number therefore varies less than a Poisson number,
-    // whose standard deviation is 14.1. The bound is four of them, and 5 % for flows that reach into the next period.
+    // whose standard deviation is 14.1. The bound is four standard deviations, plus 5 % for flows that reach into the
+    // next period.
     let super_points = |seed| {
         let all = Model::Metro.slices(seed, 300, 500_000).flatten();
         cardinalities(all).values().filter(|&&count| count >= 1024).count()

@@ -6,10 +6,10 @@ use super::*;
 use crate::alerts::{Rule, Terms};
 use crate::notify::notice::{Notice, SiteCount};
 
-/// Length of the window of the rule, in slices.
+/// Length of the rule's window, in slices.
 const WINDOW: u32 = 3;
 
-/// Returns a book with one rule, and a detector with a longer window.
+/// Returns a book with one rule, and a detector whose window is twice as long as the rule's.
 fn book() -> (Book, SlidingDetector) {
     let sizes = Sizes { window: 2 * WINDOW, ..Sizes::default() };
     let terms = Terms { threshold: 1_024.0, for_slices: 1, hold_ms: 0, ..Terms::default() };
@@ -81,7 +81,7 @@ fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
     };
     assert_eq!((started.rates, started.peak_rates), (rates(1_000), Some(rates(1_000))));
     assert_eq!((ended.rates, ended.peak_rates), (Rates::default(), Some(rates(5_000))));
-    assert!(ended.text.ends_with(", with a peak of 5.0 kbit/s"), "{}", ended.text);
+    assert!(ended.text.ends_with(", 5.0 kbit/s"), "{}", ended.text);
     assert!(book.rates.is_empty() && book.live(started.id).is_none());
 }
 

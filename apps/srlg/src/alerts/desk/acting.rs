@@ -14,9 +14,7 @@ use crate::notify::notice::Notice;
 /// A user's action on an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// ID of the alert.
     pub(crate) id: AlertId,
-    /// Action of the user.
     pub(crate) act: Act,
     /// Name of the user.
     pub(crate) by: String,
@@ -29,7 +27,7 @@ impl Desk {
         self.open.contains_key(&id)
     }
 
-    /// Performs `order` at `now_ms` and returns its notification. If the alert is over, `ended` is its last
+    /// Performs `order` at `now_ms` and returns its notification. If the alert is over, `ended` must be its last
     /// notification.
     pub(crate) fn act(
         &mut self,
@@ -86,7 +84,7 @@ impl Desk {
     }
 
     /// Removes expired silences and returns the notifications of active alerts that are no longer silenced. `silenced`
-    /// lists the alerts that were silenced before this slice.
+    /// contains the alerts that were silenced before the slice was processed.
     pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
         let now_ms = self.now_ms();
         self.silences.end_at(now_ms);

@@ -31,9 +31,9 @@ pub struct Silence {
 pub struct Silenced {
     /// Name of the view.
     pub view: String,
-    /// Host or network, as notifications name it.
+    /// Name of the host or network, as in notifications.
     pub subject: String,
-    /// Prefix of a silenced network. All its hosts are silenced.
+    /// Prefix of a silenced network. All hosts of the network are silenced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpNet>,
 }
@@ -44,7 +44,7 @@ impl Silenced {
         Self { view: view.clone(), subject: notice.subject(), network: *network }
     }
 
-    /// Returns whether the silence covers `notice`; `subject` is the name of its host or network.
+    /// Returns whether the silence covers `notice`, whose host or network is named `subject`.
     fn covers(&self, notice: &Notice, subject: &str) -> bool {
         let is_part =
             |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));

@@ -68,7 +68,7 @@ fn hosts_beyond_the_bound_are_not_looked_at() {
     assert_eq!(details.hosts[&host(256)].since_ms, 1);
 }
 
-/// Returns the details that a site sends about one host with `peers`.
+/// Returns the details that a site sends about one host in contact with `peers`.
 fn sent(peers: &[u32]) -> HostDetails {
     let mut details = Details::new(SEED);
     details.look_at(&[host(0)], 5_000);
@@ -91,7 +91,8 @@ proptest! {
     }
 }
 
-/// Returns JSON with full lists, in which every address and number has its maximum length.
+/// Returns the longest JSON of a host's details: all lists are full, and every address and number has its maximum
+/// length.
 fn longest() -> Value {
     let address = |at: usize| format!("2001:1db8:1234:5678:9abc:def0:1234:{:x}", 0x1000 + at);
     let addresses = |count| (0..count).map(address).collect::<Vec<_>>();

@@ -1,8 +1,8 @@
 //! Packets and bytes of a host within the last minute, counted from its contacts.
 //!
-//! Counts are summed in slots of 5 s since the Unix epoch, so the slots of different threads and hosts can be added. A
-//! contact counts at its own time or at the end of the last closed slice, whichever is later. Exporters report flows
-//! some seconds after their last packet, so the newest seconds would otherwise always be incomplete.
+//! Counts are summed in slots of 5 s. The slots are aligned to the Unix epoch, so those of different threads and hosts
+//! can be added. A contact counts at its own time or at the end of the last closed slice, whichever is later. Exporters
+//! report flows some seconds after their last packet, so the newest seconds would otherwise always be incomplete.
 //!
 //! Invariant: there are at most 16 slots, and no sum overflows.
 
@@ -17,24 +17,24 @@ use crate::notify::notice::Rates;
 /// Length of a slot, in milliseconds.
 const SLOT_MS: u64 = 5_000;
 
-/// Number of slots in a mean. The last slot is not complete yet.
+/// Number of slots in a mean. The newest slot is still incomplete.
 const MEAN: u64 = 12;
 
-/// Maximum delay of a contact. A later contact is not counted.
+/// Maximum delay of a contact, in milliseconds. Contacts with a longer delay are not counted.
 const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 
-/// Maximum number of stored slots. Contacts may be newer than the closing slice.
+/// Maximum number of stored slots. It exceeds [`MEAN`], because contacts may be newer than the closing slice.
 const SLOTS: usize = 16;
 
-/// Minimum period of a mean, and maximum accepted difference between the start times of sources.
+/// Minimum period of a mean, and maximum accepted difference between the start times of sources, in milliseconds.
 const LEAST_MS: u64 = 1_000;
 
 /// Packets and bytes of a host in the last slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Volume {
-    /// Earliest time from which any merged source counts contacts, in milliseconds since the Unix epoch.
+    /// Time from which at least one merged source counts contacts, in milliseconds since the Unix epoch.
     since_ms: Option<u64>,
-    /// Latest time from which a merged source counts contacts, in milliseconds since the Unix epoch.
+    /// Time from which all merged sources count contacts, in milliseconds since the Unix epoch.
     whole_since_ms: Option<u64>,
     #[serde(deserialize_with = "at_most::<SLOTS, _, _>")]
     slots: Vec<Slot>,
@@ -54,7 +54,6 @@ struct Slot {
 }
 
 impl Slot {
-    /// Returns the slot with the packets and bytes of `other` added.
     fn plus(self, other: &Self) -> Self {
         let packets = self.packets.saturating_add(other.packets);
         let octets = self.octets.saturating_add(other.octets);
@@ -62,11 +61,10 @@ impl Slot {
     }
 }
 
-/// Times of the last contacts of several kinds, in milliseconds since the Unix epoch; 0 if there are none.
+/// Time of the last contact of each kind, in milliseconds since the Unix epoch; 0 if there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct LastTimes {
     any_ms: u64,
-    /// Time of the last sampled contact.
     sampled_ms: u64,
     /// Time of the last contact with an unknown size or sampling rate.
     unknown_ms: u64,
@@ -89,14 +87,14 @@ impl Volume {
         Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
     }
 
-    /// Returns an empty volume for the contacts that come after this volume.
+    /// Returns an empty volume that continues this volume with later contacts.
     pub(crate) fn rest(&self) -> Self {
         let Self { since_ms, whole_since_ms, .. } = *self;
         let last = LastTimes { any_ms: self.last.any_ms, ..LastTimes::default() };
         Self { since_ms, whole_since_ms, last, ..Self::default() }
     }
 
-    /// Returns the sum of `volumes`. If one is missing, the sum is a lower bound.
+    /// Returns the sum of `volumes`. If a volume is missing, the sum is a lower bound.
     pub(crate) fn sum<'a>(volumes: impl IntoIterator<Item = Option<&'a Self>>) -> Self {
         let mut sum = Self::default();
         for volume in volumes {
@@ -108,7 +106,7 @@ impl Volume {
         sum
     }
 
-    /// Returns whether no contact was added.
+    /// Returns whether no contact was counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -142,8 +140,8 @@ impl Volume {
         self.add_slot(Slot { number: time_ms / SLOT_MS, packets, octets });
     }
 
-    /// Sets the start to the time of the first contact, unless a known start is more than one slot earlier. Slices
-    /// close shortly after their end, and the contacts in between were not counted.
+    /// Sets the start to the time of the first contact, unless the known start is more than one slot earlier. A slice
+    /// closes shortly after its end, and contacts between its end and its close may not have been counted.
     fn start(&mut self, time_ms: u64) {
         let is_long_before = |since_ms: &u64| time_ms.saturating_sub(*since_ms) > SLOT_MS;
         let since_ms = self.since_ms.filter(is_long_before).unwrap_or(time_ms);
@@ -175,7 +173,8 @@ impl Volume {
         }
     }
 
-    /// Returns the mean rates of the minute before `now_ms`, or of the time since the start if that is shorter.
+    /// Returns the mean rates of the minute before `now_ms`, or of the time since the start if it is less than a
+    /// minute.
     pub(crate) fn rates(&self, now_ms: u64) -> Rates {
         let current = now_ms.saturating_sub(1) / SLOT_MS;
         let first = (current + 1).saturating_sub(MEAN);

@@ -1,4 +1,4 @@
-//! Table of the times at which the exporters of one machine sent data, and of the silent exporters.
+//! A table that states when each exporter of one machine last sent data, and which exporters are silent.
 //!
 //! Invariant: a silent exporter is remembered for a day. An exporter with its own entry among the permitted exporters
 //! is remembered for as long as the entry exists. At most 16,384 exporters are remembered. Exporters without an entry
@@ -19,32 +19,33 @@ use crate::alerts::top::at_most;
 use crate::exporters::ExporterNames;
 use crate::show::troubles::EXPORTERS;
 
-/// Minimum time without a datagram after which an exporter is silent.
+/// Minimum time without a datagram after which an exporter is silent, in milliseconds.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
 /// Factor for the silence limit of an exporter: the limit is this multiple of its longest pause in the last hour.
 const PAUSES: u64 = 3;
 
-/// Maximum length of a pause. A longer gap is an outage.
+/// Maximum length of a pause, in milliseconds. A longer gap is an outage.
 const HOUR_MS: u64 = 3_600_000;
 
-/// Time for which an exporter without its own entry is remembered after its last datagram.
+/// Time for which an exporter without its own entry is remembered after its last datagram, in milliseconds.
 const DAY_MS: u64 = 24 * HOUR_MS;
 
 /// Length of the period before the exporters of a host became known, in milliseconds. An exporter that fell silent in
 /// this period may have seen the host.
 const BEFORE_MS: u64 = 60_000;
 
-/// Time for which an exporter counts as new. The address of a new exporter may be forged.
+/// Period in which an exporter counts as new, in milliseconds. Only the time in which the exporter sends data is
+/// included. The address of a new exporter may be forged.
 const NEW_MS: u64 = 60_000;
 
-/// Maximum number of exporters and of networks in a state.
+/// Maximum number of exporters and of networks in a [`TableState`].
 const MOST_ROWS: usize = 1_024;
 
 /// Minimum time between two log lines about silent exporters.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Times of one exporter, in milliseconds since the Unix epoch.
+/// Times and durations of one exporter, in milliseconds. Times are counted from the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ExporterTimes {
     pub(crate) exporter: IpAddr,
@@ -78,7 +79,7 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
-    /// Returns whether the machine has no exporters.
+    /// Returns whether no exporters are permitted.
     pub(crate) fn is_empty(&self) -> bool {
         self.permitted.is_empty()
     }
@@ -90,7 +91,7 @@ pub(crate) struct WitnessTable {
     /// Networks of the permitted exporters.
     permitted: Vec<IpNet>,
     lookup: Networks<()>,
-    /// Exporters with their own entry among these networks.
+    /// Exporters with their own entry among the permitted networks.
     named: BTreeSet<IpAddr>,
     /// Time without a datagram after which any exporter is silent. If absent, the limit depends on the pauses of each
     /// exporter.
@@ -98,16 +99,16 @@ pub(crate) struct WitnessTable {
     slice_ms: u64,
     started_ms: u64,
     now_ms: u64,
-    /// Last step of the system clock.
+    /// Last forward step of the system clock.
     step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
     /// Names of exporters, which the log shows next to their addresses.
     names: ExporterNames,
-    /// Times of the last datagrams, ascending.
+    /// Time of the last datagram of each exporter, in ascending order.
     last: Vec<u64>,
-    /// Silent exporters with the times of their last datagrams, ascending.
+    /// Time of the last datagram of each silent exporter, in ascending order.
     silent: Vec<(u64, IpAddr)>,
-    /// Last time at which an exporter that is not new sent again after a silence.
+    /// Last time at which an exporter that is not new sent data again after a silence.
     resumed_ms: u64,
     log: Every,
     /// Exporters that were logged as silent or as never heard from.
@@ -123,26 +124,26 @@ struct Step {
 }
 
 impl Step {
-    /// Returns the time of a datagram by the clock after the step.
+    /// Converts the time of a datagram to the clock after the step.
     fn correct(self, ms: u64) -> u64 {
         if ms <= self.before_ms { ms + self.length_ms } else { ms }
     }
 }
 
-/// Datagrams of an exporter.
+/// Times of an exporter's datagrams, and the pauses between them.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     times: ExporterTimes,
-    /// Last time from the input, not corrected for steps of the system clock.
+    /// Time of the last datagram according to the input, not corrected for steps of the system clock.
     given_ms: u64,
     pauses: Pauses,
 }
 
-/// Longest pause between datagrams in each of the last intervals of ten minutes, the newest first.
+/// Longest pause between datagrams in each of the last seven ten-minute intervals, the newest first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pauses {
     longest_ms: [u64; 7],
-    /// Number of the newest interval.
+    /// Number of the newest interval since the Unix epoch.
     newest: u64,
 }
 
@@ -182,8 +183,8 @@ impl Seen {
         Self { times, given_ms: times.last_ms, pauses }
     }
 
-    /// Updates the time of the newest datagram. `given_ms` is the time from the input, and `ms` is corrected for steps
-    /// of the system clock.
+    /// Updates the time of the last datagram. `given_ms` is the time according to the input, and `ms` is the same time,
+    /// corrected for steps of the system clock.
     fn update(&mut self, given_ms: u64, ms: u64) {
         let times = &mut self.times;
         if std::mem::replace(&mut self.given_ms, given_ms) == given_ms {
@@ -220,14 +221,14 @@ pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u6
     })
 }
 
-/// Returns the addresses of the `networks` that contain a single host.
 fn single_hosts(networks: &[IpNet]) -> BTreeSet<IpAddr> {
     let hosts = networks.iter().filter(|it| it.prefix_len() == it.max_prefix_len());
     hosts.map(|host| host.addr().to_canonical()).collect()
 }
 
 impl WitnessTable {
-    /// Creates the table of exporters within the networks `permitted`; `started_ms` is the current time.
+    /// Creates a table without exporters. `permitted` contains the networks of the permitted exporters, and
+    /// `started_ms` is the current time.
     pub(crate) fn new(
         permitted: &[IpNet],
         silent_after: Option<Duration>,
@@ -263,8 +264,9 @@ impl WitnessTable {
         self.names = names;
     }
 
-    /// Updates the times of the last `datagrams` of exporters at `now_ms`. Logs which exporters have fallen silent or
-    /// are sending again. Exporters that are not in `datagrams` are still remembered.
+    /// Updates the table at `now_ms` with `datagrams`, which contains exporters and the times of their last datagrams.
+    /// Logs which exporters have fallen silent or are sending again. Exporters that are not in `datagrams` are still
+    /// remembered.
     pub(crate) fn update(
         &mut self,
         now_ms: u64,
@@ -283,7 +285,7 @@ impl WitnessTable {
         self.log_changes();
     }
 
-    /// Restores each exporter of `state` whose last datagram is not older than its last datagram in the table.
+    /// Restores each exporter of `state`, unless the table contains a newer datagram from the same exporter.
     pub(crate) fn restore(&mut self, state: &TableState) {
         for times in &state.exporters {
             let known = self.by_address.get(&times.exporter);
@@ -294,7 +296,7 @@ impl WitnessTable {
         self.sort(self.now_ms.max(state.now_ms));
     }
 
-    /// Applies `state`, which another machine has reported.
+    /// Applies the `state` of another machine's table.
     pub(crate) fn follow(&mut self, state: &TableState) {
         if self.permitted != state.permitted {
             self.permitted.clone_from(&state.permitted);
@@ -372,14 +374,14 @@ impl WitnessTable {
             .partition(|exporter| self.by_address.contains_key(*exporter));
         let shown = |exporter: &IpAddr| self.names.named(*exporter);
         if let Some(names) = named(heard.into_iter().map(shown)) {
-            warn!("exporters silent: {names}; alerts that depend on them stay active");
+            warn!("silent exporters: {names}; alerts about hosts that they reported stay active");
         }
         if let Some(names) = named(unheard.into_iter().map(shown)) {
             warn!("exporters without a flow record since the start: {names}");
         }
         let sending = self.logged.difference(&silent).filter(|it| self.by_address.contains_key(it));
         if let Some(names) = named(sending.map(shown)) {
-            info!("exporters no longer silent: {names}");
+            info!("exporters that send again: {names}");
         }
         self.logged = silent;
     }
@@ -391,12 +393,13 @@ impl WitnessTable {
         permitted.filter_map(|(_, exporter)| Some(&self.by_address.get(exporter)?.times))
     }
 
-    /// Returns the exporters with their own entry that have not sent a record. They are not witnesses of any host.
+    /// Returns the exporters with their own entry that have not sent a record. Such exporters are not witnesses of any
+    /// host.
     pub(crate) fn unheard(&self) -> impl Iterator<Item = IpAddr> {
         self.named.iter().copied().filter(|host| !self.by_address.contains_key(host))
     }
 
-    /// Returns the time of the exporter's last datagram if it is silent. For an exporter that was never heard from,
+    /// If the exporter is silent, returns the time of its last datagram. For an exporter that was never heard from,
     /// returns the start time of the table.
     pub(crate) fn silent_since(&self, exporter: IpAddr) -> Option<u64> {
         let times = self.by_address.get(&exporter).map(|seen| seen.times).unwrap_or_else(|| {
@@ -409,8 +412,8 @@ impl WitnessTable {
     }
 
     /// Returns the witnesses of `suspect`. If the exporters that saw the host since the start of its alert are `known`,
-    /// the witnesses are these exporters and the exporters that fell silent just before these became known. If they are
-    /// not known, the witnesses are all exporters that sent data in the host's window.
+    /// they are its witnesses. Exporters that fell silent in the minute before they became known are also witnesses. If
+    /// no exporters are known, the witnesses are all exporters that sent data in the host's window.
     pub(crate) fn witnesses(
         &self,
         known: Option<KnownExporters<'_>>,

@@ -1,4 +1,4 @@
-//! Tests of the engine without a broker: its merges, and their speed.
+//! Tests of the engine without a broker, including the speed of merging.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::notify::ledger::Ledger;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// Returns the network of a configuration in `folder`, with a window of `window` seconds.
+/// Writes a configuration to `folder` and returns its network. The window has a length of `window` seconds.
 fn network(folder: &Path, probes: &[String], window: u32) -> Network {
     let text = format!(
         "state = '{0}/state'\ncheckpoint = '10s'\n[network]\nprobes = {probes:?}\nfolder = '{0}'\n\
@@ -67,7 +67,7 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
     })
 }
 
-/// Returns a delta of about 55,000 recorders.
+/// Returns a delta with about 55,000 recorders.
 fn delta(config: Sizes, slice: u64, probe: u32) -> Delta {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();

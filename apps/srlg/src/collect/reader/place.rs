@@ -1,4 +1,4 @@
-//! Place of a reader in the stream. It also checks whether the stream is still the same.
+//! Progress of a reader in the stream, and the check whether the stream is still the same.
 //!
 //! [`resume`](Place::resume) is called before a consumer is created, and [`advance`](Place::advance) is called with
 //! each message of the consumer. Invariant: every skipped message causes a [`Loss`], and no message is processed twice.
@@ -13,12 +13,12 @@ use tracing::warn;
 
 use crate::collect::stream::{Fate, Position, Witness, nanoseconds};
 
-/// Place of a reader in the stream.
+/// Progress of a reader in the stream.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Last message that was read or need not be read.
+    /// Sequence number of the last message that was read or skipped.
     position: u64,
-    /// Number of messages from the current consumer.
+    /// Number of messages received from the current consumer.
     delivered: u64,
     witness: Option<Witness>,
     losses: watch::Sender<Option<Loss>>,
@@ -29,21 +29,22 @@ pub(super) struct Place {
 /// Loss of messages that left the stream before they were read.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collect) struct Loss {
-    /// Time from which lost messages can be sent again. Before this time, the broker would drop them as repetitions.
+    /// Time from which the lost messages can be sent again. Before this time, the broker would drop them as duplicates.
     pub(in crate::collect) curable: Instant,
 }
 
 /// Result of [`Place::resume`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resumption {
-    /// Time at which the stream was created, in nanoseconds since 1970.
+    /// Time at which the stream was created, in nanoseconds since the Unix epoch.
     pub(super) created: i64,
-    /// Whether the stream is read from its beginning, so that sequence numbers from before are no longer valid.
+    /// Whether the stream is read from its beginning, so that the sequence numbers of previous messages are no longer
+    /// valid.
     pub(super) anew: bool,
 }
 
 impl Place {
-    /// Creates the place of a reader that starts after `position`.
+    /// Creates the progress of a reader that starts after `position`.
     pub(super) fn new(position: Position) -> Self {
         let (losses, duplicates) = (watch::Sender::new(None), Duration::ZERO);
         let Position { sequence: position, witness } = position;
@@ -55,7 +56,7 @@ impl Place {
         self.losses.subscribe()
     }
 
-    /// Returns the last message that was read or need not be read.
+    /// Returns the sequence number of the last message that was read or skipped.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
@@ -111,7 +112,7 @@ impl Place {
         Ok(true)
     }
 
-    /// Skips messages up to `last`, which the stream no longer has.
+    /// Skips the messages up to and including `last`, because the stream no longer has them.
     fn pass_over(&mut self, last: u64) {
         if last > self.position {
             let gone = self.position + 1;
@@ -130,7 +131,6 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// Creates message information from the sequence numbers of the stream and the consumer.
     fn info(stream_sequence: u64, consumer_sequence: u64) -> Info<'static> {
         Info {
             domain: None,

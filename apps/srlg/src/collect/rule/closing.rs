@@ -25,8 +25,8 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Starts with the first slice, which is known once every probe has sent a message or has had enough time to send
-    /// one.
+    /// Opens the first slice, once every probe has sent a message or has had enough time to send one. If the held
+    /// deltas exceed the memory reserved for them, the first slice opens immediately.
     fn begin(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let crowded = self.pending > self.limits.max_pending;
         let expired = now >= self.waiting_since? + self.limits.quiet;
@@ -97,7 +97,8 @@ impl<T> CloseRule<T> {
         CollectorStep::Close { close, merge: self.release(slice + 1) }
     }
 
-    /// Returns the number of consecutive complete slices up to and including `slice`.
+    /// Returns the number of consecutive complete slices up to and including `slice`. Slices that have left the window
+    /// count as complete.
     fn whole_slices(&self, slice: u64) -> u32 {
         let known_from = self.known_from.iter().copied().max().unwrap_or(0);
         let owed = self.owed.range(..(slice + 1, 0)).next_back();

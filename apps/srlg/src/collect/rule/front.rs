@@ -1,8 +1,8 @@
-//! Front of the network: the slice that most probes have reached. A single probe with an incorrect clock does not
-//! determine the front.
+//! Front of the network: the slice that most probes have reached.
 //!
-//! The front is the lower median of the probes' last slices, over all probes that are not silent. Invariant: a minority
-//! of these probes cannot move the front beyond the slices of the other probes.
+//! The front is the lower median of the probes' last slices, over all probes that are not silent. Invariant: if fewer
+//! than half of these probes have an incorrect clock, the front lies between the lowest and the highest slice of the
+//! probes with a correct clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Delivered parts of an open slice.
+//! Delivered parts of a slice that has not closed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use crate::network::subjects::Part;
 
-/// Maximum number of parts of a delta. If a delta contains all recorders of a default detector and is split into the
-/// smallest parts, it has a tenth of this number of parts.
+/// Maximum number of parts of a delta. Even with parts of the minimum size, a delta of all recorders of a default
+/// detector needs only a tenth of this number.
 const MOST_PARTS: u32 = 1 << 16;
 
 /// Parts of a slice that a probe has delivered.
@@ -18,13 +18,13 @@ pub(super) struct Parts {
     numbers: BTreeSet<u32>,
 }
 
-/// An open slice.
+/// A slice that has not closed.
 #[derive(Debug)]
 pub(super) struct Slot<T> {
     parts: BTreeMap<usize, Parts>,
     held: Vec<T>,
     bytes: usize,
-    /// Lowest sequence number of the slice's messages.
+    /// Lowest sequence number of the messages of this slice.
     pub(super) lowest: u64,
 }
 
@@ -71,7 +71,7 @@ impl<T> Slot<T> {
         self.bytes += bytes;
     }
 
-    /// Removes and returns the held deltas, with their size in bytes.
+    /// Removes the held deltas, and returns them with their memory in bytes.
     pub(super) fn release(&mut self) -> (Vec<T>, usize) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes))
     }
@@ -81,7 +81,7 @@ impl<T> Slot<T> {
         self.parts.values().filter(|parts| parts.are_complete()).count()
     }
 
-    /// Returns whether no probe has delivered anything.
+    /// Returns whether no probe has delivered any part.
     pub(super) fn is_silent(&self) -> bool {
         self.parts.is_empty()
     }

@@ -31,7 +31,7 @@ fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> DeltaArrival<
     DeltaArrival { probe, slice, part, sequence, bytes: 1, delta: (probe, slice, part.number) }
 }
 
-/// A collector without a detector, which records the deltas to merge.
+/// A collector without a detector, which records the merged deltas.
 #[derive(Debug)]
 struct Collector {
     rule: CloseRule<Token>,
@@ -96,7 +96,7 @@ impl Collector {
     }
 }
 
-/// Generates the parts of all deltas for some slices, in any order. Each probe splits its deltas differently.
+/// Generates the parts of all deltas for `slices` slices, in random order. Each delta has one to three parts.
 fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArrival<Token>>> {
     prop::collection::vec(1u32..4, probes * slices as usize)
         .prop_map(move |counts| {
@@ -113,7 +113,7 @@ fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArri
         })
 }
 
-/// Generates the number of probes of a network and its deliveries, as [`deliveries`] does.
+/// Generates a number of probes and [`deliveries`] of these probes.
 fn networks() -> impl Strategy<Value = (usize, Vec<DeltaArrival<Token>>)> {
     (1usize..5, 1u64..9)
         .prop_flat_map(|(probes, slices)| (Just(probes), deliveries(probes, slices)))

@@ -1,4 +1,4 @@
-//! Tests that valid reports count, and tests of their evidence about a host.
+//! Tests of the acceptance of reports, and of the evidence about a host in them.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;

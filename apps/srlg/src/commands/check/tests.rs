@@ -20,7 +20,6 @@ enum Kind {
 }
 use Kind::{Machine, Values};
 
-/// A configuration file with mistakes.
 struct Wrong {
     kind: Kind,
     text: &'static str,
@@ -187,7 +186,7 @@ fn make(folder: &Path) {
     write("open-key/collector.nk", "no key", 0o644);
 }
 
-/// Writes `text` to a file in `folder`. Adds an input if the text has no input.
+/// Writes `text` to a file in `folder`. Adds an input if the text has neither an input nor a network.
 fn write(folder: &Path, text: &str) -> PathBuf {
     let input = if text.contains("[input]") || text.contains("[network]") { "" } else { INPUT };
     let path = folder.join("srlg.toml");
@@ -196,7 +195,6 @@ fn write(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// Returns the options that check only the file `config`.
 fn args(config: &Path) -> Args {
     Args { config: config.to_owned(), source: InputOptions::default() }
 }

@@ -16,7 +16,8 @@ pub(super) const ROUND: u64 = 20;
 /// Seconds of a round during which attacks are active.
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
-/// Number of new peers that each attack adds per step. In one second, 1,000 peers appear, which is twice the threshold.
+/// Number of new peers that each flooded host and the scanner get per step. In one second, each of them gets 1,000
+/// peers, which is twice the threshold.
 const PEERS: u32 = 100;
 
 /// Number of new peers that each host in the attacked network gets per step.
@@ -45,7 +46,7 @@ pub(super) fn name(subject: IpNet) -> String {
     if is_host { subject.addr().to_string() } else { subject.to_string() }
 }
 
-/// The flows that are exported, step by step.
+/// Generator of the exported flows.
 pub(super) struct Attacks {
     seed: u64,
     /// Number of times the attacks are played.
@@ -66,7 +67,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Returns the index of the exporter that sends the flows of this pair. There are `count` exporters.
+    /// Returns the index of the exporter that sends the flows of this pair of hosts. There are `count` exporters.
     pub(super) fn exporter(&self, count: usize) -> usize {
         let mut hasher = DefaultHasher::new();
         (self.source, self.destination).hash(&mut hasher);
@@ -96,7 +97,6 @@ impl Attacks {
         }
     }
 
-    /// Returns the planted attacks.
     pub(super) fn planted(&self) -> Vec<PlantedAttack> {
         let carpet = IpNet::new_assert(Ipv4Addr::from_bits(self.carpet).into(), 24);
         [
@@ -109,7 +109,6 @@ impl Attacks {
         .to_vec()
     }
 
-    /// Returns the flows of a step.
     pub(super) fn step(&self, step: u64) -> Vec<Flow> {
         let number =
             |at: u32, of: u64| mixed(mixed(self.seed << 40 | step << 8 | of) ^ u64::from(at));

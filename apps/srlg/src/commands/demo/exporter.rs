@@ -14,7 +14,7 @@ use super::attacks::{Attacks, Flow, STEPS};
 /// Maximum number of records per datagram. 30 IPv6 records take 1,320 bytes.
 const RECORDS: usize = 30;
 
-/// Templates 256 for IPv4 and 257 for IPv6. The fields are source, destination, packets, end of the flow, protocol,
+/// Templates 256 (IPv4) and 257 (IPv6). The fields are source, destination, packets, end of the flow, protocol,
 /// TCP flags and destination port.
 const TEMPLATES: [[u16; 16]; 2] = [
     [256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
@@ -28,23 +28,21 @@ struct Exporter {
     number: u32,
 }
 
-/// Running exporters.
 pub(super) struct Exporters {
     is_stopping: Arc<AtomicBool>,
     thread: JoinHandle<Result<()>>,
 }
 
 impl Exporters {
-    /// Stops all exporters.
     pub(super) fn stop(self) -> Result<()> {
         self.is_stopping.store(true, Ordering::Relaxed);
         self.thread.join().ok().context("the exporter failed")?
     }
 }
 
-/// Starts a thread that exports all steps of `length` in real time. Each flow is sent by one of the exporters, which
-/// send to the addresses `to`. Afterwards they send templates until they are stopped, because no end of an alert can be
-/// confirmed while an exporter is silent. On a busy machine, alerts end late.
+/// Starts a thread that exports all steps of `length` in real time, with one exporter for each address in `to`. After
+/// the last step, the exporters send templates until they are stopped, because the end of an alert cannot be confirmed
+/// while an exporter is silent. On a busy machine, the last alerts end late.
 pub(super) fn start(attacks: Attacks, to: &[SocketAddr], length: Duration) -> Result<Exporters> {
     let started = Instant::now();
     let exporter = |&to: &SocketAddr| -> Result<Exporter> {

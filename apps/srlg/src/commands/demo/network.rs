@@ -1,8 +1,8 @@
 //! The demonstration of a network: three exporters, three probes, a broker and a collector on this machine.
 //!
 //! All parts except the exporters are processes that work in a temporary folder and stop with the demonstration. Each
-//! site sees a third of the pairs of each attack. The collector writes its notifications to a file, which this module
-//! reads.
+//! site sees about a third of the pairs of each attack. The collector writes its notifications to a file, which this
+//! module reads.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ const PROBES: [&str; 3] = ["lisbon", "oslo", "turin"];
 const CONFIG_FILE: &str = "srlg.toml";
 const ALERTS_FILE: &str = "alerts.ndjson";
 
-/// Maximum time that a process may need to start on a slow machine.
+/// Maximum time for a process to start on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Interval at which files and processes are checked.
@@ -70,8 +70,8 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Sets up the network in `folder` and starts its broker. The deadline closes slices that open before the slowest probe
-/// has started, and it expires before the attacks start.
+/// Sets up the network in `folder` and starts its broker. The deadline is so short that slices from before the start of
+/// the slowest probe close before the attacks start.
 fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
     let configure = |broker: &str| {
         let text = format!(
@@ -111,7 +111,7 @@ impl Node {
         Ok(Self { name, child: child.with_context(|| format!("cannot start {name}"))?, log })
     }
 
-    /// Waits for a log line with `text` and returns the rest of the line.
+    /// Waits for a log line that contains `text`, and returns the part of the line after `text`.
     fn wait_for(&mut self, text: &str) -> Result<String> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {

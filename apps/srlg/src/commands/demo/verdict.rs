@@ -55,8 +55,8 @@ impl Verdict {
         Ok(())
     }
 
-    /// Returns whether more notifications are expected after `elapsed` of a demonstration of this `length`.
-    /// Notifications may be late on a busy machine.
+    /// Returns whether more notifications are expected when a demonstration of this `length` has run for `elapsed`. On
+    /// a busy machine, notifications may be late.
     pub(super) fn may_change(&self, elapsed: Duration, length: Duration) -> bool {
         let has_ended =
             |(_, alerts): &(PlantedAttack, Vec<Notice>)| count(alerts, Status::End) >= self.rounds;

@@ -8,8 +8,7 @@ use srlg_host::config::{HashFamily, random_seed};
 use srlg_host::{Config, Device, SlidingDetector};
 use srlg_input::{InputOptions, ViewOptions};
 
-/// Default grace time of live input. Different reader threads may deliver contacts of the same time at different
-/// moments.
+/// Default grace time of live input. Reader threads may deliver contacts with the same timestamp at different times.
 const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Options of `srlg detect`.
@@ -28,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub threshold: u32,
 
-    /// Length of a slice: 1s, 500ms, 5m
+    /// Length of a slice, such as 1s, 500ms or 5m
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice)]
     pub slice: Duration,
 
@@ -75,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub peers: usize,
 
-    /// Show one line per super point and slice in the table as well
+    /// Show one line per super point and slice in the table, instead of one line per host
     #[arg(long)]
     pub every_slice: bool,
 }

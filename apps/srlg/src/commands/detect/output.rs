@@ -39,9 +39,9 @@ struct Peak {
     first: u64,
     last: u64,
     slices: u64,
-    /// Sampled peers in the last slice.
+    /// Sampled peers in the slice `last`.
     peers: Vec<Peer>,
-    /// Range of possible counts without sampling, as text. The text is empty if the input is not an export.
+    /// Range of possible counts without sampling, as text. The text is empty if the input does not consist of exports.
     unsampled: String,
 }
 
@@ -143,7 +143,6 @@ fn remember(
     peak.peers = peers;
 }
 
-/// A super point in the output.
 #[derive(Serialize)]
 struct Point {
     host: Name,
@@ -154,7 +153,6 @@ struct Point {
     peers: Vec<Peer>,
 }
 
-/// A sampled peer in the output.
 #[derive(Clone, Serialize)]
 struct Peer {
     host: Name,
@@ -162,7 +160,7 @@ struct Peer {
 }
 
 impl Point {
-    /// Creates the output of `point` with at most `most_peers` of its sampled peers, most recent first.
+    /// Converts `point` for the output, with at most `most_peers` of its sampled peers, most recent first.
     fn new(point: &SuperPoint, [hosts, peers]: [Packing; 2], most_peers: usize) -> Self {
         let &SuperPoint { host, cardinality, std_error, range, .. } = point;
         let sample = point.peers.iter().take(most_peers);
@@ -186,7 +184,7 @@ struct Line<'a> {
     pub(super) slice: u64,
     pub(super) start_ms: u64,
     pub(super) end_ms: u64,
-    /// Super point with the requested number of sampled peers.
+    /// Super point with at most the requested number of sampled peers.
     pub(super) point: &'a Point,
     /// Whether sampled peers are requested.
     pub(super) has_peers: bool,
@@ -217,8 +215,8 @@ fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
-/// Returns the largest possible number of peers without sampling, or `None` if the count is a lower bound or a rate is
-/// unknown.
+/// Returns the largest possible number of peers without sampling, or `None` if the count is a lower bound or a sampling
+/// rate is unknown.
 fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
 }
@@ -233,7 +231,8 @@ struct Object<'a> {
     point: &'a Point,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
-    /// Bounds of the count without sampling. The upper bound is `None` if a rate is unknown.
+    /// Bounds of the count without sampling. The upper bound is `None` if a sampling rate is unknown or the count is a
+    /// lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }

@@ -11,7 +11,7 @@ const CLEAR_BACKGROUND: f64 = 0.01;
 
 /// Prints the counters, the speed and the memory of the run.
 pub(super) fn print(totals: &Totals, status: &Status) {
-    // Write errors are ignored, because there is no other place to report them.
+    // Write errors are ignored, because they cannot be reported elsewhere.
     let _nobody_listens = write(&mut io::stderr().lock(), totals, status);
 }
 
@@ -92,13 +92,13 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the peak memory of this process as text, if the system reports it.
+/// Returns the peak memory of this process as text, or a text that it is unknown.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     match kib {
         Some(kib) => format!("process peak {:.1} MB", kib as f64 * 1024.0 / 1e6),
-        None => "peak of the process unknown".to_owned(),
+        None => "process peak unknown".to_owned(),
     }
 }

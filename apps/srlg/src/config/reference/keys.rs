@@ -8,7 +8,6 @@ use super::{General, Tables, samples, schema};
 pub(super) struct Table {
     /// Name of the table. The name is empty for the top level, and `sink TYPE` for a type of sink.
     pub(super) name: &'static str,
-    /// Heading of the table on the page.
     pub(super) heading: String,
     pub(super) intro: String,
     pub(super) keys: Vec<Key>,
@@ -16,25 +15,24 @@ pub(super) struct Table {
 
 /// A key with the properties that its schema defines.
 pub(super) struct Key {
-    /// Name of the key. Keys of nested tables have dots.
+    /// Name of the key, or its dotted path if it belongs to a nested table.
     pub(super) name: String,
     /// Type of the value, with its unit and its range.
     pub(super) form: String,
     pub(super) default: Default,
     pub(super) description: String,
-    /// Minimum number, if it is documented.
+    /// Minimum of the value, if the schema defines one.
     pub(super) least: Option<u64>,
-    /// Maximum number, if it is documented.
+    /// Maximum of the value, if the schema defines one.
     pub(super) most: Option<u64>,
 }
 
 /// The value that applies if a key is missing.
 pub(super) enum Default {
-    /// The key is required.
     Required,
     /// A value in TOML syntax.
     Value(String),
-    /// A description, because the value depends on other keys.
+    /// A description of a value that depends on other keys.
     Words(String),
     None,
 }
@@ -60,7 +58,7 @@ const TYPE: &str = "type";
 pub(super) fn tables() -> Vec<Table> {
     let (general, all) = (schema::<General>(), schema::<Tables>());
     let all = all["properties"].as_object().unwrap();
-    assert_eq!(all.len(), TABLES.len(), "every table has its place on the page");
+    assert_eq!(all.len(), TABLES.len(), "every table must be in TABLES");
     let mut tables = vec![Table {
         name: "",
         heading: "Top level".to_owned(),
@@ -82,10 +80,10 @@ pub(super) fn tables() -> Vec<Table> {
     tables
 }
 
-/// Adds a table for each type of sink in `kinds`. Adds the key `type` to the last of `tables`.
+/// Adds the key `type` to the last table, and adds a table for each type of sink in `kinds`.
 fn add_sinks(kinds: &[Value], tables: &mut Vec<Table>) {
     let name_of = |kind: &Value| kind["properties"][TYPE]["const"].clone();
-    assert_eq!(kinds.len(), SINKS.len(), "every type of sink has its place on the page");
+    assert_eq!(kinds.len(), SINKS.len(), "every type of sink must be in SINKS");
     let names = SINKS.map(|(name, _)| format!("`{name}`"));
     let sinks = tables.last_mut().unwrap();
     sinks.keys.insert(
@@ -112,7 +110,7 @@ fn intro(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the keys in the `schema` of `table`, required keys first.
+/// Returns the keys in the `schema` of `table`. Required keys come first.
 fn keys(table: &str, schema: &Value) -> Vec<Key> {
     let required = samples::of(table).required();
     let mut keys = Vec::new();
@@ -194,7 +192,7 @@ fn plural(form: &str) -> &str {
     }
 }
 
-/// Returns the possible names of a value, if `schema` lists them.
+/// Returns the permitted strings of a value, if `schema` lists them.
 fn names(schema: &Map<String, Value>) -> Option<Vec<String>> {
     let code = |name: &Value| name.as_str().map(|name| format!("`{name}`"));
     let names = match (schema.get("enum"), schema.get("oneOf")) {

@@ -8,15 +8,15 @@ use super::samples::{self, Effect, Reload};
 
 const INTRO: &str = "# Configuration
 
-This page lists every key of the configuration file, which is TOML. `srlg run --config FILE` and `srlg collect --config FILE` read it, and `srlg check --config FILE` reports all mistakes with their lines. [An example](srlg.example.toml) has the usual keys. The [JSON schema](srlg.schema.json) lets editors complete and check the file.
+This page lists every key of the configuration file, which is in TOML format. `srlg run --config FILE` and `srlg collect --config FILE` read it, and `srlg check --config FILE` reports all mistakes with their line numbers. [An example](srlg.example.toml) contains common keys. The [JSON schema](srlg.schema.json) lets editors complete and check the file.
 
-`kill -HUP` makes a running `srlg` reload the file. The column *Reload* says whether that is enough to change a key:
+`kill -HUP` makes a running `srlg` reload the file. The column *Reload* says whether a reload is enough to change a key:
 
 | Reload | Meaning |
 |---|---|
 | yes | The new value takes effect with the next slice. |
-| yes, if it fits | The new value takes effect with the next slice if the detector of the view is large enough. A longer window, or a lower end of alerts (`down` times the threshold), may need a restart. |
-| restart | The change is logged and takes effect at the next start. In a network, a change of `slice`, `grace`, `inside` or `[[view]]` makes `srlg collect` ignore the whole new file. |
+| yes, if it fits | The new value takes effect with the next slice if the detector of the view is large enough. A longer window, or a lower count below which alerts end (`down` times the threshold), may need a restart. |
+| restart | The change is logged and takes effect at the next start. In a network, a change to `slice`, `grace`, `inside` or `[[view]]` makes `srlg collect` ignore the whole new file. |
 | …; restart with `[network]` | In a network, the change needs a restart of `srlg collect`, because probes also use the value. Until then, the whole new file is ignored. |
 
 Forms of values:
@@ -27,7 +27,7 @@ Forms of values:
 | network | `\"198.51.100.0/24\"`, `\"2001:db8::/32\"`, or a single address |
 | address:port | `\"127.0.0.1:8462\"`, `\"[::]:2055\"` |
 | host:port | `\"broker.example\"`, `\"broker.example:4222\"` |
-| file, folder | A path. Relative paths start at the working directory of `srlg` |
+| file, folder | A path; relative paths are resolved against the working directory of `srlg` |
 ";
 
 /// Returns the whole page.

@@ -1,6 +1,7 @@
-//! Sample values of all keys. The samples are used to determine whether a reload applies a change to the key.
+//! Sample values of all keys, which are used to determine whether a reload applies a change to a key.
 //!
-//! Each table has minimal documents that can be parsed. Each key has a value and the other keys that it requires.
+//! Each table has minimal documents that can be parsed. Each sample consists of a key, a value, and the other keys that
+//! the value requires.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,13 +15,13 @@ use crate::config::{Config, ViewConfig};
 use crate::mmdb::{as_database, country_database};
 use crate::network::Network;
 
-/// A key, the other keys that it requires, and its value.
+/// A key, the other keys that its sample value requires, and this value.
 type Sample = (&'static str, &'static str, &'static str);
 
 /// The samples of a table.
 pub(super) struct Samples {
     table: &'static str,
-    /// Minimal documents of the table. Each document has only the required keys.
+    /// Minimal documents of the table, without optional keys.
     least: &'static [&'static str],
     samples: &'static [Sample],
 }
@@ -184,7 +185,7 @@ const RULE: &[Sample] = &[
     ("unconfirmed-after", "", "'1h'"),
 ];
 
-/// An additional rule, because every view needs a rule.
+/// An additional rule for all views, because every view needs a rule.
 const OTHER_RULE: &str = "name = 'o'\nnetworks = ['203.0.113.0/24']\nthresholds = { 60s = 1024 }";
 
 const ALLOW: &[Sample] = &[
@@ -299,7 +300,7 @@ impl Samples {
         required.unwrap_or_default()
     }
 
-    /// Parses a file in which the table has the number `value` for `key` and the other keys that `key` requires.
+    /// Parses a file whose table contains `key` with the number `value`, and the other keys that `key` requires.
     pub(super) fn with(&self, key: &str, value: u64) -> Result<Config, Problems> {
         let (_, beside, _) = self.sample(key);
         let keys = read(&format!("{key} = {value}"));
@@ -307,7 +308,7 @@ impl Samples {
         Config::parse(&self.file(&merged(merged(read(least), read(beside)), keys)))
     }
 
-    /// Determines whether a reload of `key` takes effect.
+    /// Determines whether a reload applies a change to `key`.
     pub(super) fn reload(&self, key: &str) -> Reload {
         let is_of_run = ["input", "network"].contains(&self.table);
         let [without, with] = self.files(key);
@@ -339,7 +340,7 @@ impl Samples {
         files.next().unwrap_or_else(|| panic!("no file of {} has a sample of {key}", self.table))
     }
 
-    /// Returns a file in which the table has `keys`.
+    /// Returns a file whose table contains `keys`.
     fn file(&self, keys: &Table) -> String {
         let mut keys = keys.clone();
         let (table, kind) = self.table.split_once(' ').unwrap_or((self.table, ""));
@@ -362,7 +363,7 @@ fn read(keys: &str) -> Table {
     keys.parse().unwrap()
 }
 
-/// Returns `keys` with the values of `others`.
+/// Merges `others` into `keys`. Values of `others` take precedence.
 fn merged(mut keys: Table, others: Table) -> Table {
     for (key, value) in others {
         let value = match (keys.remove(&key), value) {
@@ -374,7 +375,7 @@ fn merged(mut keys: Table, others: Table) -> Table {
     keys
 }
 
-/// Returns the effect of calling `reload` from one configuration to the other, and back.
+/// Returns the effect of `reload` between two configurations, tested in both directions.
 fn effect([one, other]: &[Config; 2], reload: fn(&Config, &Config) -> bool) -> Effect {
     assert!(parts(one) != parts(other), "a sample changes nothing of {one:?}");
     match (reload(one, other), reload(other, one)) {
@@ -398,8 +399,7 @@ fn follow(now: &Config, next: &Config) -> bool {
     Network::of(now, 0).is_of(next) && take_over(now, next)
 }
 
-/// Returns all parts of a configuration as text, without detector sizes, because a larger detector also serves smaller
-/// rules.
+/// Returns the settings of a configuration as text. Detector sizes are left out, because a reload does not change them.
 fn parts(config: &Config) -> String {
     let Config { source, network, general, views, labels, exporters, origins: _, sinks } = config;
     let mut parts =

@@ -11,10 +11,11 @@ use crate::notify::notice::Notice;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// First second of a test.
+/// Start of each test, in seconds since the Unix epoch.
 const START: u64 = 1_000_000;
 
-/// Returns a monitor with a view of addresses and a view of ports. Its slices have the grace time `grace`.
+/// Returns a monitor that counts hosts in one view and addresses with ports in another view. Its slices have the grace
+/// period `grace`.
 fn monitor(grace: &str) -> Monitor {
     Monitor::new(&config(grace), 1).unwrap()
 }
@@ -40,7 +41,7 @@ impl Numbers {
         (self.0 >> 33) % end
     }
 
-    /// Returns a contact at most `early_ns` before `now_ns`.
+    /// Returns a contact whose time is less than `early_ns` before `now_ns`.
     fn contact(&mut self, now_ns: u64, early_ns: u64) -> Contact {
         let (peer, host) = (self.below(400) as u32, self.below(12));
         let is_v6 = self.below(8) == 0;
@@ -77,7 +78,7 @@ fn comparable(mut notice: Notice) -> Notice {
     notice
 }
 
-/// Returns the state of the detector of a view.
+/// Returns a snapshot of a view's detector, without its attachment.
 fn detector(monitor: &mut Monitor, view: usize) -> Snapshot {
     monitor.snapshot(view).unwrap().with_attachment(Vec::new())
 }

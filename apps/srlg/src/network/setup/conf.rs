@@ -1,14 +1,14 @@
 //! `nats.conf`: TLS for all clients, and a key and permissions for each client.
 //!
 //! The collector and the streams share one account, and each probe has its own account. A probe's account imports only
-//! the probe's own subjects, the watch list, and the subject of requests for the network description.
+//! the probe's own subjects, the watch list, and the subject for requesting the network description.
 //!
-//! Invariant: all other access is refused. A probe publishes to its own subjects and receives only its own messages.
-//! Only the collector may use the streams.
+//! Invariant: a probe publishes only to its own subjects and requests the network description, and it receives only the
+//! watch list and its own messages. Only the collector may use the streams.
 //!
-//! Permissions alone are not enough, because they do not restrict the reply subject that a client sets for an
-//! acknowledgement. The broker itself publishes the acknowledgement, even to a subject of the stream API. If a probe
-//! has its own account, the acknowledgement cannot leave that account.
+//! Permissions would not be enough without accounts, because they do not restrict the reply subject that a client sets.
+//! The broker would publish an acknowledgement to any such subject, even to one of the stream API. With accounts, an
+//! acknowledgement cannot leave the account of the probe.
 
 use super::PART_BYTES;
 use crate::network::bucket;
@@ -16,13 +16,14 @@ use crate::network::subjects::{
     ALL_REPORTS, COLLECTOR, WATCHLIST, delta, durable, inbox_prefix, report,
 };
 
-/// Size of a message without its part of a delta, in bytes: the headers and a reserve.
+/// Part of the maximum message size that is reserved for headers, in bytes.
 pub(super) const HEADROOM: usize = 4096;
 
-/// Account of the collector. A probe's account has the name of the probe, which is in lower case and therefore differs.
+/// Name of the account that the collector and the streams share. A probe's account has the name of the probe, which is
+/// in lower case, so no probe can have this name.
 const ACCOUNT: &str = "SRLG";
 
-/// Returns the configuration of a broker for `probes`. `keys` are the public keys of its clients.
+/// Returns the configuration of a broker for `probes`. `keys` contains the name and public key of each client.
 pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> String {
     let max_payload = PART_BYTES + HEADROOM;
     let accounts = keys.iter().map(|(client, key)| match *client {

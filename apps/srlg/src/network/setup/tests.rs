@@ -1,4 +1,4 @@
-//! Tests of the files that `srlg setup` writes: their content, their permissions, and that none is overwritten.
+//! Tests that the files from `srlg setup` have the right content and permissions, and that no file is overwritten.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -6,21 +6,21 @@ use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
-/// Packets and bits per second of a host's contacts. They are means over the last minute or, if shorter, over the time
-/// for which details of the host have been collected.
+/// Packets and bits per second of a host's contacts. Each rate is a mean over the last minute. The mean covers less
+/// time if details of the host have been collected for less than a minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Packets per second; absent if not known.
+    /// Packets per second; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_second: Option<u64>,
-    /// Bits per second; absent if not known.
+    /// Bits per second; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits_per_second: Option<u64>,
     /// Whether sampled counts were multiplied by their sampling rate.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_scaled: bool,
-    /// Whether the real rate may be higher. This is the case if a size, a sampling rate or a source is unknown, or if
-    /// flows were counted for less than a minute.
+    /// Whether the real rate may be higher. This is the case if a size or a sampling rate is unknown. It is also the
+    /// case if a source or a host is missing, or if part of the time was not counted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_lower_bound: bool,
     /// Whether the real rate may be lower, because several sites may have seen the same packets.
@@ -28,17 +28,17 @@ pub struct Rates {
     pub is_rate_upper_bound: bool,
 }
 
-/// An interface of an exporter with its share of contacts.
+/// An interface of an exporter, and its share of the contacts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceShare {
     /// Address of the exporter.
     pub exporter: IpAddr,
     /// SNMP index of the interface (ifIndex).
     pub interface: u32,
-    /// Name of the interface in the configuration.
+    /// Configured name of the interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Share of the contacts with a known interface.
+    /// Share of this interface among the contacts whose interface is known.
     pub share: f64,
 }
 
@@ -59,7 +59,7 @@ impl Rates {
         if self.is_known() { self } else { Self::default() }
     }
 
-    /// Returns the total rates of two sites, which may have seen the same packets.
+    /// Returns the sum of the rates of two sites, which may have seen the same packets.
     pub(crate) fn plus(self, other: Self) -> Self {
         let sum = |one: Option<u64>, other: Option<u64>| {
             one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))))
@@ -74,21 +74,22 @@ impl Rates {
         }
     }
 
-    /// Returns these rates, which cover `some` of `all` hosts. If hosts are missing, the rates become a lower bound.
+    /// Returns these rates, which were counted for `some` of `all` hosts. If `some` is less than `all`, the rates are
+    /// marked as a lower bound.
     pub(crate) fn of_some(self, some: usize, all: u32) -> Self {
         let is_rate_lower_bound = self.is_rate_lower_bound || some < all as usize;
         Self { is_rate_lower_bound, ..self }.if_known()
     }
 
-    /// Returns the rates with more bits per second or, if these are unknown or equal, the rates with more packets per
-    /// second.
+    /// Returns the rates that have more bits per second. If the bit rates are equal or both are unknown, returns the
+    /// rates that have more packets per second.
     pub(crate) fn max(self, other: Self) -> Self {
         let size = |rates: &Self| (rates.bits_per_second, rates.packets_per_second);
         if size(&other) > size(&self) { other } else { self }
     }
 }
 
-/// Formats the rates in common units, such as `1.2 Mpps, 9.8 Gbit/s`, or as an empty text if no rate is known.
+/// Writes the rates in common units, such as `1.2 Mpps, 9.8 Gbit/s`. Writes nothing if no rate is known.
 impl fmt::Display for Rates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let packets = self.packets_per_second.map(|rate| quantity(rate, "pps"));
@@ -108,7 +109,7 @@ impl fmt::Display for Rates {
     }
 }
 
-/// Returns `value` with two or three digits and a decimal prefix.
+/// Formats `value` with up to three digits and a decimal prefix.
 fn quantity(value: u64, unit: &str) -> String {
     const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
     let (mut scaled, mut prefixes) = (value as f64, PREFIXES.into_iter());

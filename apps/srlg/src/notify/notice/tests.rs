@@ -4,7 +4,7 @@ use srlg_input::contact::{HostKey, Prefixes, ViewOptions};
 
 use super::*;
 
-/// Returns the start and the end of an alert of a host with 2,000 peers.
+/// Returns the start and the end of an alert about a host that has 2,000 peers.
 fn alerts() -> Vec<Alert> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
     let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(60, terms)].into() };

@@ -6,7 +6,8 @@ use crate::notify::notice::{Context, MOSTLY, SiteNotice, Unit};
 /// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;
 
-/// Returns a sentence about `alert`; `sites` are the sites that saw it, in descending order of their peer counts.
+/// Returns the sentence about `alert`. `sites` are the sites that saw the host, in descending order of their peer
+/// counts.
 pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
@@ -25,9 +26,9 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
         };
         let rates = context.peak_rates;
         let rates =
-            if rates.is_known() { format!(", with a peak of {rates}") } else { String::new() };
+            if rates.is_known() { format!(", {rates}") } else { String::new() };
         return format!(
-            "{subject_name}{label}: ended after {lasted} s{unconfirmed}; at most {peak:.0} {peers} were counted{rates}"
+            "{subject_name}{label}: ended after {lasted} s{unconfirmed}; peak: {peak:.0} {peers}{rates}"
         );
     }
     let whom = match subject {
@@ -55,7 +56,7 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
         );
     }
     let at_least = if is_lower_bound { "at least " } else { "" };
-    // In views of ports, the peers or hosts are the ports.
+    // In a view of ports or services, the peers or hosts already contain the port.
     let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
     let port = detail.and_then(|detail| detail.ports.first());
     let did = context.did();
@@ -76,6 +77,7 @@ fn at(sites: &[SiteNotice]) -> String {
     match (named.is_empty(), others.len()) {
         (true, _) => String::new(),
         (false, 0) => format!(", at {}", named.join(", ")),
+        (false, 1) => format!(", at {} and 1 other site", named.join(", ")),
         (false, more) => format!(", at {} and {more} other sites", named.join(", ")),
     }
 }

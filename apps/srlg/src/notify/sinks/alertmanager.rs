@@ -1,12 +1,12 @@
 //! A sink that sends active alerts repeatedly to an Alertmanager (API v2), which creates notifications from them.
 //!
-//! There are few labels, because labels identify an alert in Alertmanager; all other fields are annotations.
+//! Labels identify an alert in Alertmanager, so only a few fields become labels. Further fields become annotations.
 //! Alertmanager ends an alert that is not sent again within three times `resend`, so a stopped program leaves no active
 //! alerts behind.
 //!
-//! Invariant: an active alert has one set of labels in Alertmanager. Routes match on the severity, so it is a label.
-//! When the severity rises, one request ends the alert with the old severity and sends the alert with the new one. A
-//! silenced alert is over in Alertmanager until it is sent again.
+//! Invariant: an active alert has only one set of labels at a time. Routes match on the severity, so it is a label.
+//! When the severity rises, one request ends the alert with the old severity and sends the alert with the new one. An
+//! alert that is silenced in srlg is over in Alertmanager until it is sent again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
@@ -35,7 +35,7 @@ impl Alertmanager {
         Self { client, resend, told: None, severities: HashMap::new() }
     }
 
-    /// Posts `notices`, which belong to different alerts.
+    /// Posts `notices`, which must belong to different alerts.
     fn tell<'a>(
         &mut self,
         notices: impl Iterator<Item = &'a Notice> + Clone,

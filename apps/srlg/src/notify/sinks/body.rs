@@ -1,4 +1,4 @@
-//! Bodies of webhook requests: notifications as JSON, or rendered by a template.
+//! Bodies of webhook requests. A body is a notification as JSON, or the output of a template.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ impl Body {
     }
 }
 
-/// Returns the message about `count` suppressed notifications.
+/// Returns the fields of a message that reports `count` suppressed notifications.
 pub(super) fn held(count: u64) -> Value {
     json!({ "held": count, "text": format!("rate limit: {count} notifications suppressed in the last minute") })
 }
@@ -75,7 +75,7 @@ pub(super) fn held(count: u64) -> Value {
 mod tests {
     use super::*;
 
-    /// Returns a notification without optional fields.
+    /// Returns a notification that has no optional fields.
     fn short() -> Notice {
         Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }

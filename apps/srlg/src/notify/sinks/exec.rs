@@ -1,4 +1,4 @@
-//! A sink that runs a program for each notification, one at a time.
+//! A sink that runs a program for each notification. Only one program runs at a time.
 //!
 //! Invariant: a program that exceeds the time limit is killed with its whole process group.
 
@@ -64,7 +64,7 @@ impl Exec {
     }
 }
 
-/// Kills all processes of the group. It is not an error if they have already ended.
+/// Kills the process group of `child`. It is not an error if all processes have already ended.
 fn kill(child: &mut Child) {
     let group = rustix::process::Pid::from_child(child);
     let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

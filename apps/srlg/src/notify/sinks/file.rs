@@ -1,8 +1,8 @@
 //! A sink that writes JSON lines to a file, which is rotated by size.
 //!
-//! Invariant: each notification is written as one line exactly once, even if the program is killed. An incomplete line
-//! is cut off. Writing continues after the notification in the last line, if this database contains it. A file with
-//! other contents is not changed.
+//! Invariant: each notification is written as one line exactly once, even if the program is killed. An incomplete last
+//! line is removed. Writing continues after the notification in the last line if the database contains that
+//! notification. A file that was not written by this sink is not changed.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ use crate::notify::store::Store;
 /// Maximum length of a line, in bytes. The search for the last line reads twice this length.
 const LINE: u64 = 1 << 16;
 
-/// Size at which a file is rotated, in bytes, and number of rotated files to keep.
+/// Size at which a file is rotated, in bytes, and number of rotated files that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {
     pub(super) bytes: u64,
@@ -40,7 +40,7 @@ enum Out {
     Stream(Box<dyn Write + Send>),
     /// A regular file and its size in bytes.
     Regular(fs::File, u64),
-    /// No open file, after a failure. The file is opened again for the next line.
+    /// No file is open, because the file was rotated or could not be written. It is opened again for the next line.
     Closed,
 }
 
@@ -76,7 +76,8 @@ impl File {
         Ok(it)
     }
 
-    /// Checks that the file at `path`, if it exists, can be read and contains only lines of this sink.
+    /// Checks that the file at `path`, if it exists, can be read, and that its first and last lines were written by
+    /// this sink.
     pub(super) fn check(path: &Path) -> Result<()> {
         if path.is_file() {
             let text = || cannot_append(path);
@@ -86,7 +87,7 @@ impl File {
         Ok(())
     }
 
-    /// Opens the file, cuts off an incomplete line, and returns the notification of the last line.
+    /// Opens the file, removes an incomplete last line, and returns the mark of the last complete line.
     fn reopen(&mut self) -> Result<Option<Mark>> {
         let path = &self.path;
         let open = fs::File::options().create(true).read(true).append(true).open(path);
@@ -130,7 +131,7 @@ impl File {
         path.into()
     }
 
-    /// Rotates the file and renumbers the files that were rotated earlier.
+    /// Rotates the file and increments the numbers of the rotated files.
     fn move_away(&self) -> Result<()> {
         for number in (1..self.rotation.keep).rev() {
             let former = self.former(number);
@@ -168,7 +169,7 @@ impl File {
             Out::Closed => Err(io::Error::other("the file is not open")),
         };
         if written.is_err() && !matches!(self.out, Out::Stream(_)) {
-            // The incomplete line is cut off when the file is opened again.
+            // The incomplete line is removed when the file is opened again.
             self.out = Out::Closed;
         }
         written.with_context(|| format!("cannot write to {}", self.path.display()))
@@ -196,10 +197,10 @@ fn cannot_append(path: &Path) -> String {
 /// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
 const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
-/// Maximum length of such a prefix, in bytes, including a number of up to 20 digits.
+/// Maximum length of a prefix in [`BEGINNINGS`], in bytes, including a number of up to 20 digits.
 const BEGINNING: u64 = 64;
 
-/// Returns whether `line` starts like a line of this sink. An incomplete line may be cut off anywhere.
+/// Returns whether `line` starts as a line of this sink does. An incomplete line may end even within the prefix.
 fn is_ours(line: &[u8], is_whole: bool) -> bool {
     let begins =
         |line: &[u8], text: &[u8]| line.starts_with(text) || !is_whole && text.starts_with(line);
@@ -211,7 +212,7 @@ fn is_ours(line: &[u8], is_whole: bool) -> bool {
     })
 }
 
-/// Returns the total size of all complete lines, and the notification of the last one.
+/// Returns the total size of all complete lines, in bytes, and the mark of the last complete line.
 fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -225,12 +226,12 @@ fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let end = tail.iter().rposition(|byte| *byte == b'\n');
     let cut = &tail[end.map_or(0, |end| end + 1)..];
     let last = end.and_then(|end| tail[..end].rsplit(|byte| *byte == b'\n').next());
-    // A file of another program must not be changed.
+    // A file that another program wrote must not be changed.
     ensure!(
         is_ours(first, first.len() < head.len())
             && last.map_or(from == 0, |last| is_ours(last, true))
             && is_ours(cut, false),
-        "the file has other contents; choose another path"
+        "the file was not written by srlg; choose another path"
     );
     let mark = last.and_then(|last| serde_json::from_slice(last).ok());
     Ok((bytes - cut.len() as u64, mark))

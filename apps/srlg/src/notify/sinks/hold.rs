@@ -1,7 +1,7 @@
 //! The filter of a sink, which applies silences and the rate limit.
 //!
-//! Invariant: if a notification of an alert was sent, even before a restart, the end of the alert is sent and does not
-//! count towards the rate limit. If no notification of the alert was sent, its end is treated like any other
+//! Invariant: if a notification of an alert was sent, even before a restart, the end of the alert is sent too. That end
+//! does not count towards the rate limit. If no notification of the alert was sent, its end is treated like any other
 //! notification.
 
 use std::collections::HashSet;
@@ -19,9 +19,10 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Creates the filter of a sink that sends at most `most` notifications per minute and has processed `store` up to
-    /// number `done`. The ends of all alerts that were active at that point are sent, because suppressed notifications
-    /// are not known after a restart.
+    /// Creates the filter of a sink that has processed `store` up to number `done`. `most` is the maximum number of
+    /// notifications per minute. After a restart, it is not known which notifications the rate limit suppressed.
+    /// Therefore, the end of each alert that was active at `done` is sent, unless the alert was silenced from its
+    /// start.
     pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
         Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }
@@ -43,8 +44,8 @@ impl Hold {
     }
 
     /// Returns whether `notice` is suppressed because its host or network is silenced, or because it repeats an
-    /// acknowledged alert. Users' actions on an active alert are sent despite a silence if a notification of the alert
-    /// was sent before.
+    /// acknowledged alert. A user's action is sent despite a silence if it ends the alert, or if a notification of the
+    /// alert was sent before.
     pub(super) fn is_silenced(&self, notice: &Notice) -> bool {
         let is_acknowledged = notice.why == Why::Repeat && notice.acknowledged.is_some();
         let is_known = notice.status == Status::End || self.passed.contains(&notice.id);
@@ -64,7 +65,7 @@ impl Hold {
         self.passed.extend(alerts);
     }
 
-    /// Updates the filter after notifications of `store` up to number `done`, possibly including ends, were dropped.
+    /// Updates the filter after notifications of `store` up to number `done`, which may include ends, were dropped.
     pub(super) fn dropped(&mut self, store: &Store, done: i64) -> Result<()> {
         let open = open_ids(store, done)?;
         self.passed.retain(|id| open.contains(id));
@@ -84,14 +85,13 @@ pub(super) struct Gate {
     most: u32,
     minute_ms: u64,
     passed: u32,
-    /// Number of notifications suppressed in the current minute; `held_before` counts notifications suppressed in
-    /// earlier minutes.
+    /// Number of notifications suppressed in the current minute.
     held: u64,
+    /// Number of notifications suppressed in past minutes and not reported yet.
     held_before: u64,
 }
 
 impl Gate {
-    /// Creates a rate limit of `most` notifications per minute.
     const fn new(most: u32) -> Self {
         Self { most, minute_ms: 0, passed: 0, held: 0, held_before: 0 }
     }
@@ -107,7 +107,7 @@ impl Gate {
     }
 
     /// Returns the number of notifications suppressed since the last call to [`forget_held`](Self::forget_held),
-    /// excluding the minute that is running at `now_ms`.
+    /// excluding the minute that has not ended at `now_ms`.
     pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
         // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {

@@ -35,7 +35,7 @@ pub struct Credentials {
     pub headers_file: Option<PathBuf>,
 }
 
-/// A client of one server.
+/// An HTTP client of one server.
 pub(super) struct Client {
     agent: Agent,
     url: String,
@@ -81,7 +81,7 @@ impl Credentials {
         if let Some((path, credentials)) = credentials {
             let value = HeaderValue::from_str(&credentials);
             let mut value =
-                value.with_context(|| format!("cannot send {} as a header", path.display()))?;
+                value.with_context(|| format!("cannot send the credentials in {} as a header", path.display()))?;
             value.set_sensitive(true);
             headers.push((header::AUTHORIZATION, value));
         }
@@ -104,7 +104,9 @@ impl Client {
             .tls_config(tls.http()?)
             .user_agent(concat!("srlg/", env!("CARGO_PKG_VERSION")));
         // The other parts of the URL may contain secrets.
-        let host = url.parse::<Uri>()?.host().map(ToOwned::to_owned).unwrap_or_default();
+        let uri = url.parse::<Uri>()?;
+        let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let host = uri.host().map(|host| format!("{host}{port}")).unwrap_or_default();
         Ok(Self {
             agent: config.build().into(),
             url,
@@ -115,7 +117,7 @@ impl Client {
     }
 
     /// Posts the JSON `body` with `headers`. If the server reports that the body is invalid, the error is a refusal.
-    /// All other errors, such as an expired token, may be temporary.
+    /// Any other error, such as an expired token, is a failure, because it may be temporary.
     pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<(), Failure> {
         let mut request =
             self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");

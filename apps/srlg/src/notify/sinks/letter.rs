@@ -1,8 +1,8 @@
-//! Emails about notifications, in the format of `lettre`.
+//! Emails about notifications, built with the crate `lettre`.
 //!
-//! An email contains the newest state of each alert and all users' actions, active alerts first. All emails about an
-//! alert refer to the same message ID, although no email has it. The message ID contains the alert's ID. As a result,
-//! mail programs show these emails as one thread.
+//! An email contains the newest state of each alert and all users' actions. Active alerts come first. Each email refers
+//! to a message ID that contains the ID of the alert in its subject. No email has that message ID, but mail programs
+//! show all emails that refer to it as one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -76,7 +76,7 @@ impl Writer {
         self.write(&text, format!("{text} by most-per-minute\n"), "held", &name)
     }
 
-    /// Writes an email in the thread `thread`. `name` must be unique within the thread.
+    /// Writes an email that belongs to the thread `thread`. `name` must be unique within the thread.
     fn write(&self, subject: &str, body: String, thread: &str, name: &str) -> Result<Message> {
         let domain = self.from.email.domain();
         let thread_id = format!("<{thread}@{domain}>");
@@ -105,7 +105,7 @@ pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     })
 }
 
-/// Returns the lines about `notice`. Control characters in the texts of a notification cannot add lines.
+/// Returns the lines about `notice`. Control characters are replaced, so a text cannot add lines.
 fn entry(notice: &Notice) -> String {
     let time = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.now_ms);
     let time = humantime::format_rfc3339_seconds(time);
@@ -125,7 +125,6 @@ mod tests {
         Writer::new("srlg <srlg@example.org>", &to).unwrap()
     }
 
-    /// Returns `notices`, numbered from 1.
     fn numbered(notices: Vec<Notice>) -> Vec<NumberedNotice> {
         (1..).zip(notices).collect()
     }

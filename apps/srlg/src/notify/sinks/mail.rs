@@ -1,4 +1,4 @@
-//! A sink that sends emails, each with several notifications.
+//! A sink that sends emails. An email can contain several notifications.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -64,7 +64,7 @@ const fn digest() -> Duration {
 }
 
 impl MailOptions {
-    /// Returns the problems that can be found without a server or a file, by key.
+    /// Returns the problems that can be found without access to a server or a file, and their keys.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |key, is_right: bool, text: &str| {
@@ -93,7 +93,7 @@ impl MailOptions {
         problems
     }
 
-    /// Checks without a connection that the files are usable.
+    /// Checks that the configured files are usable, without connecting to the server.
     pub(super) fn try_out(&self) -> Result<(), (&'static str, Error)> {
         let login = self.login().map_err(|error| ("credentials", error))?;
         if split(&self.server).is_err() {

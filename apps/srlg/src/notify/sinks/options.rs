@@ -37,12 +37,12 @@ pub struct SinkOptions {
     #[serde(default = "most_per_minute")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub most_per_minute: u32,
-    /// Type of the sink, with its own options.
+    /// Type of the sink and its options.
     #[serde(flatten)]
     pub kind: SinkKind,
 }
 
-/// A type of sink, with its own options.
+/// A type of sink and its options.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
@@ -68,7 +68,7 @@ pub enum SinkKind {
     },
     /// A URL to which notifications are posted as JSON.
     Webhook {
-        /// URL of the webhook, with `http://` or `https://`.
+        /// URL of the webhook, which starts with `http://` or `https://`.
         #[serde(default)]
         #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
         url: String,
@@ -91,7 +91,7 @@ pub enum SinkKind {
         #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         timeout: Duration,
     },
-    /// A Prometheus Alertmanager, addressed by its API v2.
+    /// A Prometheus Alertmanager, which receives alerts through its API v2.
     Alertmanager {
         /// URL of the server, without the path of the API.
         #[serde(default)]
@@ -139,8 +139,8 @@ pub enum SinkKind {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the default queue length: the number of starts and ends in one slice if every tracked host of a view has an
-/// alert.
+/// Returns the default queue length, which is enough for the starts and ends of the alerts of all tracked hosts of a
+/// view.
 const fn queue() -> u32 {
     2 * Tracker::MOST_HOSTS as u32
 }
@@ -189,7 +189,7 @@ impl SinkOptions {
         })
     }
 
-    /// Opens the sink, which has sent the notifications of `store` up to number `done`.
+    /// Opens the sink, which has processed the notifications of `store` up to number `done`.
     pub(super) fn open(&self, done: i64, store: &Store) -> Result<Box<dyn Channel>> {
         if let Some((_, text)) = self.problems().pop() {
             bail!(text);
@@ -214,7 +214,7 @@ impl SinkOptions {
         })
     }
 
-    /// Returns the problems and their keys, as far as they can be found without a server, a program or a file.
+    /// Returns the problems that can be found without access to a server, a program or a file, and their keys.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: &str| {
@@ -270,8 +270,8 @@ impl SinkOptions {
         problems
     }
 
-    /// Checks without a connection that the sink's local files and programs are usable. `state` is the folder that srlg
-    /// creates. An error contains the key of the unusable value.
+    /// Checks that the sink's local files and programs are usable, without connecting to a server. `state` is the state
+    /// folder, which srlg creates if it does not exist. An error contains the key of the unusable value.
     pub(crate) fn try_out(&self, state: Option<&Path>) -> Result<(), (&'static str, Error)> {
         let (key, tried) = match &self.kind {
             SinkKind::File { path, .. } if path != Path::new("-") => {
@@ -301,7 +301,7 @@ impl SinkOptions {
         tried.map_err(|error| (key, error))
     }
 
-    /// Returns the maximum number of attempts for one notification, or `None` if there is no limit.
+    /// Returns the maximum number of attempts to send a message, or `None` if there is no limit.
     pub(super) fn attempts(&self) -> Option<u32> {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
     }
@@ -312,7 +312,7 @@ impl SinkOptions {
         if let SinkKind::Mail(options) = &self.kind { options.digest } else { Duration::ZERO }
     }
 
-    /// Returns the maximum number of notifications per minute. File sinks have no limit.
+    /// Returns the maximum number of notifications per minute, or [`u32::MAX`] for a file sink, which has no limit.
     pub(super) fn most_per_minute(&self) -> u32 {
         if matches!(self.kind, SinkKind::File { .. }) { u32::MAX } else { self.most_per_minute }
     }

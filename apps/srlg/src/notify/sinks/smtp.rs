@@ -1,8 +1,8 @@
 //! An SMTP client (RFC 5321), which opens a connection for each email.
 //!
-//! The crate `lettre` writes the emails, but its client is not used. TLS cannot be configured in that client, and it
-//! accepts data from before the TLS handshake as if it were encrypted. It also abandons an email if one recipient is
-//! rejected.
+//! The crate `lettre` writes the emails, but its SMTP client is not used. That client has no options for TLS, and it
+//! accepts data that was sent before the TLS handshake as if the data were encrypted. It also abandons an email if a
+//! single recipient is rejected.
 //!
 //! Invariant: credentials and emails are sent over TLS, unless the server is configured without TLS.
 
@@ -24,17 +24,17 @@ use super::tls::{TlsClient, TlsFiles, io_cause, is_timeout};
 /// Maximum size of a response, in bytes.
 const MOST: usize = 1 << 14;
 
-/// Names in error messages for steps that are not commands.
+/// Names of steps that are not SMTP commands, for error messages.
 const GREETING: &str = "the connection";
 const MAIL: &str = "the mail";
 
-/// An SMTP server.
 pub(super) struct Server {
     /// Address of the server, as `HOST:PORT`.
     host: String,
     security: Security,
     login: Option<Login>,
-    /// Time limit for an email. When the program stops, it waits for at most this time.
+    /// Time limit for sending an email. When the program stops, it waits at most this long for an email that is being
+    /// sent.
     timeout: Duration,
 }
 
@@ -47,7 +47,7 @@ enum Security {
     Tls(TlsClient),
 }
 
-/// User and password of a login.
+/// User name and password.
 pub(super) struct Login {
     user: String,
     password: String,
@@ -63,14 +63,12 @@ impl Login {
 
 /// A recipient that the server rejected, although it accepted the email for other recipients.
 pub(super) struct Refusal {
-    /// Address of the recipient.
     pub(super) address: String,
-    /// Response of the server.
     pub(super) answer: Answer,
 }
 
 impl Server {
-    /// Creates a server for `url`, without encryption if `is_plain` is set.
+    /// Creates a server for `url`. If `is_plain` is set, an `smtp` URL is used without encryption.
     pub(super) fn new(
         url: &str,
         is_plain: bool,
@@ -92,9 +90,9 @@ impl Server {
         &self.host
     }
 
-    /// Sends `mail`. Returns the rejected recipients if the server accepted other recipients. If the server permanently
-    /// rejects the email itself, the error is a refusal. If it rejects the password, the sender or all recipients, the
-    /// error is a failure, because these can be corrected.
+    /// Sends `mail`. If the server rejects some but not all recipients, the rejected recipients are returned. If the
+    /// server permanently rejects the email itself, the error is a refusal. If it rejects the password, the sender or
+    /// all recipients, the error is a failure, because an operator can correct these.
     pub(super) fn send(&self, mail: &Message) -> Result<Vec<Refusal>, Failure> {
         let (mut dialog, envelope) = (self.log_in()?, mail.envelope());
         let sender = envelope.from().context("cannot send a mail without a sender")?;
@@ -146,7 +144,7 @@ impl Server {
                 dialog.demand(2, "STARTTLS", "STARTTLS")?;
                 // An attacker on the path may have sent this data, and it would be read as responses from the server.
                 let has_more = !dialog.stream.buffer().is_empty();
-                ensure!(!has_more, "{} sent data between STARTTLS and TLS", self.host);
+                ensure!(!has_more, "{} sent unencrypted data after STARTTLS", self.host);
                 let Dialog { stream, time, .. } = dialog;
                 let stream = secure(tls, stream.into_inner(), &time)?;
                 Dialog { stream: BufReader::new(stream), server: self, time }
@@ -160,7 +158,7 @@ impl Server {
         Ok(dialog)
     }
 
-    /// Reads the greeting of the server.
+    /// Starts a dialog and reads the greeting of the server.
     fn greet<S: Read + Write>(&self, stream: S, time: Time) -> Result<Dialog<'_, S>> {
         let mut dialog = Dialog { stream: BufReader::new(stream), server: self, time };
         dialog.answer(GREETING)?.expect(2, GREETING, &self.host)?;
@@ -168,7 +166,7 @@ impl Server {
     }
 }
 
-/// Splits `smtp://HOST:PORT` or `smtps://HOST:PORT` into scheme and host.
+/// Splits `smtp://HOST:PORT` or `smtps://HOST:PORT` into the scheme and `HOST:PORT`.
 pub(super) fn split(url: &str) -> Result<(&str, &str)> {
     let Some((scheme @ ("smtp" | "smtps"), host)) = url.split_once("://") else {
         bail!("server: must be smtp://HOST:PORT or smtps://HOST:PORT, got {url:?}")
@@ -181,7 +179,7 @@ pub(super) fn split(url: &str) -> Result<(&str, &str)> {
     Ok((scheme, host))
 }
 
-/// Returns the name of this client: the host name if it has a domain, or the local address.
+/// Returns the name that the client sends with EHLO: the host name if it contains a domain, or the local address.
 fn client_name(address: IpAddr) -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match address {
@@ -191,7 +189,7 @@ fn client_name(address: IpAddr) -> String {
     }
 }
 
-/// Returns `mail` with dots doubled at the starts of lines, and with the final dot.
+/// Doubles the dots at the starts of lines of `mail`, and appends the line with the final dot.
 fn transparent(mail: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(mail.len() + 8);
     for line in mail.split_inclusive(|byte| *byte == b'\n') {
@@ -207,7 +205,7 @@ fn transparent(mail: &[u8]) -> Vec<u8> {
     data
 }
 
-/// Time limit of an email.
+/// The time limit of an email, which applies to all reads and writes together.
 struct Time {
     /// Socket that underlies all streams of the connection.
     socket: TcpStream,
@@ -289,7 +287,7 @@ impl<S: Read + Write> Dialog<'_, S> {
         }
     }
 
-    /// Requests the list of the server's extensions.
+    /// Sends EHLO and returns the response, which lists the server's extensions.
     fn hello(&mut self, name: &str) -> Result<Answer> {
         self.demand(2, "EHLO", format!("EHLO {name}"))
     }
@@ -313,7 +311,7 @@ impl<S: Read + Write> Dialog<'_, S> {
             class = answer.class();
             ensure!(class < 4, "cannot log in to {host}: {answer}");
         }
-        ensure!(class == 2, "cannot log in to {host}: it requires more than user and password");
+        ensure!(class == 2, "cannot log in to {host}: it requires more than a user name and a password");
         Ok(())
     }
 }
@@ -336,19 +334,19 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Returns the first digit: 2 means accepted, 3 requests more data, 4 is a temporary rejection, and 5 is a
-    /// permanent one.
+    /// Returns the first digit of the code. 2 means success, 3 means that the server expects more data, 4 means a
+    /// temporary error, and 5 means a permanent error.
     fn class(&self) -> u16 {
         self.code / 100
     }
 
-    /// Returns the response if its first digit is `class`.
+    /// Returns the response if the first digit of its code is `class`, and an error otherwise.
     fn expect(self, class: u16, what: &str, host: &str) -> Result<Self> {
         ensure!(self.class() == class, "{host} responded to {what} with {self}");
         Ok(self)
     }
 
-    /// Returns the text after the name of an extension in a response to EHLO, if the server offers that extension.
+    /// Returns the parameters of the extension `name` in a response to EHLO, or `None` if the server does not offer it.
     fn extension(&self, name: &str) -> Option<&str> {
         let named =
             |line: &&str| line.split(' ').next().is_some_and(|it| it.eq_ignore_ascii_case(name));

@@ -34,7 +34,7 @@ pub(super) fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
     Ok(host.to_socket_addrs().with_context(|| format!("cannot resolve {host}"))?.collect())
 }
 
-/// Connects to the first address of `host` that responds. `timeout` limits each later read and write.
+/// Connects to the first address of `host` that responds. `timeout` limits each read and each write.
 pub(super) fn open(host: &str, timeout: Duration) -> Result<TcpStream> {
     let mut cause = "it has no address".to_owned();
     for address in resolve(host)? {

@@ -81,7 +81,7 @@ impl Syslog {
     }
 }
 
-/// Checks the address of a syslog server and the TLS files for it.
+/// Checks the address of a syslog server, and that `tls` is set if and only if the address requires it.
 pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
     let Some((scheme @ ("udp" | "tcp" | "tls" | "unix"), host)) = address.split_once("://") else {
         bail!(

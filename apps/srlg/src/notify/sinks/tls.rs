@@ -1,4 +1,4 @@
-//! TLS for sinks: the files with which both sides authenticate each other, and the causes of failures.
+//! TLS for sinks: the certificate and key files, the handshake, and the causes of failures.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
@@ -18,13 +18,13 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use super::stream::Connection;
 use crate::network::read_secret;
 
-/// The files with which a client and a server verify each other.
+/// The files that a client needs to verify a server and to authenticate itself.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsFiles {
-    /// PEM file of the certificate authorities of the server. Required for syslog. [default: the authorities that
-    /// browsers accept]
+    /// PEM file of the authorities that sign the server certificate. Required for syslog. [default: the authorities
+    /// that browsers accept]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub ca: Option<PathBuf>,
     /// PEM file of the client certificate and its intermediate certificates. Requires `key`.
@@ -35,7 +35,7 @@ pub struct TlsFiles {
     pub key: Option<PathBuf>,
 }
 
-/// The client certificate with its intermediate certificates, and its key as PEM.
+/// A client certificate followed by its intermediate certificates, and the private key as PEM.
 type Identity = (Vec<CertificateDer<'static>>, String);
 
 impl TlsFiles {
@@ -48,7 +48,7 @@ impl TlsFiles {
         Ok(())
     }
 
-    /// Reads the files for an HTTP client.
+    /// Reads the files and returns the TLS configuration for an HTTP client.
     pub(super) fn http(&self) -> Result<TlsConfig> {
         // The HTTP client would panic at its first request if the files were not valid.
         self.client()?;
@@ -66,8 +66,8 @@ impl TlsFiles {
         Ok(tls.build())
     }
 
-    /// Reads the files for a TLS client. The client trusts the authorities in `ca` or, without `ca`, the authorities
-    /// that browsers accept.
+    /// Reads the files and returns the configuration of a TLS client. The client trusts the authorities in `ca` or,
+    /// without `ca`, the authorities that browsers accept.
     fn client(&self) -> Result<ClientConfig> {
         let mut roots = RootCertStore::empty();
         match self.authorities()? {
@@ -89,7 +89,7 @@ impl TlsFiles {
         config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
-    /// Reads the authorities that sign server certificates.
+    /// Reads the authorities in `ca`, if it is set.
     fn authorities(&self) -> Result<Option<Vec<CertificateDer<'static>>>> {
         self.ca.as_deref().map(certificates).transpose()
     }
@@ -155,11 +155,12 @@ impl TlsClient {
     }
 }
 
-/// Time to wait for a TLS 1.3 server to reject the client certificate. A server that accepts it may send nothing.
+/// Time to wait for a TLS 1.3 server to reject the client certificate. A server that accepts the certificate may send
+/// nothing.
 const VERDICT: Duration = Duration::from_secs(1);
 
-/// Waits until the server has checked the client certificate. In TLS 1.3, the client finishes its handshake earlier,
-/// and data that it sends before a rejection is lost.
+/// Waits up to [`VERDICT`] for the server to reject the client certificate. In TLS 1.3, the client finishes its
+/// handshake before the server checks the certificate, and data that was sent before a rejection is lost.
 fn wait_for_verdict(
     StreamOwned { conn, sock }: &mut StreamOwned<ClientConnection, TcpStream>,
 ) -> Result<()> {

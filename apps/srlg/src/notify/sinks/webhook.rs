@@ -1,4 +1,4 @@
-//! A sink that posts notifications over HTTP, as JSON or rendered by a template.
+//! A sink that posts notifications over HTTP, as JSON or as the output of a template.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ use crate::notify::notice::Notice;
 pub(super) struct Webhook {
     client: Client,
     body: Body,
-    /// Key for signing request bodies, if they are signed.
+    /// Key for signing request bodies, if a secret is configured.
     key: Option<hmac::Key>,
 }
 

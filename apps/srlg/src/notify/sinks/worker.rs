@@ -1,11 +1,11 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
-//! Notifications are sent one after the other, in order. [`Hold`] decides which notifications are sent. A sink with a
-//! digest sends several notifications in one message. After a quiet period, it sends the message immediately.
-//! Otherwise, it waits until the digest is due.
+//! Notifications are sent in order. [`Hold`] decides which notifications are sent. A sink with a digest can send
+//! several notifications in one message. If the minimum time since the last message has passed, the sink sends the next
+//! message immediately. Otherwise, it waits until that time has passed.
 //!
-//! Invariant: the cursor moves only when a message is accepted or abandoned. Therefore, after a kill, the collected
-//! notifications are sent again.
+//! Invariant: the cursor does not pass a notification before it is accepted, abandoned, filtered out or dropped.
+//! Therefore, after a kill, notifications that were collected but not sent are read again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::notify::store::{Cursor, NumberedNotice, Store};
 use crate::now_ms;
 use crate::show::board::SinkBoard;
 
-/// Number of notifications per read.
+/// Maximum number of notifications that are read at once.
 const BATCH: usize = 64;
 
 /// Maximum number of notifications in one message of a sink with a digest.
@@ -54,7 +54,7 @@ pub(super) struct Worker {
     wake: Wake,
     pause: Duration,
     error: Option<String>,
-    /// Whether the database cannot be read.
+    /// Whether the last access to the database failed.
     is_blind: bool,
     log_dropped: Every,
 }
@@ -176,7 +176,7 @@ impl Worker {
         self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
     }
 
-    /// Makes the channel perform its periodic work.
+    /// Performs the periodic work of the channel.
     fn tick(&mut self) {
         let store = self.store.clone();
         let open = move || {
@@ -197,8 +197,8 @@ impl Worker {
         }
     }
 
-    /// Sends the group and moves the cursor. Returns false if the program has to stop, or if too many notifications
-    /// wait.
+    /// Sends the collected notifications and moves the cursor. Returns false if the program must stop or if too many
+    /// notifications wait.
     fn flush(&mut self) -> Result<bool> {
         let group = std::mem::take(&mut self.group);
         if !group.is_empty() {
@@ -219,7 +219,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Sends notifications until they are accepted or abandoned. Returns false in the same cases as
+    /// Tries to send `group` until it is accepted or abandoned. Returns false in the same cases as
     /// [`flush`](Self::flush).
     fn send(&mut self, group: &[NumberedNotice]) -> Result<bool> {
         let mut attempts = 0;
@@ -256,8 +256,8 @@ impl Worker {
         }
     }
 
-    /// Reports the number of suppressed notifications in minutes that are over at `now_ms`. After a failure, the report
-    /// is repeated later.
+    /// Reports how many notifications were suppressed in the minutes that have ended at `now_ms`. If the report fails,
+    /// it is sent again later.
     fn tell_held(&mut self, now_ms: u64) {
         let held = self.hold.gate.held_until(now_ms);
         if held == 0 {
@@ -283,7 +283,7 @@ impl Worker {
         warn!("sink {}: {held} notifications suppressed by the rate limit", self.name);
     }
 
-    /// Waits for a pause, which doubles with each failed attempt.
+    /// Waits before the next attempt. The pause doubles after each failure, up to one minute.
     fn back_off(&mut self) {
         self.wake.pause(self.pause);
         self.pause = (self.pause * 2).min(PAUSES[1]);
@@ -311,7 +311,7 @@ impl Worker {
     fn give_up(&mut self, group: &[NumberedNotice], error: &anyhow::Error) {
         self.cursor.dropped += group.len() as i64;
         for (_, Notice { id, status, .. }) in group {
-            warn!("sink {}: notification of alert {id} ({status:?}) dropped: {error:#}", self.name);
+            warn!("sink {}: {status} notification of incident {id} dropped: {error:#}", self.name);
         }
     }
 
@@ -342,7 +342,7 @@ impl Worker {
     }
 }
 
-/// The state that the thread shares with the other threads.
+/// The state that the thread of a sink shares with other threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wake(Arc<(Mutex<State>, Condvar)>);
 
@@ -363,20 +363,20 @@ impl Wake {
         self.0.1.notify_all();
     }
 
-    /// Stops the thread when no notifications are waiting, or at `until` at the latest.
+    /// Requests that the thread stop when no notifications are waiting, and at `until` at the latest.
     pub(super) fn stop(&self, until: Instant) {
         self.lock().until = Some(until);
         self.0.1.notify_all();
     }
 
-    /// Waits for [`wake`](Self::wake) or [`stop`](Self::stop), up to `most`.
+    /// Waits until [`wake`](Self::wake) or [`stop`](Self::stop) is called, but no longer than `most`.
     pub(super) fn wait(&self, most: Duration) {
         let is_calm = |state: &mut State| !state.is_woken && state.until.is_none();
         let wait = self.0.1.wait_timeout_while(self.lock(), most, is_calm);
         wait.unwrap_or_else(PoisonError::into_inner).0.is_woken = false;
     }
 
-    /// Waits for [`stop`](Self::stop), up to `most`.
+    /// Waits for `most`. The wait ends early if [`stop`](Self::stop) is called, or at the time limit that it has set.
     pub(super) fn pause(&self, most: Duration) {
         let state = self.lock();
         let most = state
@@ -388,7 +388,7 @@ impl Wake {
         drop(wait);
     }
 
-    /// Returns the time at which the thread has to stop, if it was set.
+    /// Returns the time at which the thread must stop, or `None` if [`stop`](Self::stop) was not called.
     pub(super) fn until(&self) -> Option<Instant> {
         self.lock().until
     }

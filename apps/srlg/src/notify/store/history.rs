@@ -1,7 +1,7 @@
 //! Incidents: alerts from start to end, which can be searched by their properties.
 //!
-//! Invariant: the row of an incident describes its last notification in the database. Ends have no ports, so the ports
-//! of an earlier notification are kept.
+//! Invariant: the row of an incident describes its last notification in the database. The notification of an end has no
+//! ports, so the incident keeps the ports of an earlier notification.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -43,7 +43,7 @@ pub struct Incident {
     pub view: String,
     /// Name of the rule.
     pub rule: String,
-    /// Host, or network with several hosts.
+    /// The host, or the network if the alert covers several hosts.
     pub subject: String,
     /// Label of the host's network in the configuration.
     pub label: Option<String>,
@@ -51,11 +51,11 @@ pub struct Incident {
     pub unit: Unit,
     /// Length of the main window, in milliseconds.
     pub window_ms: u64,
-    /// Threshold of the rule for this window.
+    /// Threshold of the rule for the main window.
     pub threshold: f64,
     /// Largest number of peers within the main window.
     pub peak: f64,
-    /// Destination ports, ordered by their number of contacts, largest first.
+    /// Destination ports, in descending order of contacts.
     pub ports: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct IncidentFilter {
     #[arg(long, value_name = "ADDRESS")]
     pub host: Option<IpAddr>,
 
-    /// Alerts of hosts in this network
+    /// Alerts of hosts in this network, or of a network that overlaps it
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     #[serde(deserialize_with = "network")]
     pub network: Option<IpNet>,
@@ -109,13 +109,13 @@ pub struct IncidentFilter {
     pub limit: Option<usize>,
 }
 
-/// A port of one protocol or of any protocol.
+/// A port that is selected for one protocol or for all protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum PortFilter {
-    /// The port with this number, in any protocol.
+    /// The port with this number in all protocols.
     Number(u16),
-    /// The port of one protocol.
+    /// The port of one protocol, such as tcp/443.
     Port(Port),
 }
 
@@ -138,7 +138,7 @@ impl TryFrom<String> for PortFilter {
 }
 
 impl PortFilter {
-    /// Returns the SQL pattern that matches lists of ports that contain this port.
+    /// Returns the SQL pattern for port lists that contain this port.
     fn pattern(self) -> String {
         match self {
             Self::Number(number) => format!("%/{number} %"),
@@ -182,7 +182,8 @@ fn whole(number: u64) -> i64 {
 
 const SEVERITIES: [Severity; 3] = [Severity::Warning, Severity::Major, Severity::Critical];
 
-/// Updates the row of the incident to which `notice`, the notification `number`, belongs.
+/// Updates the row of the incident to which `notice` belongs, or inserts the row if it does not exist. `number` is the
+/// number of the notification.
 pub(super) fn follow(connection: &Connection, number: i64, notice: &Notice) -> Result<()> {
     let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, subject, low, high,
             label, unit, window_ms, threshold, peak, ports)
@@ -233,7 +234,7 @@ fn read(row: &Row<'_>) -> Result<Incident> {
         is_over: row.get(2)?,
         start_ms: number(3)?,
         end_ms: row.get::<_, Option<i64>>(4)?.map(|end_ms| end_ms.max(0) as u64),
-        severity: *severity.context("cannot read an alert: its severity is not valid")?,
+        severity: *severity.context("cannot read an alert: its severity is invalid")?,
         kind: named(&text(6)?)?,
         view: text(7)?,
         rule: text(8)?,
@@ -325,7 +326,8 @@ impl Store {
         self.notices(&sql, params_from_iter(values))
     }
 
-    /// Returns the newest notifications of the alert `id`, in ascending order.
+    /// Returns up to 1,000 notifications of the alert `id`, in ascending order. If the alert has more, the newest are
+    /// returned.
     pub fn notices_of(&self, id: AlertId) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE id = ? ORDER BY number DESC LIMIT ?";
         let mut notices = self.notices(sql, params![id.to_string(), MOST_NOTICES])?;

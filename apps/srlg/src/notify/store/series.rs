@@ -1,9 +1,8 @@
 //! Values per minute, which the charts of the web page show.
 //!
-//! Each series has one row per minute. Its key consists of the series' number, which takes 1 or 2 bytes, and the
-//! minute. Rows with the negated series number contain the largest value of `BLOCK` minutes, so that a month is read as
-//! fast as a day. If the disk of the database is full, minutes wait in memory for up to an hour. Older minutes are
-//! lost.
+//! Each series has one row per minute. The key of a row consists of the series number, which takes 1 or 2 bytes, and
+//! the minute. Rows with a negated series number contain the maximum over `BLOCK` minutes, so that a month is read as
+//! fast as a day. If the disk is full, up to 60 minutes wait in memory. Older minutes are lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -61,19 +60,20 @@ pub struct Minute {
     pub values: BTreeMap<Series, f64>,
 }
 
-/// A period, from the first minute to the last one.
+/// A period of whole minutes, including the first and the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinuteRange {
-    /// First minute, since the Unix epoch.
+    /// Number of the first minute since the Unix epoch.
     pub first: u64,
-    /// Last minute, since the Unix epoch.
+    /// Number of the last minute since the Unix epoch.
     pub last: u64,
-    /// Number of minutes that are combined into one value, which is the largest of their values.
+    /// Number of minutes that are combined into one value, which is their maximum.
     pub step: u64,
 }
 
 impl MinuteRange {
-    /// Creates a range whose steps yield up to `most` values. The steps of a long range consist of whole blocks.
+    /// Creates a range whose step yields about `most` values or fewer. A step longer than a block consists of whole
+    /// blocks.
     #[must_use]
     pub const fn new(first: u64, last: u64, most: u64) -> Self {
         let step = match last.saturating_sub(first).div_ceil(most) {
@@ -90,9 +90,8 @@ impl Store {
         self.0.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `minute` and forgets the minutes that are more than `keep` minutes before it. A database in memory forgets
-    /// minutes that are more than a day before `minute`. After an error, the minute waits for the next call, together
-    /// with up to an hour of earlier minutes.
+    /// Adds `minute` and deletes all minutes that are more than `keep` minutes older. A database in memory keeps at
+    /// most one day. After an error, the minute waits in memory for the next call. At most 60 minutes wait.
     pub fn add_minute(&self, minute: Minute, keep: u64) -> Result<()> {
         let keep = if self.0.path.is_some() { keep } else { keep.min(MOST_IN_MEMORY) };
         let first = minute.minute.saturating_sub(keep);
@@ -114,8 +113,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the values of `series` within `range`, with the first minute of each step. Steps without a value are
-    /// omitted.
+    /// Returns the first minute and the value of `series` for each step of `range`. Steps without a value are omitted.
     pub fn values(&self, series: &Series, range: MinuteRange) -> Result<Vec<(u64, f64)>> {
         let MinuteRange { first, last, step } = range;
         let sql = "SELECT minute, value FROM series
@@ -163,7 +161,7 @@ fn add(connection: &Connection, minute: &Minute) -> Result<()> {
     Ok(())
 }
 
-/// Forgets the values before the minute `first`, and series that have no other values.
+/// Deletes all values before the minute `first`, and then the names of series without values.
 fn forget(connection: &Connection, first: u64) -> Result<()> {
     let (first, block) = (i64::try_from(first)?, i64::try_from(first / BLOCK * BLOCK)?);
     // The series comes first in the key, so one search per series is faster than a scan of all rows.

@@ -63,7 +63,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Creates the tables in an empty database. A database that is not empty is checked.
+/// Creates the tables if the database is empty, and checks the database otherwise.
 pub(super) fn make(connection: &mut Connection) -> Result<()> {
     let count = "SELECT count(*) FROM sqlite_master";
     if connection.query_row(count, [], |row| row.get::<_, i64>(0))? > 0 {
@@ -82,7 +82,8 @@ pub(super) fn check(connection: &Connection) -> Result<()> {
     check_numbers(value(connection, "user_version")?, value(connection, "application_id")?)
 }
 
-/// Performs the checks of [`check`] on the header of the file `path`. An empty file is a database without tables.
+/// Performs the checks of [`check`] on the header of the file `path`. An empty file is valid, because it is a database
+/// without tables.
 pub(super) fn check_header(path: &Path) -> Result<()> {
     let mut header = Vec::new();
     File::open(path)?.take(72).read_to_end(&mut header)?;
@@ -117,7 +118,7 @@ fn value(connection: &Connection, pragma: &str) -> Result<i64> {
 fn ensure_version(version: i64, expected: i64) -> Result<()> {
     ensure!(
         version == expected,
-        "database version {version} is not supported, only {VERSION}; give another folder with --state"
+        "database version {version} is not supported, because srlg requires version {VERSION}; give another folder with --state"
     );
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::history::IncidentFilter;
 use super::{Cursor, Store};
 use crate::notify::notice::{Context, Direction, Notice};
 
-/// Returns a start, an update and an end for each of `hosts` hosts.
+/// Returns three notifications for each of `hosts` hosts: a start, an update and an end.
 pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, repeat_ms: 1_000, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();

@@ -1,7 +1,7 @@
-//! Notifications that are not in the database yet, because its disk is full.
+//! Notifications that are not in the database yet, because writing them failed.
 //!
 //! Invariant: sinks read the waiting notifications after the notifications in the database, with the numbers that they
-//! will have there.
+//! will have in the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::{Cursor, NumberedNotice};
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
 
-/// Notifications and positions that wait for space on the disk.
+/// Notifications and sink positions that wait for space on the disk.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     /// Number of the last notification in the database, which may have been pruned.
@@ -26,7 +26,7 @@ impl Waiting {
         self.notices.last().map_or(self.stored, |(number, _)| *number)
     }
 
-    /// Adds notifications with the next numbers.
+    /// Adds notifications and gives them the next free numbers.
     pub(super) fn extend(&mut self, notices: &[Notice]) {
         for notice in notices {
             let number = self.last() + 1;
@@ -42,13 +42,13 @@ impl Waiting {
     }
 
     /// Appends the waiting notifications after `number` to `found`, which contains the notifications from the database.
-    /// In total, `found` has up to `most` notifications.
+    /// The limit of `most` notifications applies to all of `found`.
     pub(super) fn append_after(&self, number: i64, most: usize, found: &mut Vec<NumberedNotice>) {
         let after = self.notices.iter().filter(|(of, _)| *of > number);
         found.extend(after.take(most.saturating_sub(found.len())).cloned());
     }
 
-    /// Updates the last notifications of active alerts with the waiting notifications.
+    /// Updates `open`, the last notification of each active alert, with the waiting notifications.
     pub(super) fn update_open(&self, open: &mut Vec<NumberedNotice>) {
         let last = last_of_each(&self.notices);
         open.retain(|(_, other)| !last.contains_key(&other.id));
@@ -58,7 +58,7 @@ impl Waiting {
         open.extend(active.into_iter().cloned());
     }
 
-    /// Updates the alerts that were active at notification `number` with the waiting notifications.
+    /// Updates `open`, the alerts that were active at notification `number`, with the waiting notifications.
     pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
         let before = || self.notices.iter().take_while(|(of, _)| *of <= number);
         let last = last_of_each(before());
@@ -72,7 +72,7 @@ impl Waiting {
     }
 }
 
-/// Returns the last notification of each alert. `notices` must be in ascending order.
+/// Returns the last notification of each alert in `notices`, which must be in ascending order.
 fn last_of_each<'a>(
     notices: impl IntoIterator<Item = &'a NumberedNotice>,
 ) -> BTreeMap<AlertId, &'a NumberedNotice> {

@@ -1,4 +1,4 @@
-//! Tests of the numbers, the order and the content of sent slices.
+//! Tests of sent slices: their numbers, order and content.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,7 @@ use crate::network::Network;
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// Returns a network with one view, whose hosts are the destinations of contacts.
+/// Returns a network with a single view, in which the destination of a contact is the host.
 pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     let sizes = Config {
         window: 20,
@@ -46,8 +46,7 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
     contacts_from(0, slices)
 }
 
-/// Returns 300 pairs per slice, with peers numbered from `first`. The pairs of every seventh slice are up to 3 slices
-/// late.
+/// Returns 300 pairs per slice, whose peers are numbered from `first`. Every seventh pair is up to 3 slices late.
 fn contacts_from(first: u32, slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
     slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
@@ -90,7 +89,7 @@ fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Sn
     detector.snapshot().unwrap()
 }
 
-/// Returns the state of a detector that counts every contact in its slice.
+/// Returns the state at `slice` of a detector that has counted every contact in the slice of its time.
 fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     let (mut batch, mut contacts) = (PairBatch::new(), contacts.collect::<Vec<_>>());
@@ -189,7 +188,7 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Passes blocks of contacts in `slices` to the sink of a single thread. The peers are numbered from `first`.
+    /// Passes the contacts of `slices` in blocks to the sink of a single thread. The peers are numbered from `first`.
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
@@ -334,7 +333,6 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     assert!(merged(&network, &outbox, last) == told(&network, all, last));
 }
 
-/// Returns a network with two identical views.
 fn two_views() -> Network {
     let mut network = network(1 << 20);
     network.views.push(NetworkView { name: "again".to_owned(), ..network.views[0].clone() });

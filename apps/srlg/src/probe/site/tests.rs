@@ -1,4 +1,4 @@
-//! Tests that the correct version counts each contact, and tests of the slices that it sends.
+//! Tests that each contact is counted with the correct network version, and that the correct slices are sent.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

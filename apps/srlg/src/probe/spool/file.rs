@@ -10,7 +10,8 @@
 //! | Parts of the delta | Bytes |
 //! | CRC-32 of all fields above | u32 |
 //!
-//! Integers are little-endian. Invariant: a file decodes only to the content that was encoded for its slice.
+//! Integers are little-endian. Invariant: decoding succeeds only for the slice that was encoded, and returns the
+//! encoded content.
 
 use bytes::{Buf, Bytes};
 use srlg_input::contact::Sampling;
@@ -34,7 +35,7 @@ pub(super) fn encode(slice: u64, sampling: Sampling, parts: &[Vec<u8>]) -> Vec<u
     bytes
 }
 
-/// Decodes the file of `slice`. An error describes the damage.
+/// Decodes the file of `slice`. The error describes the damage.
 pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<SpoolEntry, &'static str> {
     const SHORT: &str = "the file is truncated";
     let body = bytes.len().checked_sub(CHECKSUM).ok_or(SHORT)?;
@@ -46,7 +47,7 @@ pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<SpoolEntry, &'stati
         return Err("the file is not a spool file");
     }
     if bytes.try_get_u64_le().ok() != Some(slice) {
-        return Err("the file belongs to another slice");
+        return Err("the file contains a different slice");
     }
     let count = bytes.try_get_u32_le().or(Err(SHORT))? as usize;
     if bytes.len() / 4 < count {
@@ -65,7 +66,8 @@ pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<SpoolEntry, &'stati
         return Err(SHORT);
     }
     let text = parts.remove(0);
-    let sampling = serde_json::from_slice(&text).map_err(|_| "the file has no valid sampling")?;
+    let sampling =
+        serde_json::from_slice(&text).map_err(|_| "the sampling field of the file is invalid")?;
     Ok(SpoolEntry { parts, sampling })
 }
 

@@ -1,11 +1,12 @@
 //! User actions on incidents, sent by POST.
 //!
 //! An action requires a token in a header. Pages of other sites cannot make a browser send this header, so the checks
-//! of the origin are a second layer of protection. A token is accepted only from this machine, or from a proxy that
-//! reports a TLS connection. The body is read after these checks and with a time limit, so that a silent client cannot
-//! hold a connection.
+//! of the request's origin are a second layer of protection. A token is accepted only from this machine, or from a
+//! proxy that reports a TLS connection. The body is read only after the token is checked, and with a time limit, so
+//! that a silent client cannot hold a connection.
 //!
-//! An order waits for the main loop, which owns the alerts. The request waits for the loop's answer.
+//! An accepted action becomes an order to the main loop, which owns the alerts. The request waits for the loop's
+//! answer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ const LOG: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
-/// An order that waits for its answer.
+/// An order and the channel for its answer.
 #[derive(Debug)]
 pub(crate) struct WaitingOrder {
     pub(crate) order: Order,
@@ -66,14 +67,14 @@ impl WaitingOrder {
     }
 }
 
-/// Reason why an action is rejected before the incident is read.
+/// Reason for rejecting an action before the body of its request is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Denial {
     /// The configuration has no token file.
     NoTokens,
-    /// The request came from another machine without encryption.
+    /// The request came over plain HTTP, from another machine or through a proxy.
     Plain,
-    /// The request came from a page of another site.
+    /// A page of another site may have sent the request.
     CrossSite,
     /// The request has no token.
     Missing,
@@ -109,7 +110,7 @@ impl Denial {
                 "token sent without encryption; connect from the same machine, or through a TLS proxy that sets X-Forwarded-Proto"
             }
             Self::CrossSite => {
-                "request appears to come from another site; send application/json, and no Origin header other than that of this server"
+                "request appears to come from another site; send Content-Type: application/json, and no Origin header or the origin of this server"
             }
             Self::Missing => "token missing; send the header Authorization: Bearer TOKEN",
             Self::Wrong => "unknown token",
@@ -117,7 +118,7 @@ impl Denial {
     }
 }
 
-/// A queue of orders to the loop, with counts of rejected requests.
+/// A queue of orders to the main loop, and the counts of rejected requests.
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
     tokens: Option<PathBuf>,
@@ -134,7 +135,7 @@ impl Orders {
         (Self { tokens, sender, denied: Arc::default(), log }, receiver)
     }
 
-    /// Returns the number of rejected requests, by reason.
+    /// Returns the number of rejected requests for each reason.
     pub(super) fn denied(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = Denial::ALL.into_iter().zip(&*self.denied);
         counts.map(|(denial, count)| (denial.name(), count.load(Relaxed)))
@@ -210,7 +211,7 @@ pub(super) async fn act(
         Ok(Ok(Err(refusal))) => error(status_of(&refusal), &refusal.to_string()),
         Ok(Err(_)) | Err(_) => error(
             StatusCode::SERVICE_UNAVAILABLE,
-            "no answer in time; check whether the action was performed before you try again",
+            "no answer in time; before you try again, check whether the action was performed",
         ),
     }
 }
@@ -234,7 +235,7 @@ fn is_confidential(headers: &HeaderMap, peer: SocketAddr) -> bool {
     }
 }
 
-/// Returns whether the request came from a page of this server, or was not sent by a web page.
+/// Returns false if a page of another site may have sent the request.
 fn is_same_site(headers: &HeaderMap) -> bool {
     let fetch_site = HeaderName::from_static("sec-fetch-site");
     let is_json = headers.get(CONTENT_TYPE).is_some_and(|kind| {

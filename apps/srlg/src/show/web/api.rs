@@ -1,7 +1,6 @@
-//! The API, and the stream of boards for web pages.
+//! The API for the latest board, and the stream of boards to open web pages.
 //!
-//! The API streams the latest board to every open page. A board is serialised once for all open pages. A slow page
-//! misses boards but does not delay other pages.
+//! A board is serialised once for all open pages. A slow page misses boards but does not delay other pages.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,14 +19,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::acting::Orders;
+use super::history::refuse;
 use crate::notify::store::Store;
 use crate::now_ms;
 use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
 use crate::show::open::OpenAlert;
 
-/// Maximum time without a closed slice in a healthy program, in milliseconds. If ten slices take longer, their
-/// duration is the limit.
+/// Maximum time since the last close of a slice in a healthy program, in milliseconds. With slices longer than a
+/// second, ten slices are the limit instead.
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
@@ -38,7 +38,7 @@ pub(super) async fn unknown() -> Response {
 pub(super) async fn not_allowed() -> Response {
     error(
         StatusCode::METHOD_NOT_ALLOWED,
-        "method not allowed; use GET for requests and POST for actions",
+        "method not allowed; use POST for actions and GET for all other requests",
     )
 }
 
@@ -63,8 +63,7 @@ pub(super) async fn top(
     let Query(asked) = match asked {
         Ok(asked) => asked,
         Err(refused) => {
-            let text = format!("{}; use /api/v1/top?view=NAME&limit=N", refused.body_text());
-            return error(StatusCode::BAD_REQUEST, &text);
+            return refuse(refused.body_text(), "/api/v1/top?view=NAME&limit=N");
         }
     };
     let board = shared.board();
@@ -76,8 +75,8 @@ pub(super) async fn top(
     Json(&view.top[..limit]).into_response()
 }
 
-/// Responds to `/healthz`. The status is an error if slices have stopped closing, except in a replay. The status for
-/// other problems is 200, because a restart would not solve them.
+/// Responds to `/healthz`. The status is 503 if slices have stopped closing, except in a replay. It is 200 in case of
+/// other problems, because a restart would not solve them.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
@@ -88,7 +87,7 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
     Health::of(&board).to_string().into_response()
 }
 
-/// Maximum number of alerts on the web page. `/api/v1/alerts` returns all of them.
+/// Maximum number of alerts on the web page. `/api/v1/alerts` returns all alerts.
 pub(super) const ALERTS: usize = 200;
 
 /// Maximum number of pages that receive boards.
@@ -103,11 +102,11 @@ pub(super) struct WebState {
     /// Permits for pages that receive boards.
     pub(super) places: Arc<Semaphore>,
     pub(super) orders: Orders,
-    /// The last board with its event.
+    /// The last board that was serialised, and its event.
     last: Arc<Mutex<Option<BoardEvent>>>,
 }
 
-/// A board and its event.
+/// A board, and the event that sends it to pages.
 type BoardEvent = (Arc<Board>, Bytes);
 
 impl WebState {
@@ -120,7 +119,7 @@ impl WebState {
         Arc::clone(&self.boards.borrow())
     }
 
-    /// Returns `board` as an event.
+    /// Returns the event that sends `board` to pages.
     pub(super) fn event(&self, board: Arc<Board>) -> serde_json::Result<Bytes> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, event)) = last.as_ref().filter(|(sent, _)| Arc::ptr_eq(sent, &board)) {
@@ -143,14 +142,15 @@ pub(super) fn error(status: StatusCode, text: &str) -> Response {
 /// Time without a new board after which a comment is sent, so that both sides notice a lost connection.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The stream of one page.
+/// The event stream of one page.
 struct Page {
     shared: WebState,
     _place: OwnedSemaphorePermit,
 }
 
 impl Page {
-    /// Returns the board once it has changed, or a comment after [`SILENCE`]. Returns `None` when the program stops.
+    /// Waits for the next board and returns its event, or returns a comment after [`SILENCE`]. Returns `None` when the
+    /// program stops.
     async fn next(&mut self) -> Option<serde_json::Result<Bytes>> {
         match timeout(SILENCE, self.shared.boards.changed()).await {
             Err(_elapsed) => Some(Ok(Bytes::from_static(b":\n\n"))),
@@ -163,10 +163,10 @@ impl Page {
     }
 }
 
-/// Sends the board now and whenever it changes.
+/// Responds with a stream that contains the current board and each later board.
 pub(super) async fn events(State(mut shared): State<WebState>) -> Response {
     let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
-        let text = format!("{PAGES} pages are open already, which is the limit; close one");
+        let text = format!("the limit of {PAGES} open pages is reached; close one");
         return error(StatusCode::SERVICE_UNAVAILABLE, &text);
     };
     shared.boards.mark_changed();

@@ -35,7 +35,8 @@ pub(super) async fn prefixes(
     .await
 }
 
-/// Responds with the `rows` of the last notification with details, as a file. The name of the file contains `what`.
+/// Responds with a CSV file that contains the `rows` of the last detailed notification. The name of the file contains
+/// `what`.
 fn download(notices: &[Notice], what: &str, rows: fn(&Notice) -> Vec<Vec<String>>) -> Response {
     // The end of an alert has no details.
     let detailed = notices.iter().rfind(|notice| notice.status != Status::End);

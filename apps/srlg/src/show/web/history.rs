@@ -1,7 +1,7 @@
 //! The API of stored data: incidents, hosts and values per minute.
 //!
-//! Queries run in a separate thread with a read-only connection. Active alerts that cannot be stored because the disk
-//! is full are taken from the board.
+//! Queries run in a separate thread with a read-only connection. If an active alert is not stored, for example because
+//! the disk is full, it is taken from the board.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ const INCIDENTS: usize = 200;
 /// Maximum number of incidents in a response.
 const MOST_INCIDENTS: usize = 1_000;
 
-/// Maximum number of values of a series in a response. This is the number of minutes in a day.
+/// Maximum number of values per series in a response, which is one for each minute of a day.
 const MOST_VALUES: u64 = 1_440;
 
 /// Default length of a series, in milliseconds.
@@ -41,7 +41,7 @@ const HOUR_MS: u64 = 3_600_000;
 #[derive(Debug, Serialize)]
 struct IncidentPage {
     incidents: Vec<Incident>,
-    /// Value of `before` that requests the next page, if there is one.
+    /// Value of the parameter `before` that requests the next page, if there is one.
     next: Option<i64>,
 }
 
@@ -59,13 +59,14 @@ impl IncidentPage {
 }
 
 /// Returns an error response with the reason and the correct usage.
-fn refuse(reason: impl Display, usage: &str) -> Response {
+pub(super) fn refuse(reason: impl Display, usage: &str) -> Response {
     let reason = reason.to_string();
     let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
+    let reason = reason.replace("missing field", "missing parameter");
     error(StatusCode::BAD_REQUEST, &format!("{reason}; use {usage}"))
 }
 
-/// Responds with the result of `work`.
+/// Runs `work` in a separate thread and responds with its result.
 async fn read<T: Serialize + Send + 'static>(
     shared: &WebState,
     work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
@@ -96,9 +97,9 @@ pub(super) async fn incidents(
 /// An incident with its notifications.
 #[derive(Debug, Serialize)]
 pub(super) struct IncidentDetail {
-    /// Alert with the counts after the last slice. `None` if the alert is not active.
+    /// Alert with its counts after the last slice, or `None` if the alert is not active.
     alert: Option<OpenAlert>,
-    /// One or more notifications of the incident, oldest first.
+    /// Notifications of the incident, oldest first. There is at least one.
     pub(super) notices: Vec<Notice>,
     /// Whether users may act on incidents.
     can_act: bool,
@@ -159,7 +160,7 @@ pub(super) struct HostQuery {
 #[derive(Debug, Serialize)]
 struct HostDetail {
     host: IpAddr,
-    /// Counts after the last slice, in the views that list the host among their largest hosts.
+    /// Counts after the last slice, from views whose largest hosts include the host or a network that contains it.
     counts: Vec<HostCount>,
     /// Active alerts of the host and of networks that contain it.
     alerts: Vec<OpenAlert>,
@@ -169,7 +170,6 @@ struct HostDetail {
     page: IncidentPage,
 }
 
-/// Count of a host in a view.
 #[derive(Debug, Serialize)]
 struct HostCount {
     view: String,
@@ -227,7 +227,7 @@ pub(super) struct SeriesQuery {
     to: Option<u64>,
 }
 
-/// Values at equal intervals. A missing value is null.
+/// Time series with values at equal intervals. A missing value is null.
 #[derive(Debug, Serialize)]
 struct Values {
     /// Time of the first value, in milliseconds since the Unix epoch.
@@ -239,7 +239,7 @@ struct Values {
     /// Number of super points of the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     super_points: Option<Vec<Option<f64>>>,
-    /// Number of peers of the host with the most peers in the view.
+    /// Largest number of peers that any host has in the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     largest: Option<Vec<Option<f64>>>,
     /// Flow records per second of the exporter.
@@ -287,7 +287,7 @@ pub(super) async fn series(
     .await
 }
 
-/// Returns the values of `series` at each step of `range`.
+/// Returns one value of `series` for each step of `range`, or `None` for a step without a value.
 fn spread(store: &Store, series: &Series, range: MinuteRange) -> Result<Vec<Option<f64>>> {
     let MinuteRange { first, last, step } = range;
     let mut values = vec![None; (last / step - first / step) as usize + 1];

@@ -1,7 +1,7 @@
 //! Metrics of the latest board in the Prometheus text format.
 //!
-//! Invariant: labels never contain the address or port of a host. Only the label `exporter` has many values, at most
-//! 1,024.
+//! Invariant: labels never contain the address or port of a host. The label `exporter` has at most 1,024 values, and
+//! all other labels have few.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -16,7 +16,7 @@ use crate::show::board::{
 };
 use crate::show::troubles::TroubleKind;
 
-/// Maximum number of exporters that have labels.
+/// Maximum number of exporters that have their own metrics.
 const EXPORTERS: usize = 1_024;
 
 pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
@@ -47,7 +47,7 @@ fn record(board: &Board) {
     gauge!("srlg_checkpoint_failing").set(f64::from(u8::from(board.is_checkpoint_failing)));
     board.views.iter().for_each(view);
     gauge!("srlg_live").set(f64::from(u8::from(board.is_live)));
-    // This number includes exporters without labels.
+    // This number includes exporters without their own metrics.
     gauge!("srlg_exporters").set(board.exporters.len() as f64);
     board.exporters.iter().take(EXPORTERS).for_each(exporter);
     for kind in TroubleKind::ALL {

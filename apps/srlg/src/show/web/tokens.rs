@@ -1,7 +1,7 @@
 //! Tokens of the users who may act on incidents.
 //!
-//! A token file has one line per user with a name and a token. The file is read for each action, so a removed token is
-//! rejected at once.
+//! A token file has one line per user, which contains a name and a token. The file is read for each action, so a
+//! removed token is rejected at once.
 
 use std::path::Path;
 
@@ -16,7 +16,6 @@ const LEAST: usize = 32;
 /// The tokens of a token file.
 pub(crate) struct Tokens(Vec<Token>);
 
-/// A user's token.
 struct Token {
     name: String,
     hash: digest::Digest,
@@ -52,7 +51,7 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    /// Returns the name of the user who owns `token`.
+    /// Returns the name of the user who owns `token`, if there is one.
     pub(crate) fn name(&self, token: &str) -> Option<&str> {
         let hash = hash(token);
         // Hashes are compared, so the duration of the comparison reveals nothing about the tokens.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Separator of messages for the producer. Messages do not contain it.
+/// Separator between messages in the producer's input. No message contains it.
 const BETWEEN: &str = "<|between two messages|>";
 
 /// Number of partitions of a topic.
@@ -23,8 +23,8 @@ pub(crate) struct Broker {
     pub(crate) addresses: String,
 }
 
-/// Returns whether `kcat` is installed. If `kcat` is missing, prints a message, or panics if the environment requires
-/// `kcat`.
+/// Returns whether `kcat` is installed. If `kcat` is missing, the function prints a message, or panics if
+/// `SRLG_REQUIRE_KAFKA` is set.
 pub(crate) fn has_kcat() -> bool {
     let kcat = Command::new("kcat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if kcat.is_err() {

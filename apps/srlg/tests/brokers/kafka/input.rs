@@ -318,7 +318,7 @@ fn a_topic_that_was_replaced_while_srlg_was_stopped_is_read_to_its_end_first() {
     }
 }
 
-/// Answers an HTTP request with `body`, or with an error if there is no body.
+/// Answers an HTTP request with `body`, or with status 404 if there is no body.
 fn answer(listener: &TcpListener, body: Option<&str>) {
     let (mut stream, _) = listener.accept().unwrap();
     let _length = stream.read(&mut [0; 1024]).unwrap();

@@ -26,7 +26,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with a store and additional `settings`. Returns `None` if no server is installed.
+    /// Starts a server that has JetStream and these additional `settings`. Returns `None` if `nats-server` is not
+    /// installed.
     pub(crate) fn start(settings: &str) -> Option<Self> {
         if !has_broker() {
             return None;
@@ -86,7 +87,7 @@ impl Server {
         self.with(async |client| produce(&jetstream::new(client), messages).await);
     }
 
-    /// Publishes messages to the subject without the stream API.
+    /// Publishes messages to the subject without JetStream, and waits until the server has read them.
     pub(crate) fn publish(&self, messages: Vec<Vec<u8>>) {
         self.with(async |client| {
             for message in messages {
@@ -103,7 +104,7 @@ impl Server {
         options(&format!("jetstream://{}/{STREAM}", self.broker.address()))
     }
 
-    /// Returns options that read all subjects of flows.
+    /// Returns options that read the subjects `flows.*` without JetStream.
     pub(crate) fn subject(&self) -> InputOptions {
         let mut options = options(&format!("nats://{}/flows.*", self.broker.address()));
         options.messages.earliest = false;

@@ -29,7 +29,7 @@ fn file(name: &str, content: impl AsRef<[u8]>) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Runs `detect` on a file with `content` and returns its lines of JSON.
+/// Runs `detect` with NDJSON output on a file that contains `content`.
 fn ndjson(name: &str, content: impl AsRef<[u8]>, options: &[&str]) -> Output {
     run(&[&["--input", &file(name, content), "--output", "ndjson"], options].concat())
 }
@@ -55,7 +55,7 @@ fn contacts() -> String {
     csv
 }
 
-/// Returns contacts of `host` with this number of peers, all at the same time.
+/// Returns contacts from `host` to `peers` peers, all at the same time.
 fn fan_out(time_ms: u64, host: &str, peers: u32) -> String {
     let line = |peer| format!("{time_ms},{host},{}\n", Ipv4Addr::from_bits(0x4000_0000 + peer));
     (0..peers).map(line).collect()

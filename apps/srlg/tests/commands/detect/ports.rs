@@ -42,8 +42,8 @@ fn traffic() -> String {
     csv
 }
 
-/// Counts the distinct peers of each host of a contact list. `pair` returns the host and the peer of a row, from its
-/// source, destination, port and protocol.
+/// Counts the distinct peers of each host in a contact list. `pair` derives the host and the peer of a row from its
+/// source, its destination, and its port and protocol.
 fn exact(
     contacts: &str,
     only_initiated: bool,
@@ -69,8 +69,8 @@ fn exact(
     peers.into_iter().map(|(host, peers)| (host, peers.len())).collect()
 }
 
-/// Asserts that the last slice reports the hosts with at least 1,024 peers in `exact`, with counts within four standard
-/// errors.
+/// Asserts that the last report contains exactly the hosts that have at least 1,024 peers in `exact`. Each count must
+/// be within four standard errors of the exact count.
 fn assert_alike(output: &Output, exact: &BTreeMap<String, usize>) {
     let text = stdout(output);
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Returns contacts of one second. An outside host contacts 2000 inside hosts and gets no answers. An inside server
+/// Returns a Zeek log of one second. An outside host contacts 2000 inside hosts and gets no answers. An inside server
 /// answers 2000 outside clients.
 fn log() -> String {
     let mut log = "#fields\tts\tid.orig_h\tid.resp_h\tid.orig_p\tid.resp_p\tproto\thistory\torig_pkts\tresp_pkts\n".to_owned();

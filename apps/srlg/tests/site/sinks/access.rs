@@ -22,8 +22,8 @@ use tempfile::TempDir;
 use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer_all, serve};
 
-/// Creates a folder with a certificate authority and the certificates that it signed: `ca.pem`, `server.pem`,
-/// `server.key`, `client.pem`, `client.key`.
+/// Creates a certificate authority, and signs the certificates of a server and a client. Returns the folder that
+/// contains `ca.pem`, `server.pem`, `server.key`, `client.pem` and `client.key`.
 pub(super) fn authority() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -41,7 +41,8 @@ pub(super) fn authority() -> TempDir {
     folder
 }
 
-/// Returns the TLS configuration of a server. If `asks` is set, clients need a certificate signed by the authority.
+/// Returns the TLS configuration of a server. If `asks` is set, clients must present a certificate that the authority
+/// has signed.
 pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     let provider = Arc::new(crypto::ring::default_provider());
     let certificate = |name| CertificateDer::from_pem_file(folder.join(name)).unwrap();
@@ -59,7 +60,7 @@ pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     Arc::new(builder.with_single_cert(vec![certificate("server.pem")], key).unwrap())
 }
 
-/// Starts an HTTPS server. Returns its address and the received requests.
+/// Starts an HTTPS server. Returns its address and a receiver of requests.
 fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -120,7 +121,7 @@ fn a_server_that_asks_for_a_certificate_gets_it() {
             sinks.send(&notices(1)[..1]);
             if files.len() == 1 {
                 let error = sinks.wait(|board| board.failed > 0).error.unwrap();
-                assert!(error.contains("cannot reach 127.0.0.1: "), "{error}");
+                assert!(error.contains("cannot reach 127.0.0.1:"), "{error}");
             } else {
                 assert_eq!(sinks.wait(is_done).sent, 1);
                 requests.recv_timeout(Duration::from_secs(60)).unwrap();

@@ -1,4 +1,4 @@
-//! Debian's Alertmanager, which sends its alerts to a webhook of this test.
+//! A sink that sends to Debian's Alertmanager, which notifies a webhook of the test.
 
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::made::{Delivery, notices, sink};
 use crate::alertmanager::Server;
 use crate::http::{Request, serve};
 
-/// Returns the labels of alerts that are active in the server.
+/// Returns the labels of the active alerts of the server, or an empty list if the server does not respond.
 fn alerts(server: &Server) -> Vec<Value> {
     let url = format!("http://{}/api/v2/alerts?active=true", server.address);
     let Ok(mut response) = ureq::get(&url).call() else { return Vec::new() };
@@ -32,7 +32,7 @@ fn wait_for(server: &Server, severities: &[&str]) {
     }
 }
 
-/// Returns the status (firing or resolved) and the severity of the next message to the webhook.
+/// Waits for the next message to the webhook. Returns its status (firing or resolved) and its severity.
 fn told(requests: &Receiver<Request>) -> (String, String) {
     let (_, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     let body: Value = serde_json::from_str(&body).unwrap();

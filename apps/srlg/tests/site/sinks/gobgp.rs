@@ -28,14 +28,14 @@ impl Drop for Routers {
     }
 }
 
-/// Returns four unused ports.
 fn free_ports() -> [u16; 4] {
     let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
 impl Routers {
-    /// Starts the daemons. Returns `None` if Debian's gobgpd is not installed.
+    /// Starts the daemons, and waits until the session is established. If GoBGP is not installed, prints a message and
+    /// returns `None`.
     fn start() -> Option<Self> {
         if Command::new("gobgp").arg("--version").output().is_err() {
             let required = std::env::var_os("SRLG_REQUIRE_GOBGP").is_some();
@@ -77,7 +77,7 @@ impl Routers {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits for an answer that contains `text`. Returns the time that this took.
+    /// Repeats `question` until the answer of the daemon `side` contains `text`. Returns the elapsed time.
     fn wait(&self, side: usize, question: &[&str], text: &str) -> Duration {
         let start = Instant::now();
         loop {
@@ -111,7 +111,7 @@ fn a_flood_is_announced_while_its_alert_is_active() {
     ] {
         let state = tempfile::tempdir().unwrap();
         let sinks = Delivery::new(&sink(state.path(), way, routers.ports[0]));
-        // Another alert of the same host keeps the route.
+        // While another alert of the same host is active, the route stays.
         let mut other = told.clone();
         other.iter_mut().for_each(|notice| notice.id = "00000000000000aa".parse().unwrap());
         sinks.send(&[told[0].clone(), other[0].clone()]);
@@ -123,7 +123,10 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         sinks.wait(|board| board.sent == 4);
         let start = Instant::now();
         while routers.ask(1, question).contains(route) {
-            assert!(start.elapsed() < Duration::from_secs(5), "the route must still exist");
+            assert!(
+                start.elapsed() < Duration::from_secs(5),
+                "the route must be withdrawn within 5 seconds"
+            );
             thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1, "only the lock must be left");

@@ -16,12 +16,13 @@ fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
     (head, serde_json::from_str(&body).unwrap())
 }
 
-/// Returns the time field `name` of an alert.
+/// Returns the time in the field `name` of an alert.
 fn time(alert: &Value, name: &str) -> SystemTime {
     humantime::parse_rfc3339(alert[name].as_str().unwrap()).unwrap()
 }
 
-/// Starts a sink with these options and a server that sends `answers`. Returns the sink and the received requests.
+/// Starts a server that sends `answers`, and a sink with these options that posts to it. Returns the sink and a
+/// receiver of requests.
 fn served(
     options: &str,
     answers: &'static [&'static str],

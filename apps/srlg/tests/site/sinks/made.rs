@@ -9,7 +9,7 @@ use srlg_cli::notify::sinks::{SinkOptions, Sinks};
 use srlg_cli::notify::store::Store;
 use srlg_cli::show::board::SinkBoard;
 
-/// Returns a start and an end of an alert for each of `hosts` hosts, with all starts first.
+/// Returns the start and the end of one alert for each of `hosts` hosts. All starts come before all ends.
 pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
@@ -46,12 +46,12 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     notices
 }
 
-/// Parses a sink from its configuration.
+/// Parses the options of a sink.
 pub(crate) fn sink(text: &str) -> SinkOptions {
     toml::from_str(text).unwrap()
 }
 
-/// A database and the sinks that receive all added notifications.
+/// A database, and sinks that receive all notifications in it.
 pub(crate) struct Delivery {
     pub(crate) store: Store,
     sinks: Option<Sinks>,
@@ -85,7 +85,7 @@ impl Delivery {
         }
     }
 
-    /// Waits up to `most` for the sinks to process all notifications.
+    /// Stops the sinks. Waits up to `most` for them to process all notifications.
     pub(crate) fn finish(mut self, most: Duration) {
         self.sinks.take().unwrap().finish(most);
     }
@@ -99,7 +99,7 @@ impl Drop for Delivery {
     }
 }
 
-/// Returns whether the sink has received notifications and processed all of them.
+/// Returns whether the sink has sent or dropped notifications, and no notification is waiting.
 pub(crate) fn is_done(board: &SinkBoard) -> bool {
     board.queue == 0 && board.sent + board.dropped > 0
 }

@@ -17,14 +17,15 @@ use super::smtp::{Mail, Server};
 /// Maximum time that a test waits for an email.
 const MOST: Duration = Duration::from_secs(60);
 
-/// Returns the configuration of a mail sink with the server `url`.
+/// Returns the configuration of a mail sink that uses the server `url`. `more` contains additional keys.
 fn keys(url: &str, more: &str) -> String {
     format!(
         "type = 'mail'\nserver = '{url}'\nfrom = 'srlg <srlg@example.org>'\nto = ['a@example.net', 'b@example.net']\n{more}"
     )
 }
 
-/// Starts a server without encryption. Returns the configuration of a sink and the received emails.
+/// Starts `server`. Returns the configuration of a sink that uses this server without encryption, and a receiver of
+/// emails.
 fn plain(server: Server, more: &str) -> (String, Receiver<Mail>) {
     let (address, mails) = server.start();
     (keys(&format!("smtp://{address}"), &format!("plain = true\n{more}")), mails)
@@ -41,7 +42,7 @@ fn next(mails: &Receiver<Mail>) -> Mail {
     mails.recv_timeout(MOST).unwrap()
 }
 
-/// Returns the starts and the ends of alerts of `hosts` hosts.
+/// Returns two lists: the starts and the ends of the alerts of `hosts` hosts.
 fn starts_and_ends(hosts: u16) -> (Vec<Notice>, Vec<Notice>) {
     let mut starts = notices(hosts);
     let ends = starts.split_off(hosts.into());
@@ -103,7 +104,7 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
         (with(config(false)), files(other.path(), 1), "unknown authority"),
         (with(config(true)), files(folder.path(), 1), "requires a client certificate"),
         (with(None), files(folder.path(), 1), "does not offer STARTTLS"),
-        (injected, files(folder.path(), 1), "sent data between STARTTLS and TLS"),
+        (injected, files(folder.path(), 1), "sent unencrypted data after STARTTLS"),
         (
             with(config(false)),
             format!("{}\n{wrong}", files(folder.path(), 1)),

@@ -10,16 +10,18 @@ use std::time::Duration;
 use async_nats::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use data_encoding::BASE64;
 
-/// Behaviour of a server.
+/// Settings of an SMTP server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    /// TLS configuration. TLS starts when the client connects, or after STARTTLS.
+    /// TLS configuration. If `is_tls_from_start` is set, TLS starts when the client connects, and otherwise after
+    /// STARTTLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) is_tls_from_start: bool,
-    /// Authentication mechanism for the user `srlg` with the password `pass:word`.
+    /// Authentication mechanisms that the server offers, such as `PLAIN LOGIN`. Only the user `srlg` with the password
+    /// `pass:word` is accepted.
     pub(super) mechanism: &'static str,
-    /// Command prefixes and their special answers, each of which is used once. The end of an email counts as the
-    /// command `.`. An empty answer closes the connection.
+    /// Prefixes of commands, and special answers to these commands. Each answer is used once. The end of an email
+    /// counts as the command `.`. An empty answer closes the connection.
     pub(super) answers: Vec<(&'static str, &'static str)>,
     /// Delay before each answer.
     pub(super) delay: Duration,
@@ -89,7 +91,7 @@ impl Server {
         (address, mails)
     }
 
-    /// Serves `stream`. Returns the stream if the client requests encryption.
+    /// Serves `stream`. Returns the stream if the client has sent STARTTLS.
     fn talk<S: Read + Write>(
         &mut self,
         stream: S,
@@ -178,7 +180,7 @@ impl Server {
         }
     }
 
-    /// Returns the special answer to `line`, if there is one.
+    /// Removes and returns the first special answer to `line`.
     fn special(&mut self, line: &str) -> Option<&'static str> {
         let at = self.answers.iter().position(|(command, _)| line.starts_with(command))?;
         Some(self.answers.remove(at).1)

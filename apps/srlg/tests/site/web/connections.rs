@@ -1,4 +1,4 @@
-//! Clients that are slow, silent or numerous, or send large requests.
+//! Clients that are slow, silent or numerous, or that send large requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use srlg_cli::show::board::Board;
 
 use super::made::{answer, ask, board, get, send, start};
 
-/// Reads events until `now_ms` is at least `least`.
+/// Reads events until the `now_ms` of an event is at least `least`, and returns it.
 fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     loop {
         let mut line = String::new();
@@ -24,7 +24,7 @@ fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     }
 }
 
-/// Returns a board of about 9 MB of JSON, more than the system's socket buffers hold.
+/// Returns a board that takes about 9 MB as JSON, more than the system's socket buffers hold.
 fn large(now_ms: u64) -> Arc<Board> {
     let mut board = board(now_ms);
     let view = &mut board.views[0];
@@ -44,7 +44,7 @@ fn is_served(stream: &TcpStream) -> bool {
     sockets.lines().skip(1).any(is_it)
 }
 
-/// Reads until the server closes the connection. Returns the time that this took.
+/// Reads until the server closes the connection. Returns the elapsed time.
 fn until_end(mut stream: TcpStream) -> Duration {
     let start = Instant::now();
     // The connection may end with a response, a close or a reset.

@@ -1,4 +1,4 @@
-//! Downloads of the peers of an incident.
+//! Downloads of an incident's peers as CSV.
 
 use srlg_cli::alerts::Status;
 use srlg_cli::notify::notice::Notice;
@@ -10,7 +10,8 @@ use srlg_cli::show::web::Web;
 use super::made::{answer, ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// Starts a server with one ended incident whose peers have origins.
+/// Starts a server that has one ended incident, whose peers have origins. Returns the server and the ID of the
+/// incident.
 fn start() -> (Web, String) {
     let origin = |asn, name: &str, country: Option<&str>| Origin {
         asn: Some(asn),

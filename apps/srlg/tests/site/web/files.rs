@@ -1,4 +1,4 @@
-//! Files for the web page, Prometheus and Grafana.
+//! Tests of the files of the web page, and of the files for Prometheus and Grafana.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Live counts, incidents, hosts and series of the API.
+//! Live counts, incidents, hosts and series in the API.
 
 use std::io::{BufRead as _, BufReader};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use srlg_cli::show::web::Web;
 use super::made::{ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// Stores the start and the end of an alert for each of `hosts` hosts.
+/// Stores the start and the end of one alert for each of `hosts` hosts.
 fn stored(hosts: u16) -> (Store, Vec<Notice>) {
     let (store, notices) = (Store::open(None).unwrap(), notices(hosts));
     store.add(&notices, &[]).unwrap();
@@ -35,7 +35,7 @@ fn id(number: u64) -> AlertId {
     format!("{number:016x}").parse().unwrap()
 }
 
-/// Returns an active alert whose last notification is several slices old.
+/// Returns an active alert whose last notification is five slices old.
 fn open(notice: &Notice, cardinality: f64) -> OpenAlert {
     let window = WindowNotice { cardinality, peak: 9e3, ..notice.main };
     let windows = vec![window, WindowNotice { window_ms: 600_000, ..window }];

@@ -1,4 +1,4 @@
-//! Artificial boards and a small client.
+//! Artificial boards, and a small HTTP client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -64,7 +64,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
     }
 }
 
-/// Returns a network with one site, which has delivered all slices.
+/// Returns the board of a network that has one site and has closed one complete slice.
 pub(crate) fn network() -> NetworkBoard {
     NetworkBoard {
         closed: [("complete", 1)].into(),
@@ -97,7 +97,7 @@ pub(crate) fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
     send(address, &format!("GET {path} HTTP/1.1\r\nHost: {host}"))
 }
 
-/// Returns the status, the headers in lower case, and the body.
+/// Reads a response. Returns its status, its headers in lower case, and its body.
 pub(crate) fn answer(mut stream: TcpStream) -> (u16, String, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

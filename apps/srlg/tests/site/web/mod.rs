@@ -1,4 +1,4 @@
-//! The web page, the metrics and the API over real HTTP.
+//! Tests of the web page, the metrics and the API over HTTP connections.
 
 mod acting;
 mod connections;
@@ -139,7 +139,7 @@ fn the_documentation_lists_every_metric_with_its_labels() {
     assert_eq!(documented, exported);
 }
 
-/// Returns the name and labels of a metrics line as `name{label,label}`, without values.
+/// Returns the metric name and the label names of a line, such as `name{label,label}`.
 fn name_and_labels(line: &str) -> String {
     // Values of labels contain no quotation marks.
     let names: String = line.split('"').step_by(2).collect();
@@ -192,7 +192,7 @@ fn the_status_the_page_and_healthz_agree_on_the_health() {
     let good = json!({ "level": "good", "text": "counting" });
     assert_eq!(of(board(now_ms())), (200, "ok".to_owned(), good));
     let failing = Board { is_checkpoint_failing: true, ..board(now_ms()) };
-    let text = "cannot write the state: 0 notifications not stored yet";
+    let text = "cannot write a checkpoint";
     let bad = json!({ "level": "warn", "text": text });
     assert_eq!(of(failing), (200, format!("degraded: {text}"), bad));
 }

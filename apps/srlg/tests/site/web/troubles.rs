@@ -1,4 +1,4 @@
-//! Exports that `srlg run` cannot use, and how the web page, the API, the metrics and the log report them.
+//! Tests that the web page, the API, the metrics and the log report exports that `srlg run` cannot use.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -19,7 +19,7 @@ pub(crate) fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
     V9Header { records: 1, uptime_ms: UPTIME_MS, time_s, number, domain }.with(sets)
 }
 
-/// Template fields: the two addresses, the packet count, and the uptime at the last packet.
+/// Types and lengths of the template fields: the two addresses, the packet count, and the uptime at the last packet.
 const FIELDS: [[u16; 2]; 4] = [[8, 4], [12, 4], [2, 4], [21, 4]];
 
 pub(crate) fn template() -> Vec<u8> {

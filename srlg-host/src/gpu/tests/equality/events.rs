@@ -15,12 +15,13 @@ use crate::report::StageTimes;
 pub(super) const HOSTS: [Address; 10] =
     [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0xc0a8_0201, 0x8000_0000, 7, 0x1000];
 
-/// Contacts (each an index into [`HOSTS`] and a peer), and whether they are ingested as pairs of any two addresses.
+/// Contacts, and whether they are ingested as pairs of any two addresses. A contact consists of an index into [`HOSTS`]
+/// and a peer.
 type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    /// An ingestion of contacts, `late` slices late.
+    /// An ingestion of contacts that are `late` slices late.
     Ingest {
         contacts: Contacts,
         late: u32,
@@ -41,14 +42,13 @@ pub(super) enum Event {
     Skip {
         slices: u64,
     },
-    /// A merge of another node's last slices, as a snapshot or a delta. If the node `reports`, its snapshots contain
-    /// kept hosts.
+    /// A merge of a snapshot or a delta from a second node. If this node `reports`, its snapshots contain kept hosts.
     Merge {
         contacts: Contacts,
         delta: Option<u32>,
         reports: bool,
     },
-    /// A restore of another node's state.
+    /// A restore from the snapshot of a second node.
     Restore {
         contacts: Contacts,
         reports: bool,
@@ -57,7 +57,7 @@ pub(super) enum Event {
 
 pub(super) fn configs() -> impl Strategy<Value = Config> {
     // With wide estimators, coarse regions are examined for few hosts. With narrow estimators, they are examined for
-    // all.
+    // all hosts.
     let width = prop_oneof![2 => Just(256u32), 2 => Just(512), 1 => Just(1024)];
     let tagged =
         (12u32..16, width, 0u32..200, 64u32..300).prop_map(|(cell_bits, width, more, tags)| {
@@ -115,7 +115,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..14)
 }
 
-/// Returns the host with this index. Every second host has an IPv6 address.
+/// Returns the host at index `place` of [`HOSTS`]. At odd indices, it has an IPv6 address.
 fn any_host(place: usize) -> IpAddr {
     match place % 2 {
         0 => ip(HOSTS[place]),
@@ -152,7 +152,7 @@ fn ingest_pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) {
     pinned.fill(|buffer| buffer.fill(P::default())).unwrap();
 }
 
-/// Applies `event` and returns the results of the detector as text with full precision.
+/// Applies `event` to `detector` and returns the results as text with full precision.
 pub(super) fn happen(
     detector: &mut SlidingDetector,
     event: &Event,
@@ -203,8 +203,8 @@ pub(super) fn happen(
     }
 }
 
-/// Makes the other node ingest `contacts` and, if it `reports`, close the slice. If the other node closes the slice,
-/// the detector skips the slice.
+/// Makes the second node `other` ingest `contacts`. If it `reports`, it also closes the slice, and the detector skips
+/// this slice.
 fn other_ingests(
     detector: &mut SlidingDetector,
     other: &mut SlidingDetector,

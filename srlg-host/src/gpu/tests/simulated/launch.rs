@@ -69,7 +69,7 @@ impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
     }
 }
 
-/// Runs `blocks` of `kernel`. The threads run in any order, and several run at the same time.
+/// Runs `blocks` blocks of `kernel`. The threads run in any order, and several run at the same time.
 pub(super) fn run<K: Kernel<Place = On<SimulatedGpu>>>(
     world: &mut World,
     blocks: u32,

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Number of pairs to feed. Some of them are still waiting at the end, and they do not fit into a buffer of 100.
+/// Number of pairs to feed. The pairs do not fit into a buffer of 100 pairs, and some of them are still waiting at the
+/// end.
 const PEERS: u32 = 500;
 
 fn feed_singly(feed: &mut Feed, pairs: &[IpPair]) {

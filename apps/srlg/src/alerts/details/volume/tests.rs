@@ -6,7 +6,6 @@ use super::*;
 
 const HOST: [u8; 4] = [192, 0, 2, 7];
 
-/// Returns a captured contact at `time_ms`.
 fn packet(time_ms: u64, octets: u64) -> Contact {
     let host = Host::from(HOST);
     let mut contact = Contact::new(time_ms * 1_000_000, host, host);
@@ -32,7 +31,6 @@ fn at_least(rates: Rates) -> Rates {
     Rates { is_rate_lower_bound: true, ..rates }
 }
 
-/// Returns a volume that starts at `since_ms` and counts `contacts`, each at its own time.
 fn volume(since_ms: u64, contacts: impl IntoIterator<Item = Contact>) -> Volume {
     let mut volume = Volume::new(since_ms);
     contacts.into_iter().for_each(|contact| volume.add(&contact, 0));

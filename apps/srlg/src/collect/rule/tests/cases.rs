@@ -1,4 +1,4 @@
-//! Tests of the rule with messages that are written by hand.
+//! Tests of the rule with handwritten sequences of messages.
 
 use super::*;
 

@@ -2,7 +2,6 @@ use super::*;
 use crate::alerts::Status;
 use crate::notify::notice::WindowNotice;
 
-/// Returns a notification of an alert that started at `start_s`.
 fn notice(start_s: u64, host: &str, status: Status) -> Notice {
     let network = host.contains('/').then(|| host.parse().unwrap());
     Notice {

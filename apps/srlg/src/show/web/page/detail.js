@@ -58,7 +58,7 @@ function drawCourse(notices, alert) {
 function showIncident({ alert, notices }) {
   const end = notices.at(-1);
   const isOver = end.status === "end";
-  title(`${end.severity} ${end.kind === "unknown" ? "incident" : end.kind} of ${subject(end)}`);
+  title(`${end.kind === "unknown" ? "incident" : end.kind} of ${subject(end)} (${end.severity})`);
   const lasted = lasting((alert ?? end).duration_ms);
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
   list(byId("alerts"), alert ? [alert] : [], (notice) => notice.id, makeAlert, updateAlert);

@@ -28,7 +28,7 @@ function originShares(notice, parts, name) {
 function withoutSampling(notice) {
   if (notice.sampling === "none") return "none";
   if (!notice.cardinality) return notice.sampling;
-  if (notice.unsampled_most === undefined) return `${notice.sampling}: number of ${unit(notice)} without sampling unknown`;
+  if (notice.unsampled_most === undefined) return `${notice.sampling}: there may be any number of further ${unit(notice)}`;
   return `${notice.sampling}: up to ${number.format(notice.unsampled_most / notice.cardinality)} times as many ${unit(notice)} without sampling`;
 }
 

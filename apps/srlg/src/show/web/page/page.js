@@ -115,8 +115,8 @@ function viewFacts(view) {
   const parts = [
     `${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${windowName(view.window_ms)}`,
     megabytes(view.memory_bytes),
-    `closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`,
-    `load ${view.load === null ? "∞" : view.load.toFixed(2)}`,
+    `slice closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`,
+    `${view.load === null ? "∞" : view.load.toFixed(2)} pairs per recorder`,
   ];
   for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "from the future"], [view.allowed, "ignored (allow lists)"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
     if (count) parts.push(`${round(count)} ${text}`);
@@ -130,7 +130,7 @@ function showView(view, now) {
   write(shown.facts, viewFacts(view), view.overloads ? "facts bad" : "facts");
   list(shown.body, view.top, (host) => host.host, makeHost, (node, host) => updateHost(node, host, view.name));
   shown.table.hidden = !view.top.length;
-  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `Hosts not shown: ${round(view.super_points - view.top.length)}.` : "") : "No hosts have reached the threshold.");
+  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `Hosts not shown: ${round(view.super_points - view.top.length)}.` : "") : "No hosts to show.");
   shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
 }
 
@@ -249,8 +249,8 @@ function showTables(board) {
   byId("sinks").hidden = !sinks.length;
   const waiting = board.waiting_notices;
   const isFull = waiting > 0 || board.is_checkpoint_failing;
-  const full = `Cannot write the state: ${waiting} notifications not stored yet.`;
-  const none = sinks.length ? "" : "No sinks configured. Notifications are only stored.";
+  const full = waiting ? `Cannot write the state: ${waiting} notifications not stored yet.` : "Cannot write a checkpoint.";
+  const none = sinks.length ? "" : "No sinks are configured, so notifications are stored but not sent.";
   write(byId("sinks-none"), isFull ? full : none);
 }
 
@@ -274,7 +274,7 @@ function show(board) {
   if (board.input.refused) input.push(`${round(board.input.refused)} datagrams from unknown senders`);
   if (board.input.dropped) input.push(`${round(board.input.dropped)} dropped by the kernel`);
   if (board.broker) input.push(`${round(board.broker.lag)} messages waiting at the broker`);
-  if (!board.is_last_reload_good) input.push("last reload failed");
+  if (!board.is_last_reload_good) input.push("last reload failed or incomplete");
   input.push(megabytes(board.memory_bytes));
   write(byId("facts"), input.join(" · "));
   showAlerts(board);
