@@ -49,7 +49,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Returns a number that oscillates around 1 over time, differently for each `seed`.
 fn wave(second: u32, seed: u32) -> f64 {
     let (second, seed) = (f64::from(second), f64::from(seed));
     1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
@@ -185,7 +184,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     alert
 }
 
-/// Returns an active alert whose last notification is older than its current counts.
+/// Returns an active alert whose last notification can be up to nine seconds older than its current counts.
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let notice =
         |second| -> Result<Notice> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
@@ -223,7 +222,7 @@ fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> R
     Ok(())
 }
 
-/// Returns the values of a minute. In one hour of each day, there are no values.
+/// Returns the values of `minute`. One hour of each day has no values, so that the charts have a gap.
 fn values(minute: u64) -> Minute {
     let second = (minute * 60) as u32;
     let of_view = |name: &str, hosts: f64, seed| {
@@ -305,7 +304,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
     }
 }
 
-/// Returns the sampling of contacts that have these sampling `rates`; 0 stands for an unknown rate.
+/// A rate of 0 stands for an unknown sampling rate.
 fn sampling(rates: &[u32]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

@@ -7,9 +7,9 @@
 //!                                                       +--> update: twice the peak, more severe, or `repeat`
 //! ```
 //!
-//! A [`Tracker`] takes the super points of each slice and the current time, and returns the changes of alerts. It reads
-//! no clock and does no I/O. The same calls always return the same changes, and its state can be stored across
-//! restarts. If many hosts of one network pass their thresholds together, the network gets one alert.
+//! A [`Tracker`] takes the super points and the end time of each slice, and returns the changes of alerts. It reads no
+//! clock and does no I/O, so the same calls always return the same changes. Its state can be stored across restarts.
+//! If many hosts of one network pass their thresholds together, the network gets one alert.
 
 pub(crate) mod act;
 mod alert;

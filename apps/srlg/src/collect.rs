@@ -4,18 +4,18 @@
 //!
 //! | Module | Task |
 //! |---|---|
-//! | `stream`, `reader` | Read messages from the broker, in order and without gaps |
+//! | `stream`, `reader` | Read all messages of the stream on the broker, in order |
 //! | `arrival` | Decode a message, or reject it |
 //! | `rule` | Decide when to merge a delta and when to close a slice, without I/O |
-//! | `engine` | Execute these decisions in a separate thread, and save `checkpoint`s |
+//! | `engine` | Merge deltas and close slices in a separate thread, and save `checkpoint`s |
 //! | `agreement` | Agree with the broker on the network version |
 //! | `sites` | Receive the probes' reports about hosts and about themselves |
-//! | `notices` | Inform the probes of stored slices |
+//! | `notices` | Inform the probes of stored slices, and request lost slices again |
 //! | `tally`, `reports` | Count messages, and write a report of each closed slice |
 //!
-//! Invariant: if all slices of a window close complete, the result is bit-identical to the result of a single node that
-//! sees all traffic. Killing the collector any number of times does not change this, because a checkpoint is consistent
-//! and merging a delta again changes nothing.
+//! Invariant: if every slice of a window is complete when it closes, the result is bit-identical to that of a single
+//! node that sees all traffic. Killing the collector any number of times does not change this, because a checkpoint is
+//! consistent and merging a delta again changes nothing.
 
 mod agreement;
 mod arrival;
@@ -117,7 +117,6 @@ async fn begin(
     }
 }
 
-/// Opens the state on disk and returns the engine and its position in the stream.
 fn open(
     args: &Args,
     plan: Plan,
@@ -229,7 +228,6 @@ async fn serve(
     notices.await.context("the task that sends durability messages panicked (this is a bug)")
 }
 
-/// Signals that request a stop.
 struct Stop {
     terminated: Signal,
     interrupted: Signal,

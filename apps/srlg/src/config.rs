@@ -6,8 +6,8 @@
 //! File --[trial]--> problems on this machine
 //! ```
 //!
-//! Invariant: a [`Config`] is complete and valid. All problems are reported with their lines before a configuration is
-//! created.
+//! Invariant: a [`Config`] is complete and valid. If a file has problems, the error lists all of them with their line
+//! numbers, and no configuration is created.
 
 mod document;
 mod file;
@@ -100,8 +100,8 @@ impl Config {
         resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
     }
 
-    /// Reads the configuration file `path` and checks the files, addresses and programs in it on this machine. An input
-    /// in `source` overrides the input of the file.
+    /// Reads the configuration file `path`, and checks on this machine the files, addresses and programs that it names.
+    /// An input in `source` overrides the input of the file.
     pub fn check(path: &Path, source: &InputOptions) -> Result<Checked> {
         let text = read_text(path)?;
         let of = |problems: Problems| problems.with_lines(&text).of(path);
@@ -113,13 +113,12 @@ impl Config {
         Ok(Checked { config, notes: of(notes) })
     }
 
-    /// Reads the databases of ASes and countries in the configuration.
+    /// Reads the databases of ASes and countries that the configuration names.
     pub fn read_databases(&mut self) -> Result<()> {
         self.origins = OriginLookup::open(&self.general)?;
         Ok(())
     }
 
-    /// Replaces the input with the input of `source`, if `source` has an input.
     fn take_input(&mut self, source: &InputOptions) {
         if is_input(source) {
             self.source = source.clone();
@@ -127,7 +126,7 @@ impl Config {
     }
 
     /// Creates a configuration with the default views and one rule for all hosts. An alert starts at `threshold` peers
-    /// within `window` and ends after `hold`.
+    /// within `window`, and ends once the count has stayed below 0.8 times `threshold` for `hold`.
     pub fn simple(
         source: InputOptions,
         general: General,
@@ -168,8 +167,8 @@ impl Config {
         }
     }
 
-    /// Applies the rules, allow lists, labels and exporter names of `next`, and reopens its databases. Returns a line
-    /// for each change that cannot be applied.
+    /// Applies the rules, allow lists, labels and exporter names of `next`, and opens the databases that `next` names.
+    /// Returns a line for each change that cannot be applied.
     pub fn take_over(&mut self, next: Self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut check = |is_same: bool, what: &str| {
@@ -209,7 +208,7 @@ impl Config {
             let fits = check(
                 wanted.window <= sizes.window && wanted.threshold >= sizes.threshold,
                 &format!(
-                    "view {}: its detector supports windows up to {} and alert ends at {:.0} peers or more, and the rules",
+                    "view {}: the rules (its detector supports only windows up to {} and alert ends at {:.0} peers or more)",
                     view.name,
                     humantime::format_duration(self.general.slice * sizes.window),
                     f64::from(sizes.threshold) / BELOW_DOWN

@@ -54,7 +54,6 @@ pub struct ExporterNames {
 }
 
 impl ExporterNames {
-    /// Creates a lookup table for the names of `exporters`.
     pub(crate) fn new(exporters: Vec<Exporter>) -> Self {
         let networks = exporters
             .iter()
@@ -85,13 +84,12 @@ impl ExporterNames {
         self.get(exporter)?.interfaces.get(&index).map(String::as_str)
     }
 
-    /// Returns the exporter with this address and its name.
+    /// Returns the exporter with this address, including its name if it has one.
     #[must_use]
     pub fn named(&self, address: IpAddr) -> NamedExporter {
         NamedExporter { name: self.name(address).map(str::to_owned), address }
     }
 
-    /// Adds the names of exporters and interfaces to `notice`.
     pub(crate) fn name_exporters_of(&self, notice: &mut Notice) {
         for it in &mut notice.top_interfaces {
             it.name = self.interface(it.exporter, it.interface).map(str::to_owned);

@@ -1,6 +1,6 @@
 //! Checks of the files, folders, programs and addresses that a configuration names, and of the available memory.
 //!
-//! Invariant: a check creates and changes nothing, and it releases an address immediately.
+//! Invariant: a check creates and changes no file. If it binds a socket to an address, it closes the socket at once.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,16 +11,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{Access, access};
 
-/// State of a network address on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressState {
-    /// No socket uses the address.
     Free,
     /// Another socket uses the address, perhaps in a running `srlg`.
     InUse,
 }
 
-/// A transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Tcp,
@@ -35,8 +32,8 @@ pub(crate) fn try_input(path: &Path) -> Result<()> {
     access(path, Access::READ_OK).with_context(text)
 }
 
-/// Checks that the file `path` can be written or created. If the file's folder is `made`, it may be missing, because
-/// the program creates it.
+/// Checks that the file `path` can be written or created. The file's folder may be missing if it is `made`, because the
+/// program creates this folder.
 pub(crate) fn try_file(path: &Path, made: Option<&Path>) -> Result<()> {
     let text = || format!("cannot write {}", path.display());
     match fs::metadata(path) {
@@ -104,7 +101,7 @@ pub(crate) fn try_address(address: SocketAddr, transport: Transport) -> Result<A
     }
 }
 
-/// Returns the memory that is available without swapping, in bytes, or the limit of the control group if that is lower.
+/// Returns the available memory, in bytes, or the limit of the control group if that is lower.
 pub(crate) fn available_memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limit = memory_limit(&groups, Path::new("/sys/fs/cgroup"));
@@ -129,7 +126,7 @@ fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return None,
         };
-        // In a container, the path may be the path on the host, although the files of the group are at the root.
+        // In a container, `group` may be its path on the host, although the files of the group are in `root`.
         let groups = Path::new(group.trim_start_matches('/')).ancestors();
         let limit =
             |group| fs::read_to_string(root.join(group).join(file)).ok()?.trim().parse().ok();

@@ -51,7 +51,8 @@ enum Task {
     Contacts(contacts::Args),
     /// Create the keys, certificates and broker configuration of a network
     Setup(setup::Args),
-    /// Check a configuration, and the files, addresses and memory that it needs, without starting anything; devices are not tried
+    /// Check a configuration, and the files, addresses, programs and memory that it needs, without starting anything;
+    /// the device is not tested
     Check(Box<check::Args>),
     /// Show which rules of a configuration apply to a host, and why
     Explain(explain::Args),
@@ -107,7 +108,7 @@ fn execute(task: Task) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes other users' permissions for the files that this process creates. The state folder contains the seed of the
+/// Denies other users access to the files that this process creates, because the state folder contains the seed of the
 /// detectors and all alerts.
 fn keep_files_private() {
     let others = Mode::RWXG | Mode::RWXO;

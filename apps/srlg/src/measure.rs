@@ -1,4 +1,4 @@
-//! Detection at one site. Each view has its own alerts, and a detector that counts the contacts of an input.
+//! Detection at one site. Each view of the input has its own detector and its own alerts.
 
 pub mod checkpoints;
 pub(crate) mod counts;

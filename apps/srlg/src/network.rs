@@ -1,10 +1,11 @@
 //! The network description, on which all probes and the collector must agree.
 //!
-//! The collector derives the description from its configuration. Probes read it from a [`bucket`] on the broker. The
-//! description contains the views with their detector sizes, the secret seed, and the length of a slice. Each change
-//! creates a new [`NetworkVersion`], and deltas of different versions are never merged.
+//! The collector derives the description from its configuration. Probes read it from a [`bucket`] on the broker. Among
+//! other settings, the description contains the views with their detector sizes, the secret seed, and the length of a
+//! slice. Each change creates a new [`NetworkVersion`], and deltas of different versions are never merged.
 //!
-//! Invariant: every [`Network`] describes valid detectors.
+//! Invariant: every [`Network`] that a configuration defines, or that [`NetworkVersion::from_json`] returns, describes
+//! valid detectors.
 
 pub mod broker;
 pub mod bucket;
@@ -47,16 +48,16 @@ pub struct Network {
     pub grace_ms: u64,
     /// Maximum size of one part of a delta, in bytes. Larger deltas are sent in several parts.
     pub part_bytes: usize,
-    /// Views, in the order in which messages number them.
+    /// Views. The number of a view in messages is its index in this list.
     pub views: Vec<NetworkView>,
 }
 
-/// The identity of a version of a network description. Two descriptions never share an identity, even if both the
-/// database and the broker have lost the previous description.
+/// The identity of a version of a network description. The tag keeps versions distinct even if both the database and
+/// the broker have lost the previous description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VersionId {
-    /// Number of the version, starting at 1. Each change creates the next version.
+    /// Number of the version, starting at 1. Each change of the description increments the number.
     pub number: u32,
     /// Random number that distinguishes versions with the same number.
     pub tag: u32,
@@ -88,7 +89,7 @@ pub struct NetworkView {
     pub sizes: Sizes,
 }
 
-/// The reason why a network description or one of its files cannot be used.
+/// The reason why a network description, a secret file or the folder of a version cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum NetworkError {
@@ -114,14 +115,14 @@ pub enum NetworkError {
     PartBytes { part_bytes: usize },
 }
 
-/// Last time, in milliseconds since the Unix epoch, that fits into 64 bits in nanoseconds.
+/// Latest time whose number of nanoseconds since the Unix epoch fits into 64 bits, in milliseconds since the epoch.
 const LAST_MS: u64 = u64::MAX / 1_000_000;
 
 /// Maximum number of views in a network. A message identifies each view by one byte.
 const MOST_VIEWS: usize = 255;
 
 impl Network {
-    /// Creates the description of the network of `config`. Its detectors use `seed`.
+    /// Creates the network description that `config` defines. Its detectors use `seed`.
     #[must_use]
     pub fn of(config: &Config, seed: u64) -> Self {
         let views = config.views.iter().map(|view| NetworkView {
@@ -144,8 +145,8 @@ impl Network {
         }
     }
 
-    /// Returns whether this is still the description of the network of `config`. If it is not, probes need a new
-    /// version of the description.
+    /// Returns whether `config` still defines this network description. If it does not, probes need a new version of
+    /// the description.
     #[must_use]
     pub fn is_of(&self, config: &Config) -> bool {
         Self::of(config, self.seed()) == *self
@@ -169,7 +170,7 @@ impl Network {
         self.views.iter().map(|view| view.sizes.window).max().unwrap_or(1)
     }
 
-    /// Checks that detectors can be created from this description.
+    /// Checks that the values of this description are valid and that detectors can be created from it.
     pub fn check(&self) -> Result<(), NetworkError> {
         let Self { slice_ms, part_bytes, views, .. } = self;
         if !(1..=86_400_000).contains(slice_ms) {
@@ -196,9 +197,9 @@ impl VersionId {
         Ok(Self { number, tag: random_seed()? as u32 })
     }
 
-    /// Creates the folder of this version in `root` and removes folders of other versions with the same or a lower
-    /// number. A folder with a higher number is kept, because it belongs to a program that could not store its
-    /// description.
+    /// Creates the folder of this version in `root` and removes the folders of other versions, unless their number is
+    /// higher. A folder with a higher number is kept, because it may belong to a version whose description could not be
+    /// stored.
     pub fn make_only_folder(self, root: &Path) -> Result<PathBuf, NetworkError> {
         let folder = root.join(self.to_string());
         let make = || {
@@ -239,7 +240,8 @@ impl FromStr for VersionId {
 }
 
 impl NetworkVersion {
-    /// Parses and checks the output of [`to_json`](Self::to_json). Errors name `place` as the origin of the JSON.
+    /// Parses and checks the output of [`to_json`](Self::to_json). If `json` cannot be parsed, the error names `place`
+    /// as its origin.
     pub fn from_json(json: &[u8], place: &str) -> Result<Self, NetworkError> {
         let form = |cause| NetworkError::Form { place: place.to_owned(), cause };
         let version: Self = serde_json::from_slice(json).map_err(form)?;
@@ -257,7 +259,7 @@ impl NetworkVersion {
     }
 }
 
-/// Reads a secret file. Other users must have no permissions for the file.
+/// Reads a secret file. Only its owner and its group may have permissions for the file.
 pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     let path = || path.to_owned();
     let fail = |cause| NetworkError::Read { path: path(), cause };
@@ -268,7 +270,7 @@ pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     fs::read_to_string(path()).map_err(fail)
 }
 
-/// Creates a secret file that only its owner may read. The file must not exist yet.
+/// Creates a secret file that only its owner may read and write. The file must not exist yet.
 pub fn write_secret(path: &Path, text: &str) -> Result<(), NetworkError> {
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

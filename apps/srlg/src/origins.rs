@@ -1,7 +1,7 @@
 //! AS and country of addresses, from databases in MaxMind's format.
 //!
-//! A database is read into memory and checked completely before the first lookup. Invariants: an address that is in no
-//! database has no origin, and each name or code in an origin has at most 80 characters.
+//! A database is read into memory and checked completely before the first lookup. Invariants: an address that no
+//! database contains has no origin, and each name or code in an origin has at most 80 characters.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ use tracing::{info, warn};
 
 use crate::config::General;
 
-/// Maximum number of ASes, and also of countries, in a notification.
+/// Maximum number of ASes, and also of countries, whose shares a notification contains.
 const MOST_SHARES: usize = 8;
 
 /// Maximum size of a database, in bytes. A database that covers all addresses is about 100 MB in size.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Maximum number of characters in a name or code. The limit keeps notifications small, whatever a database contains.
+/// Maximum number of characters in a name or code. The limit keeps notifications small.
 const MOST_CHARACTERS: usize = 80;
 
 /// AS and country of an address, if known.
@@ -45,7 +45,7 @@ pub struct Origin {
     pub country: Option<String>,
 }
 
-/// Share of the sampled peers in one AS.
+/// An AS and its share of the sampled peers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AsShare {
     /// Number of the AS.
@@ -64,7 +64,7 @@ impl fmt::Display for AsShare {
     }
 }
 
-/// Share of the sampled peers in one country.
+/// A country and its share of the sampled peers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountryShare {
     /// Code of the country.
@@ -79,7 +79,7 @@ impl fmt::Display for CountryShare {
     }
 }
 
-/// Origins of the peers of a notification. Without a database, all fields are absent.
+/// Origins of the peers and networks of a notification. Without a database, all fields are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeerOrigins {
@@ -92,7 +92,7 @@ pub struct PeerOrigins {
     /// Up to 8 countries with their shares, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub top_countries: Vec<CountryShare>,
-    /// Known origins. The keys are the peers, and the networks of `top_prefixes`, as text.
+    /// Known origins. Each key is the text of a peer or of a network in `top_prefixes`.
     #[serde(rename = "origins", skip_serializing_if = "BTreeMap::is_empty")]
     pub known: BTreeMap<String, Origin>,
 }
@@ -159,7 +159,8 @@ impl OriginLookup {
     }
 }
 
-/// Returns up to [`MOST_SHARES`] keys, most frequent first. The share of a key is its count divided by `all`.
+/// Returns up to [`MOST_SHARES`] keys with their shares, most frequent first. The share of a key is its count divided
+/// by `all`.
 fn shares<K: Ord>(keys: impl Iterator<Item = K>, all: usize) -> Vec<(K, f64)> {
     let mut counts = BTreeMap::<K, usize>::new();
     keys.for_each(|key| *counts.entry(key).or_default() += 1);
@@ -179,7 +180,6 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Adds the fields of the record `found` to `origin`.
     fn read(
         self,
         found: &LookupResult<'_, Vec<u8>>,
@@ -210,7 +210,6 @@ impl Content {
     }
 }
 
-/// Returns the first [`MOST_CHARACTERS`] characters of `text`.
 fn cut(text: &str) -> String {
     text.chars().take(MOST_CHARACTERS).collect()
 }
@@ -224,7 +223,6 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Reads and checks the whole database in the file `path`.
     pub(crate) fn open(path: &Path, content: Content) -> Result<Self> {
         let file = read(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(path, content, file)
@@ -258,7 +256,6 @@ impl Database {
     }
 }
 
-/// Reads the file `path`, which must be a regular file of at most 1 GiB.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let metadata = fs::metadata(path)?;
     ensure!(metadata.is_file(), "not a regular file");

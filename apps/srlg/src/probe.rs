@@ -5,11 +5,11 @@
 //!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter   [publish], [reporter]
 //! ```
 //!
-//! A thread counts the contacts. Asynchronous tasks communicate with the broker. The outbox connects the thread with
-//! the tasks.
+//! A thread puts the slices into the outbox. Asynchronous tasks read them from the outbox and communicate with the
+//! broker.
 //!
-//! Invariant: a slice is in the spool before it is sent, and stays there until the collector has stored it. Therefore a
-//! slice can be sent again. If the spool is full, the oldest slice is removed earlier.
+//! Invariant: a slice is in the spool before it is sent. Until the collector has stored the slice, it is removed only
+//! if its file is damaged, the spool is full or the network version changes. Therefore a slice can be sent again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,13 +87,12 @@ pub struct Args {
     pub wait_durable: bool,
 }
 
-/// Totals and status of an input that has ended.
 struct InputSummary {
     totals: Totals,
     status: Status,
 }
 
-/// Runs the probe until the input ends or a signal arrives.
+/// Runs the probe until the whole input has been sent or a signal arrives.
 pub fn run(args: Args) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -122,7 +121,8 @@ async fn work(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs the probe from the first connection to the last acknowledgement. `started` is set to the outbox.
+/// Runs the probe from the first connection to the last acknowledgement. Sets `started` to the outbox, so that the
+/// caller can stop it.
 async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let folder = args.spool.join(&args.name);
     let lock = SpoolLock::take(&folder)?;

@@ -1,4 +1,4 @@
-//! Messages to the service manager, which use the protocol of sd_notify(3), and the reload signal.
+//! The reload signal, and messages to the service manager in the protocol of sd_notify(3).
 //!
 //! Without a service manager, `NOTIFY_SOCKET` is not set and no messages are sent.
 
@@ -14,7 +14,7 @@ use tracing::debug;
 #[derive(Debug)]
 pub(crate) struct Service {
     reload: Arc<AtomicBool>,
-    /// Timer for watchdog messages, with half of the service manager's watchdog interval.
+    /// Timer for watchdog messages. Its period is half of the service manager's watchdog interval.
     watchdog: Option<Every>,
 }
 
@@ -46,14 +46,12 @@ impl Service {
         self.reload.swap(false, Relaxed)
     }
 
-    /// Reports that the program is reloading its configuration.
     pub(crate) fn reloading(&self) {
         let mut states = vec![NotifyState::Reloading];
         states.extend(NotifyState::monotonic_usec_now().ok());
         tell(&states);
     }
 
-    /// Reports that the program is stopping.
     pub(crate) fn stopping(&self) {
         tell(&[NotifyState::Stopping]);
     }

@@ -28,7 +28,6 @@ fn view(name: &str, role: &str) -> String {
     format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
 }
 
-/// Returns a configuration that has these `views` and stores the state in `folder`.
 fn config(folder: &Path, views: &[&str]) -> Config {
     let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
@@ -110,7 +109,7 @@ fn after_a_restart_each_window_waits_for_its_own_length() {
     assert_eq!(after_ms, 15_000);
 }
 
-/// A monitor whose clock can be set, and its notifications. The time starts at second 0.
+/// A monitor whose clock can be set, and its notifications. Its methods count time from `start_ms`.
 struct SteppedMonitor {
     monitor: Monitor,
     start_ms: u64,
@@ -125,13 +124,12 @@ impl SteppedMonitor {
         Self { monitor, start_ms: 1_750_000_000_000, told: Vec::new() }
     }
 
-    /// Lets `peers` hosts contact 10.0.0.1 in each of `seconds`.
     fn feed(&mut self, seconds: std::ops::Range<u64>, peers: u32) {
         let (start_ms, length) = (self.start_ms + seconds.start * 1_000, seconds.count() as u64);
         self.told.extend(feed(&mut self.monitor, start_ms, length, peers));
     }
 
-    /// Sets the clock forward by `step_ms` to `now_ms`, which is relative to second 0.
+    /// Sets the clock forward by `step_ms` to `now_ms`.
     fn set_forward(&mut self, step_ms: u64, now_ms: u64) {
         let step = Duration::from_millis(step_ms);
         self.monitor.set_forward(step, (self.start_ms + now_ms) * 1_000_000);
@@ -199,7 +197,8 @@ fn the_time_that_a_clock_has_skipped_does_not_count_for_unconfirmed_after() {
     assert_eq!(stepped.changes(), [&silent[..], &[end]].concat());
 }
 
-/// Returns the status of an input that received the last datagram of each exporter in the given second.
+/// Returns the status of an input. `exporters` contains the address of each exporter and the second of its last
+/// datagram.
 fn status<const N: usize>(start_ms: u64, exporters: [([u8; 4], u64); N]) -> InputStatus {
     let exporters = exporters.map(|(address, second)| {
         let mut counts = FlowCounts::default();
@@ -321,8 +320,8 @@ fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
     assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, told[0].id));
 }
 
-/// Creates the monitor of a replay with the configuration `text` and two views: contacts into 10.0.0.0/8 and contacts
-/// out of it.
+/// Creates a monitor for a replay. Its configuration consists of `text` and two views: contacts into 10.0.0.0/8 and
+/// contacts out of it.
 fn replay(text: &str) -> Monitor {
     let views = view("in", "destination") + &view("out", "source");
     let text = format!("inside = ['10.0.0.0/8']\n{views}{text}");
@@ -333,7 +332,6 @@ fn contact(second: u64, source: [u8; 4], destination: [u8; 4]) -> Contact {
     Contact::new((1_750_000_000 + second) * 1_000_000_000, source.into(), destination.into())
 }
 
-/// Lets 100 hosts contact 10.0.0.1 in each of `seconds`.
 fn flood(monitor: &mut Monitor, seconds: std::ops::Range<u64>) {
     for second in seconds {
         (0..100).for_each(|peer| {

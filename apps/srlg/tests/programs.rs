@@ -112,15 +112,21 @@ fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_nam
     assert_eq!(output.status.code(), Some(0), "{told}");
     let [start] = &lines(&printed)[..] else { panic!("{printed}") };
     assert_eq!((&start["status"], &start["host"]), (&"start".into(), &"10.0.0.1".into()));
+    let summary = |told: &str| -> String {
+        let texts = told.lines().filter_map(|line| Some(line.split_once("INFO ")?.1));
+        texts.filter(|text| text.contains("raised")).map(|text| format!("{text}\n")).collect()
+    };
+    let with_alert = summary(&told);
     // With a window of one slice, the flood exceeds the threshold only in that slice.
     let (output, printed, told) = run(&[&args[..], &["1s"]].concat());
     assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
     let miss = told.lines().find(|line| line.contains("no alert in view fan-in")).unwrap();
     assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
+    insta::assert_snapshot!("replay_summary", with_alert + &summary(&told));
 }
 
-/// Returns a CSV file with `contacts` contacts with one IPv6 host in ten seconds. `from` maps the number of a contact
-/// to its source address.
+/// Returns a CSV file in which one IPv6 host has `contacts` contacts within ten seconds. `from` maps the number of a
+/// contact to its source address.
 fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
     let line = |number: u64| {
         let ms = 1_750_000_000_000 + number * 10_000 / contacts;
@@ -156,6 +162,7 @@ fn what_cannot_be_is_one_line_and_exit_code_2() {
         &["run", "--input", "/no/such/file"][..],
         &["run", "--input", "-", "--config", config.to_str().unwrap()],
         &["run"],
+        &["runn"],
         &["run", "--input", "-", "--window", "1500ms"],
         &["run", "--input", "-", "--slice", "0s"],
         &["run", "--input", "-", "--threshold", "0"],

@@ -13,7 +13,6 @@ use crate::alerts::alert::{AlertId, Why};
 /// Maximum length of an action's text, in characters.
 pub(crate) const MOST_CHARACTERS: usize = 1_000;
 
-/// Maximum number of silences that can exist at the same time.
 pub(crate) const MOST_SILENCES: usize = 1_000;
 
 /// Maximum length of a silence.
@@ -34,8 +33,9 @@ pub enum Act {
         /// Text of the comment.
         text: String,
     },
-    /// The user silences the host or network in the incident's view. For the given time, it is not reported to any
-    /// sink.
+    /// The user silences the incident's host or network in its view. For the given time, notifications about the host
+    /// or network are suppressed. Sinks that were notified of the alert still receive user actions and the end of the
+    /// alert.
     Silence {
         /// Length of the silence, such as `2h`.
         #[serde(rename = "for", with = "humantime_serde")]
@@ -49,7 +49,7 @@ pub enum Act {
         #[serde(default)]
         text: String,
     },
-    /// The user closes the incident. Its count must be below the rule's `down`.
+    /// The user closes the incident. The counts of its active windows must be below `down` times the threshold.
     Close {
         /// Reason for closing the incident; may be empty.
         #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Remark {
     pub text: String,
 }
 
-/// A period in which a host or network is not reported to any sink.
+/// A period in which notifications about a host or network are suppressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silencing {
     /// User, start and reason of the silence.
@@ -81,14 +81,16 @@ pub struct Silencing {
     pub id: AlertId,
 }
 
-/// Reason why an action was rejected.
+/// Reason for the rejection of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// No incident has this ID.
     #[error("incident {0} not found")]
     Unknown(String),
     /// The incident is over.
-    #[error("cannot acknowledge or close the incident: it is over; comment on it or silence its host instead")]
+    #[error(
+        "cannot acknowledge or close the incident: it is over; comment on it or silence its host instead"
+    )]
     Over,
     /// The count of the incident is still too high.
     #[error("cannot close the incident: its count is still too high; silence it instead")]
@@ -122,7 +124,6 @@ impl Act {
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the reason for the notification of this action.
     pub(crate) const fn why(&self) -> Why {
         match self {
             Self::Acknowledge { .. } => Why::Acknowledged,

@@ -43,11 +43,12 @@ pub enum Why {
     Window,
     /// The rule's `repeat` has passed since the last report.
     Repeat,
-    /// The number of peers has been below the rule's `down` for the time of its `hold`.
+    /// The number of peers has been below `down` times the threshold for at least the rule's `hold`.
     Below,
     /// The alert of the network replaces the alert of the host.
     Group,
-    /// No rule applies to the host any more, or the last active window was removed from the rule.
+    /// No rule applies to the host any more, the last active window was removed from the rule, or the view no longer
+    /// counts the host.
     Rule,
     /// The number of peers is low, but exporters or sites that saw the host are silent. The alert ends with this reason
     /// if its end stays unconfirmed for too long.
@@ -75,7 +76,7 @@ impl fmt::Display for Why {
 }
 
 impl Why {
-    /// Returns whether the reason is an action of a user.
+    /// Returns whether the reason is an action of a user or the end of a silence.
     #[must_use]
     pub const fn is_action(self) -> bool {
         use Why::{Acknowledged, Closed, Comment, Silenced, Unsilenced};
@@ -83,7 +84,7 @@ impl Why {
     }
 }
 
-/// Severity of an alert. It depends on the ratio of the count to the threshold.
+/// Severity of an alert, which depends on the ratio of the count to the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -125,17 +126,17 @@ pub enum Subject {
         network: IpNet,
         /// Number of hosts in the alert.
         hosts: u32,
-        /// Up to 20 of these hosts with their peer counts, the largest first.
+        /// Up to 20 hosts of the alert with their peer counts, the largest count first.
         largest: Vec<(IpAddr, f64)>,
     },
 }
 
-/// A report of an alert that starts, is active or ends.
+/// A report of an alert that starts, stays active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
     /// ID of the alert, which stays the same after a restart.
     pub id: AlertId,
-    /// Whether the alert starts, is active or ends.
+    /// Whether the alert starts, stays active or ends.
     pub status: Status,
     /// Reason for the report.
     pub why: Why,
@@ -151,8 +152,8 @@ pub struct Alert {
     pub start_ms: u64,
     /// Time of the report, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// Time since which the number of peers has been low, in milliseconds since the Unix epoch. Only ended alerts have
-    /// it. If the alert ended for another reason, this is the time of the end.
+    /// Time since which the number of peers has been low, in milliseconds since the Unix epoch. If the alert ended
+    /// because of [`Why::Group`] or [`Why::Rule`], this is the time of the end. `None` if the alert has not ended.
     pub until_ms: Option<u64>,
     /// Silent exporters and sites that saw the host. The list is empty unless they prevent confirmation of the end.
     pub silent: Vec<SilentSource>,
@@ -166,7 +167,7 @@ pub struct Alert {
 pub struct WindowCount {
     /// Length of the window, in slices.
     pub slices: u32,
-    /// Whether the window is active: it reached its threshold and has not ended since.
+    /// Whether the window is active: it reached its threshold in enough slices and has not ended since.
     pub is_active: bool,
     /// Current number of peers; 0 if the host has too few peers to be reported.
     pub cardinality: f64,
@@ -199,8 +200,8 @@ impl WindowCount {
 }
 
 impl Alert {
-    /// Returns the counts in the most severe active window, or in the most severe window if no window is active. Among
-    /// equally severe windows, the shortest one is returned.
+    /// Returns the count within the most severe active window, or within the most severe window if no window is
+    /// active. If several windows are equally severe, the shortest one is used.
     #[must_use]
     pub fn main(&self) -> WindowCount {
         // `windows` is empty only if a caller of the library emptied it.
@@ -225,7 +226,6 @@ impl AlertId {
     }
 }
 
-/// The ID is written as 16 hexadecimal digits.
 impl fmt::Display for AlertId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

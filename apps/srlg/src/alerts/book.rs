@@ -22,7 +22,7 @@ use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 use crate::show::open::LiveNotice;
 
-/// Maximum number of slices without input that are processed one by one.
+/// Maximum number of slices without input that are processed one by one. Older slices are skipped.
 const MOST_SILENT: u64 = 4_096;
 
 /// Minimum count of a reported host, as a fraction of [`Rules::least`].
@@ -35,13 +35,11 @@ pub(crate) struct ClosedSlice {
     pub(crate) report: SliceReport,
     /// Super points within each window of the rules.
     pub(crate) sightings: Sightings,
-    /// Completeness of the slice's data.
     pub(crate) condition: Condition,
-    /// Sampling of the contacts in the window.
     pub(crate) sampling: Sampling,
-    /// Time of the newest contact, in milliseconds since the Unix epoch.
+    /// Time of the newest contact, in milliseconds since the Unix epoch. In a collector, this is the end of the last
+    /// slice that at least one probe delivered.
     pub(crate) newest_input_ms: u64,
-    /// Sites that have not delivered the slice.
     pub(crate) missing_sites: Vec<String>,
 }
 
@@ -56,7 +54,6 @@ struct BookState<T> {
     tracker: T,
 }
 
-/// Packet and bit rates of an active alert's hosts.
 #[derive(Clone, Copy, Debug, Default)]
 struct LiveRates {
     now: Rates,
@@ -65,35 +62,32 @@ struct LiveRates {
 
 /// All alerts of a view.
 pub(crate) struct Book {
-    /// Name of the view.
     pub(crate) name: String,
     /// Length of the longest window, in slices.
     window: u32,
     tracker: Tracker,
-    /// Largest peer counts, keyed by the length of the window in slices.
+    /// Largest peer counts of hosts, by the length of the window in slices.
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
-    /// Number of times that each allow-list entry matched a host. Matches of contacts are counted elsewhere.
+    /// Number of hits of each allow-list entry: one for each slice and window in which an ignored host reached its
+    /// threshold. Hits on contacts are passed to [`board`](Self::board).
     hits: Vec<u64>,
     slice_ms: u64,
     /// Number of the next slice to be processed.
     next: u64,
-    /// Whether the last processed slice had no input, so that no alert could start or end.
+    /// Whether the input was lost in the last processed slice, so that no alert could start and no end be confirmed.
     pub(crate) is_input_lost: bool,
     is_restored: bool,
     rates: BTreeMap<AlertId, LiveRates>,
-    /// Changes of alerts since the last call of [`changes`](Self::changes), with their context.
     changes: Vec<(Alert, Context)>,
     shown: TopHosts,
     /// Sampling of the contacts in the window that ended with the last closed slice.
     sampling: Sampling,
-    /// Number of closed slices.
     pub(crate) closed: u64,
     overloads: u64,
 }
 
 impl Book {
-    /// Creates the book of the view `name`, whose longest window has `window` slices.
     pub(crate) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -145,8 +139,8 @@ impl Book {
         })?)
     }
 
-    /// Restores a [`state`](Self::state). An empty state changes nothing. If the state is from a view of other hosts or
-    /// peers, nothing is restored and false is returned.
+    /// Restores a [`state`](Self::state). An empty state changes nothing. If the view's `host` or `peer` has changed
+    /// since the state was stored, nothing is restored and false is returned.
     pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<bool> {
         if state.is_empty() {
             return Ok(true);
@@ -163,17 +157,15 @@ impl Book {
         Ok(true)
     }
 
-    /// Returns whether the alerts were restored.
     pub(crate) fn is_restored(&self) -> bool {
         self.is_restored
     }
 
-    /// Returns the largest peer counts of hosts, by the length of the window in slices.
     pub(crate) fn maxima(&self) -> impl Iterator<Item = (u32, &Maxima)> {
         self.maxima.iter().map(|(window, maxima)| (*window, maxima))
     }
 
-    /// Restores the largest peer counts for each window of the rules. `read` returns the counts of a window as JSON.
+    /// `read` returns the counts of a window as JSON.
     pub(crate) fn restore_maxima(
         &mut self,
         read: impl Fn(u32) -> Result<Option<Vec<u8>>>,
@@ -189,24 +181,22 @@ impl Book {
         Ok(())
     }
 
-    /// Continues at `slice`. All slices before `slice` count as processed.
+    /// Counts all slices before `slice` as processed.
     pub(crate) fn skip_to(&mut self, slice: u64) {
         self.next = slice;
     }
 
-    /// Continues at `slice`, unless a later slice is next.
     pub(crate) fn be_at_least_at(&mut self, slice: u64) {
         self.next = self.next.max(slice);
     }
 
-    /// Adjusts all times after the system clock was set forward by `step_ms` to a time in `slice`. Slices before
-    /// `slice` are no longer processed.
+    /// Skips to `slice` after the system clock was set forward by `step_ms` to a time in `slice`. The step does not
+    /// count towards `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64, slice: u64) {
         self.be_at_least_at(slice);
         self.tracker.set_forward(step_ms);
     }
 
-    /// Returns the super points of the closing slice within each window of the rules.
     pub(crate) fn sightings(&self, closing: &mut Closing<'_>) -> Result<Sightings> {
         let sightings = |window| {
             let least = self.rules.least(Some(window)) * BELOW_DOWN;
@@ -277,8 +267,9 @@ impl Book {
         }
     }
 
-    /// Processes the slices before `slice` that have not been processed. They have no report, because their window was
-    /// empty. `condition` returns the completeness of a slice by its number.
+    /// Processes the slices before `slice` that have not been processed, but at most the last [`MOST_SILENT`].
+    /// These slices have no report, because their window was empty. `condition` takes the number of a slice and returns
+    /// the completeness of its data.
     pub(crate) fn be_silent_until(
         &mut self,
         slice: u64,
@@ -297,7 +288,6 @@ impl Book {
         }
     }
 
-    /// Closes the alert `id` for a user at `now_ms`. The count of the alert must be below the rule's `down`.
     pub(crate) fn close_by_hand(
         &mut self,
         id: AlertId,
@@ -309,7 +299,6 @@ impl Book {
         Ok((alert, context))
     }
 
-    /// Passes the next slice to the tracker and returns the changes of alerts.
     fn track(
         &mut self,
         sightings: &Sightings,
@@ -347,8 +336,8 @@ impl Book {
         }
     }
 
-    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). `rates` is called
-    /// with the hosts of each alert, or with the largest hosts of a network.
+    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). For
+    /// each alert, `rates` is called with its host or, for the alert of a network, with the largest hosts of the network.
     pub(crate) fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
         let former = std::mem::take(&mut self.rates);
         let alerts = self.tracker.live_alerts();
@@ -364,7 +353,6 @@ impl Book {
         self.rates.get(&id).copied().unwrap_or_default()
     }
 
-    /// Returns the counts of the active alert `id` after the last slice.
     pub(crate) fn live(&self, id: AlertId) -> Option<LiveNotice> {
         let live = self.tracker.live(id)?;
         let (slice_ms, sampling) = (self.slice_ms, self.sampling);
@@ -376,7 +364,6 @@ impl Book {
         Some(LiveNotice { now_ms, hosts, windows, line, rates, peak_rates })
     }
 
-    /// Returns the largest of the hosts that passed their threshold in too few slices for an alert.
     pub(crate) fn misses(&self) -> Vec<Miss> {
         self.tracker.misses(|host| self.rules.rule(host))
     }
@@ -392,7 +379,7 @@ impl Book {
         hosts
     }
 
-    /// Returns the board of the view. `hits` contains the number of contacts that each allow-list entry matched.
+    /// `hits` contains the number of contacts that each allow-list entry matched.
     pub(crate) fn board(&self, hits: &[u64]) -> ViewBoard {
         let contacts = hits.iter().chain(std::iter::repeat(&0));
         let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);

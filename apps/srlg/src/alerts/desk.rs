@@ -59,8 +59,7 @@ impl Desk {
         }
     }
 
-    /// Applies the rules, allow lists, labels, exporter names and origin databases of `config`, starting with the next
-    /// slice.
+    /// Applies the rules, labels, exporter names and origin databases of `config`.
     pub(crate) fn reload(&mut self, config: &Config) {
         for book in &mut self.books {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
@@ -72,7 +71,6 @@ impl Desk {
         self.origins = config.origins.clone();
     }
 
-    /// Returns the names of exporters.
     pub(crate) const fn exporters(&self) -> &ExporterNames {
         &self.exporters
     }
@@ -83,8 +81,8 @@ impl Desk {
         self.books.iter().map(Book::now_ms).max().unwrap_or(0)
     }
 
-    /// Returns the notifications since the last call. `peers` takes the index of a view, a list of hosts and the length
-    /// of a window in slices. It returns the number of peers of each host.
+    /// Returns the notifications since the last call. `peers` takes a view index, a list of hosts and a window length
+    /// in slices. It returns each host's number of peers.
     pub(crate) fn notices(
         &mut self,
         mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
@@ -110,7 +108,6 @@ impl Desk {
         Ok(notices)
     }
 
-    /// Creates the notification of a change in the view with index `at`.
     fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
         let last = self.open.get(&alert.id);
         // The change that ends an alert carries no evidence, so the last notification provides it.
@@ -138,8 +135,12 @@ impl Desk {
         // Details may be missing in a slice, and a low count says nothing about the cause, so an alert keeps the kind
         // that earlier details showed.
         let is_without_details = notice.kind == Kind::Unknown && notice.detail_since_ms.is_none();
-        let is_low = notice.status == Status::End || notice.cardinality < notice.threshold;
-        if let Some(last) = last.filter(|_| is_low || is_without_details) {
+        let is_low = notice.windows.first().is_some_and(|main| main.cardinality < main.threshold);
+        let is_kept = |last: &Notice| {
+            let is_known = last.kind != Kind::Unknown || notice.opposite.is_some();
+            notice.status == Status::End || is_without_details || is_low && is_known
+        };
+        if let Some(last) = last.filter(|last| is_kept(last)) {
             notice.kind = last.kind;
         }
         // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
@@ -151,7 +152,7 @@ impl Desk {
         notice
     }
 
-    /// Records `notice` as the last notification of its alert.
+    /// Records `notice` as the last notification of its alert, or removes the alert if `notice` is its end.
     fn note(&mut self, notice: &Notice) {
         match notice.status {
             Status::End => drop(self.open.remove(&notice.id)),
@@ -171,7 +172,7 @@ impl Desk {
         gone.into_iter().map(Notice::end_without_view).collect()
     }
 
-    /// Returns the index of the view that counts the same hosts in the opposite direction. A view of ports has no
+    /// Returns the index of a view that counts the hosts of view `at` in the opposite direction. A view of ports has no
     /// opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
     fn opposite(&self, at: usize) -> Option<usize> {
         let view = &self.views[at];
@@ -216,7 +217,6 @@ impl Desk {
         alerts.into()
     }
 
-    /// Returns the active alert of `notice` with its counts after the last slice.
     fn open_alert(&self, notice: &Arc<Notice>) -> OpenAlert {
         let book = self.books.iter().find(|book| book.name == notice.view);
         let live = book.and_then(|book| book.live(notice.id));
@@ -228,8 +228,8 @@ fn incident_url(url: &str, id: AlertId) -> String {
     format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
-/// Counts the peers in the opposite direction for all alerts that have not ended. The hosts of all alerts with the same
-/// window are counted together. Otherwise, an attack on thousands of hosts would delay the next slice.
+/// Counts the peers in the opposite direction for all changed alerts that have not ended. Hosts whose alerts have the
+/// same main window are counted together, so that an attack on thousands of hosts does not delay the next slice.
 fn count_opposite(
     changes: &mut [(Alert, Context)],
     mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
@@ -248,7 +248,7 @@ fn count_opposite(
     Ok(())
 }
 
-/// Returns the host of an alert, or the largest host of its network.
+/// Returns the host of an alert, or the host of its network that has the most peers.
 fn host(alert: &Alert) -> IpAddr {
     match &alert.subject {
         Subject::Host(host) => *host,

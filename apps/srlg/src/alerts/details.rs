@@ -1,4 +1,4 @@
-//! Details of hosts that have an alert or have recently passed their threshold. The details are collected from the
+//! Details of hosts that have an alert or have recently reached their threshold. The details are collected from the
 //! contacts of these hosts.
 //!
 //! A view has details of at most 256 hosts. The details of a host need about 5 kB of memory, which is allocated when
@@ -24,21 +24,20 @@ use volume::Volume;
 
 pub(crate) mod volume;
 
-/// Maximum number of hosts of a view that have details.
+/// Maximum number of hosts per view that have details.
 pub(crate) const HOSTS: usize = 256;
 
 /// Maximum number of exporters per host.
 const EXPORTERS: usize = 8;
 
-/// Maximum number of entries in each list of a notification: ports, prefixes and interfaces.
+/// Maximum number of ports, of prefixes and of interfaces in a notification.
 const MOST_SHARES: usize = 8;
 
-/// Details of the tracked hosts, collected from their contacts.
 #[derive(Clone, Debug)]
 pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
     seed: u64,
-    /// Packed forms of the view's hosts and peers.
+    /// Packings of the view's hosts and peers.
     packings: [Packing; 2],
     /// End of the last closed slice, in milliseconds since the Unix epoch.
     closed_ms: u64,
@@ -74,14 +73,13 @@ pub(crate) struct HostExporters {
     exporters: Vec<IpAddr>,
 }
 
-/// Protocol and destination port of a contact, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct PortKey {
     protocol: Option<u8>,
     port: Option<u16>,
 }
 
-/// An interface of an exporter, with its SNMP index.
+/// An interface of an exporter, identified by its SNMP index.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Interface {
     exporter: IpAddr,
@@ -89,17 +87,15 @@ struct Interface {
 }
 
 impl Details {
-    /// Creates details without hosts. Sites with the same `seed` sample the same peers, so their samples can be merged.
+    /// Samples of peers from several sites can be merged only if the sites use the same `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self { hosts: HashMap::new(), seed, packings: Default::default(), closed_ms: 0 }
     }
 
-    /// Returns the details with the packings of `view`.
     pub(crate) fn with_view(self, view: &ViewOptions) -> Self {
         Self { packings: [view.hosts(), view.peers()], ..self }
     }
 
-    /// Returns whether no host is tracked.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.hosts.is_empty()
@@ -149,7 +145,6 @@ impl Details {
         }
     }
 
-    /// Returns the exporters of all tracked hosts.
     pub(crate) fn all_exporters(&self) -> Vec<HostExporters> {
         let exporters = |(host, details): (IpAddr, &HostDetails)| {
             let HostDetails { since_ms, exporters, .. } = details.clone();
@@ -158,27 +153,24 @@ impl Details {
         self.hosts().map(exporters).collect()
     }
 
-    /// Returns all tracked hosts with their details.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = (IpAddr, &HostDetails)> {
         self.hosts.iter().map(|(host, details)| (*host, details))
     }
 
-    /// Returns the details of `host`, if it is tracked.
     pub(crate) fn get(&self, host: IpAddr) -> Option<&HostDetails> {
         self.hosts.get(&host)
     }
 
-    /// Returns the exporters that saw `host`, if all of them are known.
     pub(crate) fn exporters(&self, host: IpAddr) -> Option<KnownExporters<'_>> {
         self.get(host)?.known_exporters()
     }
 
-    /// Returns the sums of the packet rates and bit rates of `hosts` within the minute before `now_ms`.
+    /// Returns the total packet rate and the total bit rate of `hosts` in the minute before `now_ms`.
     pub(crate) fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
         Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms).if_known()
     }
 
-    /// Returns the merged details of `hosts`, if there are any contacts.
+    /// Returns the merged details of `hosts`, or `None` if the details contain no contacts.
     pub(crate) fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
         HostDetails::merge_all(self.seed, hosts.iter().filter_map(|host| self.get(*host)))
     }
@@ -223,7 +215,7 @@ impl HostDetails {
         is_counted.then_some(&self.volume)
     }
 
-    /// Adds the exporters and the start time of `earlier` details from the same site.
+    /// Adds the exporters of `earlier`, which comes from the same site, and keeps the earlier start time.
     pub(crate) fn keep_exporters_of(&mut self, earlier: &Self) {
         self.since_ms = self.since_ms.min(earlier.since_ms);
         earlier.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
@@ -309,7 +301,7 @@ fn hash(seed: u64, peer: IpAddr) -> u64 {
     })
 }
 
-/// Returns the endpoint of `contact` that is not `host`.
+/// Returns the endpoint of `contact` that does not belong to `host`.
 fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
     let network = hosts.name(host).network();
     let is_source = network.is_some_and(|it| it.contains(&IpAddr::from(contact.source)));
@@ -323,7 +315,7 @@ fn prefix(peer: IpAddr) -> IpNet {
 }
 
 impl PortKey {
-    /// Returns the usual name of the port, such as `tcp/443`, or `None` if neither the protocol nor the port is known.
+    /// Returns the usual name of the protocol and port, such as `tcp/443` or `icmp`, or `None` if neither is known.
     fn name(self) -> Option<String> {
         let Self { protocol, port } = self;
         if let (Some(protocol), Some(number)) = (protocol, port)

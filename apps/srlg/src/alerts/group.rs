@@ -21,7 +21,7 @@ pub(crate) const TOGETHER_MS: u64 = 60_000;
 /// Maximum number of hosts that a notification names.
 pub(crate) const NAMED: usize = 20;
 
-/// Returns the network that shares an alert with `host`: an IPv4 /24 or an IPv6 /48.
+/// Returns the network whose hosts can share one alert with `host`: an IPv4 /24 or an IPv6 /48.
 pub(crate) fn network(host: IpAddr) -> IpNet {
     let length = if host.is_ipv4() { 24 } else { 48 };
     // The length is valid for the address family.
@@ -37,9 +37,10 @@ pub(crate) struct Group {
     /// Largest counts of the members, by the length of the window in slices.
     windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
-    /// Time since which the counts of all members that have ended have been low.
+    /// Time since which the counts have been low for all members whose alerts have ended.
     pub(crate) until_ms: u64,
-    /// Reason for the end. If the alert of any member ended as `Unconfirmed`, this is the reason.
+    /// Reason for the end: `Unconfirmed` if the alert of any member ended as `Unconfirmed`, otherwise the reason of the
+    /// member whose alert ended last.
     pub(crate) end: Why,
     /// Silent witnesses of the members. The list is empty unless they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
@@ -76,8 +77,8 @@ impl Starts {
         starts.push_back((now_ms, host));
     }
 
-    /// Returns the networks that get a single alert, with the hosts whose alerts started there. `pending` contains the
-    /// number of hosts of each network that recently passed their threshold and have no alert.
+    /// Returns the networks that get a single alert, and the hosts whose alerts recently started there. For each
+    /// network, `pending` contains the number of hosts that recently passed their threshold and have no alert.
     pub(crate) fn crowded(
         &self,
         pending: &BTreeMap<IpNet, usize>,
@@ -107,7 +108,6 @@ impl Group {
         }
     }
 
-    /// Adjusts the time of the last report after the system clock was set forward by `step_ms`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.told_ms += step_ms;
     }
@@ -157,8 +157,8 @@ impl Group {
         Some(why)
     }
 
-    /// Returns the largest peer count of the members within each window: active windows first, then by descending
-    /// severity.
+    /// Returns the members' largest peer count within each window, sorted like
+    /// [`Alert::windows`](crate::alerts::Alert::windows).
     pub(crate) fn counts(&self) -> Vec<WindowCount> {
         by_severity(self.windows.values().copied().collect())
     }

@@ -41,18 +41,17 @@ pub(crate) struct Active {
 /// Reliability of a host's counts in one slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SliceTrust<'a> {
-    /// Whether the input is lost, so that no window starts.
+    /// Whether the input is lost, so that no window becomes active.
     pub(crate) is_input_lost: bool,
     /// Number of slices since the last data gap.
     pub(crate) whole_slices: u32,
     pub(crate) witnesses: &'a Witnesses,
 }
 
-/// State of one window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WindowState {
-    /// One bit for each of the last slices, which is set if the slice reached the threshold. The lowest bit stands for
-    /// the newest slice.
+    /// One bit for each of the last `of_slices` slices. A bit is set if the count reached the threshold in its slice.
+    /// The lowest bit stands for the newest slice.
     hits: u32,
     /// Counts of the window, if it has been active during the alert.
     course: Option<Course>,
@@ -75,11 +74,10 @@ struct Course {
     told: f64,
     /// Time since which the count has been below the level at which the window ends.
     below_since_ms: Option<u64>,
-    /// Time since which the count has been low while the window had no data gap.
+    /// Time since which the count has been low and the window has had neither a data gap nor a silent witness.
     whole_since_ms: Option<u64>,
 }
 
-/// A change of a host's alert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
     Start,
@@ -88,7 +86,6 @@ pub(crate) enum Change {
     End(u64, Why),
 }
 
-/// A change of one window.
 enum Turn {
     Start,
     /// The window ends. The count has been low since the given time.
@@ -108,8 +105,8 @@ impl HostState {
         self.active.is_none() && self.windows.values().all(|window| window.hits == 0)
     }
 
-    /// Processes a slice that ended at `now_ms`; `sighting` returns the count within a window. A window ends only if it
-    /// has no data gap and no witness is silent.
+    /// Processes a slice that ended at `now_ms`; `sighting` returns the count within a window. Low counts end a window
+    /// only if it has no data gap and no witness is silent.
     pub(crate) fn step(
         &mut self,
         rule: &Rule,
@@ -208,7 +205,6 @@ impl HostState {
         Some(step)
     }
 
-    /// Excludes a forward clock step of `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         if let Some(active) = &mut self.active {
             active.told_ms += step_ms;
@@ -220,8 +216,8 @@ impl HostState {
         }
     }
 
-    /// Returns the counts within all windows that have been active during the alert: active windows first, then by
-    /// descending severity.
+    /// Returns the counts within all windows that have been active during the alert, sorted like
+    /// [`Alert::windows`](crate::alerts::Alert::windows).
     pub(crate) fn counts(&self, sighting: impl Fn(u32) -> Sighting) -> Vec<WindowCount> {
         let windows = self.windows.iter();
         let courses =
@@ -230,8 +226,8 @@ impl HostState {
         by_severity(counts.collect())
     }
 
-    /// Returns how close a host without an alert came to an alert under `rule`. The window in which the most slices
-    /// reached the threshold is used.
+    /// Returns how close the host came to an alert, or `None` if no count reached the threshold. If the rule has
+    /// several windows, the window whose count reached the threshold in the most slices is used.
     pub(crate) fn miss(&self, host: Name, rule: &Rule) -> Option<Miss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
@@ -324,7 +320,6 @@ impl WindowState {
 }
 
 impl Course {
-    /// Creates the course of a window that is not active yet.
     fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {
@@ -339,7 +334,6 @@ impl Course {
         }
     }
 
-    /// Adds the count of a slice that ended at `now_ms`.
     fn take(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
@@ -349,7 +343,6 @@ impl Course {
         self.severity = self.severity.max(Severity::of(cardinality, is_lower_bound, threshold));
     }
 
-    /// Returns the count within the window of `slices` slices; `sighting` is the newest sighting.
     fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
         WindowCount {
             slices,

@@ -16,15 +16,16 @@ pub struct LiveCount {
     /// Counts within the windows that have reached their threshold, in the order of
     /// [`Alert::windows`](super::Alert::windows).
     pub windows: Vec<WindowCount>,
-    /// Peer counts within the first of the `windows` after each of the last [`LINE`] slices, the oldest first.
+    /// Peer counts within the first window of `windows`, one for each of up to [`LINE`] recent slices, the oldest
+    /// first.
     pub line: VecDeque<u32>,
     /// Host of the alert, or up to 20 hosts of its network, the largest first.
     pub members: Vec<IpAddr>,
 }
 
 impl LiveCount {
-    /// Adds the counts after the next slice. The line restarts if the first window changes, because counts of different
-    /// windows cannot be compared.
+    /// Adds the counts of a slice. If the first window changes, the line restarts, because counts of different windows
+    /// cannot be compared.
     pub(crate) fn take(&mut self, hosts: u32, windows: Vec<WindowCount>) {
         let main = |windows: &[WindowCount]| windows.first().map(|count| count.slices);
         if main(&windows) != main(&self.windows) {

@@ -3,7 +3,7 @@
 //! The largest count of each reported host is kept for each view and window. A collection lasts a day, and the
 //! collection of the previous day is also kept.
 //!
-//! Invariant: at most 65,536 hosts per view and window remain after each pruning; the smallest counts are dropped.
+//! Invariant: at most 65,536 hosts remain in a collection after each pruning, which drops the smallest counts.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,12 +20,12 @@ const DAY_MS: u64 = 86_400_000;
 /// Largest counts of hosts within one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Maxima {
-    /// Start of today's counts, in milliseconds since the Unix epoch.
+    /// Start of the current collection, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Start of the previous day's counts. If there was no previous day, this is the start of today's counts.
+    /// Start of the previous collection. If there was no previous collection, this is the start of the current one.
     #[serde(default)]
     pub first_ms: u64,
-    /// Total length of the slices with input, in milliseconds: today's and the previous day's.
+    /// Total length of the slices that had input, in milliseconds: for today and for the previous day.
     #[serde(default)]
     counted_ms: [u64; 2],
     today: HashMap<IpAddr, f64>,
@@ -33,7 +33,6 @@ pub(crate) struct Maxima {
 }
 
 impl Maxima {
-    /// Adds the count of `host` in a closed slice.
     pub(crate) fn take(&mut self, host: IpAddr, cardinality: f64) {
         let most = self.today.entry(host).or_insert(0.0);
         *most = most.max(cardinality);
@@ -57,13 +56,12 @@ impl Maxima {
         self.counted_ms[0] += counted_ms;
     }
 
-    /// Returns the total length of the slices with input, over today and the previous day.
     #[must_use]
     pub(crate) fn counted(&self) -> Duration {
         Duration::from_millis(self.counted_ms.iter().sum())
     }
 
-    /// Returns the largest count of each host over today and the previous day.
+    /// Returns each host's largest count since the start of the previous collection.
     #[must_use]
     pub(crate) fn counts(&self) -> Vec<(IpAddr, f64)> {
         let mut counts = self.yesterday.clone();

@@ -13,16 +13,15 @@ const MOST: usize = 8;
 pub struct Miss {
     /// The host that passed its threshold.
     pub host: Name,
-    /// Largest count of the host in the slices that reached the threshold.
+    /// Largest count that reached the threshold.
     pub cardinality: f64,
     /// Threshold that the count reached.
     pub threshold: f64,
-    /// Number of slices in which the count reached the threshold: the largest number among any `of_slices` consecutive
-    /// slices.
+    /// Largest number of slices, out of `of_slices` consecutive slices, in which the count reached the threshold.
     pub slices: u32,
     /// Number of slices, out of `of_slices`, in which the count must reach the threshold to raise an alert.
     pub for_slices: u32,
-    /// Number of consecutive slices among which `for_slices` are required.
+    /// Number of consecutive slices in which the count must reach the threshold `for_slices` times.
     pub of_slices: u32,
 }
 
@@ -41,8 +40,7 @@ impl fmt::Display for Miss {
 pub(crate) struct Misses(Vec<Miss>);
 
 impl Misses {
-    /// Merges these misses with `more`. The result contains only the largest miss of each host, and at most [`MOST`]
-    /// hosts.
+    /// Adds `more`, and keeps only the largest miss of each host and at most [`MOST`] misses.
     pub(crate) fn with(&self, more: impl IntoIterator<Item = Miss>) -> Self {
         let mut misses: Vec<Miss> = self.0.iter().copied().chain(more).collect();
         misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
@@ -52,7 +50,6 @@ impl Misses {
         Self(misses)
     }
 
-    /// Forgets the miss of `host`, because its alert starts.
     pub(crate) fn forget(&mut self, host: Name) {
         self.0.retain(|miss| miss.host != host);
     }
@@ -72,7 +69,6 @@ mod tests {
 
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-    /// Closes a slice for each of the host's `counts`. Returns the statuses of its alerts, and the misses.
     fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<Miss>) {
         let terms = Terms { threshold: 1_000.0, ..Terms::default() };
         let rule =

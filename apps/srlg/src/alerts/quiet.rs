@@ -9,7 +9,7 @@ use tracing::{info, warn};
 pub struct OnChange(bool);
 
 impl OnChange {
-    /// Sets whether the condition holds. Returns the new value if it differs from the old one.
+    /// Sets whether the condition holds. Returns the new value if it differs from the previous value.
     pub fn change_to(&mut self, holds: bool) -> Option<bool> {
         (std::mem::replace(&mut self.0, holds) != holds).then_some(holds)
     }

@@ -1,7 +1,8 @@
 //! Rules, which state when alerts start and end, and allow lists, which contain ignored hosts and contacts.
 //!
 //! A view has a table that maps networks to rules, and tables of ignored hosts, peers and ports. Of the networks that
-//! contain an address, the one with the longest prefix applies.
+//! contain an address, the one with the longest prefix applies. Ignored ports are an exception: all networks that
+//! contain the address apply.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +16,7 @@ use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, ViewO
 pub struct Rule {
     /// Name of the rule in the configuration.
     pub name: String,
-    /// Networks whose hosts the rule applies to.
+    /// Networks to whose hosts the rule applies.
     pub networks: Vec<IpNet>,
     /// Terms of each window, by its length in slices.
     pub windows: BTreeMap<u32, Terms>,
@@ -87,7 +88,7 @@ pub struct Rules {
 pub struct Explanation<'a> {
     /// The rule, and its network that contains the host and has the longest prefix.
     pub rule: Option<(&'a Rule, IpNet)>,
-    /// Rules whose networks also contain the host, but do not apply because their prefixes are shorter.
+    /// Rules whose networks also contain the host but have shorter prefixes, so that these rules do not apply.
     pub others: Vec<(&'a Rule, IpNet)>,
     /// Allow-list entries for the host or for contacts with it.
     pub allows: Vec<&'a Allow>,
@@ -183,8 +184,8 @@ impl Rules {
         windows
     }
 
-    /// Returns the lowest `down` of any rule for `window`, as a number of peers. If no window is given, all windows are
-    /// considered.
+    /// Returns the smallest product of `threshold` and `down`: the number of peers below which an alert can end. Only
+    /// the terms for `window` are considered, or the terms for all windows if `window` is `None`.
     #[must_use]
     pub fn least(&self, window: Option<u32>) -> f64 {
         let rules = self.rules.iter().flat_map(|set| set.windows.iter());
@@ -200,8 +201,9 @@ impl Rules {
         self.hosts.get(address).is_none().then_some(&self.rules[*at])
     }
 
-    /// Counts a hit if an allow-list entry ignores `host` and the host had enough `peers` within `window` slices to
-    /// start an alert. `hits` contains the hits of each of the [`allows`](Self::allows).
+    /// If `peers` reaches the threshold and an allow-list entry ignores `host`, adds a hit to the entry. `peers` is the
+    /// host's count within `window` slices. `hits` contains the number of hits of each entry in
+    /// [`allows`](Self::allows).
     pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
         let address = self.address(host).into();
         let terms =
@@ -213,9 +215,10 @@ impl Rules {
         }
     }
 
-    /// Returns which pairs of `contact` count: the pair of its source, and the pair of its destination. The arguments
-    /// `sent` and `received` state which of the two pairs exist. If an allow-list entry ignores a pair, a hit is added
-    /// to `hits`, which contains the hits of each of the [`allows`](Self::allows).
+    /// Returns whether the two pairs of `contact` count: the pair whose host is the source, and the pair whose host is
+    /// the destination. The arguments `sent` and `received` state which of the two pairs exist. If an allow-list entry
+    /// ignores one of these pairs, the entry's count in `hits` is increased. `hits` is in the order of
+    /// [`allows`](Self::allows).
     #[inline]
     #[must_use]
     pub fn counts(
@@ -247,8 +250,8 @@ impl Rules {
         ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
     }
 
-    /// Returns the initial hits of [`allows`](Self::allows) after a reload. An entry that existed in the `former` rules
-    /// keeps its `hits`.
+    /// Returns the initial number of hits of each entry in [`allows`](Self::allows) after a reload. An entry that
+    /// existed in the `former` rules keeps its `hits`.
     #[must_use]
     pub fn hits_after(&self, former: &Self, hits: &[u64]) -> Vec<u64> {
         let hits_of = |allow| {
@@ -288,19 +291,19 @@ pub struct Terms {
     /// The threshold θ: the number of peers at which an alert starts. The standard error is subtracted from a count
     /// before the comparison, so that noise alone does not start an alert.
     pub threshold: f64,
-    /// The fraction of `threshold` below which an alert ends, above 0 and below 1. If this level is closer than four
-    /// standard errors to `threshold`, the alert ends only four standard errors below `threshold`.
+    /// The fraction of `threshold` below which an alert ends; between 0 and 1, exclusive. If this level is less than
+    /// four standard errors below `threshold`, the alert ends only four standard errors below `threshold`.
     pub down: f64,
     /// Number of slices, out of the last `of_slices`, in which the count must reach `threshold` to start an alert.
     pub for_slices: u32,
     /// Number of the most recent slices that are considered; 1 to 32. In `for_slices` of them, the count must reach
     /// `threshold`.
     pub of_slices: u32,
-    /// Time for which the count must stay below `down` before the alert ends, in milliseconds.
+    /// Time for which the count must stay below `down` times `threshold` before the alert ends, in milliseconds.
     pub hold_ms: u64,
     /// Time after which an active alert is reported again, in milliseconds.
     pub repeat_ms: u64,
-    /// Time after which an alert ends even if its end cannot be confirmed, in milliseconds.
+    /// Time for which counts must stay low before an alert ends without confirmation, in milliseconds.
     pub unconfirmed_after_ms: u64,
 }
 

@@ -7,7 +7,6 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A counter of the most frequent keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "K: Deserialize<'de>"))]
 pub(crate) struct Top<K, const N: usize> {
@@ -32,7 +31,6 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         }
     }
 
-    /// Merges the counts of another counter.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.all = self.all.saturating_add(other.all);
         for (key, count) in &other.counts {
@@ -45,7 +43,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         self.counts.truncate(N);
     }
 
-    /// Returns up to `most` keys, the most frequent first, each with its share of all occurrences.
+    /// Returns up to `most` keys and their shares of all occurrences, the most frequent key first.
     pub(crate) fn shares(&self, most: usize) -> Vec<(K, f64)> {
         let mut counts = self.counts.clone();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

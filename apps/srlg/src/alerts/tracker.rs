@@ -42,7 +42,7 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// Creates the sighting of `host`, whose number of peers is `cardinality`, with the standard error `std_error`.
+    /// Creates the sighting of `host` from its number of peers and the standard error of this number.
     #[must_use]
     pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
         Self { host, cardinality, std_error, is_lower_bound: false }
@@ -65,11 +65,11 @@ impl From<&SuperPoint> for Sighting {
 /// Completeness of a slice's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether the input is lost: no contact arrived for a minute, or no site delivered the slice. Without input, no
-    /// alert starts or ends, because missing data does not mean that an attack has ended.
+    /// Whether the input is lost: no contact arrived for a minute, or no site delivered the whole slice. Without input,
+    /// no alert starts and no end is confirmed, because missing data does not mean that an attack has ended.
     pub is_input_lost: bool,
     /// Number of slices since the last data gap, including this slice. Counts within longer windows may be too low, so
-    /// these windows do not end.
+    /// they do not end these windows.
     pub whole_slices: u32,
 }
 
@@ -95,12 +95,10 @@ pub struct Tracker {
     /// Largest misses of hosts that are no longer tracked and have had no alert since.
     #[serde(skip)]
     misses: Misses,
-    /// Counts of active alerts after the last slice.
     #[serde(skip)]
     live: BTreeMap<AlertId, LiveCount>,
 }
 
-/// A slice that is being closed.
 struct Slice {
     now_ms: u64,
     /// Sightings by the length of the window in slices, and then by host.
@@ -109,7 +107,7 @@ struct Slice {
 }
 
 impl Slice {
-    /// Returns the sighting of `host` in a window. If the host was not reported, its number of peers is 0.
+    /// If `host` was not reported, its number of peers is 0.
     fn of(&self, window: u32, host: IpAddr) -> Sighting {
         let sighting = self.sightings.get(&window).and_then(|points| points.get(&host));
         sighting.copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
@@ -136,7 +134,6 @@ impl Tracker {
         Self { packing, ..self }
     }
 
-    /// Returns the network that shares an alert with `host`.
     fn network(&self, host: IpAddr) -> IpNet {
         network(self.packing.address(host.into()).map_or(host, IpAddr::from))
     }
@@ -160,7 +157,6 @@ impl Tracker {
         self.hosts.keys().copied()
     }
 
-    /// Returns the IDs of active alerts with their counts after the last slice.
     pub(crate) fn live_alerts(&self) -> impl Iterator<Item = (AlertId, &LiveCount)> {
         self.live.iter().map(|(id, live)| (*id, live))
     }
@@ -178,8 +174,8 @@ impl Tracker {
         self.left_out
     }
 
-    /// Returns the hosts with the most peers that passed their threshold in too few slices for an alert, the largest
-    /// first.
+    /// Returns the largest misses in descending order: hosts that passed their threshold in too few slices for an
+    /// alert.
     pub fn misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<Miss> {
         let pending = self.hosts.iter().filter(|(_, state)| state.is_pending());
         let pending =
@@ -192,8 +188,9 @@ impl Tracker {
     /// `now_ms` is the end of the slice, in milliseconds since the Unix epoch. `rule` returns the rule of a host.
     /// `witnesses` takes a host and the start of its alert, and returns the sources that saw the host.
     ///
-    /// A host without a sighting counts as having no peers. If `condition` states that the input is lost, no alert
-    /// starts or ends. A window stays active while it has a data gap or while a witness of its host is silent.
+    /// A host without a sighting counts as having no peers. If `condition.is_input_lost` is set, no alert starts.
+    /// Low counts cannot end an alert if the input is lost, the alert's window has a data gap or a witness is silent.
+    /// If counts stay low for the rule's [`unconfirmed_after_ms`](Rule::unconfirmed_after_ms), the alert ends anyway.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -229,7 +226,6 @@ impl Tracker {
         slice.alerts
     }
 
-    /// Updates the counts of all active alerts after `slice`.
     fn follow(&mut self, slice: &Slice) {
         let mut former = std::mem::take(&mut self.live);
         let mut take = |id, hosts, windows, members| {
@@ -264,8 +260,8 @@ impl Tracker {
         self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
     }
 
-    /// Returns the hosts that have reached their threshold and are not tracked yet. If there is not enough room for
-    /// all, those with the most peers are returned.
+    /// Returns the hosts that have reached their threshold and are not tracked yet. If not all of them can be tracked,
+    /// only the hosts with the most peers are returned.
     fn new_hosts<'a>(
         &mut self,
         slice: &Slice,
@@ -292,7 +288,7 @@ impl Tracker {
         new.into_iter().map(|(host, _)| host).collect()
     }
 
-    /// Processes the slice for one host. Returns whether its alert starts, but does not report the start.
+    /// Processes the slice for one host. Returns whether the host's alert starts, but does not report the start.
     fn step(
         &mut self,
         host: IpAddr,
@@ -388,7 +384,7 @@ impl Tracker {
         }
     }
 
-    /// Reports the changes of networks' alerts. If no host of such an alert is left, the alert ends.
+    /// Reports changes of network alerts. If a group has no members left, its alert ends.
     fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
@@ -414,7 +410,7 @@ impl Tracker {
         self.groups.get(&self.network(host)).is_some_and(|group| group.members.contains(&host))
     }
 
-    /// Returns the largest peer count of the members within each window, and the highest severity of any member.
+    /// Returns the members' largest peer count within each window, and their highest severity.
     fn largest(&self, group: &Group, slice: &Slice) -> (Vec<WindowCount>, Severity) {
         let mut largest: BTreeMap<u32, WindowCount> = BTreeMap::new();
         let mut severity = Severity::Warning;
@@ -494,7 +490,7 @@ impl Tracker {
     }
 }
 
-/// Returns up to [`NAMED`] members of `group` with their peer counts in its main window, the largest first.
+/// Returns up to [`NAMED`] members of `group` and their peer counts within its main window, the largest count first.
 fn largest_members(group: &Group, slice: &Slice) -> Vec<(IpAddr, f64)> {
     let main = group.counts().first().map_or(0, |count| count.slices);
     let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));

@@ -1,8 +1,8 @@
 //! Sources that saw a host, and their ability to confirm the end of its alert.
 //!
 //! A [`WitnessTable`] records when each exporter of a machine last sent data. For a host, it returns the [`Witnesses`]:
-//! the exporters that saw the host. If it is not known which exporters saw the host, it returns all exporters that sent
-//! data in the host's window. Witnesses of several sites can be merged.
+//! the exporters that saw the host. If these exporters are not known, it returns all exporters that have sent data
+//! since the start of the longest window before the alert. Witnesses of several sites can be merged.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -56,7 +56,7 @@ impl SilentSource {
 pub struct Witnesses {
     /// Time until which all sources have sent data, in milliseconds since the Unix epoch.
     pub seen_ms: u64,
-    /// Number of slices since any source was last silent.
+    /// Number of slices since the last silence of any of the sources.
     pub whole_slices: u32,
     /// Up to 8 silent sources, the most recently seen first.
     pub silent: Vec<SilentSource>,
@@ -82,7 +82,7 @@ impl Witnesses {
         Self { seen_ms: 0, whole_slices: 0, silent: Vec::new() }
     }
 
-    /// Merges the witnesses of another site.
+    /// Merges `other`, the witnesses of a different host or site.
     pub fn merge(&mut self, other: Self) {
         self.seen_ms = self.seen_ms.min(other.seen_ms);
         self.whole_slices = self.whole_slices.min(other.whole_slices);
@@ -98,7 +98,6 @@ impl Witnesses {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspect {
     pub(crate) host: IpAddr,
-    /// Start of the alert.
     pub(crate) start_ms: u64,
     /// Start of the longest window that ends at the start of the alert.
     pub(crate) since_ms: u64,
@@ -106,7 +105,6 @@ pub(crate) struct Suspect {
     pub(crate) now_ms: u64,
 }
 
-/// Exporters that saw a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownExporters<'a> {
     pub(crate) exporters: &'a [IpAddr],

@@ -2,7 +2,7 @@
 //!
 //! [`agree`] finds the version of this configuration on the broker or in the database, or creates the next one.
 //! [`keep`] restores the version on a broker that has lost it. Invariant: two different descriptions have different
-//! identities, so the deltas of different descriptions are never mixed.
+//! version IDs, so the deltas of different descriptions are never mixed.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,8 +21,8 @@ use crate::notify::ledger::Ledger;
 const VERSION: &str = "network";
 const LAST_FORMER: &str = "network/last-former";
 
-/// Time from the creation of a version to its first slice. Probes receive the version within this time, because they
-/// request the description every few seconds.
+/// Minimum time from the creation of a version to its first slice, except for the first version. Connected probes
+/// receive the version within this time, because they check for a new one every two seconds.
 const LEAD: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to agree with the broker.
@@ -31,7 +31,7 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Time between two checks of the description on the broker.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The error of a collector that finds a different version on the broker.
+/// The error of a collector if the broker has a different version that is not older than the one of this collector.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot continue: the broker has network version {found}, and this collector has {own}; stop the other collector, or restart this one to apply its configuration"
@@ -41,11 +41,10 @@ pub struct Superseded {
     own: VersionId,
 }
 
-/// Agreement of a collector and the broker.
 #[derive(Clone, PartialEq)]
 pub(super) struct Agreement {
     pub(super) version: NetworkVersion,
-    /// Last message of the stream that belongs to a former version.
+    /// Sequence number of the last message that belongs to a former version, or 0 if no such message is known.
     pub(super) last_former: u64,
 }
 
@@ -105,8 +104,8 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
     }
 }
 
-/// Agrees on the newest version in the database or on the broker, if this version describes `config`. Otherwise,
-/// creates the next version. On return, the broker has the returned version.
+/// Uses the newest version in the database or on the broker if it describes `config`, and otherwise creates the next
+/// version. On return, the broker has the returned version.
 async fn agree_with_broker(
     link: &Link,
     ledger: &Ledger,
@@ -139,12 +138,10 @@ async fn agree_with_broker(
     Ok(agreement)
 }
 
-/// Returns whether `version` describes the network that results from `config`.
 fn is_of(config: &Config, version: &NetworkVersion) -> bool {
     Network::of(config, version.network.seed()) == version.network
 }
 
-/// Returns the version that follows `last` and describes the network of `config`.
 fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Result<NetworkVersion> {
     let id = VersionId::after(last.map(|last| last.id))?;
     let Some(last) = last else {
@@ -199,7 +196,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
 }
 
 /// Ensures that the broker has `version`. If the broker has a different version with the same or a higher number,
-/// returns the identity of that version.
+/// returns the ID of that version.
 async fn keep_once(
     Link { client, .. }: &Link,
     version: &NetworkVersion,

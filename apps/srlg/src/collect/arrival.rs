@@ -1,7 +1,7 @@
 //! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection.
 //!
-//! [`read`] trusts only the subject, because the broker restricts each probe to its own subjects. Invariant: an arrival
-//! has the sizes and the seed of this network, and its slice is at most a day ahead of the system clock.
+//! Only the subject of a message is trusted, because the broker restricts each probe to its own subjects. Invariant: an
+//! accepted delta has the sizes and the seed of this network, and its slice is at most a day ahead of the system clock.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -34,7 +34,6 @@ pub(super) struct SiteSlice {
     pub(super) sampling: Sampling,
 }
 
-/// The reason why a message is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Rejection {
     #[error("{subject:?} is not the subject of a probe of this network")]
@@ -100,16 +99,13 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
 
 /// Properties of accepted messages.
 pub(super) struct Accepted<'a> {
-    /// Network version of the deltas.
     pub(super) version: VersionId,
-    /// Sizes and seed of the detector of each view.
+    /// Sizes and seeds of the detectors, in the order of the views.
     pub(super) params: Vec<&'a Params>,
-    /// Highest slice that is accepted.
     pub(super) latest: u64,
 }
 
-/// Reads the deltas in a message of `probe`. If `judge` refuses the slice or the part, the body is not decompressed and
-/// takes no memory.
+/// Reads the deltas in a message of `probe`. If `judge` refuses the slice or the part, no delta is decompressed.
 pub(super) fn read(
     message: &Message,
     probe: usize,
@@ -191,7 +187,7 @@ mod tests {
             (1_782_864_000, 1000, None),
             (1_782_864_000 + 86_400, 1000, None),
             (1_782_864_000 + 86_401, 1000, Some("from_the_future")),
-            // A slice number of 2026 for slices of one second would lie in 1970 for slices of one millisecond.
+            // With slices of one millisecond, a slice with this number lies in 1970.
             (1_782_864_000 + 86_401, 1, None),
             // With slices of one day, slice 20635 is the first of July, so slice 20637 is the day after tomorrow.
             (20_636, 86_400_000, None),

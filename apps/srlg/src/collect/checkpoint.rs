@@ -1,10 +1,10 @@
-//! Checkpoint of a collector: the snapshots of all views and an attachment, in one file.
+//! Checkpoint of a collector: one file that contains the snapshots of all views and all other state.
 //!
-//! The file is the snapshot of the first view. Its attachment contains JSON and the snapshots of the other views, each
-//! preceded by its length (u64, little-endian). Invariant: detectors, rule and stream position belong to the same
-//! moment, because they are saved in one step. The database contains the alerts of that moment or a later one.
-//! Therefore a collector can continue from any checkpoint, and it does not repeat notifications that the database
-//! contains.
+//! The file is the snapshot of the first view, with an attachment. The attachment contains JSON and the snapshots of
+//! the remaining views. The JSON and each of these snapshots are preceded by their length (u64, little-endian).
+//! Invariant: detectors, rule and stream position belong to the same moment, because they are saved in one step. The
+//! database contains the alerts of that moment or a later one. Therefore a collector can continue from any checkpoint,
+//! and it does not repeat notifications that the database contains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,12 +27,15 @@ use crate::network::VersionId;
 /// Version of the JSON format.
 pub(super) const VERSION: u32 = 4;
 
+const FOREIGN: &str =
+    "cannot restore the checkpoint: it was not written by a collector; use another state folder";
+
 /// JSON in the attachment of a checkpoint: all state except the snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
     pub(super) version: u32,
     pub(super) rule: RuleState,
-    /// Message after which reading continues.
+    /// Sequence number of the message after which reading continues.
     pub(super) replay_after: u64,
     /// Last message that was read.
     pub(super) witness: Option<Witness>,
@@ -43,12 +46,10 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Returns the position at which reading continues.
     pub(super) fn position(&self) -> Position {
         Position { sequence: self.replay_after, witness: self.witness }
     }
 
-    /// Returns `sampling` as a window of `window` slices.
     pub(super) fn sampling(&self, window: u32) -> SamplingWindow {
         let mut sampling = SamplingWindow::new(window);
         self.sampling.iter().for_each(|(slice, of)| sampling.merge(*slice, *of));
@@ -56,8 +57,8 @@ impl Attachment {
     }
 }
 
-/// Creates and returns the folder in `state` for checkpoints of network `version`. Folders of former versions are
-/// removed.
+/// Creates and returns the folder for checkpoints of the network `version`, below `state`. Removes the folders of all
+/// other versions, except those with a higher number.
 pub(super) fn folder(state: &Path, version: VersionId) -> Result<PathBuf> {
     let all = state.join("network");
     fs::create_dir_all(&all).with_context(|| format!("cannot make {}", all.display()))?;
@@ -84,8 +85,8 @@ pub(super) fn save(
     Ok(())
 }
 
-/// Restores `detectors` from the newest undamaged checkpoint and returns the JSON of its attachment. Returns `None` if
-/// there is no checkpoint, or if its sizes or seed differ from those of the detectors.
+/// Restores `detectors` from the newest undamaged checkpoint and returns its attachment. Returns `None` if there is no
+/// checkpoint, or if the sizes or the seed of the first view have changed.
 pub(super) fn restore(
     checkpoints: &mut Checkpoints,
     detectors: &mut [SlidingDetector],
@@ -95,15 +96,14 @@ pub(super) fn restore(
     let Some(snapshot) = latest(checkpoints, first.params(), "network")? else {
         return Ok(None);
     };
-    let foreign = "cannot restore the checkpoint: it was not written by a collector; use another state folder";
     let mut bytes = Bytes::copy_from_slice(snapshot.attachment());
-    let attachment = read(&take(&mut bytes).context(foreign)?, snapshot.slice())?;
+    let attachment = read(&take(&mut bytes).context(FOREIGN)?, snapshot.slice())?;
     let mut snapshots = Vec::new();
     for detector in others.iter() {
-        let bytes = take(&mut bytes).context(foreign)?;
+        let bytes = take(&mut bytes).context(FOREIGN)?;
         snapshots.push(Snapshot::from_bytes(&bytes, detector.params())?);
     }
-    ensure!(bytes.is_empty(), foreign);
+    ensure!(bytes.is_empty(), FOREIGN);
     first.restore(&snapshot)?;
     for (detector, snapshot) in others.iter_mut().zip(&snapshots) {
         detector.restore(snapshot)?;
@@ -112,7 +112,8 @@ pub(super) fn restore(
     Ok(Some(attachment))
 }
 
-/// Removes a length and that number of bytes from the start of `bytes`, and returns the removed bytes.
+/// Removes a length (8 bytes, little-endian) and the content after it from `bytes`, and returns the content. Returns
+/// `None` if `bytes` is too short.
 fn take(bytes: &mut Bytes) -> Option<Bytes> {
     let length = usize::try_from(bytes.try_get_u64_le().ok()?).ok()?;
     (length <= bytes.len()).then(|| bytes.split_to(length))
@@ -125,13 +126,12 @@ struct Version {
 }
 
 fn read(json: &[u8], slice: u64) -> Result<Attachment> {
-    let foreign = "cannot restore the checkpoint: it was not written by a collector; use another state folder";
-    let Version { version } = serde_json::from_slice(json).context(foreign)?;
+    let Version { version } = serde_json::from_slice(json).context(FOREIGN)?;
     ensure!(
         version == VERSION,
         "cannot read a checkpoint of version {version}: this collector reads version {VERSION}; use another state folder"
     );
-    let attachment: Attachment = serde_json::from_slice(json).context(foreign)?;
+    let attachment: Attachment = serde_json::from_slice(json).context(FOREIGN)?;
     if let Some(running) = attachment.rule.running {
         ensure!(
             running == slice,

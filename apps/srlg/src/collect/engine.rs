@@ -1,9 +1,9 @@
 //! The engine of a collector: one thread, which owns the state.
 //!
-//! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes, merges,
-//! closes slices and waits for the disk, all of which would block an asynchronous runtime. No other thread uses the
-//! state, so it needs no lock. Time advances only while the thread has read all available messages and waits for more.
-//! Therefore, a slow collector or broker does not make any probe late.
+//! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes and
+//! merges deltas, closes slices and waits for the disk, all of which would block an asynchronous runtime. No other
+//! thread uses the state, so it needs no lock. Time advances only while the thread has read all available messages and
+//! waits for more. Therefore, a slow collector or broker does not make any probe late.
 //!
 //! Invariant: a checkpoint is taken between two messages, and durability messages report only slices in the
 //! last checkpoint.
@@ -65,18 +65,17 @@ pub(super) struct Engine {
     pub(super) numbers: HashMap<String, usize>,
     /// Number of closed slices between two checkpoints.
     pub(super) every: u64,
-    /// Slice after whose close the engine stops.
+    /// The engine stops after this slice has closed.
     pub(super) until: Option<u64>,
-    /// Position in the stream. After a restart, `witness` may be a later message than `sequence`. The messages between
-    /// them are read again.
+    /// Position in the stream. After a restart, `witness` may be a later message than `sequence`, because the messages
+    /// after `sequence` are read again.
     pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
-    /// Slice up to which all deltas are in a checkpoint, for each probe.
+    /// For each probe, the last slice up to which all of its deltas are in a checkpoint.
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
 }
 
-/// Progress of an engine.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     now: Moment,
@@ -90,7 +89,7 @@ pub(super) struct Progress {
     /// Number of closed slices, by cause.
     closed: BTreeMap<&'static str, u64>,
     last: Option<Close>,
-    /// End of the last closed slice that at least one probe delivered, in milliseconds since the Unix epoch.
+    /// End of the last closed slice that at least one probe delivered completely, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
     started_ms: u64,
     last_reload_ms: u64,
@@ -99,7 +98,6 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Creates the progress of an engine whose checkpoint has the running slice `checkpoint`.
     pub(super) fn since(checkpoint: Option<u64>) -> Self {
         let now_ms = now_ms();
         Self {
@@ -115,7 +113,7 @@ impl Progress {
 }
 
 impl Engine {
-    /// Runs until a stop event or until the last slice has closed, and then saves a checkpoint. After an error, a
+    /// Runs until a stop event or until the slice `until` has closed, and then saves a checkpoint. After an error, a
     /// restarted collector reads the messages since the last checkpoint from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
@@ -137,8 +135,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Does the periodic work between messages: notifies the watchdog, reloads the configuration and maintains the
-    /// database.
+    /// Does the periodic work between events: notifies the watchdog, reloads the configuration if requested, and
+    /// maintains the database.
     fn look_around(&mut self) {
         self.service.alive();
         if self.service.wants_reload() {
@@ -148,14 +146,15 @@ impl Engine {
         self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
     }
 
-    /// Rereads the configuration file and applies all changes that do not need a restart.
+    /// Rereads the configuration file and applies all changes that do not need a restart. If views, sizes or slices
+    /// were changed, no change is applied.
     fn reload(&mut self) {
         self.service.reloading();
         let Plan { config, network, .. } = &mut self.plan;
         let next = (self.reload)().and_then(|next| {
             ensure!(
                 network.is_of(&next),
-                "views, sizes or slices were changed; restart the collector to create a new network version"
+                "settings of the network description were changed, such as views or slices; restart the collector to create a new network version"
             );
             Ok(next)
         });
@@ -380,12 +379,11 @@ impl Engine {
         self.progress.last = Some(close.clone());
     }
 
-    /// Returns whether the engine must stop when `running` is the running slice.
     fn is_past_end(&self, running: u64) -> bool {
         self.until.is_some_and(|until| running > until)
     }
 
-    /// Saves a checkpoint, then reports the durable slices.
+    /// Saves a checkpoint, then reports the durable slices to the probes.
     pub(super) fn save(&mut self) -> Result<()> {
         // Alerts are saved first, because slices after the checkpoint are merged again.
         self.delivery.save(&self.desk)?;
@@ -408,13 +406,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Reports the slices in the last checkpoint as durable, for each probe.
+    /// Reports to each probe up to which slice all of its slices are durable.
     pub(super) fn tell_durable(&mut self) {
         let covered = (0..self.plan.options.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());
     }
 
-    /// Updates the board, unless it was updated very recently.
+    /// Updates the board, at most four times per second.
     fn show(&mut self) {
         let Self { screen, plan, detectors, desk, delivery, progress, .. } = self;
         let network = &plan.network;

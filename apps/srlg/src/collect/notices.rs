@@ -1,9 +1,10 @@
 //! Durability messages, which inform the probes of stored slices and ask them to send lost slices again.
 //!
 //! After each checkpoint and every few seconds, each probe receives the network version and the number of its last
-//! durable slice. After a loss, it receives [`AGAIN`]. The broker does not store these messages. If a disconnected
-//! probe misses a message, the next message makes up for it. Invariant: only slices in a checkpoint on disk are
-//! reported as durable.
+//! durable slice. After the stream has lost messages, each probe receives [`AGAIN`]. The broker does not store either
+//! message. A disconnected probe receives the number later, because the number is sent repeatedly. [`AGAIN`] is not
+//! repeated, because a probe that reconnects sends all slices in its spool again. Invariant: only slices in a
+//! checkpoint on disk are reported as durable.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crate::network::subjects::{self, AGAIN};
 /// Maximum time between two durability messages to a probe.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// Maximum time to wait for the broker before the collector stops.
+/// Timeout for sending the last messages after the engine has stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends durability messages and requests for lost slices to the probes until the engine stops.

@@ -26,7 +26,6 @@ pub struct Args {
     pub until_slice: Option<u64>,
 }
 
-/// A configuration with its network.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) config: Config,
@@ -36,7 +35,6 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan of `config`, whose network has `version`.
     pub(super) fn new(config: Config, options: NetworkOptions, version: NetworkVersion) -> Self {
         let NetworkVersion { id: version, network, .. } = version;
         Self { config, options, version, network }

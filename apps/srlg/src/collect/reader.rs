@@ -1,10 +1,10 @@
-//! Reader of the stream: delivers its messages in order and without gaps, until the engine stops.
+//! Reader of the stream: delivers all messages that the stream still has, in order, until the engine stops.
 //!
 //! The reader puts the messages of an ordered pull consumer into a queue as [`Event`]s, and adds ticks while no message
 //! is ready. After an error, it creates a new consumer. Invariant: before a consumer is created, [`Place`] checks
-//! whether the stream is still the same. If the stream is the same, reading continues after the last message.
-//! Otherwise, reading starts at the beginning. The NATS client may replace a consumer without this check. The reader
-//! does not use messages of such a consumer, and creates a new one itself.
+//! whether the stream is still the same. If the stream is the same, reading continues after the last message that was
+//! read. Otherwise, reading starts at the beginning of the stream. The NATS client may replace a consumer without this
+//! check. In this case, the reader ignores the messages of the replacement and creates a new consumer itself.
 
 mod place;
 
@@ -30,20 +30,17 @@ use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
 
-/// Interval between two ticks.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time without a message after which the reader checks whether the stream exists.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Time between two attempts to read the stream.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// An event for the engine.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A consumer was created, and `unread` messages are available. If `anew` is set, the stream is read from its
-    /// beginning, and the sequence numbers of previous messages are no longer valid.
+    /// beginning again, and the sequence numbers of previous messages are no longer valid.
     Opened {
         created: i64,
         unread: u64,
@@ -52,7 +49,7 @@ pub(super) enum Event {
     Message(Message),
     /// A clock tick, sent every 50 ms while no message is ready.
     Tick,
-    /// The broker is unreachable.
+    /// The broker is unreachable, or a consumer is about to be created.
     Away,
     Stop,
 }
@@ -78,7 +75,7 @@ pub(super) struct Reader {
     trouble: Trouble,
 }
 
-/// The error of a reader whose engine has stopped.
+/// Error if the engine no longer receives events.
 struct NoListener;
 
 impl Reader {
@@ -100,7 +97,6 @@ impl Reader {
         }
     }
 
-    /// Returns a channel that reports lost messages as soon as they are noticed.
     pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
         self.place.losses()
     }
@@ -137,7 +133,6 @@ impl Reader {
         }
     }
 
-    /// Creates a consumer that continues after the last message that was read.
     async fn open(&mut self) -> Result<(Ordered, Event)> {
         let mut stream = stream::open(&self.context, self.retention).await?;
         let Resumption { created, anew } = self.place.resume(&mut stream).await?;
@@ -204,7 +199,7 @@ impl Reader {
         created.is_ok_and(|created| self.place.is_in(created))
     }
 
-    /// Returns the content of a message, or `None` if it was read before.
+    /// Returns the content of a message, or `None` if the message was read or skipped before.
     fn take(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
         let info = message.info().map_err(|error| anyhow!(error))?;
         let (sequence, time, unread) =

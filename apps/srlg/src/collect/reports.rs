@@ -46,8 +46,8 @@ struct Point {
     cardinality: f64,
     std_error: f64,
     range: EstimateRange,
-    /// Bounds of the number of peers that would be counted without sampling. The upper bound is `None` if a sampling
-    /// rate is unknown or `cardinality` is a lower bound.
+    /// Bounds of the expected number of peers without sampling. The upper bound is `None` if a sampling rate is unknown
+    /// or `cardinality` is a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
@@ -62,7 +62,6 @@ impl Reports {
         Ok(Self { path: path.to_owned(), file: file.transpose()? })
     }
 
-    /// Writes the line of `slice` for the view with index `view` in `plan`.
     pub(super) fn write(
         &mut self,
         plan: &Plan,

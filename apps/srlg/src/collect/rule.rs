@@ -1,8 +1,8 @@
-//! The rule that decides when slices close and what happens to each delta. It does no I/O and reads no clock.
+//! The rule that decides when slices close and what happens to each delta. The rule does no I/O and reads no clock.
 //!
 //! [`deliver`](CloseRule::deliver) takes an arriving delta and returns the verdict on it. [`step`](CloseRule::step)
-//! returns the next step. Both functions receive the current time. Slices close in ascending order. Each slice closes
-//! once, as soon as one of these conditions is met:
+//! returns the next step. Both functions receive the current time. Slices close in ascending order, and no slice closes
+//! twice. The running slice closes as soon as one of these conditions is met:
 //!
 //! - Every probe has delivered all parts of the slice.
 //! - The deadline, counted from the time at which the network's [`Front`] reached the slice, has expired.
@@ -31,7 +31,6 @@ use crate::network::subjects::Part;
 use front::Front;
 use slot::{Parts, Slot};
 
-/// The rule that decides when slices close.
 #[derive(Debug)]
 pub(super) struct CloseRule<T> {
     limits: Limits,
@@ -40,15 +39,14 @@ pub(super) struct CloseRule<T> {
     running: Option<u64>,
     /// Deltas that are held until the first slice is known.
     waiting: Vec<DeltaArrival<T>>,
-    /// Arrival time of the first delta in `waiting`.
     waiting_since: Option<Moment>,
-    /// Slices that have not closed, by slice number.
+    /// Slices that have deltas and have not closed, by slice number.
     open: BTreeMap<u64, Slot<T>>,
     /// Memory of all held deltas, in bytes.
     pending: usize,
     /// Delivered parts of the incomplete closed slices in the window, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
-    /// First slice from which `owed` is complete, for each probe. For slices before it, repetitions are unknown.
+    /// First slice from which `owed` is complete, for each probe. Repeated deltas of earlier slices are not recognised.
     known_from: Vec<u64>,
     /// Number of slices closed since the last slice with a delta.
     silent: u64,
@@ -143,7 +141,7 @@ impl<T> CloseRule<T> {
     }
 
     /// Returns the sequence number of the message after which a restored collector must continue reading. `last` is the
-    /// last message that was read.
+    /// sequence number of the last message that was read.
     pub(super) fn replay_after(&self, last: u64) -> u64 {
         let open = self.open.values().map(|slot| slot.lowest);
         let waiting = self.waiting.iter().map(|arrival| arrival.sequence);
@@ -171,7 +169,6 @@ impl<T> CloseRule<T> {
         (self.front.newest(probe), self.front.is_silent(probe, now))
     }
 
-    /// Returns the memory of all held deltas, in bytes.
     pub(super) fn pending(&self) -> usize {
         self.pending
     }
@@ -190,12 +187,11 @@ struct ProbeState {
     /// Last slice that the probe sent.
     newest: Option<u64>,
     known_from: u64,
-    /// Closed slices of the window that the probe has not delivered completely, with the delivered parts.
+    /// Closed slices in the window that the probe has not delivered completely, with the delivered parts.
     owed: BTreeMap<u64, Parts>,
 }
 
 impl<T> CloseRule<T> {
-    /// Returns the state for a checkpoint. `names` contains the names of the probes.
     pub(super) fn state(&self, names: &[String]) -> RuleState {
         let mut owed = vec![BTreeMap::new(); names.len()];
         for (&(slice, probe), parts) in &self.owed {
@@ -244,10 +240,9 @@ impl<T> CloseRule<T> {
     }
 }
 
-/// Time that the collector has spent waiting for messages while the stream had none unread.
+/// Time that the collector has spent waiting while the stream had no unread messages.
 pub(super) type Moment = Duration;
 
-/// Limits of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Time for which a slice waits for the last probes after the front has reached it.
@@ -256,28 +251,25 @@ pub(super) struct Limits {
     pub(super) quiet: Duration,
     /// Maximum number of slices by which a delta may be ahead of the front.
     pub(super) max_skew: u64,
-    /// Maximum memory of held deltas, in bytes. Deltas that are more than a window ahead of the front are refused once
-    /// half of this memory is in use.
+    /// Maximum memory of held deltas, in bytes. Deltas that are more than a window ahead of the front are refused while
+    /// more than half of this memory is in use.
     pub(super) max_pending: usize,
-    /// Length of the window, in slices. Deltas of older slices are refused.
+    /// Length of the window, in slices. Deltas of slices that have left the window are refused.
     pub(super) window: u64,
 }
 
-/// An arriving part of a delta. `T` is the delta itself, which the rule never inspects.
+/// An arriving part of a delta. `T` is the content of the part, which the rule never inspects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeltaArrival<T> {
-    /// Number of the probe.
     pub(super) probe: usize,
     pub(super) slice: u64,
     pub(super) part: Part,
-    /// Sequence number of the message in its stream.
     pub(super) sequence: u64,
     /// Memory of the part, in bytes.
     pub(super) bytes: usize,
     pub(super) delta: T,
 }
 
-/// Verdict on an arriving delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
     /// The delta must be merged. Its slice is `late` slices before the running one.
@@ -292,7 +284,6 @@ pub(super) enum Verdict<T> {
     Refused(Refusal),
 }
 
-/// The reason why an arriving delta is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("slice {slice} has left the window; the running slice is {running}")]
@@ -305,7 +296,6 @@ pub(super) enum Refusal {
     Parts { count: u32, most: u32 },
 }
 
-/// Next step of a collector.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CollectorStep<T> {
     /// Skip to the first slice, then deliver the deltas that were held until it was known.
@@ -332,7 +322,6 @@ pub(super) struct Close {
     pub(super) whole_slices: u32,
 }
 
-/// The reason why a slice closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     Complete,

@@ -1,8 +1,8 @@
 //! Watch list of the collector, and the last reports of the sites.
 //!
-//! The engine sets the watch list and requests evidence. The task [`talk`] sends the list and receives reports. No part
-//! of the program waits for a report. Invariant: the watch list limits the memory, because reports about hosts that are
-//! not on it are ignored, and every list in a report has a maximum length.
+//! The engine sets the watch list and takes evidence from the last reports. The task [`talk`] sends the list and
+//! receives reports. No part of the program waits for a report. Invariant: the watch list limits the memory, because
+//! reports about hosts that are not on it are ignored, and every list in a report has a maximum length.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -31,7 +31,6 @@ const REPEAT: Duration = Duration::from_secs(2);
 /// Minimum time between two warnings about rejected reports.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Sites of a network, as known from their reports.
 pub(super) struct Sites {
     version: VersionId,
     names: Vec<String>,
@@ -47,7 +46,7 @@ pub(super) struct Sites {
 }
 
 struct State {
-    /// State of each site, indexed by the number of its probe.
+    /// States of the sites, indexed by probe number.
     sites: Vec<SiteState>,
     rejected: u64,
     warn: Every,
@@ -58,7 +57,6 @@ struct SiteState {
     spool: Option<SpoolBoard>,
     /// Last slice for which the site has reported its exporters.
     slice: Option<u64>,
-    /// Exporters, if the site has any.
     exporters: Option<WitnessTable>,
     /// Last report about each host in each view, with the slice of the report.
     hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
@@ -75,7 +73,6 @@ impl SiteState {
     }
 }
 
-/// The reason why a report is rejected.
 #[derive(Debug, thiserror::Error)]
 enum Rejection {
     #[error("{0:?} is not the subject of a probe of this network")]
@@ -85,8 +82,8 @@ enum Rejection {
 }
 
 impl Sites {
-    /// Creates the sites `names` of a network, without reports. A report counts if its slice and the closing slice are
-    /// at most `oldest` slices apart. `slice_ms` is the length of a slice in milliseconds.
+    /// Creates sites without reports. A report counts if its slice and the closing slice are at most `oldest` slices
+    /// apart.
     pub(super) fn new(
         version: VersionId,
         names: &[String],
@@ -120,8 +117,8 @@ impl Sites {
         }
     }
 
-    /// Returns the evidence about `hosts` in the view with index `view` when `slice` closes: the rates and details of
-    /// all hosts, and the peer counts of the first host at each site within `window` slices.
+    /// Returns the rates and details of `hosts` when `slice` closes, combined from all sites. The result also contains
+    /// each site's peer count of the first host within `window` slices.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
         let rates = self.rates(view, hosts, slice);
         let state = self.state();
@@ -142,8 +139,8 @@ impl Sites {
         evidence
     }
 
-    /// Returns the total rates of `hosts` in the view with index `view` when `slice` closes, summed over all sites. The
-    /// sum is an upper bound if several sites saw the same packets.
+    /// Returns the rates of `hosts` when `slice` closes, summed over hosts and sites. The sum is an upper bound if
+    /// several sites saw the same packets.
     pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
         let state = self.state();
         // Sites report some slices later, and different sites may report different slices.
@@ -156,8 +153,8 @@ impl Sites {
         state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }
 
-    /// Returns the last report of `site` about a host, with the slice of the report. Returns `None` if that slice and
-    /// `slice` are more than `oldest` slices apart.
+    /// Returns the last report of `site` about `host`, with its slice. Returns `None` if there is no report, or if its
+    /// slice is more than `oldest` slices away from `slice`.
     fn fresh<'a>(
         &self,
         site: &'a SiteState,
@@ -167,8 +164,7 @@ impl Sites {
         site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
     }
 
-    /// Returns the witnesses of `suspect` in the view with index `view` when `slice` closes, according to the last
-    /// reports of the sites.
+    /// Returns the witnesses of `suspect` when `slice` closes, according to the last reports of the sites.
     pub(super) fn witnesses(&self, view: u8, suspect: Suspect, slice: u64) -> Witnesses {
         let state = self.state();
         let mut witnesses = Witnesses::default();
@@ -205,7 +201,6 @@ impl Sites {
         }
     }
 
-    /// Returns the spool of a probe, as last reported.
     pub(super) fn spool(&self, probe: usize) -> Option<SpoolBoard> {
         self.state().sites[probe].spool
     }
@@ -214,7 +209,6 @@ impl Sites {
         self.state().rejected
     }
 
-    /// Accepts a report or counts it as rejected.
     fn hear(&self, subject: &str, payload: &[u8]) {
         if let Err(rejection) = self.take(subject, payload) {
             let mut state = self.state();
@@ -265,7 +259,8 @@ fn is_asked(watchlist: &Option<Watchlist>, view: u8, host: IpAddr) -> bool {
     view.is_some_and(|view| view.hosts.contains(&host))
 }
 
-/// Sends the watch list to the probes and receives their reports, until an error occurs.
+/// Sends the watch list to the probes and receives their reports, until the connection to the broker is closed
+/// permanently.
 pub(super) async fn talk(link: Link, sites: Arc<Sites>) -> Result<()> {
     let reports = link.client.subscribe(ALL_REPORTS).await;
     let mut reports = reports.context("cannot subscribe to the reports of the probes")?;

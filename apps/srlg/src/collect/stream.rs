@@ -1,8 +1,8 @@
-//! The stream on the broker: its creation, and the check whether it is still the same.
+//! The stream on the broker: its creation, and the check that it is still the same.
 //!
-//! [`open`] returns the stream, and [`Witness::check`] checks whether it is still the same. Invariant: if the stream
-//! was replaced, or has lost messages that were read, reading never continues from the old position. Continuing there
-//! would skip messages.
+//! [`open`] returns the stream, and [`Witness::check`] checks whether it is still the same. Invariant: reading never
+//! continues from the old position if the stream was replaced, or if messages that were read are missing from its end.
+//! Otherwise, messages would be skipped.
 
 use std::time::Duration;
 
@@ -23,7 +23,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Limits of the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retention {
-    /// Maximum age of messages.
     pub(super) age: Duration,
     pub(super) bytes: i64,
     /// Minimum value of `age` that lets a collector continue if its newest checkpoint is damaged.
@@ -35,17 +34,15 @@ pub(super) struct Retention {
 pub(super) struct Witness {
     /// Time at which the stream was created, in nanoseconds since the Unix epoch.
     pub(super) created: i64,
-    /// Sequence number of the message, and the time at which the broker received it.
     pub(super) sequence: u64,
+    /// Time at which the broker received the message, in nanoseconds since the Unix epoch.
     pub(super) time: i64,
 }
 
-/// Position in the stream at which reading continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     /// Sequence number of the message after which reading continues.
     pub(super) sequence: u64,
-    /// Last message that was read.
     pub(super) witness: Option<Witness>,
 }
 
@@ -53,7 +50,6 @@ pub(super) struct Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Same,
-    /// The stream was deleted and created again.
     Recreated,
     /// Messages that were read are missing from the end of the stream, or new messages have their sequence numbers.
     Truncated,
@@ -90,7 +86,6 @@ fn is_not_found(error: &GetStreamError) -> bool {
     error.error_code() == ErrorCode::STREAM_NOT_FOUND
 }
 
-/// Checks whether the settings of an existing stream are suitable.
 fn check(config: &Config, retention: Retention) -> Result<()> {
     let Config { subjects, storage, retention: policy, max_age, .. } = config;
     ensure!(
@@ -111,7 +106,7 @@ fn check(config: &Config, retention: Retention) -> Result<()> {
 }
 
 impl Witness {
-    /// Returns what has happened to `stream` since this message was read from it.
+    /// Determines whether `stream` has changed since this message was read from it.
     pub(super) async fn check(&self, stream: &Stream) -> Result<Fate> {
         let info = stream.get_info().await?;
         if nanoseconds(info.created) != self.created {

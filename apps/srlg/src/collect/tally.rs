@@ -1,7 +1,7 @@
 //! Counts of messages by outcome, and log lines about rejected messages.
 //!
-//! Invariant: the names of probes come from the configuration, and the reasons come from this program. Therefore
-//! messages from unknown senders create no time series and only few log lines.
+//! Invariant: the names of probes come from the configuration, and the reasons for rejections are fixed. Therefore
+//! unknown senders cannot cause an unlimited number of time series or log lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

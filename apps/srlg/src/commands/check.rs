@@ -23,8 +23,7 @@ pub struct Args {
     pub source: InputOptions,
 }
 
-/// Returns a summary of the configuration in `args`: its views and the memory that they need. The error lists all
-/// problems.
+/// Returns a summary of the configuration in `args`, with all notes and warnings. The error lists all problems.
 pub fn check(args: &Args) -> Result<String> {
     let Checked { config, notes } = Config::check(&args.config, &args.source)?;
     let mut text = String::new();
@@ -64,7 +63,6 @@ pub fn check(args: &Args) -> Result<String> {
     Ok(text)
 }
 
-/// Returns a warning if the `needed` bytes exceed the `available` bytes.
 fn shortage(needed: usize, available: u64) -> Option<String> {
     (needed as u64 > available).then(|| {
         let (needed, available) = (needed as f64 / 1e6, available as f64 / 1e6);

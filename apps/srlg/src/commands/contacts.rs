@@ -1,4 +1,4 @@
-//! `srlg contacts`: lists contacts as lines of `time_ms,src,dst`, in the order of their arrival.
+//! `srlg contacts`: lists contacts as lines of `time_ms,src,dst`, in the order of the input.
 //!
 //! Packets and records that yield no contact are counted by reason. The counts are printed to standard error.
 

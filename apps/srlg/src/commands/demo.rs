@@ -75,7 +75,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(if verdict.print()? { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Prints a description of the demonstration before it starts.
 fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{what} for {} s", length.as_secs())?;
@@ -84,7 +83,7 @@ fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::
         writeln!(out, "simulated: {planted}")?;
     }
     if attacks.rounds > 1 {
-        writeln!(out, "the attacks are repeated every {ROUND} s, {} times in all", attacks.rounds)?;
+        writeln!(out, "the attacks are played every {ROUND} s, {} times in total", attacks.rounds)?;
     }
     writeln!(out)
 }

@@ -51,7 +51,6 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// A run over one input, which turns contacts into reports.
 struct Run {
     track: Track,
     /// An empty set of rules, so that no host and no contact is ignored.
@@ -78,15 +77,15 @@ struct Reports {
 struct Totals {
     pairs: u64,
     unmeasured: u64,
-    /// Contacts without a port, which a view of ports cannot count.
+    /// Number of contacts without a port, which a view of ports cannot count.
     without_port: u64,
-    /// Contacts with an IPv6 address, which the paper's scheme does not support.
+    /// Number of contacts with an IPv6 address, which the paper's scheme does not support.
     refused: u64,
     too_late: u64,
     future: u64,
     slices: u64,
     overloaded: u64,
-    /// Highest background in any slice.
+    /// Highest background of all slices.
     background: f64,
     /// Combined sampling of all slices.
     sampled: Sampling,

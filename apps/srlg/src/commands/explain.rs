@@ -78,12 +78,12 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
                 let window = time(slice * *slices);
                 writeln!(
                     text,
-                    "    starts at {} {peers} in {window}, reached in {} of {} slices; ends at {:.0} or less for {}",
+                    "    starts at {} {peers} in {window}, reached in {} of {} slices; ends after {} below {:.0}",
                     terms.threshold,
                     terms.for_slices,
                     terms.of_slices,
-                    terms.threshold * terms.down,
-                    time(Duration::from_millis(terms.hold_ms))
+                    time(Duration::from_millis(terms.hold_ms)),
+                    terms.threshold * terms.down
                 )?;
             }
         }

@@ -1,4 +1,4 @@
-//! `srlg alerts`: lists the alerts in a database, which a running srlg may be writing.
+//! `srlg alerts`: lists the alerts in a database, to which a running srlg may be writing.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -53,7 +53,11 @@ pub fn alerts(args: &Args) -> Result<String> {
         )?;
     }
     if text.is_empty() && !args.json {
-        writeln!(text, "no alerts in the last {}; use a longer --since to see older ones", humantime::format_duration(args.since))?;
+        writeln!(
+            text,
+            "no alerts in the last {}; use a longer --since to see older ones",
+            humantime::format_duration(args.since)
+        )?;
     }
     Ok(text)
 }

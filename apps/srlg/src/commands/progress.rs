@@ -8,16 +8,15 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use srlg_input::Input;
 
-/// Progress bar of this process.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 
-/// The progress of an input.
+/// The progress bar of an input.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Creates the progress of `input`. The bar is hidden if `input` has no files or standard error is not a terminal.
+    /// Creates a bar, which is hidden if `input` has no files or standard error is not a terminal.
     pub(crate) fn new(input: &Input) -> Result<Self> {
         let bytes = input.progress().of;
         if bytes == 0 || !io::stderr().is_terminal() {
@@ -29,7 +28,6 @@ impl Progress {
         Ok(Self { bar: BAR.get_or_init(|| bar).clone() })
     }
 
-    /// Shows how much of `input` has been read.
     pub(crate) fn show(&self, input: &Input) {
         self.bar.set_position(input.progress().read);
     }

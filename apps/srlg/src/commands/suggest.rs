@@ -1,7 +1,7 @@
 //! `srlg suggest`: suggests thresholds from the peer counts in a state folder.
 //!
 //! For each rule, window and view, the command evaluates the largest peer count of each host without an alert. The
-//! suggested threshold is 50 % above a count that 99.9 % of these hosts never exceeded.
+//! suggested threshold is at least 50 % above a count that 99.9 % of these hosts never exceeded.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,20 +20,19 @@ use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
 use crate::notify::store::history::IncidentFilter;
 
-/// Share of a rule's hosts whose largest peer count does not exceed the base of a suggestion.
+/// Share of a rule's hosts that never exceeded the peer count on which a suggestion is based.
 const PERCENTILE: f64 = 0.999;
 
-/// Ratio of a suggested threshold to its base.
+/// Ratio of a suggested threshold to the peer count on which it is based, before rounding.
 const ROOM: f64 = 1.5;
 
-/// Minimum number of hosts for [`PERCENTILE`]. With fewer hosts, the largest count is the base.
+/// Minimum number of hosts for [`PERCENTILE`]. With fewer hosts, the largest peer count is used.
 const HOSTS_OF_PERCENTILE: usize = 1_000;
 
-/// Minimum duration of data. If there is less data, a warning is printed. The value is a day, minus an hour for
-/// restarts.
+/// Duration of data below which a warning is printed: a day, minus an hour for restarts.
 const DAY: Duration = Duration::from_secs(23 * 3600);
 
-/// Maximum number of hosts that a suggestion names.
+/// Maximum number of hosts that a line of the output names.
 const NAMED: usize = 3;
 
 /// Options of `srlg suggest`.
@@ -103,7 +102,7 @@ impl Incidents {
     }
 }
 
-/// Largest peer counts of a view's hosts within one window.
+/// Largest peer counts of a view's hosts, for one length of the window.
 struct Counts<'a> {
     view: &'a ViewConfig,
     /// Length of the window, in slices.
@@ -157,10 +156,9 @@ impl Counts<'_> {
         }
         let Some((_, count)) = counts.get((counts.len() as f64 * (1.0 - PERCENTILE)) as usize)
         else {
-            let least = view.rules.least(Some(*window));
             writeln!(
                 text,
-                "  rule {}: no host without an alert reached {least:.0} peers, the lowest count that is recorded; try a lower threshold than {threshold}",
+                "  rule {}: no host without an alert had enough peers to be recorded; try a lower threshold than {threshold}",
                 rule.name
             )?;
             return Ok(());
@@ -188,14 +186,14 @@ fn hosts(count: usize) -> String {
     if count == 1 { "1 host".to_owned() } else { format!("{count} hosts") }
 }
 
-/// Returns the first hosts in `counts` with their peer counts, as text.
+/// Returns the first [`NAMED`] hosts in `counts` with their peer counts, as text.
 fn largest(view: &ViewConfig, counts: &[(IpAddr, f64)]) -> String {
     let named = counts.iter().take(NAMED);
     let named = named.map(|(host, count)| format!("{} {count:.0}", view.rules.name(*host)));
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Rounds `value` up, keeping two significant digits.
+/// Rounds `value` up to an integer that has at most two significant digits.
 fn round_up(value: f64) -> u64 {
     let mut unit = 1.0;
     while value / unit >= 100.0 {
@@ -210,10 +208,13 @@ mod tests {
 
     use super::*;
 
-    /// Returns the suggestions for `hours` hours of data in which host number N of `hosts` had N + 100 peers.
+    /// Returns the suggestions for `hours` hours of data about `hosts` hosts. Hosts are numbered from 0, and host N had
+    /// N + 100 peers.
     fn suggestions(hours: u64, hosts: u32, incidents: &[u32]) -> String {
-        let config =
-            Config::parse("slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }");
+        let config = Config::parse(
+            "slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }\n\
+                [[allow]]\nwhy = 'known'\nhosts = ['0.0.11.182']",
+        );
         let view = &config.unwrap().views[0];
         let host = |number| IpAddr::from(Ipv4Addr::from_bits(number));
         let mut maxima = Maxima::default();

@@ -13,14 +13,15 @@ use toml::de::{DeArray, DeString, DeTable, DeValue, Error, ValueDeserializer};
 type Key<'i> = Spanned<DeString<'i>>;
 pub(super) type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Key of a table whose value selects the enum variant.
+/// The key whose value selects the enum variant of a table.
 const KIND: &str = "type";
 
-/// Returns where an unknown key with this name and value belongs, if that is known.
-pub(super) type Hint<'a> = &'a dyn Fn(&str, &Value<'_>) -> Option<&'static str>;
+/// A function that returns a hint about the unknown key with a given name and value, or `None`.
+pub(super) type Hint<'a> = &'a dyn Fn(&str, &Value<'_>) -> Option<String>;
 
-/// Deserialises `table` as a `T`. Invalid parts are added to `problems` and omitted. Returns the default value if the
-/// valid parts do not form a `T`. If there is a `hint` for an unknown key, its problem contains the hint.
+/// Deserialises `table` as a `T`. Each invalid part is omitted and adds a problem to `problems`. Returns the default
+/// value if the valid parts do not form a `T`. If `hint` returns a hint about an unknown key, the problem contains the
+/// hint.
 pub(super) fn read<T: DeserializeOwned + Default>(
     table: DeTable<'_>,
     hint: Hint<'_>,
@@ -33,12 +34,11 @@ pub(super) fn read<T: DeserializeOwned + Default>(
     right.and_then(|table| deserialize(table).ok()).unwrap_or_default()
 }
 
-/// Deserialises `value` as a `T`.
 pub(super) fn deserialize<T: DeserializeOwned>(value: Value<'_>) -> Result<T, Error> {
     T::deserialize(ValueDeserializer::from(value))
 }
 
-/// Returns the valid parts of `value`, if there are any.
+/// Returns `value` without its invalid parts, or `None` if `value` itself is invalid.
 ///
 /// `document` returns a document that contains only the given value and the keys that select its variant. A value is
 /// valid if its document can be deserialised as a `T`. Problems name `key`, the key of the value.
@@ -60,7 +60,7 @@ fn keep_right<'i, T: DeserializeOwned>(
         values.into_iter().for_each(|value| array.push(value));
         at(DeValue::Array(array))
     };
-    match value.into_inner() {
+    match value.clone().into_inner() {
         DeValue::Table(keys) if read(table(kind_of(&keys))).is_ok() => {
             let kind = kind_of(&keys);
             let keys = keys.into_iter().filter_map(|(key, value)| {
@@ -84,10 +84,11 @@ fn keep_right<'i, T: DeserializeOwned>(
         _ => {
             // The message already contains the name of an unknown key.
             let is_unknown = error.message().starts_with("unknown field");
-            let text = match (is_unknown, hint(key.get_ref(), &value)) {
-                (true, Some(hint)) => format!("unknown key `{}`; {hint}", key.get_ref()),
-                (true, None) => in_terms_of_toml(error.message()),
-                (false, _) => format!("{}: {}", key.get_ref(), in_terms_of_toml(error.message())),
+            let (key, message) = (key.get_ref(), in_terms_of_toml(error.message()));
+            let text = match is_unknown.then(|| hint(key, &value)) {
+                Some(Some(hint)) => format!("unknown key `{key}`; {hint}"),
+                Some(None) => message,
+                None => format!("{key}: {message}"),
             };
             let kind = kind.filter(|_| error.message().starts_with("unknown variant"));
             problems.add(kind.unwrap_or(span), text);
@@ -96,30 +97,39 @@ fn keep_right<'i, T: DeserializeOwned>(
     }
 }
 
-/// Replaces the terms of Rust and serde in an error `message` by those of a configuration file.
+/// Replaces terms of Rust and serde in an error `message` with terms of configuration files.
 fn in_terms_of_toml(message: &str) -> String {
-    const TERMS: [(&str, &str); 5] = [
+    const TERMS: [(&str, &str); 7] = [
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
         ("unknown variant", "unknown value"),
         ("invalid type: ", "invalid value: "),
-        ("invalid socket address syntax", "must be ADDRESS:PORT, such as 127.0.0.1:8462 or [::]:2055"),
+        ("invalid value: map", "invalid value: table"),
+        ("invalid value: sequence", "invalid value: list"),
+        (
+            "invalid socket address syntax",
+            "must be ADDRESS:PORT, such as 127.0.0.1:8462 or [::]:2055",
+        ),
     ];
-    let message = TERMS.iter().fold(message.to_owned(), |it, (rust, toml)| it.replacen(rust, toml, 1));
+    let message =
+        TERMS.iter().fold(message.to_owned(), |it, (rust, toml)| it.replacen(rust, toml, 1));
     let Some((value, expected)) = message.rsplit_once(", expected ") else { return message };
     let expected = match expected {
-        "a sequence" => "a list in brackets",
+        "a sequence" => "a list (`[...]`, or `[[NAME]]` for tables)",
         "a map" => "a table",
         "a duration" => "a time such as 60s or 1h",
         "socket address" => "ADDRESS:PORT in quotes",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "u8" => "a whole number up to 255",
+        "u16" => "a whole number up to 65535",
+        "u32" => "a whole number up to 4294967295",
+        "u64" | "usize" => "a whole number, 0 or more",
         "f64" => "a number",
         other => other,
     };
     format!("{value}, expected {expected}")
 }
 
-/// Returns the entry of `keys` that selects the variant, or an empty table.
+/// Returns a table that contains only the entry of `keys` that selects the variant, if there is one.
 fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
     let kind = keys.iter().filter(|(key, _)| &**key.get_ref() == KIND);
     kind.map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -175,7 +185,6 @@ struct Problem {
     /// Line number, starting at 1; 0 if unknown.
     line: usize,
     text: String,
-    /// Whether the problem is invalid TOML syntax.
     is_syntax: bool,
 }
 
@@ -190,7 +199,7 @@ impl Problems {
     }
 
     fn push(&mut self, problem: Problem) {
-        // An invalid rule is found once for each of its views.
+        // The settings of a rule are checked once for each of its windows.
         if !self.list.contains(&problem) {
             self.list.push(problem);
         }

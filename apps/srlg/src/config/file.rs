@@ -77,7 +77,8 @@ pub struct General {
     #[arg(skip)]
     pub http_public: bool,
 
-    /// Permitted host names in requests to `http`, in addition to localhost, IP addresses and the host of `url`.
+    /// Names accepted in the Host header of requests to `http`, in addition to localhost, loopback addresses and the
+    /// host of `url`. With `http-public`, all IP addresses are accepted too.
     #[arg(skip)]
     pub http_names: Vec<String>,
 
@@ -114,7 +115,7 @@ pub struct General {
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub checkpoint: Duration,
 
-    /// Time without a datagram after which an exporter is silent, at least 1s [default: three times its longest pause
+    /// Time without a datagram after which an exporter is silent; at least 1s [default: three times its longest pause
     /// in the last hour, but at least 15s]
     #[arg(long, value_name = "TIME", value_parser = parse_silence)]
     #[serde(with = "humantime_serde")]
@@ -151,7 +152,6 @@ impl Default for General {
 }
 
 impl General {
-    /// Returns the access rules of the web server.
     pub(crate) fn visitors(&self) -> Visitors {
         let url = self.url.iter().filter_map(|url| web::host_of(url));
         let names = self.http_names.iter().cloned().chain(url).collect();
@@ -170,11 +170,11 @@ pub(super) struct ViewTable {
     /// detector of default size]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(super) pairs: Option<u64>,
-    /// Memory limit of the detector, in bytes. Without `pairs`, the detector needs 31.6 MB, and a lower limit is an
-    /// error.
+    /// Memory limit of the detector, in bytes. Without `pairs`, the detector needs at least 31.6 MB, and a lower limit
+    /// is an error.
     #[cfg_attr(test, schemars(extend("default" = MEMORY)))]
     pub(super) memory: Option<usize>,
-    /// All other keys.
+    /// All keys except `name`, `pairs` and `memory`.
     #[cfg_attr(test, schemars(flatten))]
     pub(super) options: ViewOptions,
 }
@@ -219,8 +219,8 @@ pub(super) struct RuleTable {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().repeat_ms))))]
     pub(super) repeat: Option<Duration>,
-    /// Time after which an alert ends even if its end cannot be confirmed. The time must be at least `hold`; if `hold`
-    /// is longer than the default, the default is `hold`.
+    /// Time that a count must stay below `down` times the threshold before its alert ends even if the end cannot be
+    /// confirmed. The time must be at least `hold`. If the key is missing, the longer of the default and `hold` applies.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().unconfirmed_after_ms))))]
     pub(super) unconfirmed_after: Option<Duration>,
@@ -323,21 +323,27 @@ const SOURCES: [&str; 2] = ["input", "network"];
 
 const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
 
-/// Returns a hint if the unknown top-level key has a table as its `value`.
-fn hint_of_table(_name: &str, value: &Value<'_>) -> Option<&'static str> {
+/// Returns a hint if the `value` of an unknown top-level key is a table or a list of tables.
+fn hint_of_table(_name: &str, value: &Value<'_>) -> Option<String> {
     let is_table = |value: &Value<'_>| matches!(value.get_ref(), DeValue::Table(_));
-    let is_list = matches!(value.get_ref(), DeValue::Array(values) if values.iter().all(is_table));
-    (is_list || is_table(value))
-        .then_some("the tables are input, network, view, rule, allow, label, exporter and sink")
+    let is_list = match value.get_ref() {
+        DeValue::Array(values) => !values.is_empty() && values.iter().all(is_table),
+        _ => is_table(value),
+    };
+    is_list.then(|| format!("the tables are {}", [SOURCES.as_slice(), &TABLES].concat().join(", ")))
 }
 
 /// Returns a hint if the unknown key `name` of a table is a top-level key.
-fn hint_of_general(name: &str, value: &Value<'_>) -> Option<&'static str> {
+fn hint_of_general(name: &str, value: &Value<'_>) -> Option<String> {
+    // Some sinks have these keys, so the table may be right and its `type` wrong. A moved URL could reveal a secret.
+    if ["keep", "url"].contains(&name) {
+        return None;
+    }
     let key = Spanned::new(0..0, name.to_owned().into());
     let table = DeTable::from_iter([(key, value.clone())]);
     deserialize::<General>(Spanned::new(0..0, DeValue::Table(table)))
         .is_ok()
-        .then_some("it is a top-level key and must come before the first table")
+        .then(|| format!("the top-level key `{name}` must come before the first table"))
 }
 
 /// A configuration file after parsing.
@@ -350,7 +356,7 @@ pub(super) struct File<'i> {
 }
 
 impl<'i> File<'i> {
-    /// Parses `text`. Invalid parts are added to `problems` and omitted.
+    /// Parses `text`. Each invalid part is omitted and adds a problem to `problems`.
     pub(super) fn read(text: &'i str, problems: &mut Problems) -> Self {
         let (keys, errors) = DeTable::parse_recoverable(text);
         let mut keys = keys.into_inner();
@@ -362,9 +368,10 @@ impl<'i> File<'i> {
         };
         let mut general = keys.clone();
         SOURCES.iter().chain(&TABLES).for_each(|name| drop(general.remove(*name)));
-        let (general, before): (General, _) = (read(general, &hint_of_table, problems), problems.len());
+        let (general, before): (General, _) =
+            (read(general, &hint_of_table, problems), problems.len());
         let Tables { input, network, .. } = read(part(&SOURCES), &hint_of_general, problems);
-        // Other values may depend on an omitted value.
+        // If an invalid value was omitted, the check could report problems that the file does not have.
         let is_whole = problems.len() == before;
         let tables = Tables { input, network, ..read(part(&TABLES), &hint_of_general, problems) };
         let mut file = Self { general, tables, keys };
@@ -384,7 +391,6 @@ impl<'i> File<'i> {
         file
     }
 
-    /// Checks the source of contacts: one input, or the probes of one network.
     fn check_source(&self, problems: &mut Problems) {
         match &self.tables.network {
             Some(_) if self.keys.contains_key("input") => problems.add(
@@ -404,16 +410,15 @@ impl<'i> File<'i> {
         }
     }
 
-    /// Returns the span of the value that `key` has in the table `name`. If the key is missing, returns the span of the
-    /// table.
+    /// Returns the span of the value of `key` in the table `name`, or the span of the table if the key is missing.
     pub(super) fn span_in(&self, name: &str, key: &str) -> Range<usize> {
         let table = self.keys.get(name);
         let value = table.and_then(|table| table.get_ref().get(key));
         value.or(table).map_or(0..0, Spanned::span)
     }
 
-    /// Returns the span of the value that `key` has in the table `name` with index `at`. If the key is missing, returns
-    /// the span of the table.
+    /// Returns the span of the value of `key` in the table `name` with index `at`, or the span of the table if the key
+    /// is missing.
     pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {
         let table = self.keys.get(name).and_then(|tables| tables.get_ref().get(at));
         value(&self.keys, name, at, key).or(table).map_or(0..0, Spanned::span)
@@ -429,7 +434,8 @@ fn value<'a, 'i>(
     keys.get(name)?.get_ref().get(at)?.get_ref().get(key)
 }
 
-/// Moves the keys of each view that belong to [`ViewOptions`] into the nested table `options`.
+/// In each view, moves all keys except `name`, `pairs` and `memory` into the nested table `options`, which is
+/// deserialised as [`ViewOptions`].
 fn nest_view_options(keys: &mut DeTable<'_>) {
     let Some(DeValue::Array(views)) = keys.get_mut("view").map(Spanned::get_mut) else { return };
     for view in views.iter_mut() {

@@ -13,7 +13,7 @@ use crate::notify::sinks::SinkOptions;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Configuration file; input options given here override it, and all other settings belong in the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "device", "http", "state"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "device", "http", "state", "silent_after"])]
     pub config: Option<PathBuf>,
 
     /// Source of contacts.
@@ -43,7 +43,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the configuration from the file, or the configuration that the options describe.
+    /// Returns the configuration from the file or, without a file, from the options. Input options replace the input of
+    /// the file, and `alerts` adds a sink.
     pub fn config(&self) -> Result<Config> {
         let mut config = match &self.config {
             Some(path) => Config::read(path)?,

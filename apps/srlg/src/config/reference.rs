@@ -52,7 +52,7 @@ pub(super) fn view_defaults(schema: &mut Schema) {
     keys["inside"]["description"] = json!("Inside networks. [default: the top-level `inside`]");
 }
 
-/// Returns the schema of `T` without empty defaults and null values, because TOML has no null.
+/// Returns the schema of `T` without empty defaults, and without null values, because TOML has no null.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -106,7 +106,7 @@ fn docs(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../docs", name].iter().collect()
 }
 
-/// Asserts that the content of the file `name` in `docs` is `text`. If snapshots are to be updated, writes the file
+/// Asserts that the content of the file `name` in `docs` is `text`. If `INSTA_UPDATE` is `always`, writes the file
 /// first.
 fn check(name: &str, text: &str) {
     let path = docs(name);
@@ -114,7 +114,7 @@ fn check(name: &str, text: &str) {
         fs::write(&path, text).unwrap();
     }
     let is_same = fs::read_to_string(&path).is_ok_and(|committed| committed == text);
-    assert!(is_same, "docs/{name} differs from the types of the configuration: {COMMAND}");
+    assert!(is_same, "docs/{name} differs from the types of the configuration; run {COMMAND}");
 }
 
 #[test]

@@ -65,12 +65,10 @@ struct Resolver<'a, 'i> {
 }
 
 impl Resolver<'_, '_> {
-    /// Adds a problem with `key` in the table `name` with index `at`.
     fn add(&mut self, name: &str, at: usize, key: &str, text: String) {
         self.problems.add(self.file.span(name, at, key), text);
     }
 
-    /// Adds a problem with the required `key` of a table if `is_missing` is true.
     fn require(&mut self, name: &str, at: usize, key: &str, is_missing: bool) {
         if is_missing {
             self.add(name, at, key, format!("missing key `{key}`"));
@@ -132,7 +130,7 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Checks that each network of a view has only one rule.
+    /// Checks that no two rules of `view` name the same network.
     fn check_networks(&mut self, view: &str, rules: &[(usize, &Rule)]) {
         let mut seen: BTreeMap<IpNet, &str> = BTreeMap::new();
         for (at, rule) in rules {
@@ -249,7 +247,7 @@ fn terms(rule: &RuleTable) -> Terms {
     }
 }
 
-/// Returns the two networks that contain all IPv4 addresses and all IPv6 addresses.
+/// Returns `0.0.0.0/0` and `::/0`.
 fn all() -> Vec<IpNet> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     // A prefix length of 0 is valid for both families.
@@ -260,8 +258,8 @@ fn all() -> Vec<IpNet> {
 pub(super) const MEMORY: usize = 64_000_000;
 
 impl Resolver<'_, '_> {
-    /// Resolves the views of the file, or the default views. Each view gets the rules and allow-list entries that name
-    /// this view or no view.
+    /// Resolves the views of the file, or the default views if it defines no view. Each view gets the rules and
+    /// allow-list entries that name this view or do not name any view.
     fn views(&mut self) -> Vec<ViewConfig> {
         let Tables { views, rules, allows, .. } = &self.file.tables;
         let usual = usual(&self.file.general.inside);
@@ -343,7 +341,8 @@ impl Resolver<'_, '_> {
         let Some(window) = rules.windows().last().copied() else {
             // Invalid rules are already among the problems.
             if rules.rules().is_empty() {
-                let text = format!("view {name} has no rule; add a rule, or name the view in a rule");
+                let text =
+                    format!("view {name} has no rule; add a rule, or name the view in a rule");
                 self.add("view", at, "name", text);
             }
             return None;
@@ -359,7 +358,7 @@ impl Resolver<'_, '_> {
                 let bytes = layout.recorder_bytes();
                 if let Some(memory) = memory.filter(|memory| *memory < bytes) {
                     let text = format!(
-                        "memory: must be at least {bytes} bytes for view {name} without pairs, got {memory}; increase memory or set pairs"
+                        "memory: must be at least {bytes} bytes if view {name} does not set pairs, got {memory}; increase memory or set pairs"
                     );
                     self.add("view", at, "memory", text);
                 }
@@ -386,8 +385,8 @@ impl Resolver<'_, '_> {
     }
 }
 
-/// Shortens networks to the host prefix length of a view. A rule for an address then applies to the network that
-/// counts as one host.
+/// Shortens network prefixes that are longer than the host prefix of a view. A rule or allow-list entry for an address
+/// then applies to the whole network that counts as one host.
 fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     for network in networks {
         let most = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };

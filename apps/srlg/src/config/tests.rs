@@ -49,7 +49,6 @@ name = "customers"
 networks = ["198.51.100.128/25"]
 "#;
 
-/// Returns the line numbers of `problems`.
 fn numbers(problems: &str) -> Vec<u32> {
     let number = |line: &str| line.split([' ', ':']).nth(1)?.parse().ok();
     problems.lines().filter_map(number).collect()

@@ -22,8 +22,8 @@ use crate::notify::store::Store;
 use crate::origins::{Content, Database};
 use crate::show::web::tokens::Tokens;
 
-/// Checks all resources that `file` refers to. Adds errors to `problems` and returns notes and warnings. The input
-/// options in `given` override those of the file.
+/// Checks the local resources that `file` refers to, except the device. Adds errors to `problems` and returns notes and
+/// warnings. The input options in `given` override those of the file.
 pub(super) fn run(
     file: &File<'_>,
     given: Option<&InputOptions>,
@@ -57,7 +57,6 @@ struct Trial<'a, 'i> {
 }
 
 impl Trial<'_, '_> {
-    /// If `tried` is an error, adds it to the problems at `span`.
     fn add<T>(&mut self, span: Range<usize>, tried: Result<T>) -> Option<T> {
         tried.map_err(|error| self.problems.add(span, format!("{error:#}"))).ok()
     }
@@ -105,13 +104,12 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input configured; set a file, listen address, interface, Kafka topic, or NATS stream or subject in [input], add [network], or use input options";
+            let text = "no input configured; add [network], or set one of input, listen, interface, kafka and nats in [input] or as an option";
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
     }
 
-    /// Checks `input`. `span` returns the span of a key's value.
     fn try_input(&mut self, input: &InputOptions, span: impl Fn(&str) -> Range<usize>) {
         for path in input.input.iter().filter(|path| path.as_path() != Path::new("-")) {
             self.add(span("input"), machine::try_input(path));
@@ -153,7 +151,6 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Checks the files that the Kafka options name.
 #[cfg(feature = "kafka")]
 fn try_kafka(input: &InputOptions) -> Result<()> {
     Ok(srlg_input::kafka::check(input)?)

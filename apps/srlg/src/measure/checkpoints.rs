@@ -1,7 +1,7 @@
 //! Checkpoints of a monitor's detectors on disk.
 //!
-//! Each view has a folder. One thread writes the views one after the other, so at most one copy of a view's recorders
-//! is in memory.
+//! Each view has a folder. One thread writes the checkpoints of the views one after the other, so at most one snapshot
+//! is in memory at a time.
 //!
 //! After a restart, a detector may be older than the alerts in the database, because contacts since its checkpoint are
 //! missing. Invariant: a window that includes the missing time cannot end an alert, because its counts may be too low.
@@ -35,14 +35,14 @@ pub struct ViewCheckpoints {
     writer: Option<Writer>,
     /// Time between two checkpoints of a view.
     checkpoint: Duration,
-    /// Time at which the next checkpoint is due.
+    /// Timer for the next checkpoint of any view.
     save: Every,
     /// Index of the view whose checkpoint is next.
     next: usize,
 }
 
 struct Writer {
-    /// Channel to the thread, for snapshots with the indices of their views.
+    /// Channel to `thread`. Each snapshot has the index of its view.
     snapshots: Sender<(usize, Snapshot)>,
     is_writing: Arc<AtomicBool>,
     is_failing: Arc<AtomicBool>,
@@ -57,9 +57,10 @@ pub struct Continued {
     pub ledger: Ledger,
     /// Checkpoints of the monitor's detectors.
     pub checkpoints: ViewCheckpoints,
-    /// Notifications that end the alerts of removed or changed views.
+    /// Notifications that end the alerts of views that were removed or now count something else.
     pub ended: Vec<Notice>,
-    /// Position in the input. The detectors of all views contain all contacts before it.
+    /// Position at which the input continues, if a checkpoint contains a position. Every restored detector contains all
+    /// contacts before this position.
     pub position: Option<Position>,
 }
 
@@ -95,8 +96,8 @@ impl Continued {
     }
 }
 
-/// Restores the view with index `at` from its newest checkpoint, if there is one. Returns the position in the input
-/// that the checkpoint contains.
+/// Restores the view with index `at` from its newest checkpoint, if there is one. Returns the input position in the
+/// checkpoint, or `None` if there is no position.
 fn restore(
     monitor: &mut Monitor,
     at: usize,
@@ -158,12 +159,12 @@ impl ViewCheckpoints {
         writer.save(at, monitor)
     }
 
-    /// Returns whether checkpoints are written.
+    /// Returns whether there is a state folder for checkpoints.
     pub fn are_kept(&self) -> bool {
         self.writer.is_some()
     }
 
-    /// Returns whether the last checkpoint of any view could not be written.
+    /// Returns whether the last checkpoint of at least one view could not be written.
     pub fn is_failing(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.is_failing.load(Relaxed))
     }
@@ -234,8 +235,8 @@ fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
     Ok(Checkpoints::open(folder)?)
 }
 
-/// Returns the newest undamaged checkpoint of a detector with `params`, or `None` if the sizes or the seed have
-/// changed.
+/// Returns the newest undamaged checkpoint of a detector with `params`. Returns `None` if there is no checkpoint, or if
+/// the sizes or the seed have changed.
 pub(crate) fn latest(
     checkpoints: &mut Checkpoints,
     params: &srlg_host::config::Params,
@@ -245,7 +246,7 @@ pub(crate) fn latest(
         Ok(latest) => latest,
         Err(error @ (HostError::OtherSizes { .. } | HostError::OtherSeed { .. })) => {
             warn!(
-                "view {view} starts with an empty window because its sizes were changed: {error}"
+                "view {view} starts with an empty window because its sizes or its seed were changed: {error}"
             );
             return Ok(None);
         }

@@ -8,7 +8,6 @@ use srlg_input::contact::{Contact, Host, Sampling};
 
 use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
-/// Number of contacts, their sampling, and counts of ignored contacts.
 #[derive(Debug, Default)]
 pub(crate) struct ContactCounts {
     pub(crate) contacts: u64,
@@ -16,19 +15,17 @@ pub(crate) struct ContactCounts {
     pub(crate) unused: Unused,
 }
 
-/// Sampling of the contacts, by exporter.
 #[derive(Debug, Default)]
 pub(crate) struct Samplings {
     by_exporter: HashMap<IpAddr, Sampling>,
     last: Option<(Host, Option<NonZeroU32>)>,
 }
 
-/// Counts of ignored contacts, by exporter.
+/// Numbers of contacts that do not count, by exporter and reason.
 #[derive(Debug, Default)]
 pub(crate) struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
 
 impl ContactCounts {
-    /// Adds the counts of `other`.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { contacts, samplings, unused } = other;
         self.contacts += contacts;
@@ -64,19 +61,17 @@ impl Samplings {
         is_other
     }
 
-    /// Forgets the last contact.
     pub(crate) const fn forget_last(&mut self) {
         self.last = None;
     }
 
-    /// Returns the sampling of `exporter`, or `None` if it is new and the limit of [`EXPORTERS`] is reached.
+    /// Returns the sampling of `exporter`, or `None` if `exporter` is new and the limit of [`EXPORTERS`] is reached.
     fn exporter(&mut self, exporter: IpAddr) -> Option<&mut Sampling> {
         let has_room =
             self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter);
         has_room.then(|| self.by_exporter.entry(exporter).or_default())
     }
 
-    /// Returns the sampling of the contacts of `exporter`.
     pub(crate) fn of(&self, exporter: IpAddr) -> Sampling {
         self.by_exporter.get(&exporter).copied().unwrap_or_default()
     }
@@ -93,7 +88,6 @@ impl Unused {
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
-    /// Returns the number of contacts of all exporters that were ignored because of `kind`.
     pub(crate) fn count(&self, kind: TroubleKind) -> u64 {
         self.0.values().map(|counts| counts.of(kind)).sum()
     }

@@ -9,7 +9,7 @@ use crate::alerts::rules::Rules;
 /// Number of consecutive contacts without a port after which the input is assumed to have no ports.
 const PORTLESS: u64 = 1_000;
 
-/// A filter for the contacts of a view. It counts the contacts that it ignores.
+/// A filter for the contacts of a view. It counts the contacts that an allow-list entry or a missing port excludes.
 #[derive(Clone)]
 pub(crate) struct PairFilter {
     view: View,
@@ -18,28 +18,26 @@ pub(crate) struct PairFilter {
     portless: u64,
 }
 
-/// Counts of ignored and late contacts of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FilterCounts {
     /// Number of matches of each allow-list entry.
     pub(crate) hits: Vec<u64>,
-    /// Contacts with at least one pair that an allow list ignored.
+    /// Contacts of which an allow-list entry excluded at least one pair.
     pub(crate) allowed: u64,
     /// Contacts without a port, which do not count in a view of ports.
     pub(crate) without_port: u64,
     /// Contacts that arrived after their slice had closed, but within the window.
     pub(crate) late: u64,
-    /// Contacts older than the window, except those that a slice clock counts.
+    /// Contacts older than the window, unless the slice clock has rejected and counted them.
     pub(crate) too_late: u64,
 }
 
 impl PairFilter {
-    /// Creates a filter for `view`, for use with `rules`.
     pub(crate) fn new(view: &ViewOptions, rules: &Rules) -> Result<Self> {
         Ok(Self { view: View::new(view)?, counts: FilterCounts::of(rules), portless: 0 })
     }
 
-    /// Returns a filter for the same view, with all counts at 0, for use with `rules`.
+    /// Returns a copy of this filter for use with `rules`, with all counts at 0.
     pub(crate) fn anew(&self, rules: &Rules) -> Self {
         Self { view: self.view.clone(), counts: FilterCounts::of(rules), portless: 0 }
     }
@@ -71,7 +69,7 @@ impl FilterCounts {
         Self { hits: vec![0; rules.allows().len()], ..Self::default() }
     }
 
-    /// Moves the counts of `other`, which must use the same rules, into these counts.
+    /// Moves the counts of `other` into these counts. Both must belong to the same rules.
     pub(crate) fn take(&mut self, other: &mut Self) {
         let Self { hits, allowed, without_port, late, too_late } = other;
         self.hits.iter_mut().zip(hits).for_each(|(all, more)| *all += std::mem::take(more));

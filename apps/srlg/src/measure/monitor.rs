@@ -25,7 +25,7 @@ use crate::now_ms;
 use crate::show::board::{Board, BrokerBoard, ExporterBoard, InputBoard};
 use crate::show::troubles::TroubleKind;
 
-/// Monitor of all views of one input.
+/// A monitor that has all views of one input.
 pub struct Monitor {
     watches: Vec<Watch>,
     desk: Desk,
@@ -40,7 +40,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Creates a monitor of the views of `config`. Its detectors use `seed`.
+    /// Creates a monitor with the views in `config`. Its detectors use `seed`.
     pub fn new(config: &Config, seed: u64) -> Result<Self> {
         let watch = |view| Watch::new(view, &config.general, seed);
         let slice_ms = u64::try_from(config.general.slice.as_millis())?;
@@ -68,7 +68,6 @@ impl Monitor {
         Ok(self.taps.add(self.slice_ms, 0, views))
     }
 
-    /// Collects the counts of all taps.
     fn collect(&mut self) {
         let TapCounts { contacts, newest_ns, sampling } = self.taps.collect();
         self.counts.merge(contacts);
@@ -77,7 +76,7 @@ impl Monitor {
         }
     }
 
-    /// Applies the rules, allow lists, names and databases of `config`, starting with the next slice.
+    /// Applies the rules, allow lists, labels, exporter names and databases of `config` from now on.
     pub fn reload(&mut self, config: &Config) {
         let views = self.watches.iter_mut().zip(&self.desk.books);
         for (at, (watch, book)) in views.enumerate() {
@@ -96,12 +95,10 @@ impl Monitor {
         &self.desk
     }
 
-    /// Returns a mutable reference to the alerts of the views.
     pub(crate) const fn desk_mut(&mut self) -> &mut Desk {
         &mut self.desk
     }
 
-    /// Returns the views and their alerts.
     pub(crate) fn parts(&mut self) -> (&mut [Watch], &mut Desk) {
         (&mut self.watches, &mut self.desk)
     }
@@ -112,8 +109,8 @@ impl Monitor {
         self.watches.iter().map(|watch| watch.detector().memory_bytes()).sum()
     }
 
-    /// Returns the additional memory needed while a checkpoint is written, in bytes. It consists of a copy of the
-    /// largest view's recorders, and of the serialised copy before and after compression.
+    /// Returns the maximum additional memory needed while a checkpoint is written, in bytes. It consists of a copy of
+    /// the largest view's recorders, and of the serialised copy before and after compression.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
         let largest = self.watches.iter().map(|watch| watch.detector().memory_bytes()).max();
@@ -152,12 +149,12 @@ impl Monitor {
         self.positions.note(newest_ms.unwrap_or(0) / self.slice_ms, position);
     }
 
-    /// Updates the exporters of `input` at `now_ns` and detects silent exporters.
+    /// Notes when each exporter in `input` last sent a datagram. Logs which exporters have fallen silent by `now_ns` or
+    /// are sending again.
     pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Restores the state of the exporters from a checkpoint.
     pub(crate) fn restore_exporters(&mut self, exporters: &TableState) {
         self.exporters.restore(exporters);
     }
@@ -183,8 +180,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Returns the hosts of each view that reached their threshold in too few slices for an alert. For each view, only
-    /// the hosts with the most peers are returned.
+    /// For each view, returns the hosts that reached their threshold in too few slices for an alert. Only the hosts
+    /// with the most peers are returned.
     pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
         let books = self.desk.books.iter();
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
@@ -204,7 +201,6 @@ impl Monitor {
         desk.notices(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
-    /// Returns a snapshot of the view with index `at`.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.collect();
         let Self { watches, desk, exporters, positions, taps, .. } = self;
@@ -260,8 +256,8 @@ impl Monitor {
         }
     }
 
-    /// Returns the boards of the exporters of `input`, of exporters that fell silent before a restart, and of permitted
-    /// exporters that have never sent data.
+    /// Returns the boards of the exporters of `input`. Adds silent exporters that `input` does not list, such as those
+    /// from before a restart, and permitted exporters that have never sent data.
     fn exporter_boards(&self, input: &InputStatus) -> Vec<ExporterBoard> {
         let silent = self.exporters.silent().map(|times| ExporterBoard {
             is_silent: true,

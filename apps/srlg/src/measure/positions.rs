@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use srlg_input::Position;
 
-/// Positions in an input. Each waiting position is kept with the newest slice of the contacts before it.
+/// Input positions for checkpoints.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
-    /// Waiting positions and their slices, in ascending order.
+    /// Waiting positions in ascending order, each with the newest slice of the contacts before it.
     waiting: VecDeque<(u64, Position)>,
     reached: Option<Position>,
 }

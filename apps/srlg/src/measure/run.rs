@@ -1,8 +1,8 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
-//! The reader threads of a live input count contacts themselves (see `tap`). The main thread closes slices at clock
-//! ticks. It also reads files and counts their contacts. Sinks, checkpoints and the web page have their own threads and
-//! never delay the main thread.
+//! The reader threads of a live input count contacts (see `tap`), and the main thread closes slices at clock ticks. In
+//! a replay, the main thread reads the files and counts their contacts, whose timestamps close slices. Sinks, the web
+//! page and the writer of checkpoints have their own threads, so the main thread does not wait for them while it runs.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::service::Service;
 use crate::show::board::Board;
 use crate::show::board::Screen;
 
-/// Runs until the input ends or a signal arrives.
+/// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {
     let mut config = options.config()?;
     ensure!(
@@ -59,8 +59,9 @@ pub fn run(options: &Options) -> Result<()> {
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
     it.service.stopping();
-    if !it.config.source.is_live() {
-        log_replay(it.delivery.started(), it.monitor.desk().open_alerts().len(), &it.config);
+    if run.is_ok() && !it.config.source.is_live() {
+        let (started, open) = (it.delivery.started(), it.monitor.desk().open_alerts().len());
+        info!("alerts raised in this run: {started}; active at the end: {open}");
     }
     // A reload may have changed the names.
     let exporters = it.config.exporters.clone();
@@ -74,14 +75,6 @@ pub fn run(options: &Options) -> Result<()> {
         }
     }
     run.and(finish)
-}
-
-fn log_replay(started: u64, open: usize, config: &Config) {
-    match started {
-        0 if config.general.inside.is_empty() => info!("the input raised no alerts"),
-        0 => info!("the input raised no alerts; check that `inside` contains its hosts"),
-        _ => info!("the input raised {started} alerts; {open} were active at its end"),
-    }
 }
 
 fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
@@ -121,7 +114,6 @@ struct Loop<'a> {
     last_reload_ms: u64,
     is_last_reload_good: bool,
     look: Every,
-    /// Status of the input when it was last checked.
     input: InputStatus,
 }
 
@@ -167,7 +159,7 @@ impl Loop<'_> {
             if self.end_slice()? || has_ended {
                 self.show(input);
             }
-            // All notifications of the slice have been passed on.
+            // The notifications of the slice must be stored before a user closes an alert.
             let now_ms = self.clock_ms();
             if self.delivery.take_orders(self.monitor.desk_mut(), &self.screen, now_ms)? {
                 self.show(input);
@@ -185,7 +177,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// If a slice has closed, sends its notifications. Returns whether a slice has closed.
+    /// If a slice has closed since the last call, sends the new notifications. Returns whether a slice has closed.
     fn end_slice(&mut self) -> Result<bool> {
         let now_ms = self.monitor.now_ms();
         let has_ended = now_ms != self.now_ms;
@@ -247,7 +239,7 @@ impl Loop<'_> {
         if self.config.source.is_live() { now_ms() } else { self.now_ms }
     }
 
-    /// Applies the changes of the configuration file that need no restart.
+    /// Reloads the configuration file and applies the changes that need no restart.
     fn reload(&mut self) {
         if self.options.config.is_none() {
             warn!("cannot reload: there is no configuration file; start with --config");
@@ -263,7 +255,6 @@ impl Loop<'_> {
         self.service.ready("running");
     }
 
-    /// Stores the last notifications, stops the sinks and writes the last checkpoints.
     fn finish(mut self) -> Result<()> {
         let told = self.delivery.finish(self.monitor.desk());
         let saved = self.checkpoints.finish(&mut self.monitor);

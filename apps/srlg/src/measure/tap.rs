@@ -6,13 +6,13 @@
 //!             <---counts, details--- each tap
 //! ```
 //!
-//! A reader thread locks its tap for a block of contacts. The main thread locks the tap briefly to collect counts, and
-//! to set rules and tracked hosts. The main thread also locks the tap to push waiting pairs before it closes their
-//! slice. No two reader threads share a tap.
+//! A reader thread locks its tap while it processes a block of contacts. The main thread locks each tap briefly to
+//! collect counts, and to set rules and tracked hosts. The main thread also locks each tap to push waiting pairs before
+//! it closes their slice. No two reader threads share a tap.
 //!
 //! Pairs wait in a tap until there are enough of them to push. Pairs of a future slice wait until that slice opens. The
-//! reader thread pushes them after a subsequent block of contacts, or the main thread pushes them before it closes the
-//! slice.
+//! reader thread pushes waiting pairs when it processes a block of contacts. The main thread pushes the remaining pairs
+//! of a slice before it closes the slice.
 //!
 //! Invariants:
 //! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread whose
@@ -44,17 +44,16 @@ const FEED_PAIRS: usize = 1 << 16;
 /// Memory of one view of a reader thread, in bytes, excluding the pairs that wait for their slice.
 pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
 
-/// Maximum number of contacts that one view processes before the next view does. These contacts occupy 12 KB, which
+/// Maximum number of contacts that one view processes before the next view processes them. They occupy 12 KB, which
 /// fits into the L1 cache.
 const RUN: usize = 128;
 
 /// Minimum number of waiting pairs of a slice at which a reader thread pushes them.
 const PUSH: usize = 256;
 
-/// Maximum number of waiting pairs per address family that a thread pushes after a block of contacts.
+/// Maximum number of pairs per view and address family that a thread pushes after a block of contacts.
 const PUSHED_LATER: usize = 1 << 12;
 
-/// Taps of all reader threads.
 #[derive(Default)]
 pub(crate) struct Taps(Vec<Arc<Mutex<Tap>>>);
 
@@ -68,7 +67,7 @@ pub(crate) struct ViewTaps<'a> {
 /// The views of one reader thread, and counts of its contacts.
 struct Tap {
     slice_ns: u64,
-    /// First slice whose contacts count. Contacts of slices before it are ignored.
+    /// First slice whose contacts count.
     first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
@@ -97,7 +96,6 @@ pub(crate) struct ViewTap {
     details: Details,
 }
 
-/// Waiting pairs of one slice.
 #[derive(Default)]
 struct Pairs {
     v4: Vec<IpPair>,
@@ -112,11 +110,11 @@ struct Outflow {
     pushed: Pushed,
 }
 
-/// Pairs that threads have pushed since the last call to [`ViewTaps::settle`].
+/// Number and oldest slice of the pairs that threads have pushed since the last call to [`ViewTaps::settle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) pairs: u64,
-    /// Oldest slice to which these pairs belong.
+    /// Oldest slice of the pairs, or `None` if there are no pairs.
     pub(crate) oldest: Option<u64>,
 }
 
@@ -127,7 +125,6 @@ pub(crate) struct Settled {
     pub(crate) pushed: Pushed,
 }
 
-/// Sink of a reader thread.
 struct TapSink(Arc<Mutex<Tap>>);
 
 impl ContactSink for TapSink {
@@ -143,7 +140,6 @@ fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
 
 impl Taps {
     /// Adds a tap for a reader thread and returns its sink. The tap applies `views` to contacts from `first_slice` on.
-    /// Slices have a length of `slice_ms` milliseconds.
     pub(crate) fn add(
         &mut self,
         slice_ms: u64,
@@ -168,7 +164,7 @@ impl Taps {
         for mut tap in self.each() {
             tap.views = views()?;
             (tap.slice_ns, tap.first_slice) = (slice_ms * 1_000_000, first_slice);
-            // The numbers of these slices are based on the former slice length.
+            // The slice numbers in `sampling` are based on the former slice length.
             tap.counts.sampling.clear();
         }
         Ok(())
@@ -178,7 +174,6 @@ impl Taps {
         self.0.iter().map(|tap| lock(tap))
     }
 
-    /// Returns the slices with waiting pairs.
     pub(crate) fn waiting(&self) -> BTreeSet<u64> {
         let mut slices = BTreeSet::new();
         for tap in self.each() {
@@ -206,7 +201,6 @@ impl Taps {
         self.each().for_each(|mut tap| counts.take(&mut tap.views[view].filter.counts));
     }
 
-    /// Returns the view with index `view` in all taps.
     pub(crate) const fn of(&self, view: usize) -> ViewTaps<'_> {
         ViewTaps { taps: self, view }
     }
@@ -217,7 +211,7 @@ impl Taps {
         let rules = Arc::new(rules.clone());
         for mut tap in self.each() {
             let view = &mut tap.views[view];
-            // A thread may count until its tap is locked.
+            // Until its tap is locked, a reader thread may still add to its counts.
             counts.take(&mut view.filter.counts);
             view.filter.counts = FilterCounts::of(&rules);
             view.rules = Arc::clone(&rules);
@@ -226,7 +220,6 @@ impl Taps {
 }
 
 impl ViewTaps<'_> {
-    /// Returns whether there are any taps.
     pub(crate) const fn are_there(self) -> bool {
         !self.taps.0.is_empty()
     }
@@ -252,7 +245,6 @@ impl ViewTaps<'_> {
     }
 }
 
-/// Returns the earlier of two slices, or `None` if both are absent.
 fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
@@ -274,7 +266,7 @@ impl Tap {
         Ok(self.views.iter_mut().try_for_each(ViewTap::push_later)?)
     }
 
-    /// Processes a run of contacts of `slice` in all views.
+    /// Processes `run`, whose contacts all belong to `slice`, in all views.
     fn take_run(&mut self, slice: u64, run: &[Contact]) -> Result<()> {
         if slice < self.first_slice {
             return Ok(());
@@ -302,7 +294,6 @@ impl Tap {
 }
 
 impl ViewTap {
-    /// Creates a view with `filter` and `rules`. Its pairs are pushed to `detector`.
     pub(crate) fn new(
         filter: &PairFilter,
         rules: Arc<Rules>,
@@ -319,8 +310,8 @@ impl ViewTap {
         })
     }
 
-    /// Processes a run of contacts of `slice`. If a [`TroubleKind`] prevents any of them from counting, `unused` gets
-    /// one entry per contact. Entries from previous views are kept.
+    /// Processes `run`, whose contacts all belong to `slice`. If a [`TroubleKind`] prevents any of them from counting,
+    /// `unused` gets one entry per contact. Entries from previous views are kept.
     fn take(
         &mut self,
         slice: u64,
@@ -381,7 +372,6 @@ impl ViewTap {
         Ok(())
     }
 
-    /// Pushes all pairs of slices up to `running`.
     fn push_up_to(&mut self, running: u64) -> Result<(), Error> {
         let Self { filter, outflow, waiting, .. } = self;
         while let Some(mut oldest) = waiting.first_entry().filter(|entry| *entry.key() <= running) {

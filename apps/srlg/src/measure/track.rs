@@ -1,4 +1,4 @@
-//! Distribution of a view's pairs to slices.
+//! Assignment of a view's pairs to slices.
 
 use anyhow::{Error, Result};
 use srlg_host::SlidingDetector;
@@ -10,15 +10,13 @@ use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
 use crate::measure::filter::PairFilter;
 
-/// The filter of a view, and the slicer that distributes its pairs to slices.
+/// The filter of a view, and the slicer that assigns its pairs to slices.
 pub(crate) struct Track {
     pub(crate) filter: PairFilter,
     slicer: Slicer,
 }
 
 impl Track {
-    /// Creates a track of `view` for use with `rules`. The pairs are placed in the slices of `clock`, and `detector`
-    /// counts them.
     pub(crate) fn new(
         view: &ViewOptions,
         clock: SliceClock,
@@ -35,7 +33,6 @@ impl Track {
         self.slicer.clock()
     }
 
-    /// Returns the pairs of `contact` that count under `rules`. A pair is a host of the view with its peer.
     #[inline(always)]
     pub(crate) fn pairs(
         &mut self,
@@ -45,8 +42,8 @@ impl Track {
         self.filter.pairs(contact, rules).into_iter().flatten()
     }
 
-    /// Adds `pairs` to the slice that contains `time_ns` and returns their placement. The clock advances even if there
-    /// are no pairs.
+    /// Adds `pairs` to the slice that contains `time_ns`, unless the clock rejects this time. Returns the placement.
+    /// The clock advances even if there are no pairs.
     #[inline]
     pub(crate) fn take<S: SliceSink<Error = Error>>(
         &mut self,
@@ -59,7 +56,8 @@ impl Track {
         Ok(placement)
     }
 
-    /// Advances time to `now_ns`, which may close slices. If no slice is running yet, the slice of `now_ns` starts.
+    /// Advances time to `now_ns`, which may close slices. If no slice is running yet, the slice that contains `now_ns`
+    /// opens first.
     pub(crate) fn pass<S: SliceSink<Error = Error>>(
         &mut self,
         now_ns: u64,

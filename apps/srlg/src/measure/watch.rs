@@ -43,7 +43,7 @@ const LOST_MS: u64 = 60_000;
 /// Maximum of the key `of`, the number of recent slices that decide whether an alert starts.
 const MOST_HITS: u32 = 32;
 
-/// A watched view.
+/// A view: the track of its pairs, and its detector.
 pub(crate) struct Watch {
     track: Track,
     slices: Slices,
@@ -61,7 +61,7 @@ struct Slices {
     details: Details,
 }
 
-/// Attachment of a checkpoint: all state except the detector.
+/// Attachment of a checkpoint: state of the view and of its input that the detector does not contain.
 #[derive(Debug, Serialize, Deserialize)]
 struct Attachment {
     /// Sampling of the contacts in each slice of the window.
@@ -77,24 +77,21 @@ struct Attachment {
     position: Option<Position>,
 }
 
-/// State of an input in a checkpoint.
 #[derive(Debug)]
 pub(crate) struct InputState {
     pub(crate) exporters: TableState,
     pub(crate) position: Option<Position>,
 }
 
-/// Slices of a view, the book that receives them, and the exporters that see its hosts.
 struct Entries<'a> {
     slices: &'a mut Slices,
     book: &'a mut Book,
     exporters: &'a WitnessTable,
-    /// Taps, or `None` if one thread processes all contacts.
+    /// Taps of the reader threads, or `None` while the main thread processes contacts.
     taps: Option<ViewTaps<'a>>,
 }
 
 impl Watch {
-    /// Creates a watch of a view, without any contacts. Its detector uses `seed`.
     pub(crate) fn new(config: &ViewConfig, general: &General, seed: u64) -> Result<Self> {
         let ViewConfig { name, view, sizes, rules, .. } = config;
         let clock = SliceClock::new(general.slice, sizes.window - 1, Duration::MAX)?
@@ -113,19 +110,16 @@ impl Watch {
         Ok(Self { track, slices })
     }
 
-    /// Returns the detector.
     pub(crate) fn detector(&self) -> &SlidingDetector {
         &self.slices.detector
     }
 
-    /// Creates the view for the tap of a reader thread, with the rules of `book`.
     pub(crate) fn tap(&self, book: &Book) -> Result<ViewTap> {
         let Self { track, slices } = self;
         let rules = Arc::new(book.rules().clone());
         Ok(ViewTap::new(&track.filter, rules, &slices.detector, &slices.details)?)
     }
 
-    /// Returns a mutable reference to the counts of contacts.
     pub(crate) const fn counts(&mut self) -> &mut FilterCounts {
         &mut self.track.filter.counts
     }
@@ -135,8 +129,8 @@ impl Watch {
         let window = u64::from(self.detector().params().window());
         let first = (self.detector().slice() + 1).saturating_sub(window);
         let slices = &mut self.slices;
-        // Contacts of earlier slices are too late and count nowhere. Their sampling would accumulate until the next
-        // close.
+        // Contacts of slices before `first` are too late and count nowhere. Their sampling would accumulate until the
+        // next close.
         if newest_ms / slices.slice_ms >= first {
             slices.newest_input_ms = slices.newest_input_ms.max(newest_ms);
         }
@@ -145,7 +139,8 @@ impl Watch {
         }
     }
 
-    /// Returns the time of the newest contact, or of the start if that is later, in milliseconds since the Unix epoch.
+    /// Returns the time of the newest contact, in milliseconds since the Unix epoch. If the first slice starts later,
+    /// returns its start.
     pub(crate) const fn newest_input_ms(&self) -> u64 {
         self.slices.newest_input_ms
     }
@@ -182,7 +177,6 @@ impl Watch {
         Ok(track.filter.is_portless().then_some(TroubleKind::WithoutPort))
     }
 
-    /// Advances time to `now_ns`, which may close slices.
     pub(crate) fn pass(
         &mut self,
         now_ns: u64,
@@ -213,14 +207,12 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns the number of peers of each host in `hosts` within the last `slices` closed slices, or within the
-    /// longest window if that is shorter.
     pub(crate) fn peers_within(&mut self, hosts: &[IpAddr], slices: u32) -> Result<Vec<f64>> {
         peers_within(&mut self.slices.detector, hosts, slices)
     }
 
-    /// Passes all waiting pairs of opened slices to the detector and returns a snapshot of it. The snapshot includes
-    /// the state of the input, and the last of `positions` before which the detector contains all contacts.
+    /// Passes all waiting pairs of opened slices to the detector and returns a snapshot of the detector. The attachment
+    /// of the snapshot includes the last of `positions` before which all contacts are in the detector.
     pub(crate) fn snapshot(
         &mut self,
         book: &mut Book,
@@ -244,8 +236,8 @@ impl Watch {
         Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Restores `snapshot` and returns the input state that it contains. If its hosts or peers consist of parts of a
-    /// contact other than `now`, restores nothing and returns `None`.
+    /// Restores `snapshot` and returns the input state that it contains. If the hosts or peers of the snapshot were
+    /// formed from other parts of a contact than `now`, restores nothing and returns `None`.
     pub(crate) fn restore(
         &mut self,
         snapshot: &Snapshot,
@@ -253,7 +245,7 @@ impl Watch {
     ) -> Result<Option<InputState>> {
         let Attachment { sampling, hosts, exporters, keys, position } =
             serde_json::from_slice(snapshot.attachment())
-                .context("the checkpoint was written by another program")?;
+                .context("cannot restore the checkpoint: it was not written by `srlg run`; use another state folder")?;
         if keys != now {
             return Ok(None);
         }
@@ -265,7 +257,7 @@ impl Watch {
         Ok(Some(InputState { exporters, position }))
     }
 
-    /// Notes that contacts are missing until now. A window that includes this time cannot end an alert.
+    /// Records a data gap that lasts until the first slice opens. A window that includes the gap cannot end an alert.
     pub(crate) fn miss_contacts(&mut self) {
         // The end of the gap is known when the first slice opens.
         self.slices.seen_from = u64::MAX;
@@ -282,7 +274,6 @@ impl Watch {
         book.set_forward(step_ms, slice);
     }
 
-    /// Returns the current board of the view.
     #[must_use]
     pub(crate) fn board(&self, book: &Book) -> ViewBoard {
         let (detector, clock) = (self.detector(), self.track.clock());
@@ -324,7 +315,7 @@ impl Slices {
         }
     }
 
-    /// Notes the condition of `slice`. If its input was lost, whole slices are counted from the next slice on.
+    /// If the input was lost in `slice`, records that contacts of `slice` are missing.
     fn note(&mut self, condition: Condition, slice: u64) {
         if condition.is_input_lost {
             self.seen_from = self.seen_from.max(slice + 1);
@@ -337,7 +328,6 @@ impl Slices {
 }
 
 impl Entries<'_> {
-    /// Closes the running slice and passes it to the book.
     fn close(&mut self) -> Result<SliceReport> {
         let Self { slices, book, exporters, taps } = self;
         let mut closing = slices.detector.begin_close()?;
@@ -368,7 +358,7 @@ impl Entries<'_> {
         Ok(slice.report)
     }
 
-    /// Passes all pairs of opened slices to the detector. Returns the next slice with waiting pairs.
+    /// Passes all pairs of opened slices from the taps to the detector. Returns the next slice with waiting pairs.
     fn settle(&mut self) -> Result<Option<u64>> {
         let Self { slices, taps, .. } = self;
         let running = slices.detector.slice();
@@ -376,7 +366,7 @@ impl Entries<'_> {
         Ok(taps.settle(running, &mut slices.details)?.next)
     }
 
-    /// Closes slices until `slice` is the running slice. No pairs of these slices may be waiting.
+    /// Closes slices until `slice` is the running slice. No pairs of the slices to be closed may be waiting.
     fn close_until(&mut self, slice: u64) -> Result<()> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
         let Self { slices, book, exporters, .. } = self;

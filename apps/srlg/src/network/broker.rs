@@ -46,7 +46,7 @@ impl Broker {
     pub fn start(folder: &Path) -> Result<Self> {
         loop {
             let broker = Self::start_on(folder, free_port()?);
-            // Another process may take the port first. In this case, the next attempt uses another port.
+            // Another process may take the port before the broker does. In this case, the next attempt uses a new port.
             let is_taken = |error: &anyhow::Error| error.to_string().contains(PORT_TAKEN);
             if !broker.as_ref().is_err_and(is_taken) {
                 return broker;
@@ -87,7 +87,6 @@ impl Drop for Broker {
     }
 }
 
-/// Returns the first of [`PROGRAMS`] that is installed.
 fn program() -> Result<&'static str> {
     let runs = |program: &&str| {
         let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();

@@ -1,8 +1,8 @@
 //! Storage of the network description under one key of a key-value bucket on the broker. The command `nats kv get SRLG
 //! network` prints the description.
 //!
-//! The bucket is a separate stream. Only the collector writes to it. A probe may only read this key, through the direct
-//! get API of JetStream.
+//! The bucket has its own stream, separate from the stream of deltas. Only the collector writes to the bucket. Probes
+//! only read it, through the direct get API of JetStream.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub struct Entry {
 }
 
 /// Returns the description, or `None` if the bucket is empty. If there is no bucket, the broker does not reply and the
-/// request times out. If this program cannot read the description, the error is a
+/// request times out. If the description cannot be parsed or is invalid, the error is a
 /// [`NetworkError`](super::NetworkError).
 pub async fn read(client: &Client) -> Result<Option<Entry>> {
     let request = client.request(QUESTION, "".into());
@@ -79,7 +79,7 @@ pub async fn read(client: &Client) -> Result<Option<Entry>> {
     }
 }
 
-/// Writes `version` to the bucket. It replaces the entry with number `revision`, or becomes the first entry if
+/// Writes `version` to the bucket. `version` replaces the entry that has `revision`, or becomes the first entry if
 /// `revision` is 0. Fails if another collector has written an entry in the meantime.
 pub async fn write(client: &Client, version: &NetworkVersion, revision: u64) -> Result<()> {
     let message = PublishMessage::build()

@@ -1,5 +1,5 @@
 //! Connection to the broker over TLS. The network has its own certificate authority, and each client has its own key.
-//! After a failure, the client always reconnects.
+//! After a connection has failed, the client tries to reconnect until it succeeds.
 //!
 //! [`Access`] names the broker and the folder of secrets, and [`Access::connect`] returns a [`Link`].
 //!
@@ -93,7 +93,7 @@ impl Access {
                 ConnectErrorKind::ServerParse => bail!("broker: must be HOST:PORT, got {broker}"),
                 _ if is_of_other_authority(&error) => {
                     bail!(
-                        "cannot connect to the broker at {broker}: its certificate is from another authority; use {AUTHORITY_FILE} of this network"
+                        "cannot connect to the broker at {broker}: its certificate is from a different authority; use the {AUTHORITY_FILE} of this network"
                     )
                 }
                 _ => {
@@ -116,7 +116,6 @@ impl Access {
         Ok(path)
     }
 
-    /// Returns the key of `client`.
     pub(crate) fn key(&self, client: &str) -> Result<String> {
         Ok(srlg_input::nats::seed(&key_file(&self.folder, client))?)
     }

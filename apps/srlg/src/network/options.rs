@@ -14,7 +14,7 @@ use crate::network::subjects::check_name;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NetworkOptions {
-    /// Names of the probes, each with 1 to 32 lower-case letters, digits and `-`; the name `collector` is reserved.
+    /// Names of the probes. A name has 1 to 32 lower-case letters, digits and `-`; the name `collector` is reserved.
     pub probes: Vec<String>,
     /// Folder with the keys and certificates that `srlg setup` creates.
     #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
@@ -59,7 +59,7 @@ impl Default for NetworkOptions {
 }
 
 impl NetworkOptions {
-    /// Returns the number of slices between two checkpoints of a collector with the settings `general`.
+    /// Returns the number of slices between two checkpoints of a collector, at least 1.
     pub(crate) fn slices_of_checkpoint(general: &General) -> u64 {
         let slices = general.checkpoint.as_millis() / general.slice.as_millis().max(1);
         u64::try_from(slices).unwrap_or(u64::MAX).max(1)

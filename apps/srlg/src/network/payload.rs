@@ -23,7 +23,7 @@ pub struct Payload {
     pub deltas: Vec<ViewDelta>,
 }
 
-/// A delta of a view, or a part of such a delta.
+/// A delta of a view, or one part of a delta that is too large for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewDelta {
     /// Number of the view.

@@ -1,4 +1,5 @@
-//! Watch lists, which the collector sends, and reports about watched hosts and spools, which probes send.
+//! Watch lists and reports. The collector sends watch lists, and each probe sends reports about the watched hosts, its
+//! exporters and its spool.
 //!
 //! Watch lists and reports are JSON. A report about many hosts is split into several reports, each of which fits into
 //! one message.
@@ -28,16 +29,13 @@ pub(crate) const WINDOWS: usize = 32;
 pub(crate) struct Watchlist {
     /// Network version to which the view numbers belong.
     pub(crate) version: VersionId,
-    /// Watched hosts of each view.
     pub(crate) views: Vec<WatchedView>,
 }
 
-/// Watched hosts of one view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WatchedView {
     /// Lengths of the windows in which peers are counted, in slices.
     pub(crate) windows: Vec<u32>,
-    /// Addresses of the hosts.
     pub(crate) hosts: BTreeSet<IpAddr>,
 }
 
@@ -46,9 +44,7 @@ pub(crate) struct WatchedView {
 pub(crate) struct SiteReport {
     /// Network version to which the slice and view numbers belong.
     pub(crate) version: VersionId,
-    /// Number of the slice that has closed.
     pub(crate) slice: u64,
-    /// State of the probe's spool.
     pub(crate) spool: SpoolState,
     /// Exporters of the site; present only in the first report about a slice.
     pub(crate) exporters: Option<TableState>,
@@ -60,7 +56,6 @@ pub(crate) struct SiteReport {
 /// State of a probe's spool, counted in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpoolState {
-    /// Number of slices in the spool.
     pub(crate) slices: u64,
     /// Number of slices that the broker has not acknowledged yet.
     pub(crate) unsent: u64,
@@ -77,13 +72,10 @@ impl From<SpoolState> for SpoolBoard {
 /// Data of one site about a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostReport {
-    /// Number of the view.
     pub(crate) view: u8,
-    /// Address of the host.
     pub(crate) host: IpAddr,
     /// Length of each window, in slices, and number of peers within it.
     #[serde(deserialize_with = "at_most::<WINDOWS, _, _>")]
     pub(crate) counts: Vec<(u32, f64)>,
-    /// Ports, prefixes and exporters of the host, and a sample of its peers.
     pub(crate) details: HostDetails,
 }

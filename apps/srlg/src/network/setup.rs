@@ -31,8 +31,8 @@ pub const CONF_FILE: &str = "nats.conf";
 /// Validity period of the certificates.
 const LIFE: time::Duration = time::Duration::days(3650);
 
-/// Maximum size of a part, in bytes. A message with a part and its headers is at most 1 MiB, which is the broker's
-/// default limit.
+/// Maximum size of a part, in bytes. A message that contains a part and its headers is at most 1 MiB, which is the
+/// broker's default limit.
 pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 
 /// Options of `srlg setup`.
@@ -60,7 +60,11 @@ pub fn run(args: &Args) -> Result<()> {
     make(folder, probes, &args.host, port(broker)?)?;
     let mut out = std::io::stdout().lock();
     let folder = folder.display();
-    writeln!(out, "{folder} contains the credentials of the probes {}.", probes.join(", "))?;
+    writeln!(
+        out,
+        "{folder} contains the credentials of the broker, the collector and the probes {}.",
+        probes.join(", ")
+    )?;
     writeln!(
         out,
         "broker      needs nats.conf, server.pem and server.key: cd {folder} && nats-server -c nats.conf"

@@ -14,12 +14,13 @@ pub const ALL_DELTAS: &str = "srlg.delta.*";
 /// Header that contains the number of the part and the total number of parts, in the format of [`Part`].
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header that describes the sampling of the contacts in the slice: a [`Sampling`](srlg_input::contact::Sampling) as
-/// JSON. It is absent if no exporter reported any contact.
+/// Header that describes the sampling of all contacts in the deltas of a slice, including late contacts. Its value is a
+/// [`Sampling`](srlg_input::contact::Sampling) as JSON. The header is absent if no exporter reported any contact.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
 /// Message that the collector sends instead of a slice number after the broker has lost messages. The message requests
-/// all slices that are not durable. A disconnected probe misses it, but sends all such slices again when it reconnects.
+/// all slices that are not durable. A disconnected probe misses the message, but sends these slices again when it
+/// reconnects.
 pub const AGAIN: &str = "again";
 
 /// Name of the collector as a user of the broker. A probe must not have this name.
@@ -28,8 +29,8 @@ pub const COLLECTOR: &str = "collector";
 /// Maximum length of a probe name, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
-/// Returns the subject to which `probe` publishes the deltas of all views. Module [`payload`](super::payload) defines
-/// the payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
+/// Returns the subject to which `probe` publishes the deltas of all views. The module [`payload`](super::payload)
+/// defines the payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
 pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")
@@ -59,7 +60,7 @@ pub fn report(probe: &str) -> String {
     format!("srlg.report.{probe}")
 }
 
-/// Returns the name of the probe that publishes to `subject`, or `None` if the subject is not for deltas or reports.
+/// Returns the name of the probe that publishes deltas or reports to `subject`, or `None` for any other subject.
 #[must_use]
 pub fn probe_of(subject: &str) -> Option<&str> {
     let name = subject.strip_prefix("srlg.delta.").or_else(|| subject.strip_prefix("srlg.report."));
@@ -73,8 +74,8 @@ pub fn inbox_prefix(client: &str) -> String {
 }
 
 /// Returns the ID of a message. The ID is the same each time the message is sent, so the broker drops recent
-/// duplicates. The ID contains a checksum of the payload, so a different payload for the same slice is not dropped. Two
-/// payloads can differ if two probes have the same name, or if a probe counted the slice twice.
+/// duplicates. The ID contains a checksum of the payload, so a different payload for the same slice is not dropped. The
+/// payloads for a slice can differ if two probes have the same name, or if a probe counted the slice twice.
 #[must_use]
 pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
     // A delta ends with its own CRC, and the CRC over both would be the same for all deltas.

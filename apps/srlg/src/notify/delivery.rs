@@ -44,12 +44,10 @@ impl Delivery {
         Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default(), started: 0 })
     }
 
-    /// Returns the number of alerts that have started since the program started.
     pub(crate) const fn started(&self) -> u64 {
         self.started
     }
 
-    /// Returns the ledger of stored alerts.
     pub(crate) const fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -94,8 +92,8 @@ impl Delivery {
     }
 
     /// Performs the actions that users requested on the web page, and answers the requests. `now_ms` is the time of the
-    /// actions. Returns whether there were any requests. The notifications of closed slices must have been stored
-    /// before. If an older notification were stored after a user closes its alert, the alert would become active again.
+    /// actions. Returns whether there were any requests. The notifications of closed slices must already be stored. If
+    /// an older notification were stored after a user had closed its alert, the alert would become active again.
     pub(crate) fn take_orders(
         &mut self,
         desk: &mut Desk,
@@ -139,7 +137,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts, if these tasks are due.
+    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts. Each task is performed
+    /// only if it is due.
     pub(crate) fn look_around(&mut self, desk: &Desk, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);
@@ -150,7 +149,6 @@ impl Delivery {
         self.ledger.keep_maxima(desk, false);
     }
 
-    /// Returns the status of each sink.
     pub(crate) fn boards(&self) -> Vec<SinkBoard> {
         self.sinks.boards()
     }

@@ -25,14 +25,14 @@ pub struct Ledger {
     store: Store,
     /// Whether sinks receive only notifications that are in the database.
     is_strict: bool,
-    /// Names of removed views that had alerts.
+    /// Names of removed views that had active alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
     maxima_trouble: Trouble,
 }
 
 impl Ledger {
-    /// Opens the database in the folder `state`, or a database in memory if there is no folder.
+    /// Opens the database in the folder `state`, or a database in memory if `state` is `None`.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
         let store = Store::open(state)?;
@@ -94,8 +94,8 @@ impl Ledger {
         Ok(ended)
     }
 
-    /// Stores `notices` together with the current alerts of `desk`. After an error, nothing is stored, and the
-    /// notifications wait in memory unless the ledger is strict.
+    /// Stores `notices` together with the current alerts of `desk`. After an error, nothing is stored. Unless the
+    /// ledger is strict, the notifications then wait in memory.
     pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
@@ -108,8 +108,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Stores the largest peer counts if they are due or `is_last` is set. The counts are used only to suggest
-    /// thresholds.
+    /// Stores the largest peer counts if a minute has passed since they were last stored, or if `is_last` is set. The
+    /// counts are used only to suggest thresholds.
     pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
         if !self.keep_maxima.is_due() && !is_last {
             return;

@@ -20,7 +20,7 @@ mod text;
 
 pub use rates::{InterfaceShare, Rates};
 
-/// Maximum ratio of a host's peer count to its count in the opposite direction for a server or P2P host.
+/// Maximum ratio of the peer count of a server or P2P host to its count in the opposite direction.
 const ALIKE: f64 = 3.0;
 
 /// Direction of the contacts that a view counts.
@@ -56,13 +56,13 @@ pub enum Kind {
     Flood,
     /// Many ports of one host are contacted, or one host contacts many ports.
     PortScan,
-    /// One host contacts many ports of many hosts.
+    /// One host contacts many services, which are pairs of a host and a port.
     ServiceScan,
     /// Many hosts contact one port of one host.
     ServiceFlood,
-    /// A host has similar numbers of peers in both directions.
+    /// The peer count in the opposite direction is at least a third of the host's peer count.
     ServerOrP2p,
-    /// The cause cannot be derived, for example because the other direction is not counted.
+    /// The cause cannot be derived, for example because no view counts the opposite direction.
     Unknown,
 }
 
@@ -96,7 +96,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit of a view's peers, given their packing and the direction of the contacts.
+    /// Returns the unit of a view's peers.
     pub(crate) const fn of(peers: Packing, direction: Direction) -> Self {
         match (peers.key(), direction) {
             (PeerKey::Address, _) => Self::Hosts,
@@ -106,7 +106,7 @@ impl Unit {
         }
     }
 
-    /// Returns the unit of a view's hosts, given their packing and the direction of the contacts.
+    /// Returns the unit of a view's hosts.
     const fn of_hosts(hosts: Packing, direction: Direction) -> Self {
         match (hosts.key(), direction) {
             (PeerKey::Address | PeerKey::Port, _) => Self::Hosts,
@@ -153,7 +153,7 @@ pub struct Notice {
     pub rule: String,
     /// Host, or first address of the network.
     pub host: Name,
-    /// Port of the host, in a view of services.
+    /// Port of the host, if the view counts each port of a host as a separate host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Port>,
     /// Network, if many of its hosts share the alert.
@@ -161,7 +161,8 @@ pub struct Notice {
     pub network: Option<IpNet>,
     /// Number of the network's hosts in the alert; 1 for the alert of a single host.
     pub hosts: u32,
-    /// Up to 20 hosts of the network and their peer counts, in descending order of the counts.
+    /// Up to 20 hosts of the alert that have the most peers, with their peer counts, in descending order. Empty for the
+    /// alert of a single host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<(Name, f64)>,
     /// Configured label of the network that contains the host.
@@ -171,8 +172,8 @@ pub struct Notice {
     pub start_ms: u64,
     /// Time of the notification, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// Time since which the count has been too low for the alert, in milliseconds since the Unix epoch. Present only
-    /// if the alert has ended.
+    /// End of the alert, in milliseconds since the Unix epoch; absent while the alert is active. If the count became
+    /// too low for the alert, this is the time since which it has been too low.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
     /// Time from `start_ms` to `until_ms`, or to `now_ms` while the alert is active, in milliseconds.
@@ -181,7 +182,7 @@ pub struct Notice {
     /// severe windows, the shortest one is used.
     #[serde(flatten)]
     pub main: WindowNotice,
-    /// Peer counts in all windows in which the threshold has been reached. Active windows precede inactive windows, and
+    /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
     /// both groups start with the most severe window.
     pub windows: Vec<WindowNotice>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
@@ -195,11 +196,11 @@ pub struct Notice {
     /// confirmed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilentSource>,
-    /// Sites whose deltas for the slice had not arrived.
+    /// Sites whose deltas had not arrived when the slice closed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
-    /// Peer counts of the host within the main window at the sites that saw it, in descending order. For a network,
-    /// they are the peer counts of its largest host.
+    /// Peer count of the host within the main window, at each site that saw the host, in descending order. For a
+    /// network, these are the counts of the host that has the most peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<SiteNotice>,
     /// Sites that did not report the host's peer count.
@@ -253,12 +254,13 @@ pub struct Notice {
     pub text: String,
 }
 
-/// Number of peers of a host within one window. For a network, it is the count of its largest host.
+/// Peer count of a host within one window. For a network, it is the count of the host that has the most peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowNotice {
     /// Length of the window, in milliseconds.
     pub window_ms: u64,
-    /// Whether the window is active: the count reached the threshold and has not been below it for long.
+    /// Whether the window keeps the alert active. A window becomes active when its count has reached the threshold in
+    /// enough recent slices.
     pub is_active: bool,
     /// Current number of peers; 0 if the host has too few peers to be reported.
     pub cardinality: f64,
@@ -272,7 +274,7 @@ pub struct WindowNotice {
     pub peak: f64,
     /// Time of `peak`, in milliseconds since the Unix epoch.
     pub peak_ms: u64,
-    /// Upper bound of the number of peers before sampling. Absent if a sampling rate is unknown or if `is_lower_bound`
+    /// Largest expected number of peers without sampling. Absent if a sampling rate is unknown or if `is_lower_bound`
     /// is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsampled_most: Option<f64>,
@@ -355,7 +357,7 @@ pub struct Context {
     pub sampling: srlg_input::contact::Sampling,
     /// Age of the newest contact, in milliseconds.
     pub data_age_ms: u64,
-    /// Sites whose deltas for the slice have not arrived.
+    /// Sites whose deltas had not arrived when the slice closed.
     pub missing_sites: Vec<String>,
     /// Evidence from contacts and from sites.
     pub evidence: Evidence,
@@ -365,16 +367,18 @@ pub struct Context {
     pub peak_rates: Rates,
 }
 
-/// Evidence about the hosts of an alert, from their contacts and from the sites.
+/// Evidence about the hosts of an alert, from their contacts and from the sites. For a network, at most 20 hosts, those
+/// with the most peers, are included.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Merged details of all hosts, if there are any.
+    /// Merged details of the hosts, if any host has details.
     pub detail: Option<Detail>,
-    /// Total rates of all hosts.
+    /// Total rates of the hosts.
     pub rates: Rates,
-    /// Peer counts of the first host at each site within the main window, in any order.
+    /// Peer counts of the busiest host within the main window, one per reporting site, in any order. The busiest host
+    /// is the one with the most peers.
     pub sites: Vec<SiteCount>,
-    /// Sites that did not report the peer count of the first host.
+    /// Sites that did not report the peer count of the busiest host.
     pub sites_without_details: Vec<String>,
 }
 
@@ -407,7 +411,7 @@ pub struct Detail {
 }
 
 impl Context {
-    /// Returns the kind of the alert if the view counts ports or services.
+    /// Returns the kind of the alert if the view's hosts or peers include ports.
     fn kind_of_ports(&self) -> Option<Kind> {
         match (self.host_packing.key(), self.peer_packing.key(), self.direction) {
             (PeerKey::Address, PeerKey::Address, _) => None,
@@ -425,7 +429,7 @@ impl Context {
         Unit::of(self.peer_packing, self.direction)
     }
 
-    /// Returns the words between the host and the number of its peers in the text of a notification.
+    /// Returns the words that follow the host in the text of a notification.
     const fn did(&self) -> &'static str {
         match (self.direction, self.peer_packing.key()) {
             (Direction::FanIn, PeerKey::Port) => "was contacted on",
@@ -491,7 +495,7 @@ impl Notice {
         samples
     }
 
-    /// Creates the notification of `alert` with its `context`.
+    /// Creates a notification from `alert` and its `context`.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
         let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
@@ -576,7 +580,7 @@ impl Notice {
         }
     }
 
-    /// Returns the notification that ends this alert because its view was removed or now counts something else.
+    /// Returns the notification that ends the alert because its view was removed or now counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
         let text = format!("{}: no longer counted by view {}", self.subject(), self.view);
@@ -584,15 +588,13 @@ impl Notice {
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
     }
 
-    /// Returns the notification of a user's action. `why` is the reason for the notification, `what` describes the
-    /// action, and `remark` contains the user, the time and a text.
+    /// Returns the notification of a user's action. `what` describes the action.
     #[must_use]
     pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
         let text = format!("{}: {}", self.subject(), remark.sentence(what));
         Self { remark: Some(remark), ..self.again(why, text) }
     }
 
-    /// Returns the notification that a silence has ended.
     #[must_use]
     pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
         let text = format!("{}: the silence is over; the alert is still active", self.subject());
@@ -607,7 +609,6 @@ impl Notice {
         Self { status, why, text, remark: None, ..self.clone() }
     }
 
-    /// Returns the exporters with their names.
     pub(crate) fn named_exporters(&self) -> impl Iterator<Item = NamedExporter> {
         self.exporters.iter().map(|exporter| NamedExporter {
             name: self.exporter_names.get(exporter).cloned(),
@@ -615,7 +616,6 @@ impl Notice {
         })
     }
 
-    /// Replaces the largest rates with `rates` if `rates` are larger.
     pub(crate) fn note_rates(&mut self, rates: Rates) {
         let peak = self.peak_rates.unwrap_or_default().max(rates);
         self.peak_rates = Some(peak).filter(Rates::is_known);

@@ -1,4 +1,4 @@
-//! Destinations of notifications: files, webhooks, Alertmanager, syslog, emails and programs.
+//! Destinations of notifications: files, webhooks, Alertmanager, syslog, email and programs.
 //!
 //! ```text
 //! Store --notifications after the cursor--> a thread per sink --rate limit--> Channel --> file, HTTP, socket, program
@@ -68,7 +68,7 @@ trait Channel: Send {
         notices.iter().try_for_each(|(number, notice)| self.send(*number, notice))
     }
 
-    /// Reports that `count` notifications were suppressed in the last minute.
+    /// Reports that the rate limit suppressed `count` notifications.
     fn tell_held(&mut self, count: u64) -> Result<(), Failure>;
 
     /// Performs periodic work and returns the alerts that were sent. `open` returns the last notification of each
@@ -112,7 +112,7 @@ impl Sinks {
         Ok(Self { sinks: workers.into_iter().map(start).collect::<Result<_>>()? })
     }
 
-    /// Wakes all sinks, because there are more notifications.
+    /// Wakes all sinks, so that they process new notifications.
     pub fn wake(&self) {
         self.sinks.iter().for_each(|(wake, _)| wake.wake());
     }

@@ -1,15 +1,15 @@
-//! The database, which stores notifications, positions of sinks, and states that survive a restart.
+//! The database, which stores notifications, incidents, time series, positions of sinks, and states of other modules.
 //!
-//! The database is SQLite. Notifications are numbered from 1, and no number is used twice. For each sink, the database
-//! contains the number of the last notification that is done. All later notifications form the queue of the sink. A row
-//! for each alert contains the numbers of its first and last notifications, so active alerts are found without reading
-//! all notifications.
+//! The database is SQLite. Notifications are numbered from 1, and the number of a pruned notification is not used
+//! again. For each sink, the database contains the number of the last notification that the sink has processed. All
+//! later notifications form the queue of the sink. A row for each alert contains the numbers of its first and last
+//! notifications, so active alerts are found without reading all notifications.
 //!
 //! Invariants:
 //! - Notifications are stored in one transaction with the states that belong to them. Therefore, even after a kill, no
-//!   start is sent twice and no end is lost.
-//! - If notifications cannot be stored, for example because the disk is full, they wait in memory (`waiting`), and
-//!   sinks read them from there. After a kill, the alerts of waiting notifications may start again under new IDs, and
+//!   stored alert starts a second time, and no stored end is lost.
+//! - If [`Store::add`] cannot store notifications, for example because the disk is full, they wait in memory, and sinks
+//!   read them from there. After a kill, the alerts of waiting notifications may start again under new IDs, and
 //!   the ends under the old IDs are not sent.
 //! - One process writes and holds a lock; other processes may read.
 
@@ -36,7 +36,7 @@ pub mod series;
 mod tables;
 mod waiting;
 
-/// Time for which the database waits for another program, such as a backup.
+/// Maximum time to wait while another program, such as a backup, locks the database.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// A database of notifications and states. A clone uses the same database.
@@ -46,7 +46,7 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     connection: Mutex<Connection>,
-    /// Waiting notifications. This mutex is locked before `connection`.
+    /// Notifications that are not in the database yet. This mutex is locked before `connection`.
     waiting: Mutex<Waiting>,
     /// Minutes of the time series that are not in the database yet. Readers share them with the writer.
     recent: Arc<Mutex<VecDeque<Minute>>>,
@@ -66,8 +66,8 @@ pub fn path(state: &Path) -> PathBuf {
 }
 
 impl Store {
-    /// Opens the database in the folder `state`. If it does not exist, it is created. Without a folder, the database is
-    /// in memory.
+    /// Opens the database in the folder `state`. The folder and the database are created if they do not exist. Without
+    /// a folder, the database is in memory.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let lock = state.map(lock).transpose()?;
         let path = state.map(path);
@@ -97,7 +97,7 @@ impl Store {
     }
 
     /// Returns a reader of this database. On disk, the reader has its own connection, so it never blocks the writer. In
-    /// memory, both share one connection.
+    /// memory, the reader uses the connection of the writer.
     pub fn reader(&self) -> Result<Self> {
         let Some(path) = self.0.path.clone() else { return Ok(self.clone()) };
         let connection = Mutex::new(Self::open_for_reading(&path)?);
@@ -118,7 +118,8 @@ impl Store {
     }
 
     /// Checks that the database in the folder `state`, if it exists, belongs to this program and has the supported
-    /// version. No file is created, although SQLite itself would create files next to a closed database.
+    /// version. No file is created, although SQLite itself would create files next to a database that no process has
+    /// open.
     pub fn check(state: &Path) -> Result<()> {
         let path = path(state);
         if !path.exists() {
@@ -142,13 +143,13 @@ impl Store {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of notifications that wait for the database.
+    /// Returns the number of notifications that are not in the database yet.
     #[must_use]
     pub fn waiting_len(&self) -> usize {
         self.waiting().notices.len()
     }
 
-    /// Performs `work` with exclusive access. An error contains the path of the database.
+    /// Performs `work` with exclusive access to the connection. An error contains the path of the database.
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         // If a thread panicked, its transaction was rolled back, so the database is consistent.
         let mut connection = self.0.connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +172,8 @@ impl Store {
         self.store(&mut waiting, states).inspect_err(|_| waiting.notices.truncate(before))
     }
 
-    /// Sets only `states`. Waiting notifications are stored later, together with the alerts to which they belong.
+    /// Sets only `states`. Waiting notifications are stored later, in one transaction with the states that belong to
+    /// them.
     pub fn set(&self, states: &[(String, Vec<u8>)]) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
@@ -252,8 +254,7 @@ fn last(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Locks the folder `state`, because only one process may write to its database. Creates the folder if it does not
-/// exist.
+/// Locks the folder `state`, because only one process may write to its database.
 fn lock(state: &Path) -> Result<File> {
     fs::create_dir_all(state)
         .with_context(|| format!("cannot create the folder {}", state.display()))?;
@@ -271,7 +272,7 @@ fn lock(state: &Path) -> Result<File> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => bail!(
-            "cannot lock the state in {}: another process uses it; stop it or give another folder",
+            "cannot lock the state in {}: another process uses it; stop that process or set a different state folder",
             state.display()
         ),
         Err(TryLockError::Error(error)) => {
@@ -284,7 +285,7 @@ fn lock(state: &Path) -> Result<File> {
 fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
     let way_out = match code {
-        Some(ErrorCode::DiskFull) => "; free space on its disk",
+        Some(ErrorCode::DiskFull) => "; free some space on its disk",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "; stop the program that has locked it, such as a backup"
         }
@@ -293,7 +294,7 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
             "; move it away and recover its data with `sqlite3 srlg.sqlite .recover`"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            "; use a state folder of srlg, and run as a user that has access to it"
+            "; check that the state folder exists and that this user has access to it"
         }
         _ => "",
     };
@@ -303,10 +304,10 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     })
 }
 
-/// Maximum number of notifications in a database on disk, which take about 3 GB.
+/// Number of notifications in a database on disk (about 3 GB) above which the oldest are pruned.
 const MOST: i64 = 1_000_000;
 
-/// Maximum number of notifications in a database in memory, which take about 6 MB.
+/// Number of notifications in a database in memory (about 6 MB) above which the oldest are pruned.
 const MOST_IN_MEMORY: i64 = 2_000;
 
 impl Store {
@@ -331,8 +332,8 @@ impl Store {
         Ok(waiting.or(stored.map(|(_, notice)| notice)))
     }
 
-    /// Returns the alerts that were active at notification `number` and for which a notification was sent. If an alert
-    /// has been silenced since its start, no notification was sent.
+    /// Returns the alerts that were active at notification `number` and for which a notification may have been sent. If
+    /// an alert has been silenced since its start, no notification was sent.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM (SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1) AS open
@@ -350,10 +351,10 @@ impl Store {
         Ok(open)
     }
 
-    /// Prunes notifications that are older than `before_ms`, in milliseconds since the Unix epoch, or exceed the
-    /// maximum number. The maximum is one million, or 2,000 if the database is in memory. Notifications that a sink
-    /// still needs are kept. The first and the last notification of each active alert are kept too. Returns the number
-    /// of pruned notifications.
+    /// Prunes notifications that are older than `before_ms`, in milliseconds since the Unix epoch. If there are more
+    /// than one million notifications, or more than 2,000 in a database in memory, the oldest are pruned too.
+    /// Notifications that a sink still needs are kept. The first and the last notification of each active alert are
+    /// kept too. Returns the number of pruned notifications.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
@@ -378,13 +379,13 @@ impl Store {
 /// The position and the counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Number of the last notification that is done.
+    /// Number of the last notification that the sink has processed.
     pub done: i64,
     /// Number of notifications that were accepted.
     pub sent: i64,
     /// Number of failed attempts.
     pub failed: i64,
-    /// Number of notifications that were dropped.
+    /// Number of notifications that were dropped, rejected or suppressed by the rate limit.
     pub dropped: i64,
 }
 
@@ -420,7 +421,8 @@ impl Store {
         Ok(cursor)
     }
 
-    /// Sets the position of the sink `name`. While the disk is full, the position waits in memory, as notifications do.
+    /// Sets the position of the sink `name`. While the disk is full or notifications wait in memory, the position is
+    /// kept in memory.
     pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
         let mut waiting = self.waiting();
         // The position may refer to a waiting notification.

@@ -1,4 +1,4 @@
-//! Network description of a probe, which is read from the broker or, while the broker is unreachable, from the local
+//! Network description of a probe, which is read from the broker or, if the broker does not provide it, from the local
 //! disk.
 
 use std::fs;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two attempts to get the first description.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// Name of the file with the last description, in the folder of the spool.
+/// Name of the file that contains the last description, in the folder of the spool.
 const FILE: &str = "network.json";
 
 /// Source of network descriptions.
@@ -31,21 +31,21 @@ pub(super) struct Description {
     path: PathBuf,
     /// Description that is stored on disk.
     kept: Option<NetworkVersion>,
-    /// Last error from the broker. If it is repeated, it is not logged again.
+    /// Last error from the broker.
     trouble: Trouble,
-    /// Last error from the disk. If it is repeated, it is not logged again.
+    /// Last error from the disk.
     disk_trouble: Trouble,
 }
 
 impl Description {
-    /// Creates a source that stores the last description in `folder`.
     pub(super) fn new(link: Link, folder: &Path) -> Self {
         let path = folder.join(FILE);
         let (kept, trouble, disk_trouble) = (kept(&path), Trouble::default(), Trouble::default());
         Self { link, path, kept, trouble, disk_trouble }
     }
 
-    /// Returns the description from the broker, or the stored description if the broker does not reply.
+    /// Returns the description from the broker, or the stored description if the broker does not provide one. If there
+    /// is no stored description, waits for the broker.
     pub(super) async fn first(&mut self) -> NetworkVersion {
         let since = Instant::now();
         loop {
@@ -65,7 +65,7 @@ impl Description {
     }
 
     /// Sends each new version to `versions`, until an error occurs. If the input is not live, a new version is an
-    /// error, because the collector rejects the rest of the input.
+    /// error, because the collector rejects further slices of the old version.
     pub(super) async fn follow(
         mut self,
         versions: watch::Sender<NetworkVersion>,
@@ -87,7 +87,7 @@ impl Description {
         }
     }
 
-    /// Returns the description from the broker, or `None` if it cannot be read. Each error is logged once.
+    /// Returns the description from the broker, or `None` if it cannot be read.
     async fn ask(&mut self) -> Option<NetworkVersion> {
         // A failed connection is already in the log.
         if !self.link.state.borrow().up {

@@ -1,8 +1,8 @@
-//! Input of a probe: files, flow exports, an interface, or generated traffic.
+//! Input of a probe: files, flow exports, an interface, a Kafka topic, a NATS stream or subject, or generated traffic.
 //!
-//! [`Args::read`] passes the whole input to a [`Site`]. Invariant: the same files, or the same options of generated
-//! traffic, always produce the same slices. Therefore a restarted probe can read the input again and continue after its
-//! last slice.
+//! [`Args::read`] passes the whole input to a [`Site`]. Invariant: the same files always produce the same slices.
+//! Generated traffic always produces the same slices if its options are the same and include `--first-slice`. Therefore
+//! a restarted probe can read the input again and continue after the newest slice in its spool.
 
 use std::time::SystemTime;
 

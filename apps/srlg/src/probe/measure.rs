@@ -1,14 +1,14 @@
-//! Measurement of a probe, which turns contacts into slices with one delta per view.
+//! Measurement of a probe, which turns contacts into slices that contain one delta per view.
 //!
 //! Each view has a [`Track`], which sorts pairs into slices by their time, and a detector, which counts the pairs. For
-//! a live input, the taps of the reader threads sort the pairs. [`Slices`] sends a slice when it has closed in all
-//! views. The views advance in turn, so that they close the same slices.
+//! a live input, the taps of the reader threads sort the pairs instead. [`Slices`] sends a slice when all views have
+//! closed it. The views advance in turn, so that they close the same slices.
 //!
 //! Invariants:
-//! - Slices are put into the outbox once and in order. Empty slices are included as heartbeats, unless a silence is
-//!   longer than the window.
+//! - Slices are put into the outbox once and in order. Empty slices are included as heartbeats. If time advances by
+//!   more than the longest window at once, the first empty slices are skipped.
 //! - Only closed slices are sent, and all parts of a slice are sent together.
-//! - Slices up to the mark of the spool are skipped, because they are already in the spool.
+//! - Slices up to the newest slice that was ever in the spool are skipped, because they have already been spooled.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -65,13 +65,12 @@ struct SiteView {
 struct ViewSlices {
     view: u8,
     detector: SlidingDetector,
-    /// Running slice, or `None` before the first contact.
+    /// Running slice, or `None` if no slice has opened yet.
     running: Option<u64>,
-    /// Oldest slice of any pair counted since the last delta.
+    /// Oldest slice that contains a pair counted since the last delta.
     oldest: Option<u64>,
     /// Number of pairs that taps have pushed.
     pushed: u64,
-    /// Details of the hosts that the collector watches.
     details: Details,
 }
 
@@ -100,7 +99,7 @@ struct Slices {
     totals: Totals,
 }
 
-/// Sink of one view's track, with access to the slices of all views.
+/// Sink for the slices of one view.
 struct Sink<'a> {
     of: &'a mut ViewSlices,
     slices: &'a mut Slices,
@@ -112,20 +111,20 @@ struct Sink<'a> {
 pub(super) struct Totals {
     pub(super) pairs: u64,
     pub(super) slices: u64,
-    /// Number of slices that were already in the spool.
+    /// Number of slices that were skipped because they had already been spooled.
     pub(super) passed_over: u64,
-    /// Number of slices in long silences, which are not sent.
+    /// Number of slices that were skipped because of a long silence.
     pub(super) silent: u64,
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
-    /// Largest number of contacts without a port in any view of ports.
+    /// Number of contacts without a port, in the view of ports that has the most of them.
     pub(super) without_port: u64,
 }
 
 impl Measurement {
-    /// Creates a measurement with the views of network `version` and detectors on `device`. The slices of a live input
-    /// wait for delayed contacts.
+    /// Creates a measurement for the views of `version`. If `is_live` is set, slices wait for delayed contacts before
+    /// they close.
     pub(super) fn new(
         version: &NetworkVersion,
         is_live: bool,
@@ -192,7 +191,7 @@ impl Measurement {
         self.views.iter().map(tap).collect()
     }
 
-    /// Adds the counts of `taps` to the counts of the measurement.
+    /// Adds the counts and sampling of `taps` to the measurement. Logs dropped contacts and missing ports.
     fn collect(&mut self, taps: &Taps) {
         let too_late = self.dropped().too_late;
         let TapCounts { contacts: ContactCounts { unused, .. }, newest_ns, sampling } =
@@ -248,18 +247,18 @@ impl Measurement {
         Ok(())
     }
 
-    /// Notes that all contacts before `position` have been processed, either here or by `taps`.
+    /// Notes that [`take`](Self::take) or `taps` have processed all contacts before `position`.
     pub(super) fn note_position(&mut self, position: &Position, taps: &Taps) {
         self.collect(taps);
         self.slices.positions.note(self.slices.newest, position);
     }
 
-    /// Updates the exporters of `input` at `now_ns` and detects silent ones.
+    /// Updates the exporters of `input` at `now_ns` and detects silent exporters.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Notes that the clock was set forward by `step` to `now_ns`. This step does not make an exporter silent.
+    /// Notes that the system clock was set forward by `step` to `now_ns`. The step does not make an exporter silent.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) {
         self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
     }
@@ -268,13 +267,11 @@ impl Measurement {
         self.slices.slice_ms
     }
 
-    /// Returns the times of the exporters' last datagrams.
     pub(super) const fn exporters(&self) -> &WitnessTable {
         &self.slices.exporters
     }
 
-    /// Logs that contacts are dropped. If the clock of an exporter or of this machine is wrong, all contacts of a live
-    /// input may be dropped.
+    /// Logs dropped contacts, because a wrong clock may cause all contacts of a live input to be dropped.
     fn tell_dropped(&mut self, why: &str) {
         if self.log_dropped.is_due() {
             let Totals { too_late: late, future, .. } = self.dropped();
@@ -292,8 +289,7 @@ impl Measurement {
         }
     }
 
-    /// Advances to the system time `now_ns`, which may close slices. The first call or contact determines the first
-    /// slice.
+    /// Advances time to `now_ns`, which may close slices. The first call or contact determines the first slice.
     pub(super) fn pass(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
         self.collect(taps);
         // A slice with waiting pairs is not part of a silence.
@@ -321,7 +317,8 @@ impl Measurement {
         start_ms.saturating_mul(1_000_000).saturating_add(self.grace.as_nanos() as u64)
     }
 
-    /// Closes the running slice, if there is one, and the slices with waiting pairs.
+    /// Closes the running slice, if there is one, and the slices that have waiting pairs, except slices in the future.
+    /// Returns the totals.
     pub(super) fn finish(mut self, taps: &Taps) -> Result<Totals> {
         self.collect(taps);
         // A contact from the future must not create slices.
@@ -345,7 +342,8 @@ impl Measurement {
         self.views.iter().map(|view| view.track.filter.counts.without_port).max().unwrap_or(0)
     }
 
-    /// Returns the totals of dropped contacts. They come from the view with the longest window, which drops the fewest.
+    /// Returns the numbers of contacts that all views have dropped. Each number is the minimum over the views, because
+    /// the view with the longest window drops the fewest contacts.
     fn dropped(&self) -> Totals {
         let tracks = || self.views.iter().map(|view| &view.track);
         let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
@@ -397,7 +395,7 @@ impl SliceSink for Sink<'_> {
     fn start(&mut self, slice: u64) -> Result<()> {
         self.begin(slice)?;
         if let Some(mark) = self.slices.mark.filter(|mark| slice <= *mark && self.is_last()) {
-            info!("skipping slices {slice} to {mark}, which are already in the spool");
+            info!("skipping slices {slice} to {mark}, which have already been spooled");
         }
         Ok(())
     }
@@ -482,14 +480,13 @@ impl Sink<'_> {
         self.of.view == self.slices.last
     }
 
-    /// Returns whether the running slice is already in the spool.
+    /// Returns whether the running slice has already been spooled.
     fn is_passed_over(&self) -> bool {
         self.of.running <= self.slices.mark
     }
 }
 
 impl Slices {
-    /// Puts the deltas of `slice` into the outbox, unless the slice is already in the spool.
     fn send(&mut self, slice: u64, is_passed_over: bool) -> Result<()> {
         if is_passed_over {
             self.totals.passed_over += 1;
@@ -508,7 +505,6 @@ impl Slices {
         Ok(())
     }
 
-    /// Passes the reports about watched hosts and the spool to the reporter.
     fn report(&mut self, slice: u64) {
         let (version, spool) = (self.version, self.outbox.spool());
         let report = |hosts: &[HostReport]| {
@@ -524,7 +520,7 @@ impl Slices {
         self.outbox.reports.send_replace(reports);
     }
 
-    /// Removes and returns the sampling of the contacts that are sent with `slice`, including late contacts.
+    /// Removes and returns the sampling of the contacts in the delta of `slice`, including late contacts.
     fn sampling_up_to(&mut self, slice: u64) -> Sampling {
         let later = self.sampling.split_off(&(slice + 1));
         let mut sampling = Sampling::default();
@@ -541,7 +537,7 @@ impl fmt::Display for Totals {
             self;
         write!(
             f,
-            "{pairs} pairs; {slices} slices sent ({bytes} bytes), {passed_over} already in the spool, {silent} silent; {too_late} contacts too late, {future} from the future"
+            "{pairs} pairs; {slices} slices and {bytes} bytes sent, {passed_over} already spooled, {silent} silent; {too_late} contacts too late, {future} from the future"
         )?;
         match without_port {
             0 => Ok(()),

@@ -5,7 +5,7 @@
 //!
 //! Invariant: the spool contains at most `keep` slices, in addition to the slice that is being added. If the spool is
 //! full, counting waits until the broker has acknowledged the oldest slice. A live input cannot wait, so the oldest
-//! slice is dropped and logged instead.
+//! slice is dropped instead, and the loss is logged.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -20,7 +20,7 @@ use super::spool::{Spool, SpoolEntry, SpoolError};
 use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
 
-/// Time between two attempts to write to a full disk.
+/// Time between two attempts to write to the spool.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// The error of a call that is interrupted because the probe is stopping.
@@ -36,12 +36,11 @@ pub(super) struct Outbox {
     news: Notify,
     /// Signal that all slices of the spool must be sent again.
     again: Notify,
-    /// Maximum number of slices in the spool, or `None` to use the length of the window.
+    /// Configured maximum number of slices in the spool, or `None` to use the length of the longest window.
     keep: Option<usize>,
     live: bool,
-    /// Hosts that the collector watches.
     pub(super) watchlist: watch::Sender<Option<Arc<Watchlist>>>,
-    /// Reports of the last slice.
+    /// Reports about the last slice.
     pub(super) reports: watch::Sender<Vec<SiteReport>>,
 }
 
@@ -49,19 +48,16 @@ struct State {
     spool: Spool,
     /// Maximum number of slices in the spool, in addition to the slice that is being added.
     keep: usize,
-    /// Slice up to which the broker has acknowledged all slices.
+    /// Last slice that the broker has acknowledged, together with all earlier slices.
     acked: Option<u64>,
-    /// Slice up to which the collector has stored all slices.
+    /// Last slice that the collector has stored, together with all earlier slices.
     durable: Option<u64>,
-    /// Number of dropped slices.
     lost: u64,
     ended: bool,
     stopped: bool,
 }
 
 impl Outbox {
-    /// Creates the outbox for network `version`. It has room for `keep` slices or, if `keep` is `None`, for the slices
-    /// of the longest window. `live` is true for a live input.
     pub(super) fn new(
         spool: Spool,
         version: &NetworkVersion,
@@ -89,7 +85,8 @@ impl Outbox {
         }
     }
 
-    /// Switches to network `version`, whose slices may be numbered differently. Waits while the disk is full.
+    /// Switches to network `version`, whose slices may be numbered differently. Waits while the spool cannot be
+    /// written.
     pub(super) fn begin(&self, version: &NetworkVersion) -> Result<(), Interruption> {
         let id = version.id;
         let what = format_args!("network version {id} waits");
@@ -100,7 +97,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Returns the watch list of the collector if its view numbers belong to network `version`.
+    /// Returns the collector's watch list, if it was made for network `version`.
     pub(super) fn watchlist(&self, version: VersionId) -> Option<Arc<Watchlist>> {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
@@ -127,7 +124,6 @@ impl Outbox {
         Ok((state, has_waited))
     }
 
-    /// Requests that all slices of the spool be sent again.
     pub(super) fn send_again(&self) {
         self.again.notify_one();
     }
@@ -141,7 +137,8 @@ impl Outbox {
         self.state().spool.version()
     }
 
-    /// Puts a slice into the spool. Waits while the spool or the disk is full.
+    /// Puts a slice into the spool. Waits while the spool cannot be written. If the spool is full and the broker has
+    /// not acknowledged the oldest slice, a live input loses this slice, and other inputs wait.
     pub(super) fn put(
         &self,
         slice: u64,
@@ -157,8 +154,7 @@ impl Outbox {
         self.make_room(state)
     }
 
-    /// Stores a position of the input. All contacts before the position belong to slices that are or were in the spool.
-    /// Waits while the disk is full.
+    /// Stores a position of the input. Waits while the spool cannot be written.
     pub(super) fn put_position(&self, position: &Position) -> Result<(), Interruption> {
         let what = format_args!("the position in topic {} stays in memory", position.topic);
         self.write(&what, |spool| spool.put_position(position)).map(drop)
@@ -179,7 +175,7 @@ impl Outbox {
                 state.lost += 1;
                 let (keep, lost) = (state.keep, state.lost);
                 warn!(
-                    "lost slice {oldest} ({lost} so far): the broker has been unreachable for more than {keep} slices"
+                    "lost slice {oldest} ({lost} so far): the spool is full with {keep} slices, and the broker has not acknowledged this slice"
                 );
             }
             remove(&mut state.spool, oldest);
@@ -233,7 +229,7 @@ impl Outbox {
         self.news.notify_one();
     }
 
-    /// Interrupts all calls that wait for room or for the disk.
+    /// Interrupts all calls that wait for room or until the spool can be written.
     pub(super) fn stop(&self) {
         self.state().stopped = true;
         self.room.notify_all();
@@ -252,7 +248,7 @@ impl Outbox {
         state.ended && mark < Some(next) && (!durably || state.durable >= mark)
     }
 
-    /// Returns the newest slice that was ever put into the spool, if the spool belongs to network `version`.
+    /// Returns the newest slice in the spool, if the spool belongs to network `version`.
     pub(super) fn mark(&self, version: VersionId) -> Option<u64> {
         let state = self.state();
         state.spool.mark().filter(|_| state.spool.version() == version)
@@ -262,7 +258,6 @@ impl Outbox {
         self.state().spool.slices().len()
     }
 
-    /// Returns the size and losses of the spool, for reports.
     pub(super) fn spool(&self) -> SpoolState {
         let state = self.state();
         let acked = state.acked_len();
@@ -270,7 +265,6 @@ impl Outbox {
         SpoolState { slices: slices as u64, unsent: (slices - acked) as u64, lost: state.lost }
     }
 
-    /// Returns the number of slices in the spool that the broker has acknowledged.
     pub(super) fn acked_len(&self) -> usize {
         self.state().acked_len()
     }
@@ -294,15 +288,15 @@ impl State {
     }
 }
 
-/// Returns the length of the longest window in slices, or 2 if the window is shorter, to include the slice before the
-/// running one.
+/// Returns the length of the longest window, in slices, but at least 2 to include the slice before the running one.
 fn window(version: &NetworkVersion) -> usize {
     version.network.window().max(2) as usize
 }
 
-const UNPOISONED: &str = "no thread panics while it holds the spool";
+const UNPOISONED: &str = "no thread panics while it holds the lock of the spool";
 
-/// Removes all slices up to `slice`. If a file cannot be removed, the error is logged and a later call tries again.
+/// Removes all slices up to `slice`, except the newest slice of the spool. If a file cannot be removed, the error is
+/// logged and a later call tries again.
 fn remove(spool: &mut Spool, slice: u64) {
     if let Err(error) = spool.remove_up_to(slice) {
         warn!("{error}");

@@ -16,7 +16,7 @@ impl FromStr for Pace {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "must be real, or a number of slices per second from 0.001 to 1000000";
+        const WRONG: &str = "must be real, or a rate from 0.001 to 1000000 slices per second";
         match text {
             "real" => Ok(Self::Real),
             number => match number.parse() {

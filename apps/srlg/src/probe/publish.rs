@@ -41,7 +41,7 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Creates the publisher of `probe`, which subscribes to durability messages.
+    /// Creates the publisher of `probe` and subscribes to durability messages.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let notices = link.client.subscribe(subjects::durable(probe)).await;
         let mut notices =
@@ -143,7 +143,7 @@ impl Drop for Publisher {
     }
 }
 
-/// Handles a durability message. A malformed message is logged.
+/// Handles a durability message.
 fn hear(outbox: &Outbox, notice: &[u8]) {
     if notice == AGAIN.as_bytes() {
         info!("the broker has lost messages: sending all slices of the spool again");

@@ -1,4 +1,5 @@
-//! Reporter of a probe, which receives the collector's watch list and sends reports about watched hosts and the spool.
+//! Reporter of a probe, which receives the collector's watch list and sends reports about watched hosts, exporters and
+//! the spool.
 //!
 //! Watch lists and reports are core NATS messages, so a lost message is not sent again. No part of the program waits
 //! for a report. Each report replaces the previous one.
@@ -17,21 +18,20 @@ use crate::network::connect::Link;
 use crate::network::report::SiteReport;
 use crate::network::subjects::{self, WATCHLIST};
 
-/// Sender of a probe's reports.
 pub(super) struct Reporter {
     link: Link,
     subject: String,
     outbox: Arc<Outbox>,
     watchlists: Subscriber,
     reports: watch::Receiver<Vec<SiteReport>>,
-    /// Last error from receiving a watch list. If it is repeated, it is not logged again.
+    /// Last error from receiving a watch list.
     list_trouble: Trouble,
-    /// Last error from sending a report. If it is repeated, it is not logged again.
+    /// Last error from sending a report.
     trouble: Trouble,
 }
 
 impl Reporter {
-    /// Creates the reporter of `probe`, which subscribes to watch lists.
+    /// Creates the reporter of `probe` and subscribes to watch lists.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let watchlists = link.client.subscribe(WATCHLIST).await;
         let watchlists = watchlists.context("cannot subscribe to the collector's watch list")?;

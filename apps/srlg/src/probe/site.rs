@@ -1,7 +1,8 @@
 //! Traffic of a probe, which is counted with the latest network version.
 //!
-//! Invariant: no version counts contacts before its first slice. When the probe switches to a new version, the former
-//! version stops counting, because the collector rejects its slices.
+//! Invariant: for a live input, contacts before the first slice of a version are not counted with that version. When
+//! the probe switches to a new version, it stops counting with the previous version, whose slices the collector
+//! rejects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::now_ms;
 /// Time by which the first slice of a version may be ahead of the system clock without a warning, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
-/// Time that is allowed for passing new views to all reader threads, in milliseconds.
+/// Time allowed for passing new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
 
 /// Options that all network versions share.
@@ -39,7 +40,6 @@ pub(super) struct SiteOptions {
     pub(super) silent_after: Option<Duration>,
 }
 
-/// Traffic of a probe.
 pub(super) struct Site {
     options: SiteOptions,
     outbox: Arc<Outbox>,
@@ -71,8 +71,8 @@ impl Site {
         Ok(site)
     }
 
-    /// Adds a tap for a reader thread of a live input and returns its sink. The thread passes
-    /// contacts to the sink instead of calling [`take`](Self::take).
+    /// Adds a tap for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
+    /// instead of calling [`take`](Self::take).
     pub(super) fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let slice_ms = self.measurement.slice_ms();
         let first_slice = self.from_ns / 1_000_000 / slice_ms;
@@ -88,17 +88,15 @@ impl Site {
         self.measurement.take(contact, &self.taps)
     }
 
-    /// Notes that all contacts before `position` have been processed.
     pub(super) fn note_position(&mut self, position: &Position) {
         self.measurement.note_position(position, &self.taps);
     }
 
-    /// Updates the exporters of `input` at `now_ns` and detects silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.measurement.look_at(input, now_ns);
     }
 
-    /// Advances time to `now_ns`, which may close slices.
+    /// Switches to a new network version, if there is one, and advances time to `now_ns`, which may close slices.
     pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
         if self.versions.has_changed().unwrap_or(false) {
             let version = self.versions.borrow_and_update().clone();
@@ -108,17 +106,17 @@ impl Site {
         self.measurement.pass(now_ns, &self.taps)
     }
 
-    /// Restarts counting after the clock was set forward by `step` to `now_ns`. The skipped slices are not sent.
+    /// Restarts counting after the system clock was set forward by `step` to `now_ns`. The skipped slices are not sent.
     /// Therefore the collector treats the slices as missing rather than empty, and no alert ends because of the step.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
         self.measurement.set_forward(step, now_ns);
         let version = self.versions.borrow().clone();
-        // The next call of `pass` starts a new version.
+        // If the version is new, the next call of `pass` starts it.
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
     }
 
     /// Switches to `version`. Counting starts with the first slice of the version or, if that slice has already
-    /// started, with the next whole slice.
+    /// opened, with the next whole slice.
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
         let exporters = self.measurement.exporters().clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
@@ -133,7 +131,6 @@ impl Site {
         self.start_at(version, first)
     }
 
-    /// Starts counting with `version` at `slice`.
     fn start_at(&mut self, version: &NetworkVersion, slice: u64) -> Result<()> {
         let id = version.id;
         info!("network version {id} starts at slice {slice}; earlier contacts are ignored");
@@ -149,7 +146,6 @@ impl Site {
         self.measurement.pass(self.from_ns, &self.taps)
     }
 
-    /// Closes the last slice, if there is one, and returns the totals.
     pub(super) fn finish(self) -> Result<Totals> {
         self.measurement.finish(&self.taps)
     }

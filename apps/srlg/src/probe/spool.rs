@@ -1,14 +1,15 @@
 //! Spool of a probe: one file for each slice that the collector has not stored yet.
 //!
-//! A probe locks the folder of its spool. The folder contains the position of the input, if there is one, and a
-//! subfolder for the network version. The subfolder contains a file `NUMBER.delta` for each slice. Module `file`
-//! defines the file format. Slices of other network versions are removed, because the collector rejects them.
+//! A probe locks the folder of its spool. The folder contains the lock file, the network description, the input
+//! position (if known) and a subfolder for the network version. The subfolder contains a file `NUMBER.delta` for each
+//! slice. Module `file` defines the file format. Slices of former network versions are removed, because the collector
+//! rejects them.
 //!
 //! Invariants:
 //! - A file with the name of a slice is complete, because it is written under a temporary name and flushed to disk
 //!   before it is renamed.
-//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows where a restarted probe must
-//!   continue, even after a kill.
+//! - The newest file of the network version is not removed. Its number, the [mark](Spool::mark), shows where a
+//!   restarted probe must continue, even after a kill.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -26,19 +27,16 @@ mod file;
 const WHOLE: &str = "delta";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
-/// Name of the file with the position of the input.
 const POSITION: &str = "position";
 
-/// Deltas on disk, by slice.
 #[derive(Debug)]
 pub(super) struct Spool {
     lock: SpoolLock,
-    /// Network version of the slices.
     version: VersionId,
     /// Folder of the network version.
     folder: PathBuf,
     slices: BTreeSet<u64>,
-    /// Input position that follows the stored slices.
+    /// Input position. All contacts before it belong to slices that are or were in the spool.
     position: Option<Position>,
 }
 
@@ -46,20 +44,18 @@ pub(super) struct Spool {
 #[derive(Debug)]
 pub(super) struct SpoolLock {
     root: PathBuf,
-    /// The lock file. The lock is released when the process ends.
+    /// The lock file. The lock is released when the file is closed.
     _file: File,
 }
 
-/// A slice in the spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpoolEntry {
-    /// Parts of its delta.
+    /// Parts of the slice's delta.
     pub parts: Vec<Bytes>,
-    /// Sampling of its contacts.
+    /// Sampling of the slice's contacts.
     pub sampling: Sampling,
 }
 
-/// An error in the use of a spool.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpoolError {
     #[error("cannot use the spool {folder}: another probe uses it; give each probe its own folder")]
@@ -71,7 +67,7 @@ pub(super) enum SpoolError {
     )]
     Damaged { slice: u64, why: &'static str, path: PathBuf },
     #[error(
-        "cannot read the position in {path}: {cause}; remove the file to start at the end of the topic"
+        "cannot read the position in {path}: {cause}; remove the file to continue without a stored position"
     )]
     Position { path: PathBuf, cause: serde_json::Error },
     #[error(transparent)]
@@ -94,8 +90,8 @@ impl SpoolLock {
 }
 
 impl Spool {
-    /// Opens the spool and removes unfinished files and files of versions other than `version`. Damaged files are
-    /// renamed and returned as errors.
+    /// Opens the spool for `version`, and removes unfinished files and slices of former versions. Renames damaged
+    /// files, and returns an error for each of them.
     pub(super) fn open(
         lock: SpoolLock,
         version: VersionId,
@@ -120,7 +116,7 @@ impl Spool {
         Ok((spool, damaged))
     }
 
-    /// Switches to network `version` and removes slices of other versions. After an error, the spool is empty.
+    /// Switches to network `version` and removes slices of former versions. After an error, the spool is empty.
     pub(super) fn begin(&mut self, version: VersionId) -> Result<(), SpoolError> {
         self.slices.clear();
         self.folder = version.make_only_folder(&self.lock.root)?;
@@ -154,7 +150,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Stores the input position that follows the stored slices.
+    /// Stores the input position. All contacts before it must belong to slices that are or were in the spool.
     pub(super) fn put_position(&mut self, position: &Position) -> Result<(), SpoolError> {
         if self.position.as_ref() == Some(position) {
             return Ok(());
@@ -210,7 +206,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Returns the newest slice in the spool, which is never removed.
+    /// Returns the newest slice in the spool, which [`remove_up_to`](Self::remove_up_to) keeps.
     pub(super) fn mark(&self) -> Option<u64> {
         self.slices.last().copied()
     }
@@ -246,7 +242,6 @@ impl Spool {
     }
 }
 
-/// Reads the position from the file `path`, if the file exists.
 fn read_position(path: &Path) -> Result<Option<Position>, SpoolError> {
     match fs::read(path) {
         Ok(text) => serde_json::from_slice(&text)

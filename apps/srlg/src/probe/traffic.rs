@@ -17,7 +17,7 @@ pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_
 /// Generated traffic that every probe can reproduce.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Traffic {
-    /// Generate backbone-like traffic with this many distinct pairs per generator window, such as 300k or 2M
+    /// Generate backbone-like traffic with this many distinct pairs in 300 consecutive slices, such as 300k or 2M
     #[arg(long, value_name = "PAIRS", value_parser = number::count)]
     pub generate: Option<u32>,
 

@@ -46,7 +46,7 @@ pub struct Board {
     pub now_ms: u64,
     /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
-    /// Whether slices close by the system clock.
+    /// Whether the input is live rather than a replay.
     pub is_live: bool,
     /// Whether input has been missing for so long that alerts are paused.
     pub is_input_lost: bool,
@@ -54,7 +54,7 @@ pub struct Board {
     pub memory_bytes: u64,
     /// Views, in the order of the configuration.
     pub views: Vec<ViewBoard>,
-    /// Active alerts, ordered by severity and then by the number of peers, largest first.
+    /// Active alerts, most severe first. Alerts of equal severity are ordered by their number of peers, largest first.
     pub alerts: Arc<[OpenAlert]>,
     /// Silences of hosts and networks, ordered by their end.
     pub silences: Vec<Silence>,
@@ -76,11 +76,11 @@ pub struct Board {
     pub sinks: Vec<SinkBoard>,
     /// Number of notifications that the database has not stored yet.
     pub waiting_notices: usize,
-    /// Whether the last checkpoint of any view could not be written.
+    /// Whether the last checkpoint of at least one view could not be written.
     pub is_checkpoint_failing: bool,
-    /// Time of the last successful reload of the configuration, in milliseconds since the Unix epoch.
+    /// Time at which the configuration was last applied, at least in part, in milliseconds since the Unix epoch.
     pub last_reload_ms: u64,
-    /// Whether the last reload of the configuration succeeded.
+    /// Whether the last reload of the configuration was applied completely.
     pub is_last_reload_good: bool,
 }
 
@@ -94,7 +94,6 @@ impl Board {
         })
     }
 
-    /// Returns the board, limited to the first `most` alerts.
     pub(crate) fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
         if self.alerts.len() <= most {
             return Cow::Borrowed(self);
@@ -114,7 +113,7 @@ pub struct ViewBoard {
     pub window_ms: u64,
     /// Minimum number of peers of a reported host.
     pub threshold: u32,
-    /// Number of reported hosts.
+    /// Number of reported hosts in the last slice.
     pub super_points: usize,
     /// Up to [`TOP`] reported hosts, ordered by their number of peers, largest first.
     pub top: Vec<TopHost>,
@@ -134,17 +133,17 @@ pub struct ViewBoard {
     pub memory_bytes: u64,
     /// Number of contacts that arrived after their slice had closed, but within the window.
     pub late: u64,
-    /// Number of contacts that were older than the window and were not counted.
+    /// Number of contacts that were not counted because they were older than the window.
     pub too_late: u64,
-    /// Number of contacts whose time was too far in the future and that were not counted.
+    /// Number of contacts that were not counted because their time was too far in the future.
     pub future: u64,
     /// Number of active alerts by severity: warning, major, critical.
     pub alerts: [usize; 3],
-    /// Number of active alerts whose end cannot be confirmed because exporters or sites are silent.
+    /// Number of active alerts whose end cannot be confirmed because exporters, sites or the input are silent.
     pub unconfirmed: usize,
-    /// Number of contacts that were ignored because of an allow list.
+    /// Number of contacts that were ignored in at least one direction because of an allow list.
     pub allowed: u64,
-    /// Number of contacts without a port, which a view of ports cannot count.
+    /// Number of contacts that a view of ports cannot count, because they have no port.
     pub without_port: u64,
     /// Entries of the allow lists, in the order of the configuration.
     pub allows: Vec<AllowBoard>,
@@ -155,8 +154,8 @@ pub struct ViewBoard {
 pub struct AllowBoard {
     /// Reason for the entry, from the configuration.
     pub why: String,
-    /// Number of ignored contacts. If the entry lists hosts, each slice in which an ignored host would have reached its
-    /// threshold is counted instead.
+    /// Number of ignored contacts. If the entry ignores whole hosts, each slice instead adds one for every window in
+    /// which an ignored host reaches its threshold.
     pub hits: u64,
 }
 
@@ -165,7 +164,7 @@ pub struct AllowBoard {
 pub struct TopHost {
     /// The host.
     pub host: Name,
-    /// Label of the host's network in the configuration.
+    /// Configured label of the network that contains the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Estimated number of peers of the host within the longest window.
@@ -177,7 +176,7 @@ pub struct TopHost {
     /// Whether an alert about the host is active.
     pub is_alert: bool,
     /// Up to [`LINE`] values of `cardinality`, one for each of the last slices, oldest first. A value is 0 if the host
-    /// was not among the largest super points.
+    /// was not among the largest super points of that slice.
     pub line: Vec<u32>,
 }
 
@@ -205,17 +204,17 @@ pub struct BrokerBoard {
     pub partitions: usize,
     /// Number of messages that were read.
     pub messages: u64,
-    /// Number of messages without a usable contact, by reason.
+    /// Number of messages and flows that were not used or had an anomaly, by reason.
     pub unused: BTreeMap<&'static str, u64>,
-    /// Number of messages that are still to be read.
+    /// Number of messages that the broker stores and that have not been read yet.
     pub lag: u64,
     /// Number of messages that the broker deleted before they were read.
     pub expired: u64,
     /// Number of messages that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Number of attempts to reach a broker after an error.
+    /// Number of errors after which reading was retried.
     pub retries: u64,
-    /// Reason why the topic, or one of its partitions, cannot be read at present.
+    /// Current error of the broker, of a partition or of the schema, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -265,8 +264,7 @@ pub struct ExporterBoard {
     pub waiting_since_ms: Option<u64>,
     /// Arrival time of the last datagram, in milliseconds since the Unix epoch. `None` if no datagram has arrived.
     pub last_seen_ms: Option<u64>,
-    /// Whether the exporter is silent: it has sent no data for much longer than usual, or has sent no data since the
-    /// start.
+    /// Whether the exporter is silent: no datagram has arrived for the time `silent-after`.
     pub is_silent: bool,
     /// Time by which the exporter's clock is ahead of the system clock, in milliseconds.
     pub skew_ms: i64,
@@ -295,7 +293,6 @@ impl ExporterBoard {
         }
     }
 
-    /// Returns the name and address of the exporter.
     pub(crate) fn named(&self) -> NamedExporter {
         NamedExporter { name: self.name.clone(), address: self.address }
     }
@@ -333,7 +330,7 @@ pub struct NetworkBoard {
 /// A site of a network.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SiteBoard {
-    /// Name.
+    /// Name of the site.
     pub name: String,
     /// Newest slice in the messages of the site.
     pub newest: Option<u64>,
@@ -357,7 +354,7 @@ pub struct SpoolBoard {
     pub slices: u64,
     /// Number of slices in the spool that the broker has not acknowledged yet.
     pub unsent: u64,
-    /// Number of slices that were deleted because the spool was full.
+    /// Number of slices that were deleted because the spool was full, although the broker had not acknowledged them.
     pub lost: u64,
 }
 
@@ -377,13 +374,13 @@ pub struct MessageCounts {
 /// A sink.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SinkBoard {
-    /// Name.
+    /// Name of the sink.
     pub name: String,
     /// Number of notifications that were sent.
     pub sent: u64,
     /// Number of failed attempts to send notifications.
     pub failed: u64,
-    /// Number of notifications that were dropped because the queue was full, or suppressed by the rate limit.
+    /// Number of notifications that were dropped, rejected or suppressed by the rate limit.
     pub dropped: u64,
     /// Number of notifications that wait to be sent.
     pub queue: u64,
@@ -398,7 +395,6 @@ const BOARD: Duration = Duration::from_millis(250);
 /// A publisher of boards.
 pub(crate) struct Screen {
     boards: Sender<Arc<Board>>,
-    /// Web server, which runs until it is dropped.
     web: Option<Web>,
     recorder: Recorder,
     publish: Every,
@@ -408,8 +404,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Creates a screen, which shows boards and the history in `store`. If `general` contains an HTTP address, the web
-    /// server is started.
+    /// Creates a screen and, if `general` contains an HTTP address, starts the web server.
     pub(crate) fn open(general: &General, store: &Store) -> Result<Self> {
         let (boards, latest) = watch::channel(Arc::default());
         let start = |address| Web::start(address, general.visitors(), latest, store);
@@ -425,7 +420,6 @@ impl Screen {
         Ok(Self { boards, web, recorder, publish, lost, full, troubles })
     }
 
-    /// Returns the next user action that waits for the main loop, if there is one.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.web.as_ref()?.next_order()
     }
@@ -445,8 +439,8 @@ impl Screen {
     /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.
     fn log_changes(&mut self, board: &Board) {
         match self.lost.change_to(board.is_input_lost) {
-            Some(true) => warn!("no input: alerts neither start nor end until data arrives"),
-            Some(false) => info!("input has returned"),
+            Some(true) => warn!("no data: alerts neither start nor end until data arrives"),
+            Some(false) => info!("data arrives again"),
             None => {}
         }
         let left_out: usize = board.views.iter().map(|view| view.left_out).sum();

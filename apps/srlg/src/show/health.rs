@@ -1,6 +1,7 @@
 //! The health of the program, as the web page, the API and `/healthz` report it.
 //!
-//! The program is healthy if all input is counted, and all notifications are stored and sent.
+//! The program is healthy if all sources send data, all input is counted, the state is stored, and all notifications
+//! are sent.
 
 use std::fmt;
 
@@ -13,9 +14,9 @@ use crate::show::board::{Board, ExporterBoard};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Green: all input is counted, and all notifications are stored and sent.
+    /// Green: no problem is known.
     Good,
-    /// Amber: some input is not counted, or some notifications are not stored or sent.
+    /// Amber: a source is silent or unreadable, input is unused or late, the state cannot be stored, or a sink fails.
     Warn,
     /// Red: alerts are paused, so they neither start nor end.
     Bad,
@@ -63,7 +64,7 @@ impl Health {
         let (level, text) = match (board.is_input_lost, problem) {
             (true, problem) => {
                 let problem = problem.map(|it| format!("; {it}")).unwrap_or_default();
-                (Level::Bad, format!("alerts paused: no input{problem}"))
+                (Level::Bad, format!("alerts paused: no data{problem}"))
             }
             (false, Some(problem)) => (Level::Warn, problem),
             (false, None) if board.is_live => (Level::Good, "counting".to_owned()),
@@ -73,7 +74,7 @@ impl Health {
     }
 }
 
-/// Formats the response to `/healthz` that is sent while slices are closing.
+/// Formats the response to `/healthz`, unless slices of a live input have stopped closing.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -141,8 +142,16 @@ mod tests {
                 Level::Warn,
                 "sink hook is failing".to_owned(),
             ),
-            (Board { waiting_notices: 2, ..board.clone() }, Level::Warn, "cannot write the state: 2 notifications not stored yet".to_owned()),
-            (Board { is_checkpoint_failing: true, ..board.clone() }, Level::Warn, "cannot write a checkpoint".to_owned()),
+            (
+                Board { waiting_notices: 2, ..board.clone() },
+                Level::Warn,
+                "cannot write the state: 2 notifications not stored yet".to_owned(),
+            ),
+            (
+                Board { is_checkpoint_failing: true, ..board.clone() },
+                Level::Warn,
+                "cannot write a checkpoint".to_owned(),
+            ),
             (
                 Board { network: Some(network), ..board.clone() },
                 Level::Warn,
@@ -156,12 +165,12 @@ mod tests {
             (
                 Board { is_input_lost: true, ..board.clone() },
                 Level::Bad,
-                "alerts paused: no input".to_owned(),
+                "alerts paused: no data".to_owned(),
             ),
             (
                 Board { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..board },
                 Level::Bad,
-                "alerts paused: no input; sink hook is failing".to_owned(),
+                "alerts paused: no data; sink hook is failing".to_owned(),
             ),
         ] {
             assert_eq!(Health::of(&board), Health { level, text });

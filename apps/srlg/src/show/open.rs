@@ -30,7 +30,7 @@ pub struct LiveNotice {
     pub now_ms: u64,
     /// Number of hosts that are part of the alert.
     pub hosts: u32,
-    /// Counts within all windows that have reached their threshold, in the order of [`Notice::windows`].
+    /// Counts within all windows that have been active during the alert, in the order of [`Notice::windows`].
     pub windows: Vec<WindowNotice>,
     /// Number of peers within the main window after each of the last slices, oldest first.
     pub line: VecDeque<u32>,
@@ -55,7 +55,8 @@ impl OpenAlert {
         Cow::Owned(notice)
     }
 
-    /// Returns the sort key of the alert. Alerts are shown by severity and then by the number of peers, largest first.
+    /// Returns the sort key of the alert. The most severe alerts come first, then those with the most peers, then the
+    /// newest.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let main = self.live.as_ref().and_then(LiveNotice::main).unwrap_or(self.notice.main);
         let severity: Severity = self.notice.severity;

@@ -1,7 +1,7 @@
 //! Values per minute, which are taken from boards and stored in the database for the charts.
 //!
 //! The main loop summarises the boards of a minute and passes the result to a thread that writes it to disk. If the
-//! thread is several minutes behind, a minute is discarded, so that the loop never waits.
+//! thread is several minutes behind, the values of a minute are discarded, so that the loop never waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::show::board::Board;
 /// Maximum number of exporters whose rates are stored per minute. The exporters with the highest rates are chosen.
 const EXPORTERS: usize = 100;
 
-/// Capacity of the queue between the loop and the thread, in minutes.
+/// Maximum number of minutes in the queue between the main loop and the thread.
 const QUEUE: usize = 4;
 
 /// A recorder of chart values. When it is dropped, the running minute is stored without rates.
@@ -33,7 +33,7 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Running {
     minute: u64,
-    /// Largest values of each view so far.
+    /// Largest values of each view so far in this minute.
     most: BTreeMap<Series, f64>,
     /// Counters on the first board of the minute.
     first: Counters,

@@ -44,7 +44,7 @@ pub enum TroubleKind {
     Malformed,
     /// Data sets that arrived before their template.
     Held,
-    /// Data sets that were dropped because their template did not arrive.
+    /// Data sets that were dropped before their template arrived.
     Dropped,
     /// Data sets that cannot be decoded with their template.
     Undecodable,
@@ -54,7 +54,7 @@ pub enum TroubleKind {
     TooLate,
     /// Contacts whose time is more than a day ahead of the system clock.
     Future,
-    /// Contacts without a port, if a view counts ports and recent contacts have none.
+    /// Contacts without a port, if a view counts ports and no recent contact has a port.
     WithoutPort,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
@@ -79,11 +79,11 @@ pub struct TroubleBoard {
     pub kind: TroubleKind,
     /// Start of the problem, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Number of affected data sets, datagrams, contacts or messages since `since_ms`.
+    /// Number of affected datagrams, packets, data sets, contacts or messages since `since_ms`.
     pub count: u64,
-    /// First few exporters with this problem.
+    /// Up to three exporters with this problem, starting with the first one that had it.
     pub exporters: Vec<IpAddr>,
-    /// Number of exporters with this problem.
+    /// Number of exporters with this problem, at most 16,384.
     pub exporter_count: usize,
     /// Description of the problem, with the count and the exporters.
     pub text: String,
@@ -126,12 +126,12 @@ impl TroubleKind {
         }
     }
 
-    /// Returns whether the kind is counted by exporter.
+    /// Returns whether the kind is counted per exporter.
     pub(crate) const fn is_of_exporters(self) -> bool {
         !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Unread | Self::Refused)
     }
 
-    /// Returns the reason for which the export decoder counts this kind, or `None` if the decoder does not count it.
+    /// Returns the reason under which the export decoder counts this kind, or `None` if the decoder does not count it.
     pub(crate) const fn reason(self) -> Option<Reason> {
         match self {
             Self::Version => Some(Reason::Version),
@@ -157,7 +157,7 @@ impl TroubleKind {
             Self::Version => ("datagrams", "cannot be decoded: unknown version"),
             Self::Malformed => ("datagrams", "cannot be decoded: truncated or damaged"),
             Self::Held => ("data sets", "arrived before their templates"),
-            Self::Dropped => ("data sets", "were dropped because their templates did not arrive"),
+            Self::Dropped => ("data sets", "were dropped before their templates arrived"),
             Self::Undecodable => ("data sets", "cannot be decoded with their templates"),
             Self::BadClock => ("datagrams", "have an export time that is more than an hour off"),
             Self::TooLate => ("contacts", "are not counted: older than the window"),
@@ -166,7 +166,7 @@ impl TroubleKind {
             }
             Self::WithoutPort => (
                 "contacts",
-                "have no port, and no other contact has one, so views of ports count nothing",
+                "have no port, like all recent contacts, so views of ports count nothing",
             ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
             Self::Message => ("broker messages", "are not flows in the expected format"),
@@ -176,7 +176,7 @@ impl TroubleKind {
         }
     }
 
-    /// Returns the advice for this kind of problem. It depends on whether exporters have the problem.
+    /// Returns the advice for this kind of problem. `is_exporter` is set if exporters have the problem.
     const fn remedy(self, is_exporter: bool) -> &'static str {
         match self {
             Self::Version => {
@@ -215,7 +215,6 @@ impl TroubleKind {
     }
 }
 
-/// Serialises the kind as its name.
 impl Serialize for TroubleKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -234,20 +233,18 @@ impl TroubleCounts {
         self.0[kind as usize] += count;
     }
 
-    /// Adds all counts of `other`.
     pub(crate) fn merge(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(all, more)| *all += more);
     }
 
-    /// Returns how much the count of `kind` has increased since `earlier`. If an exporter was forgotten, its counts
-    /// have restarted at 0.
+    /// Returns how much the count of `kind` has increased since `earlier`. A smaller count has restarted at 0, because
+    /// the exporter was forgotten.
     fn added(&self, kind: TroubleKind, earlier: &Self) -> u64 {
         let (now, before) = (self.of(kind), earlier.of(kind));
         if now < before { now } else { now - before }
     }
 }
 
-/// Serialises the counts as a map from kind to count.
 impl Serialize for TroubleCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(TroubleKind::ALL.map(|kind| (kind.name(), self.of(kind))))
@@ -257,7 +254,7 @@ impl Serialize for TroubleCounts {
 /// Active problems, which are derived from successive boards.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
-    /// Counts of the last board, by exporter.
+    /// Counts of the last board, by exporter. The counts of `None` belong to no exporter.
     counted: HashMap<Option<IpAddr>, TroubleCounts>,
     active: BTreeMap<TroubleKind, Trouble>,
 }
@@ -270,7 +267,7 @@ struct Trouble {
     last: Instant,
     warned: Option<Instant>,
     count: u64,
-    /// First few exporters, in order of their appearance.
+    /// First [`NAMED`] exporters, in order of appearance.
     named: Vec<NamedExporter>,
     exporters: BTreeSet<IpAddr>,
 }

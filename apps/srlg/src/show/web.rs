@@ -8,9 +8,9 @@
 //! /healthz       the health of the program
 //! /metrics       metrics for Prometheus
 //!
-//! /api/v1/status         the board        /api/v1/incidents  stored alerts
-//! /api/v1/alerts         active alerts    /api/v1/hosts      a host with its incidents
-//! /api/v1/top?view=NAME  super points     /api/v1/series     values per minute
+//! /api/v1/status         the board        /api/v1/incidents      stored alerts
+//! /api/v1/alerts         active alerts    /api/v1/hosts/ADDRESS  a host and its incidents
+//! /api/v1/top?view=NAME  super points     /api/v1/series         values per minute
 //!
 //! /api/v1/incidents/ID/acts          actions of users, by POST
 //! /api/v1/incidents/ID/peers.csv     sampled peers
@@ -22,8 +22,8 @@
 //! # Security
 //!
 //! Anyone who can reach the address can read everything. The address must therefore be a loopback address, unless the
-//! configuration allows other addresses. Actions require a token. Clients that send no request or read no response are
-//! disconnected, so that they cannot occupy all connections.
+//! configuration allows other addresses. Actions require a token. Clients that do not send a request, or do not
+//! read the response, are disconnected, so that they cannot occupy all connections.
 //!
 //! With DNS rebinding, another site can make its own name resolve to this machine. Requests whose Host header contains
 //! an unknown name are therefore rejected.
@@ -78,7 +78,6 @@ pub struct Web {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     orders: Receiver<WaitingOrder>,
-    /// Whether there is a token file, so that users can act.
     has_tokens: bool,
 }
 
@@ -87,13 +86,14 @@ pub struct Web {
 pub struct Visitors {
     /// Whether other machines may connect, although there is no authentication.
     pub is_public: bool,
-    /// Names that are accepted in the Host header, in addition to localhost and IP addresses.
+    /// Names that are accepted in the Host header, in addition to `localhost` and loopback addresses. If `is_public` is
+    /// set, all IP addresses are accepted.
     pub names: Vec<String>,
     /// Token file of the users who may act. Without a file, actions are rejected.
     pub tokens: Option<PathBuf>,
 }
 
-/// Checks that the web page may be served at `address`.
+/// Checks that `address` is a loopback address, unless `is_public` is set.
 pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
     ensure!(
         is_public || address.ip().is_loopback(),
@@ -126,7 +126,6 @@ pub(crate) fn check_url(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the host part of `url`.
 pub(crate) fn host_of(url: &str) -> Option<String> {
     Some(url.parse::<Uri>().ok()?.host()?.to_owned())
 }
@@ -172,7 +171,7 @@ impl Web {
         self.has_tokens
     }
 
-    /// Returns the next waiting order of a user, if any.
+    /// Returns the next user action that waits for the main loop, if there is one.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.orders.try_recv().ok()
     }
@@ -228,14 +227,13 @@ const HEAD: Duration = Duration::from_secs(5);
 /// Time limit for a client to read waiting data.
 const READ: Duration = Duration::from_secs(10);
 
-/// Limits for the head of a request: its size in bytes and its number of headers.
+/// Maximum size of the head of a request, in bytes.
 const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 64;
 
-/// Size of the buffer per client, in bytes. If the buffer of a client is full, the client receives no further boards.
+/// Size of the buffer per client, in bytes. While the buffer is full, the client receives no further boards.
 const WAITING_BYTES: usize = 64 << 10;
 
-/// Accepts connections from `listener` and serves them with `router`, until the future is dropped.
 async fn serve(listener: TcpListener, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     // The semaphore is never closed.
@@ -285,7 +283,6 @@ async fn connection(stream: TcpStream, router: Router) {
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Security headers of all responses.
 const SAFE_HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -319,7 +316,7 @@ async fn guard(State(visitors): State<Arc<Visitors>>, request: Request, next: Ne
         let host =
             host.map_or_else(String::new, |host| String::from_utf8_lossy(host.as_bytes()).into());
         let text = format!(
-            "host header {host:?} not allowed; use localhost or an address, or add the name to http-names"
+            "host header {host:?} not allowed; use localhost, or add the name to http-names (IP addresses need http-public)"
         );
         error(StatusCode::MISDIRECTED_REQUEST, &text)
     };

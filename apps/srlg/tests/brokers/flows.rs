@@ -16,10 +16,9 @@ pub(crate) struct Flow {
 /// Size of each flow, in bytes.
 const OCTETS: u32 = 64;
 
-/// Sampling rate of all flows.
 pub(crate) const SAMPLING: u16 = 100;
 
-/// Exporter of all flows. Tests also send exports from this address.
+/// Address of the exporter in all messages. Tests also send NetFlow exports from it.
 pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A schema with Akvorado's field names but different field numbers.
@@ -53,7 +52,7 @@ pub(crate) fn flows(first: u32, count: u32) -> Vec<Flow> {
     (first..first + count).map(flow).collect()
 }
 
-/// Returns the goflow2 message of `flow`, preceded by its length if `with_length` is set.
+/// Returns `flow` as a goflow2 message, preceded by its length if `with_length` is set.
 pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     let mut message = Vec::new();
     number(&mut message, 1, 2);
@@ -84,7 +83,7 @@ pub(crate) fn json(flow: &Flow) -> String {
     )
 }
 
-/// Returns the message of `flow` in the schema [`ENRICHED`].
+/// Returns `flow` as a message in the schema [`ENRICHED`].
 pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     let mut message = Vec::new();
     number(&mut message, 1, now_ms() / 1_000);

@@ -14,10 +14,9 @@ use crate::kafka::broker::{Broker, PARTITIONS, has_kcat};
 use crate::nats::server::{STREAM, Server};
 use crate::running::{Site, when};
 
-/// Length of a slice, in milliseconds. All flows arrive within one slice, even on a busy machine.
+/// Length of a slice, in milliseconds. Even on a busy machine, all flows of one `send` must arrive in one slice.
 const SLICE_MS: u64 = 8_000;
 
-/// Starts the monitor `name` in `folder`. `input` contains the lines of its `[input]` table.
 fn start(folder: &Path, name: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = '{name}'\nslice = '{SLICE_MS}ms'\n\
@@ -29,8 +28,8 @@ fn start(folder: &Path, name: &str, input: &str) -> Site {
     Site::start(folder, &format!("{name}.log"), &["run", "--config", &format!("{name}.toml")])
 }
 
-/// Waits until the only incident of `site` has a start and an update. Returns both notifications and the active alert,
-/// without IDs and times.
+/// Waits until the only incident of `site` has a start and an update. Returns the start, the update and the active
+/// alert, without IDs and times.
 fn incident(site: &Site) -> Vec<Value> {
     let page: Value = serde_json::from_str(&site.get("/api/v1/incidents")).unwrap();
     let [incident] = &page["incidents"].as_array().unwrap()[..] else { panic!("{page}") };
@@ -48,7 +47,7 @@ fn incident(site: &Site) -> Vec<Value> {
     notices
 }
 
-/// Removes IDs and times, which differ even if the flows are the same.
+/// Removes IDs and times, which differ between sites even if the sites receive identical flows.
 fn forget_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -111,7 +110,7 @@ fn flows_from_brokers_are_the_incidents_that_netflow_has() {
     for (site, partitions) in sites[1..].iter().zip([PARTITIONS, PARTITIONS, 1]) {
         when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
     }
-    // All flows are in one slice, so that ages are equal as well.
+    // All flows of a round are in one slice, so that ages are equal as well.
     let send = |flows: &[Flow]| {
         let slice = now_ms() / SLICE_MS;
         for datagram in netflow(flows) {

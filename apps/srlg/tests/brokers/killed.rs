@@ -1,7 +1,7 @@
 //! Programs that read from a Kafka or NATS broker, are killed, and continue from their state.
 //!
-//! The callback `produce` writes 2,000 flows for each number from 0 to 2. The flows of each number have their own
-//! peers.
+//! The callback `produce` is called with 0, 1 and 2. Each call writes 2,000 flows, whose peers differ from those of the
+//! other two calls.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,9 @@ use srlg_cli::network::broker::Broker as Nats;
 
 use crate::running::{Program, Site, when};
 
-/// View and rule that all programs use.
 const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
     [[rule]]\nname = 'r'\nthresholds = { 300s = 500 }\n";
 
-/// Starts a monitor in `folder`. `input` contains the lines of the monitor's `[input]` table.
 pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\ncheckpoint = '3s'\n\
@@ -27,7 +25,7 @@ pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     Site::start(folder, log, &["run", "--config", "srlg.toml"])
 }
 
-/// Kills a monitor, starts it again, and checks that it has counted all flows. Returns the new monitor.
+/// Kills a monitor, restarts it, and checks that it has counted all flows. Returns the restarted monitor.
 pub(crate) fn check_monitor(
     folder: &Path,
     input: &str,
@@ -57,7 +55,7 @@ pub(crate) fn check_monitor(
     site
 }
 
-/// Kills a probe that has the input options `input`, starts it again, and checks that the collector receives all flows.
+/// Kills a probe with the options `input`, restarts it, and checks that the collector receives all flows.
 pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u32)) {
     let folder = tempfile::tempdir().unwrap();
     let configure = |nats: &str| {

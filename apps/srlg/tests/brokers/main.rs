@@ -1,7 +1,8 @@
 //! Flows from Kafka topics and from NATS streams and subjects.
 //!
 //! If `kcat` or `nats-server` is missing, the tests that need it are skipped with a message. With
-//! `SRLG_REQUIRE_KAFKA=1` and `SRLG_REQUIRE_NATS=1`, these tests fail instead.
+//! `SRLG_REQUIRE_KAFKA=1`, tests that need `kcat` fail instead. With `SRLG_REQUIRE_NATS=1`, tests that need
+//! `nats-server` fail instead.
 
 #![cfg(feature = "kafka")]
 

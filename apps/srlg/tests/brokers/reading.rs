@@ -1,14 +1,13 @@
-//! An input from a broker and all its events.
+//! An input from a broker, with its contacts and log lines.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use srlg_input::{BrokerStatus, Contact, Event, Input, InputOptions, LogLevel, LogLine, Position};
 
-/// Maximum time that any step may take on a busy machine.
+/// Time limit for each wait, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An input and all events that it has returned.
 pub(crate) struct Reading {
     pub(crate) input: Input,
     pub(crate) contacts: Vec<Contact>,
@@ -21,7 +20,6 @@ impl Reading {
         Self { input, contacts: Vec::new(), log: Vec::new() }
     }
 
-    /// Reads events until `is_so` returns true.
     pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> &mut Self {
         let started = Instant::now();
         while !is_so(self) {

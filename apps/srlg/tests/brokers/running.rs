@@ -1,4 +1,4 @@
-//! Running programs and their web pages.
+//! Helpers that start programs and query their JSON API.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -64,12 +64,11 @@ impl Site {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
 
-    /// Waits until `count` contacts have been read.
     pub(crate) fn wait_for_contacts(&self, count: u64) {
         when(|| (self.status()["input"]["contacts"] == count).then_some(()));
     }
 
-    /// Waits until `is_so` accepts the peer count of 10.0.0.7, the host of all flows. Returns that count.
+    /// Waits until `is_so` accepts the peer count of 10.0.0.7, the destination of all flows. Returns that count.
     pub(crate) fn peers(&self, is_so: impl Fn(f64) -> bool) -> f64 {
         when(|| {
             let status = self.status();

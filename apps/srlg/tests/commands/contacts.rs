@@ -1,4 +1,4 @@
-//! `srlg contacts`: the list of contacts and the summary for each kind of input file.
+//! `srlg contacts`: the list of contacts, the summary and the errors.
 
 use std::io::Write;
 use std::process::{Output, Stdio};
@@ -10,8 +10,7 @@ const LIST: &str =
 const LOG: &str =
     "srcaddr dstaddr end packets\n10.0.0.1 10.0.0.2 7 1\n- - 8 -\n10.0.0.3 10.0.0.4 9 0\n";
 
-/// Runs `srlg contacts` with `input` on its standard input. Returns whether it succeeded, its standard output and its
-/// standard error.
+/// Runs `srlg contacts` on `input`. Returns whether it succeeded, its standard output and its standard error.
 fn contacts(input: &str) -> (bool, String, String) {
     let mut command = srlg("contacts");
     command.args(["--input", "-"]).stdin(Stdio::piped());

@@ -10,7 +10,7 @@ use srlg_traffic::trace::data_dir;
 use crate::program::srlg;
 use crate::{last_points, output, pairs, say};
 
-/// Names of files with unsampled exports of the packets in [`PACKETS`].
+/// Names of files that contain unsampled exports of the packets in [`PACKETS`].
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -20,7 +20,7 @@ const WHOLE: [&str; 5] = [
 ];
 const PACKETS: &str = "captures/pcap_usec_ddos_synack.pcap";
 
-/// Returns the folder of recorded data, if it exists.
+/// Returns the folder of recorded data. If it does not exist, prints that the test is skipped.
 fn data() -> Option<PathBuf> {
     let data = data_dir().filter(|folder| folder.join("flows").is_dir());
     if data.is_none() {
@@ -54,7 +54,7 @@ fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
     }
 }
 
-/// Returns the path of each capture or export file, and the options that read it.
+/// Returns the path of each capture or export file, and the options for reading it.
 fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     let mut files: Vec<(PathBuf, &[&str])> = Vec::new();
     for (folder, options) in [("captures", &[][..]), ("flows", &["--exports"])] {
@@ -67,9 +67,9 @@ fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     files
 }
 
-/// `detect` and a replay by `run` both have a window of 60 slices of one second. An alert needs three slices in which
-/// the count minus its standard error reaches the threshold. Even if a host reaches the threshold only at the end of
-/// the file, its alert starts, because a replay closes further slices after the end.
+/// `detect` and a replay by `run` both have a window of 60 slices of one second. An alert starts when the count
+/// minus its standard error has reached the threshold in three of the last five slices. Even if a host reaches the
+/// threshold only at the end of the file, its alert starts, because a replay closes further slices after the end.
 #[test]
 fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     let Some(data) = data() else { return };

@@ -2,8 +2,7 @@
 //!
 //! - softflowd reads a capture and exports its flows at the end.
 //! - fprobe exports the flows of an interface as NetFlow v5, while tcpreplay sends packets.
-//! - pmacctd of pmacct reads a capture. The plugin nfprobe exports flows, and the plugin sfprobe exports packet
-//!   samples.
+//! - pmacctd reads a capture. Its plugin nfprobe exports flows, and its plugin sfprobe exports packet samples.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +18,7 @@ use crate::received::{
 use crate::running::Site;
 use crate::{becomes, capture, last_points, output, packet_file, pairs};
 
-/// Runs softflowd on `file` with `more` options until it exits. The exports are sent to `port` on this machine.
+/// Runs softflowd on `file` until it exits. The exports are sent to `port` on this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
     softflowd_to("127.0.0.1", file, port, more);
 }
@@ -54,8 +53,8 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     });
 }
 
-/// Length of a slice. Exports take a third of a second, or a few times longer on a busy machine. If they start in the
-/// first half of a slice, they therefore end in the same slice.
+/// Length of a slice. Exports take a third of a second, or a few times longer on a busy machine. Exports that start in
+/// the first half of a slice therefore end in the same slice.
 const SLICE: Duration = Duration::from_secs(10);
 
 /// Waits until the running slice is in its first half.
@@ -266,18 +265,17 @@ fn fprobe(collector: &Collector) -> std::process::Child {
     command("fprobe", &[&options.concat()[..], &[&to]].concat()).spawn().unwrap()
 }
 
-/// Returns whether a program captures packets in this network namespace. The kernel lists its sockets, whereas fprobe
-/// does not report that it is ready.
+/// Returns whether a program captures packets in this network namespace. The kernel's list of packet sockets is read,
+/// because fprobe does not report when it is ready.
 fn is_captured() -> bool {
     let sockets = fs::read_to_string("/proc/self/net/packet").unwrap();
     // The fifth column is the interface of a socket, which is 0 until the socket is bound.
     sockets.lines().skip(1).any(|line| line.split_whitespace().nth(4).is_some_and(|it| it != "0"))
 }
 
-/// Configuration of the buffers between pmacctd and a plugin. The buffers can contain all data of a test.
+/// Sizes of the buffers between pmacctd and a plugin, large enough for all data of a test.
 const PIPE: &str = "plugin_buffer_size: 102400\nplugin_pipe_size: 10240000\n";
 
-/// Runs pmacctd on `file`, with the configuration `lines`, until `is_done` returns true.
 fn pmacctd(file: &Path, lines: &str, is_done: impl FnMut() -> bool) {
     let config = file.with_extension("conf");
     let text = format!("daemonize: false\npcap_savefile: {}\n{PIPE}{lines}", file.display());

@@ -3,7 +3,7 @@
 //! - `same_hosts`: generated traffic, as packets and as exports in every format.
 //! - `captures`: packets and exports that were captured elsewhere. These files are not part of the repository;
 //!   `SRLG_DATA` names their folder.
-//! - `live`: softflowd, pmacctd and fprobe of Debian (`scripts/exporters.sh`) on loopback. Each test runs in its own
+//! - `live`: softflowd, pmacctd and fprobe from Debian (`scripts/exporters.sh`) on loopback. Each test runs in its own
 //!   namespaces, which requires root.
 //!
 //! If a program or the folder is missing, the tests that need it are skipped with a message. With
@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use program::{srlg, steady};
 use srlg_traffic::packets::{packets, pcap};
 
-/// Sources and destinations of contacts.
+/// The source and the destination of each contact.
 type Pairs = BTreeSet<(String, String)>;
 
 /// Prints a line to the terminal, because the test harness hides the output of tests that pass.
@@ -36,7 +36,7 @@ fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Waits up to a minute for `is` to return true. Returns whether it did.
+/// Returns whether `is` returns true within a minute.
 fn becomes(mut is: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is() {
@@ -56,7 +56,7 @@ fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf 
     path
 }
 
-/// Writes the packets of the given address families to a capture file named after `test`.
+/// Writes packets to a capture file named after `test`. Each item of `families` is `true` for IPv6 or `false` for IPv4.
 fn packet_file(test: &str, families: &[bool]) -> PathBuf {
     capture(test, packets(families).iter().map(|packet| (packet.after_us, packet.frame())))
 }
@@ -71,7 +71,7 @@ fn pairs(list: &str) -> Pairs {
     lines.map(pair).collect()
 }
 
-/// Runs `command` with these arguments and returns its standard output and standard error. The command must succeed.
+/// Runs `command` and returns its standard output and standard error. Panics if the command fails.
 fn output(command: &str, args: &[&str]) -> (String, String) {
     let output = srlg(command).args(args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -15,19 +15,16 @@ use crate::{becomes, say};
 /// Folders of programs on Debian. The `PATH` of most users does not include the folders with server programs.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Returns the path of a program, if it is installed.
 pub(crate) fn path(program: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.exists())
 }
 
-/// Returns a command that runs `program` with these arguments and discards its output.
 pub(crate) fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path(program).unwrap());
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
-/// Sends the signal `name` to `child`. Returns whether this succeeded.
 pub(crate) fn signal(child: &Child, name: &str) -> bool {
     // `kill` is a built-in command of every shell, but not a program on every system.
     let line = format!("kill -s {name} {}", child.id());
@@ -44,7 +41,8 @@ pub(crate) fn until(mut child: Child, is_done: impl FnMut() -> bool) {
     assert!(becomes(|| child.try_wait().unwrap().is_some()), "the exporter does not exit");
 }
 
-/// Environment variable that contains the name of the test. It is set only when the test program runs itself again.
+/// Environment variable that contains the path of the test. It is set only when the test runs again, inside the
+/// namespaces.
 const INSIDE: &str = "SRLG_EXPORTERS_TEST";
 /// Environment variable that makes a missing program a failure.
 const REQUIRED: &str = "SRLG_REQUIRE_EXPORTERS";
@@ -53,7 +51,7 @@ const APART: [&str; 8] =
     ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"];
 
 /// Runs `body`, a closure of a test function, as root in its own namespaces. If one of `programs` is missing, the test
-/// is skipped or fails.
+/// is skipped, or fails if `SRLG_REQUIRE_EXPORTERS` is set.
 pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     let closure = std::any::type_name::<F>().trim_end_matches("::{{closure}}");
     // This is the path of the test function, without the name of this crate.
@@ -82,7 +80,6 @@ pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     assert!(said.contains("test result: ok. 1 passed"), "{test} is not the name of a test");
 }
 
-/// Returns the first missing requirement of a test.
 fn missing(programs: &[&str]) -> Option<String> {
     let mut needs = ["ip"].iter().chain(programs);
     if let Some(program) = needs.find(|program| path(program).is_none()) {

@@ -9,7 +9,6 @@ use std::thread::{self, JoinHandle};
 use crate::programs::signal;
 use crate::{Pairs, becomes, output, pairs, srlg, steady};
 
-/// A running program that receives exports.
 pub(crate) struct Collector {
     child: Child,
     pub(crate) port: u16,
@@ -19,7 +18,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Starts `program` with `more` options and waits until it is ready to receive exports.
+    /// Starts `program` and waits until it is ready to receive exports.
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
         let mut command = srlg(program);
         command.args(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
@@ -53,7 +52,7 @@ impl Collector {
         self.told.lock().unwrap().clone()
     }
 
-    /// Interrupts the program and returns its standard output and standard error. The exit status must be 0.
+    /// Interrupts the program and returns its standard output and standard error. Panics if the exit status is not 0.
     pub(crate) fn stop(mut self) -> (String, String) {
         assert!(signal(&self.child, "INT"));
         let status = self.child.wait().unwrap();
@@ -71,7 +70,6 @@ impl Drop for Collector {
     }
 }
 
-/// Appends the lines of `from` to `to` in a separate thread.
 fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle<()> {
     let to = Arc::clone(to);
     thread::spawn(move || {
@@ -84,7 +82,6 @@ fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle
     })
 }
 
-/// Returns the pairs of the packets in `file`.
 pub(crate) fn pairs_of(file: &Path) -> Pairs {
     pairs(&output("contacts", &["--input", file.to_str().unwrap()]).0)
 }
@@ -111,8 +108,7 @@ pub(crate) fn assert_pairs(name: &str, expected: &Pairs, export: impl FnMut(&Col
     assert_pairs_within(1, name, expected, export);
 }
 
-/// Asserts that one of up to `attempts` runs receives exactly the `expected` pairs. Some exporters lose flows on a busy
-/// machine.
+/// Like [`assert_pairs`], with up to `attempts` attempts, because some exporters lose flows on a busy machine.
 pub(crate) fn assert_pairs_within(
     attempts: u32,
     name: &str,

@@ -1,4 +1,5 @@
-//! Traffic as packets and as exports in every format. Pairs and super points must be equal to the last digit.
+//! Traffic as packets and as exports in every format. Packets and exports must give identical pairs, and identical
+//! estimates of super points.
 //!
 //! All contacts are in one slice of an hour. Within a slice, neither the order of contacts nor repeated pairs change a
 //! report, so equal pairs produce equal reports.
@@ -38,13 +39,13 @@ fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf 
     capture(test, datagrams.map(|(after_us, payload)| (after_us, frame(&payload))))
 }
 
-/// The expected results of `contacts` and `detect`, from a file of the original packets.
+/// Results of `contacts` and `detect` for a file of packets, which are the expected results for exports.
 struct Truth {
     pairs: Pairs,
     points: BTreeMap<String, Point>,
 }
 
-/// Returns the super points that `detect` finds in `file`, and its summary.
+/// Returns the super points and the summary that `detect` prints for `file`.
 fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
     let name = file.to_str().unwrap();
     let options =
@@ -54,7 +55,8 @@ fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
 }
 
 impl Truth {
-    /// Creates the expected results from `packets`. Checks that a file of these packets yields the same pairs.
+    /// Runs `contacts` and `detect` on `file`, which contains `packets`. Asserts that `contacts` prints exactly the
+    /// pairs of `packets`, and that `detect` finds exactly the super points.
     fn new(packets: &[Packet], file: &Path) -> Self {
         let pair = |it: &Packet| it.hosts.map(|host| host.to_string()).into();
         let expected: Pairs = packets.iter().map(pair).collect();
@@ -93,7 +95,6 @@ impl Truth {
     }
 }
 
-/// Returns packets of the given address families and the expected results.
 fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
     let packets = packets(families);
     let truth = Truth::new(&packets, &packet_file(test, families));

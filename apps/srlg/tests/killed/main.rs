@@ -17,14 +17,14 @@ use std::time::Duration;
 use serde_json::Value;
 use srlg_cli::now_ms;
 
-/// A kill of a random program at a random time after the previous kill.
+/// A program to kill, and the time to wait after the previous kill.
 struct Kill {
     after: Duration,
     victim: u64,
 }
 
-/// Returns kills of random programs, which are numbered from 0 to `programs` - 1. The time after the previous kill is
-/// 200 ms plus up to `more_ms`.
+/// Returns kills of random programs, numbered from 0 to `programs` - 1. The time after the previous kill is 200 ms plus
+/// up to `more_ms`. `SRLG_KILLS` sets the number of kills (default: 8).
 fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
     let count: u64 = std::env::var("SRLG_KILLS").map_or(8, |count| count.parse().unwrap());
     let mut random = now_ms();

@@ -1,4 +1,4 @@
-//! A network with all kinds of sinks, in which random processes are killed repeatedly.
+//! A network in which random processes are killed repeatedly. Its sinks are a file, a webhook and an Alertmanager.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ const PHASE: Duration = Duration::from_secs(8);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Maximum time that any step may take on a busy machine.
+/// Time limit for each wait, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Number of the flooded host, or 0 if no host is flooded.
@@ -60,7 +60,6 @@ impl Drop for Node {
     }
 }
 
-/// A broker, three probes and a collector in one folder.
 struct Network {
     folder: TempDir,
     target: Target,
@@ -103,7 +102,7 @@ impl Network {
         self.probes[site] = Some(probe);
     }
 
-    /// Kills a process and restarts it.
+    /// Kills and restarts a process: a probe (0 to 2), the collector (3) or the broker (4).
     fn kill(&mut self, victim: u64) {
         match victim as usize {
             site @ 0..3 => {
@@ -136,7 +135,6 @@ impl Network {
     }
 }
 
-/// Writes contacts of a site until the probe exits.
 fn feed(mut pipe: ChildStdin, site: usize, target: &AtomicU64) {
     let mut done = pipe.write_all(b"time_ms,src,dst\n");
     while done.is_ok() {
@@ -162,12 +160,11 @@ fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String
     )
 }
 
-/// Notifications that the webhook and the Alertmanager's receiver have received.
 #[derive(Default)]
 struct Inbox {
-    /// Notifications of the webhook, by idempotency key.
+    /// Notifications that the webhook has received, by idempotency key.
     notices: BTreeMap<String, Value>,
-    /// States sent by the Alertmanager, by host: `firing`, then `resolved`.
+    /// States that the Alertmanager has sent, by host: `firing`, then `resolved`.
     told: BTreeMap<String, Vec<String>>,
 }
 
@@ -233,7 +230,7 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
     println!("{hosts} alerts, each with one start and one end");
 }
 
-/// Floods one host after the other while processes are killed. Returns the number of flooded hosts.
+/// Floods hosts one after the other while random processes are killed. Returns the number of flooded hosts.
 fn kill_while_flooded(network: &mut Network) -> usize {
     let started = Instant::now();
     let host = || 1 + (started.elapsed().as_millis() / PHASE.as_millis()) as u64;

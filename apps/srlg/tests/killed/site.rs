@@ -31,8 +31,8 @@ fn start(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// Returns the current contacts: one contact of a host with constant light traffic and, unless `is_calm` is set, floods
-/// of half of the hosts.
+/// Returns one contact of a host that is never flooded and, unless `is_calm` is set, floods of half of the [`HOSTS`]
+/// hosts.
 fn contacts(is_calm: bool) -> String {
     let now = now_ms();
     let mut lines = format!("{now},192.0.2.1,10.1.0.1\n");
@@ -44,7 +44,6 @@ fn contacts(is_calm: bool) -> String {
     lines
 }
 
-/// Feeds a monitor for `time`.
 fn feed(child: &mut Child, time: Duration, is_calm: bool) {
     let until = Instant::now() + time;
     let pipe = child.stdin.as_mut().unwrap();

@@ -12,7 +12,7 @@ const FRAMES: u32 = 200_000;
 /// Number of times that each of the two senders sends all frames.
 const LOOPS: u32 = 20;
 
-/// Number of rounds. Each round measures one thread and two threads.
+/// Number of rounds, each of which measures one thread and two threads.
 const TURNS: usize = 7;
 
 /// Script that runs the program in a network namespace. The script records the processor times of the program's
@@ -35,7 +35,6 @@ kill -INT $program
 wait $program
 "#;
 
-/// Returns a pcap file that contains IPv4 UDP packets.
 fn frames() -> Vec<u8> {
     let mut file: Vec<u8> = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
         .into_iter()
@@ -59,8 +58,7 @@ fn spent_ns(file: &Path) -> u64 {
     text.lines().map(|line| line.split(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Returns the processor time of the whole process per packet, in nanoseconds. The process has `threads` capture
-/// threads.
+/// Returns the processor time per packet of a process with `threads` capture threads, in nanoseconds.
 fn packet_ns(folder: &Path, threads: u32) -> u64 {
     let config = format!(
         "inside = ['10.0.0.0/8']\n[input]\ninterface = 'listening'\ncapture-threads = {threads}\n\
@@ -78,7 +76,7 @@ fn packet_ns(folder: &Path, threads: u32) -> u64 {
     let log = fs::read_to_string(folder.join("log")).unwrap();
     assert!(status.success(), "{log}");
     let (taken, dropped) =
-        (number_before(&log, " packets, "), number_before(&log, " packets dropped"));
+        (number_before(&log, " packets or rows, "), number_before(&log, " packets dropped"));
     assert_eq!(taken + dropped, u64::from(2 * LOOPS * FRAMES), "{log}");
     assert_eq!(number_before(&log, " contacts, "), taken);
     (spent_ns(&folder.join("after")) - spent_ns(&folder.join("before"))) / taken

@@ -19,13 +19,14 @@ use crate::{memory_bytes, next, number_before};
 /// Default number of records per datagram. Routers fit this many records into a datagram of about 1,400 bytes.
 const RECORDS: u32 = 50;
 
-/// Number of different datagrams. The datagrams contain 750,000 flows from 16 million possible hosts to 2,048 hosts.
+/// Number of different datagrams. By default, they contain 750,000 flows to 2,048 hosts. The sources are random, from a
+/// range of 16 million addresses.
 const DATAGRAMS: u32 = 15_000;
 
 /// Clock ticks per second in /proc.
 const TICKS: f64 = 100.0;
 
-/// Returns the data after the NetFlow v9 header: a template set, and the data sets of all datagrams. Each data set
+/// Returns the data after the NetFlow v9 header: a template set, and one data set per datagram. Each data set
 /// contains `records` records.
 fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
@@ -45,7 +46,6 @@ fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     (set(0, &template), (0..DATAGRAMS).map(|_| body()).collect())
 }
 
-/// Returns a datagram of an exporter that has been up for 100 seconds.
 fn datagram(number: u32, body: &[u8]) -> Vec<u8> {
     let time_s = (now_ms() / 1_000) as u32;
     V9Header { records: 1, uptime_ms: 100_000, time_s, number, domain: 1 }.with(body)
@@ -71,7 +71,7 @@ impl Exporter {
         Self { socket, number: 0 }
     }
 
-    /// Sends one datagram for each of `bodies`.
+    /// Sends one datagram for each of `bodies`, in one system call.
     fn send<'a>(&mut self, bodies: impl Iterator<Item = &'a Vec<u8>>) {
         let mut bytes = Vec::with_capacity(SENT_AT_ONCE);
         for body in bodies {
@@ -101,7 +101,6 @@ fn send(exporters: &mut [Exporter], bodies: &[Vec<u8>], rate: f64, time: Duratio
     sent
 }
 
-/// Returns the number in an environment variable, or `default` if the variable is not set.
 fn set_number(name: &str, default: u32) -> u32 {
     std::env::var(name).map_or(default, |number| number.parse().unwrap())
 }

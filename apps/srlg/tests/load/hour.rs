@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::{memory_bytes, next};
 
-/// Length of the replay in seconds, and number of contacts per second without attacks.
+/// Length of the replay in seconds, and number of contacts per second apart from attacks.
 const SECONDS: u64 = 3_600;
 const CONTACTS: u64 = 1_000;
 
@@ -15,7 +15,7 @@ const CONTACTS: u64 = 1_000;
 /// least once, and checkpoints of all views have been written.
 const SETTLED: u64 = 1_200;
 
-/// Start of the traffic in 2026, in milliseconds since the Unix epoch.
+/// Start of the traffic, in milliseconds since the Unix epoch.
 const START_MS: u64 = 1_780_000_000_000;
 
 struct Traffic {
@@ -28,7 +28,7 @@ impl Traffic {
         (next(&mut self.random) >> 32) as u32
     }
 
-    /// Returns a random address from the first `hosts` addresses of the /8 network `first`.
+    /// Returns a random address, one of the first `hosts` addresses of `first`.0.0.0/8.
     fn address(&mut self, first: u8, hosts: u32) -> String {
         let [_, b, c, d] = (self.next() % hosts).to_be_bytes();
         format!("{first}.{b}.{c}.{d}")
@@ -38,8 +38,8 @@ impl Traffic {
         writeln!(self.lines, "{},{from},{to}", START_MS + second * 1_000).unwrap();
     }
 
-    /// Writes the traffic of a second. In the first 20 seconds of each minute, a new host is flooded, another new host
-    /// scans, and a network is flooded.
+    /// Writes the traffic of one second. In the first 20 seconds of each minute, a new host is flooded, another new
+    /// host scans, and a network is flooded.
     fn second(&mut self, second: u64) {
         self.lines.clear();
         for _ in 0..CONTACTS {

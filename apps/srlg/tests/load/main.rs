@@ -1,5 +1,5 @@
-//! A monitor under load, only on Linux. The tests measure its memory during an hour of traffic with attacks, the rate
-//! of NetFlow v9 records over loopback, and the processor time per captured packet.
+//! A monitor under load: its memory during an hour of traffic with attacks, its losses at several rates of NetFlow v9
+//! records, and its processor time per captured packet. The tests run only on Linux.
 
 #[cfg(feature = "live")]
 mod capture;

@@ -11,7 +11,7 @@ use srlg_input::Contact;
 use super::mmdb::{as_database, country_database};
 use super::view;
 
-/// Lets 100 hosts in each of two networks contact 10.0.0.1 in each of `seconds`. Returns the last notification.
+/// Lets 200 hosts in two networks contact 10.0.0.1 in each of `seconds`. Returns the last notification.
 fn feed(monitor: &mut Monitor, seconds: std::ops::Range<u64>) -> Notice {
     let mut last = None;
     for second in seconds {

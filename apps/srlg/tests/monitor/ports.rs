@@ -57,7 +57,6 @@ fn config(state: &str) -> Config {
     Config::parse(&format!("{state}\n{input}{VIEWS}")).unwrap()
 }
 
-/// Returns a TCP contact that its source initiated.
 fn contact(time_ns: u64, source: [u8; 4], destination: [u8; 4], port: u16) -> Contact {
     let mut contact = Contact::new(time_ns, source.into(), destination.into());
     (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
@@ -65,7 +64,7 @@ fn contact(time_ns: u64, source: [u8; 4], destination: [u8; 4], port: u16) -> Co
     contact
 }
 
-/// Returns the contacts of a second: a scan of 100 ports of 10.0.0.1, 100 clients of each of `services`, and a ping.
+/// Returns the contacts of a second: a scan of 100 ports of 10.0.0.1, 100 clients for each of `services`, and a ping.
 fn second(time_ns: u64, services: &[([u8; 4], u16)]) -> Vec<Contact> {
     let scan = (1..=100).map(|port| contact(time_ns, [198, 51, 100, 9], [10, 0, 0, 1], port));
     let clients = services.iter().flat_map(|(host, port)| {

@@ -15,8 +15,8 @@ use crate::nats::has_broker;
 use crate::net::{Net, configuration, run};
 use crate::node::Node;
 
-/// Asserts that the stream was empty before this call. The call sends a message as probe `a`, whose acknowledgement
-/// shows that no earlier message is in flight.
+/// Asserts that the stream was empty before this call. The call sends a message as probe `a`. The acknowledgement of
+/// this message shows that no earlier message is in flight.
 fn assert_nothing_came_in(net: &Net) {
     run(async {
         let stream = jetstream::new(net.link("a").await.client);
@@ -112,7 +112,7 @@ fn credentials_of_another_network_end_the_probe_with_one_line() {
     insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
 }
 
-/// A link that has waited for its broker must also reject a certificate of another authority.
+/// Even a link that had to wait for its broker must reject a certificate from an unknown authority.
 #[test]
 fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
     let (Some(mut net), Some(other)) = (Net::start(), Net::start()) else { return };
@@ -151,8 +151,8 @@ fn a_probe_writes_to_its_own_subject_only() {
     assert_nothing_came_in(&net);
 }
 
-/// The broker sends an acknowledgement to the reply subject of a message, even if the sender may not publish to that
-/// subject. A message to `$JS.API.STREAM.PURGE.SRLG` would purge the stream.
+/// Without accounts, the broker would send the acknowledgement of a message to any reply subject, even if the sender
+/// may not publish to that subject. An acknowledgement to `$JS.API.STREAM.PURGE.SRLG` would purge the stream.
 #[test]
 fn a_probe_cannot_make_the_broker_speak_for_it() {
     let Some(net) = Net::start() else { return };

@@ -48,7 +48,8 @@ fn lines_of(net: &Net) -> Vec<Value> {
     lines(&alerts_of(&net.folder().join("state")))
 }
 
-/// Asserts that all lines belong to the same alert, with its only start first and its only end last.
+/// Asserts that all lines belong to the same alert, that only the first line is a start, and that only the last line is
+/// an end.
 fn assert_told_once(lines: &[Value]) {
     let told =
         |status: &str| lines.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();
@@ -58,7 +59,7 @@ fn assert_told_once(lines: &[Value]) {
     assert!(*lines.last().unwrap() == **end, "{lines:?}");
 }
 
-/// Returns the alerts of a collector that starts in an empty folder and reads the whole stream.
+/// Returns the notifications of a collector that starts in an empty folder and reads the whole stream.
 fn at_once(net: &Net) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let [state, reports] = ["state", "reports"].map(|name| folder.path().join(name));

@@ -1,5 +1,5 @@
-//! The clock of one probe is set forward by an hour and back. Alerts of the network must not end, and must not start a
-//! second time.
+//! The clock of one probe is set forward by an hour, and later to the correct time. Alerts of the network must not end,
+//! and must not start a second time.
 //!
 //! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
 //! With `SRLG_REQUIRE_FAKETIME=1`, the tests fail instead.
@@ -21,8 +21,8 @@ const HOUR_S: u32 = 3_600;
 /// A time that is longer than the first window, the hold time and the deadline together.
 const AFTER: Duration = Duration::from_secs(20);
 
-/// Returns rules that have a second window, whose threshold is never reached. It is longer than the first window and
-/// the hold time together, so a silence of its length is long enough to end an alert.
+/// Returns [`RULES`] with a second window, whose threshold is never reached. The second window is longer than the first
+/// window and the hold time together, so that a silence of 20 s could end an alert.
 fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }
@@ -31,7 +31,6 @@ fn now_ms(notice: &Value) -> u64 {
     notice["now_ms"].as_u64().unwrap()
 }
 
-/// Starts a collector for `probes` and returns the collector and its notifications.
 fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);
@@ -51,7 +50,8 @@ fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     (collector, Notices { file })
 }
 
-/// Sets the clock of the first probe forward and back. Only the first probe sees the scan.
+/// Sets the clock of the first probe forward and back, and asserts that the alert of a scan starts once and does not
+/// end. Only the first probe sees the scan.
 fn set_clock_of_one_of(probes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let Some(clock) = Clock::new(folder.path()) else { return };

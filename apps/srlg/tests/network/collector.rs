@@ -23,7 +23,6 @@ fn until(slice: u64) -> [String; 2] {
     ["--until-slice".to_owned(), slice.to_string()]
 }
 
-/// Runs a collector until `slice` has closed. Returns the collector and its log.
 fn collect_until(net: &Net, slice: u64) -> (Collector, String) {
     let mut collector = Collector::start(net, &until(slice).each_ref().map(|arg| &arg[..]));
     let (code, said) = collector.end();

@@ -27,7 +27,7 @@ fn start(folder: &Path, name: &str, input: &str) -> Node {
     Node::start(["probe", name].into_iter().chain(options))
 }
 
-/// Returns the error of a rejected probe, without the path of its folder.
+/// Returns the error of a rejected probe, with `FOLDER` instead of the path of its folder.
 fn refusal(mut node: Node, folder: &tempfile::TempDir) -> String {
     let (code, said) = node.end();
     // The link may log one more attempt while the probe stops.

@@ -32,7 +32,6 @@ fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the datagrams of a slice of one second.
 fn exported(slice: u64) -> Vec<Vec<u8>> {
     let flows: Vec<_> = (0..).zip(pairs(1, slice)).collect();
     flows.chunks(30).map(|flows| datagram(slice, flows)).collect()

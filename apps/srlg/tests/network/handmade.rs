@@ -19,7 +19,7 @@ fn repeated_and_shuffled_parts_of_deltas_make_no_difference() {
         (0..=random.below(3)).for_each(|_| messages.push(message.clone()));
     }
     assert!(messages.iter().any(|message| message.part.ends_with("/2")));
-    // Each message is moved by up to sixty places. The first slice keeps its place, because it sets the start.
+    // Each message is moved by fewer than sixty positions. The first slice is not moved, because it sets the start.
     let first = messages.iter().take_while(|message| message.slice == SLICES.start).count();
     for start in (first..messages.len()).step_by(60) {
         let end = messages.len().min(start + 60);

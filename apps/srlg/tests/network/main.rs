@@ -1,5 +1,5 @@
-//! Probes and collectors with a real broker: access control, alerts, and results that do not change if a process is
-//! killed.
+//! Probes and collectors with a real broker. The tests cover, for example, access control, alerts, and results that do
+//! not change if a process is killed.
 //!
 //! If `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_NATS=1`, the tests fail
 //! instead.

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 const SLICES: std::ops::Range<u64> = 5000..5040;
 
-/// Starts all three probes. Each probe reads its file from the start, or from its previous position.
 fn start_probes(net: &Net, more: &[&str]) -> Vec<Node> {
     (0..PROBES.len()).map(|probe| start_probe(net, probe, SLICES, more)).collect()
 }

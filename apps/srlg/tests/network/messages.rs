@@ -68,7 +68,7 @@ pub fn whole(slices: Range<u64>) -> Vec<Message> {
     in_parts(slices, 1 << 20)
 }
 
-/// Publishes messages in this order over one second, so that a collector can be killed twice before it stops.
+/// Publishes `messages` in order over about one second, so that a test can kill a collector twice in this time.
 pub async fn publish_slowly(net: &Net, messages: &[Message]) {
     for some in messages.chunks(messages.len().div_ceil(40)) {
         tokio::time::sleep(Duration::from_millis(25)).await;
@@ -76,7 +76,7 @@ pub async fn publish_slowly(net: &Net, messages: &[Message]) {
     }
 }
 
-/// Publishes messages in this order. The messages have no IDs, so the broker does not drop repeated messages.
+/// Publishes `messages` in order. The messages have no IDs, so the broker does not drop repeated messages.
 pub async fn publish(net: &Net, messages: &[Message]) {
     let mut streams = Vec::new();
     for probe in PROBES {

@@ -53,7 +53,8 @@ pub fn config() -> Config {
 }
 
 impl Net {
-    /// Starts a network of three probes. Returns `None` and prints a message if `nats-server` is missing.
+    /// Starts a broker for a network of three probes and stores the first version of the network on it. If
+    /// `nats-server` is missing, prints a message and returns `None`.
     pub fn start() -> Option<Self> {
         Self::of(Self::network())
     }
@@ -63,15 +64,14 @@ impl Net {
         Network::of(&config, 7)
     }
 
-    /// Starts a network of three probes with the views and rules in `rules`, and with `seed`. Returns `None` if
-    /// `nats-server` is missing.
+    /// Like [`start`](Self::start), but the network has the views and rules in `rules`, and the seed `seed`.
     pub fn with_rules(rules: &str, seed: u64) -> Option<Self> {
         let text = configuration_with(Path::new("."), rules);
         let config = srlg_cli::config::Config::parse(&text).unwrap();
         Self::of(Network::of(&config, seed))
     }
 
-    /// Starts a broker for `network`. Returns `None` if `nats-server` is missing.
+    /// Like [`start`](Self::start), but for `network`.
     pub fn of(network: Network) -> Option<Self> {
         let (folder, broker) = start_broker(&PROBES.map(str::to_owned))?;
         let net = Self { folder, broker, network };

@@ -1,7 +1,7 @@
 //! Traffic of three routers, and the results of one node that sees all of it.
 //!
-//! Three hosts have 2 new peers per slice at each router. In a window of 20 slices, such a host has 40 peers at each
-//! router, which is less than θ = 64, and 120 peers in total.
+//! Three hosts have 2 new peers per slice at each router. In a window of 20 slices, each of these hosts has 40 peers at
+//! each router, which is less than θ = 64, and 120 peers in total.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use srlg_host::{Device, IpPair, SliceReport, SlidingDetector};
 use crate::input::Random;
 use crate::net::config;
 
-/// Hosts that are super points of the network, but not of a single router.
+/// Hosts that are super points of the network, but not of any single router.
 pub const SPREAD: Range<u32> = 0x0A00_0000..0x0A00_0003;
 
-/// Returns the pairs that router `probe` of three sees in `slice`.
+/// Returns the pairs that router number `probe` sees in `slice`.
 pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
     let mut random = Random(slice << 8 | probe as u64);
     let mut pairs = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum time that any step of a test may take on a busy machine.
+/// Time limit for each step of a test, long enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Node {
@@ -41,7 +41,7 @@ impl Node {
         self.wait_for_line(|line| line.contains(data))
     }
 
-    /// Waits for a log line with exactly these numbers.
+    /// Waits for a log line that contains exactly these numbers.
     pub fn wait_for_numbers(&mut self, expected: &[u64]) {
         self.wait_for_line(|line| numbers(line) == expected);
     }
@@ -105,7 +105,7 @@ impl Node {
     }
 }
 
-/// Returns the whole numbers in a log line, after its timestamp.
+/// Returns the integers that follow the timestamp of a log line.
 pub fn numbers(line: &str) -> Vec<u64> {
     let (_, text) = line.split_once("  ").unwrap_or_default();
     text.split([' ', ',', ';', ':']).filter_map(|word| word.parse().ok()).collect()

@@ -18,7 +18,8 @@ const SLICES: std::ops::Range<u64> = 5000..5120;
 /// Slices with attacks.
 const ATTACKS: std::ops::Range<u64> = 5040..5070;
 
-/// Configuration tables after `[input]` or `[network]`: views of every kind, an allow list of contacts, and a rule.
+/// Configuration tables after `[input]` or `[network]`: views of hosts, ports and services, an allow list for peers,
+/// and a rule.
 const RULES: &str = "\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n\
     [[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 20_000\nmemory = 3_000_000\n\
     [[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\

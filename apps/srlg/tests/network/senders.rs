@@ -27,7 +27,7 @@ const SITES: usize = 50;
 const PAIRS: u32 = 5_000;
 
 /// Length of a slice. At least half of the slices must close before the next slice ends, so that the collector keeps
-/// up. Single slices may take longer, because senders and broker share the processors.
+/// up. Individual slices may take longer, because the senders and the broker use the same processors.
 const IN_TIME: Duration = Duration::from_secs(1);
 
 fn pairs(random: &mut Random) -> Vec<IpPair> {
@@ -38,7 +38,7 @@ fn pairs(random: &mut Random) -> Vec<IpPair> {
     (0..PAIRS).map(pair).collect()
 }
 
-/// Returns the payloads of a site by slice. A slice with several parts has several payloads.
+/// Returns the payloads of each slice of a site. A slice with several parts has several payloads.
 fn prepare(version: &NetworkVersion, site: usize, first: u64, slices: u64) -> Vec<Vec<Vec<u8>>> {
     let NetworkVersion { id, network, .. } = version;
     let mut random = Random(site as u64 + 1);
@@ -65,11 +65,11 @@ fn name(site: usize) -> String {
     format!("site-{site}")
 }
 
-/// Times at which slices had closed in all three views, in milliseconds since the Unix epoch.
 struct Closes {
     reports: File,
     /// Start of an incomplete line.
     rest: String,
+    /// Time at which the close of each slice was seen, in milliseconds since the Unix epoch.
     seen: BTreeMap<u64, u64>,
     incomplete: usize,
 }

@@ -20,22 +20,22 @@ use crate::faketime::Clock;
 use crate::net::{Net, PROBES};
 use crate::node::{Node, PATIENCE};
 
-/// A view, and a rule whose alerts start after one slice and are repeated every second.
+/// A view, and a rule whose alerts start after one slice and send an update every second.
 pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
     pairs = 20_000\nmemory = 3_000_000\n\
     [[rule]]\nname = 'all'\nthresholds = { 5s = 100 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '5s'\n";
 
-/// Address of the scanner, which is an outside host.
 const SCANNER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
 /// First scanned host.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 0);
 
-/// Number of scanned hosts. The first site sees all scans, the second site half, and the last site a third.
+/// Number of scanned hosts. The first site sees all scans, the second site half, and the last site a third. One host in
+/// five is scanned on port 139, all other hosts on port 445.
 const SCANNED: u32 = 600;
 const SEEN: [Range<u32>; PROBES.len()] = [0..SCANNED, 300..SCANNED, 200..400];
 
-/// Number of scanned hosts per datagram. One host in five is scanned on port 139, all other hosts on port 445.
+/// Maximum number of flow records per datagram. Each record is a flow to one scanned host.
 const RECORDS: usize = 30;
 
 /// Time between two exports of the same flows.
@@ -60,7 +60,6 @@ impl Router {
         Self { socket, address, scanned, number: 0, started: Instant::now() }
     }
 
-    /// Exports only the template, without flows.
     fn export_template(&mut self) {
         // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
         let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
@@ -131,8 +130,8 @@ impl Notices {
     }
 }
 
-/// Starts a live probe with `more` options and, if given, the system clock `clock`. Returns the probe and the address
-/// at which it receives exports.
+/// Starts a live probe with the options in `more`. If `clock` is given, it is the system clock of the probe. Returns
+/// the probe and the address at which it receives exports.
 pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) -> (Node, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
@@ -149,7 +148,6 @@ pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) 
     (probe, at)
 }
 
-/// Asserts that a notification names these sites and their shares of the scanned hosts.
 fn assert_sites(notice: &Value, sites: &[usize]) {
     let told = notice["sites"].as_array().unwrap();
     assert_eq!(told.len(), sites.len(), "{told:?}");
@@ -247,8 +245,8 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     }
 }
 
-/// Export modes of the routers: all flows, only the templates of all routers except the first, and only the templates
-/// of all routers.
+/// Export modes. In `ALL`, the routers export their flows. In `SOME_TEMPLATES`, the first router is silent, and all
+/// other routers export only their templates. In `TEMPLATES`, all routers export only their templates.
 const ALL: usize = 0;
 const SOME_TEMPLATES: usize = 1;
 const TEMPLATES: usize = 2;

@@ -1,4 +1,4 @@
-//! Invalid messages from clients with a key of the network, and clients of other networks, must not change any
+//! Neither invalid messages from clients that have a key of the network nor clients of other networks may change any
 //! results.
 
 use std::fs;
@@ -18,31 +18,26 @@ use crate::node::{Node, PATIENCE};
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
 
-/// Returns the spool state of a probe that has lost `lost` slices.
 fn spool(lost: u64) -> Value {
     json!({ "slices": 5, "unsent": 3, "lost": lost })
 }
 
-/// Returns a report without hosts from a probe that has lost `lost` slices.
 fn report(version: VersionId, lost: u64) -> Vec<u8> {
     let spool = spool(lost);
     let report = json!({ "version": version, "slice": SLICES.start, "spool": spool, "hosts": [] });
     report.to_string().into_bytes()
 }
 
-/// Returns a report whose network version differs from that of the collector.
 fn report_of_other_version() -> Vec<u8> {
     report(VersionId { tag: VERSION.tag + 1, ..VERSION }, 2)
 }
 
-/// Returns a truncated report and a message that is not a report.
 fn garbage_reports() -> [Vec<u8>; 2] {
     let mut cut = report(VERSION, 3);
     cut.truncate(20);
     [cut, b"nonsense".to_vec()]
 }
 
-/// Sends reports as probe `a`.
 async fn send_reports(net: &Net, reports: impl IntoIterator<Item = Vec<u8>>) {
     let client = net.link("a").await.client;
     for report in reports {

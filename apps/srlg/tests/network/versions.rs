@@ -12,7 +12,6 @@ use srlg_cli::network::{NetworkVersion, bucket};
 use crate::net::{run, start_broker};
 use crate::node::{Node, PATIENCE};
 
-/// Returns the configuration of a network with one probe. Each detector may use `memory` bytes.
 fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     let folder = folder.display();
     let broker = broker.address();
@@ -52,7 +51,6 @@ fn lines(path: &Path) -> Vec<Value> {
 
 /// Contacts of one host with a hundred peers in turn, so that each window of eight seconds contains all peers.
 struct Contacts {
-    /// Interval between contacts, in milliseconds.
     step_ms: u128,
     next: u128,
 }

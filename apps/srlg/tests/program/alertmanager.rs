@@ -1,4 +1,4 @@
-//! Alertmanager, as packaged by Debian.
+//! Alertmanager, as packaged by Debian or installed in `/usr/local/bin`.
 
 use std::fs;
 use std::io::Write;
@@ -21,7 +21,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that notifies `webhook`. If Alertmanager is not installed, prints a message and returns `None`.
+    /// Starts a server that notifies `webhook`. If Alertmanager is not installed, prints a message and returns `None`,
+    /// or panics if `SRLG_REQUIRE_ALERTMANAGER` is set.
     pub(crate) fn start(webhook: &str) -> Option<Self> {
         if program().is_none() {
             assert!(
@@ -47,7 +48,7 @@ impl Server {
         Some(server)
     }
 
-    /// Starts the process. After [`stop`](Self::stop), it can be started again.
+    /// Starts the process. Can be called again after [`stop`](Self::stop).
     pub(crate) fn run(&mut self) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let mut command = Command::new(program().unwrap());

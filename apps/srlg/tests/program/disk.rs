@@ -27,7 +27,6 @@ impl SmallDisk {
         self.0.path()
     }
 
-    /// Fills the file system completely.
     pub(crate) fn fill(&self) {
         let mut filler = File::create(self.folder().join("filler")).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}

@@ -17,7 +17,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// Creates a clock that initially shows the real time. Its offset is stored in a file in `folder`. If libfaketime
-    /// is missing, prints a message and returns `None`.
+    /// is missing, prints a message and returns `None`, or panics if `SRLG_REQUIRE_FAKETIME` is set.
     pub(crate) fn new(folder: &Path) -> Option<Self> {
         let path = format!("/usr/lib/{}-linux-gnu/faketime", std::env::consts::ARCH);
         // This variant supports programs with threads.

@@ -65,7 +65,7 @@ fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     to.extend(more.map(|more| u8::try_from(more).expect("values must be shorter than 285 bytes")));
 }
 
-/// Target of one of the two pointers of a node in the search tree.
+/// Target of a pointer. Each node of the search tree has two pointers.
 #[derive(Clone, Copy)]
 enum Side {
     Nothing,
@@ -137,7 +137,6 @@ fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
     nodes[node][side(length - 1)] = record;
 }
 
-/// Returns a database that maps networks to AS numbers and AS names.
 pub(crate) fn as_database(networks: &[(&str, u32, &str)]) -> Vec<u8> {
     let record = |(network, number, name): &(&str, u32, &str)| {
         let fields = [
@@ -149,7 +148,6 @@ pub(crate) fn as_database(networks: &[(&str, u32, &str)]) -> Vec<u8> {
     database("GeoLite2-ASN", &networks.iter().map(record).collect::<Vec<_>>())
 }
 
-/// Returns a database that maps networks to country codes.
 pub(crate) fn country_database(networks: &[(&str, &str)]) -> Vec<u8> {
     let record = |(network, code): &(&str, &str)| {
         let country = Value::Map([("iso_code", (*code).into())].into());

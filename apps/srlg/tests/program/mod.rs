@@ -2,15 +2,14 @@
 
 use std::process::Command;
 
-/// Returns a command that runs the program with the subcommand `command`.
 pub(crate) fn srlg(command: &str) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
     program.arg(command);
     program
 }
 
-/// Replaces all parts of `text` that differ between runs and machines: decimal fractions (times, rates and memory), the
-/// folder of test files, and the device.
+/// Replaces the parts of `text` that differ between runs and machines: decimal fractions, the folder of test files, and
+/// the device.
 pub(crate) fn steady(text: &str) -> String {
     let text = text.replace(env!("CARGO_TARGET_TMPDIR"), "TMP").replace(" cuda:0,", " cpu,");
     let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();

@@ -1,8 +1,9 @@
-//! A check for the NATS broker, which some tests start.
+//! A check that `nats-server`, which some tests start, is installed.
 
 use srlg_cli::network::broker::Broker;
 
-/// Returns whether `nats-server` is installed. If not, prints a message, or panics if `SRLG_REQUIRE_NATS` is set.
+/// Returns whether `nats-server` is installed. If it is missing, prints a message, or panics if `SRLG_REQUIRE_NATS` is
+/// set.
 pub(crate) fn has_broker() -> bool {
     let is_installed = Broker::is_installed();
     if !is_installed {

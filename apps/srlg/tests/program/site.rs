@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Maximum time that a test waits for the program, for example until it has started on a busy machine.
+/// Time limit for each wait, long enough for the program to start on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
 /// A running program, which is killed when this value is dropped.
@@ -23,7 +23,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts the program with inside networks and a web page, and waits until it receives exports.
+    /// Starts the program with inside networks and a web page, and waits until it can receive exports.
     pub(crate) fn start() -> Self {
         Self::of(
             "inside = ['10.0.0.0/8', '2001:db8::/32']\n\
@@ -31,7 +31,7 @@ impl Site {
         )
     }
 
-    /// Starts the program with this configuration and a web page, and waits until it receives exports.
+    /// Starts the program with this configuration and a web page, and waits until it can receive exports.
     pub(crate) fn of(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("srlg.toml");
@@ -40,7 +40,7 @@ impl Site {
         Self::run(folder, program.args(["run", "--config"]).arg(path))
     }
 
-    /// Starts `program` with its log in `folder` and waits until it receives exports.
+    /// Starts `program` with its log in `folder` and waits until it can receive exports.
     pub(crate) fn run(folder: TempDir, program: &mut Command) -> Self {
         let log = File::create(folder.path().join("log")).unwrap();
         let child = program.stdin(Stdio::null()).stderr(log).spawn().unwrap();
@@ -51,7 +51,7 @@ impl Site {
         site
     }
 
-    /// Waits for a log line that contains `words`. Returns the address that follows `words` in this line.
+    /// Waits for a log line that contains `words`, and returns the address that follows them.
     fn address(&self, words: &str) -> SocketAddr {
         let started = Instant::now();
         loop {
@@ -65,12 +65,10 @@ impl Site {
         }
     }
 
-    /// Returns the log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// Returns the warnings in the log so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let log = self.log();
         log.lines()
@@ -86,7 +84,6 @@ impl Site {
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Returns the response of `/api/v1/status`.
     pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
@@ -104,7 +101,6 @@ impl Site {
         }
     }
 
-    /// Returns whether the metrics contain the line `line`.
     pub(crate) fn has_metric(&self, line: &str) -> bool {
         self.get("/metrics").lines().any(|it| it == line)
     }
@@ -126,12 +122,11 @@ impl Site {
         }
     }
 
-    /// Sends a GET request for `path`. Returns the connection, from which the response can be read.
+    /// Sends a GET request for `path`. The response can be read from the returned connection.
     pub(crate) fn ask(&self, path: &str) -> TcpStream {
         self.send(&format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     }
 
-    /// Sends `request`. Returns the connection, from which the response can be read.
     pub(crate) fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(START)).unwrap();
@@ -139,8 +134,8 @@ impl Site {
         stream
     }
 
-    /// Waits until the log contains at least `troubles` warnings, and returns all warnings. Panics if this takes longer
-    /// than 10 seconds from `sent`.
+    /// Waits until the log contains at least `troubles` warnings, and returns all warnings. Panics if this does not
+    /// happen within 10 seconds after `sent`.
     pub(crate) fn wait_for_warnings(&self, troubles: usize, sent: Instant) -> Vec<String> {
         loop {
             let warnings = self.warnings();

@@ -1,5 +1,5 @@
-//! User actions on alerts of a running program. Actions are stored and sent to sinks. A silence suppresses all other
-//! notifications about its host.
+//! User actions on alerts of a running program. Actions are stored and sent to sinks. A silence suppresses
+//! notifications about its host, except for user actions and the end of an alert.
 
 use std::fs::{self, Permissions};
 use std::io::Read as _;
@@ -18,7 +18,6 @@ use crate::silence::{Ends, export};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Posts `body` to `path` with the token. Returns the status and the JSON of the response.
 fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     let mut stream = site.send(&format!(
         "POST {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n\
@@ -31,8 +30,8 @@ fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
-/// Waits for a notification with the reason `why`. Returns this notification, and the reasons of the notifications that
-/// were received before it.
+/// Waits for a notification with the reason `why`. Returns this notification and the reasons of all earlier
+/// notifications.
 fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     let mut before = Vec::new();
     loop {
@@ -45,7 +44,7 @@ fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     }
 }
 
-/// Waits for `time`. Returns the reasons of all notifications that have arrived and have not been read.
+/// Waits for `time`, and returns the reasons of all unread notifications.
 fn heard(requests: &Receiver<Request>, time: Duration) -> Vec<String> {
     thread::sleep(time);
     let notices = requests.try_iter();

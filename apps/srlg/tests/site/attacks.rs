@@ -18,15 +18,13 @@ use srlg_cli::now_ms;
 use srlg_traffic::packets::pcap;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 
-/// An attack on one host, and the threshold at which it is detected.
 struct Attack {
-    /// Path of the capture in the data folder.
+    /// Path of the capture, relative to the data folder.
     file: &'static str,
     victim: Ipv4Addr,
     threshold: f64,
 }
 
-/// Returns the attack in `file` on the host 10.10.10.`victim`.
 const fn attack(file: &'static str, victim: u8, threshold: f64) -> Attack {
     Attack { file, victim: Ipv4Addr::new(10, 10, 10, victim), threshold }
 }
@@ -61,8 +59,8 @@ fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     (made, sources.len() as f64)
 }
 
-/// Asserts that the monitor reports `attack` within three slices and with the correct count. Returns a row of the
-/// printed table.
+/// Asserts that the monitor reports `attack` within three slices of the last export, with a count within 3 % of the
+/// truth. Returns a row of the printed table.
 fn told(attack: &Attack, path: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (capture, truth) = capture(attack, path, folder.path());

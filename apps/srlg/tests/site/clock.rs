@@ -1,7 +1,7 @@
-//! The system clock is set during an attack. The alert neither ends nor starts again.
+//! If the system clock is set during an attack, the alert stays active.
 //!
-//! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
-//! If `SRLG_REQUIRE_FAKETIME` is set, the tests fail without libfaketime.
+//! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests print a message and are
+//! skipped. If `SRLG_REQUIRE_FAKETIME` is set, the tests fail instead.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -15,7 +15,6 @@ use crate::exporter::{Exporter, Pair};
 use crate::faketime::Clock;
 use crate::running::Site;
 
-/// A running program whose system clock can be set, and the exporter of a flood.
 struct Stepped {
     clock: Clock,
     site: Site,
@@ -62,7 +61,6 @@ impl Stepped {
         }
     }
 
-    /// Returns the status of each notification in the file.
     fn statuses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.folder.join("alerts")).unwrap_or_default();
         let notices = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -78,8 +76,8 @@ impl Stepped {
         self.site.status()["now_ms"].as_u64().unwrap()
     }
 
-    /// Asserts that the alert is still active. Then stops the flood, and asserts that the alert started once and ends
-    /// once.
+    /// Asserts that the alert is still active. Then stops the flood, and asserts that the alert started and ended
+    /// exactly once.
     fn finish(mut self) {
         assert!(!self.has_sent("end"), "{:?}\n{}", self.statuses(), self.site.log());
         let (started, before_ms) = (Instant::now(), self.last_slice_ms());
@@ -100,7 +98,7 @@ impl Stepped {
 const HOUR_S: i64 = 3_600;
 const BACK_S: i64 = 120;
 
-/// Duration of a flood, in seconds: longer than the longest window plus the hold.
+/// Duration of a flood, in seconds: longer than the longest window plus the hold time.
 const AFTER_S: u64 = 20;
 
 #[test]

@@ -1,5 +1,5 @@
-//! The alerts of many hosts all start in the same slice and later all end in the same slice. Slices still close in
-//! time, `/healthz` reports no failure, and every sink gets each notification once.
+//! The alerts of many hosts all start in one slice, and all end in one later slice. Slices still close in time,
+//! `/healthz` reports no failure, and every sink gets each notification once.
 //!
 //! `SRLG_CROWD` sets the number of hosts in the ignored test, which is a measurement. The default is 10,000.
 
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum time between the end of a slice and its close, in milliseconds.
 const LATEST_MS: u64 = 3_000;
 
-/// Starts an HTTP server that keeps connections alive. Returns its address and a receiver of request bodies.
+/// Starts an HTTP server that keeps connections alive. The receiver yields the bodies of requests.
 fn hook() -> (SocketAddr, Receiver<String>) {
     fn answer(stream: TcpStream, bodies: &Sender<String>) -> Option<()> {
         let mut reader = BufReader::new(stream);
@@ -66,7 +66,6 @@ fn hook() -> (SocketAddr, Receiver<String>) {
     (address, receiver)
 }
 
-/// Starts the program with a state, a file sink, a webhook and the web page.
 fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     let path = folder.path().display();
     let pairs = (hosts * (BEFORE + AFTER)).max(10_000);
@@ -85,23 +84,20 @@ fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     Site::run(folder, &mut program)
 }
 
-/// Returns the contacts of `hosts` hosts with the peers whose numbers are in `peers`.
 fn contacts(hosts: u32, peers: std::ops::Range<u32>) -> Vec<Pair> {
     let host = |at: u32| Ipv4Addr::from_bits(0x0a00_0001 + (at / TOGETHER * 256) + at % TOGETHER);
     let peer = |at: u32| Ipv4Addr::from_bits(0xc633_6400 + at);
     peers.flat_map(|at| (0..hosts).map(move |to| [peer(at), host(to)])).collect()
 }
 
-/// Sleeps until the next second starts.
 fn next_second() {
     thread::sleep(Duration::from_millis(1_000 - now_ms() % 1_000));
 }
 
-/// Observations of a running program through its web server.
 #[derive(Default)]
 struct Observations {
-    /// Time from the end of a slice until the metrics show that the slice has closed. The key is the end of the slice.
-    /// Both are in milliseconds.
+    /// Time from the end of a slice until the metrics show that the slice has closed, in milliseconds. The key is the
+    /// end of the slice, in milliseconds since the Unix epoch.
     late_ms: BTreeMap<u64, u64>,
     /// Longest response time of /healthz.
     health: Duration,
@@ -110,7 +106,6 @@ struct Observations {
 }
 
 impl Observations {
-    /// Queries `site` repeatedly until `is_done` is set.
     fn watch(site: &Site, is_done: &AtomicBool) -> Self {
         let mut watched = Self::default();
         while !is_done.load(Relaxed) {
@@ -221,7 +216,7 @@ fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
     (watched, started)
 }
 
-/// Calls `export` until every alert that has started has ended.
+/// Calls `export` until all alerts have ended. Returns an error after [`PATIENCE`].
 fn wait_for_ends(alerts: &Path, mut export: impl FnMut()) -> Result<(), ()> {
     let waited = Instant::now();
     while waited.elapsed() < PATIENCE {

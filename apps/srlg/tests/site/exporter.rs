@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use srlg_cli::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
-/// Number of records per datagram, small enough for an Ethernet frame.
+/// Maximum number of records per datagram. A datagram of this size fits in an Ethernet frame.
 const RECORDS: usize = 80;
 
 /// A source and a destination.

@@ -20,14 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Minimum number of notifications to send while the disk is full.
 const WAITING: usize = 5;
 
-/// Returns the value of the metric `name`.
 fn metric(site: &Site, name: &str) -> f64 {
     let metrics = site.get("/metrics");
     let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
 }
 
-/// Exports a flood until `is_done` returns true.
 #[track_caller]
 fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool) {
     let peer = |at: u8| Ipv4Addr::new(198, 51, 100, at);

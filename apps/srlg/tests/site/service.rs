@@ -1,5 +1,5 @@
-//! A monitor under a service manager: readiness and watchdog messages, reloads that keep alerts active, and the
-//! permissions of files.
+//! A monitor under a service manager: readiness and watchdog messages, reloads that keep alerts active, and file
+//! permissions.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -14,7 +14,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-/// Maximum time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(slice: &str, threshold: &str, label: &str) -> String {
@@ -25,8 +24,7 @@ fn config(slice: &str, threshold: &str, label: &str) -> String {
     )
 }
 
-/// Repeatedly writes contacts of 100 peers with 10.1.0.1 and 10.2.0.1 to the standard input of `child`, until `is_done`
-/// returns true.
+/// Writes contacts of two hosts with 100 peers each to `child` until `is_done` returns true.
 #[track_caller]
 fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
@@ -49,8 +47,8 @@ fn alerts(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Starts a thread that reads the messages of a monitor to its service manager, because the monitor blocks if they are
-/// not read. Returns a function that returns all messages so far.
+/// Starts a thread that reads the messages sent to `manager`, because the monitor blocks if they are not read. The
+/// returned function returns all messages so far.
 fn listen(manager: UnixDatagram) -> impl Fn() -> String {
     let heard = Arc::new(Mutex::new(String::new()));
     let all = Arc::clone(&heard);

@@ -127,7 +127,7 @@ fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() 
     });
 }
 
-/// A guard that stops the exporters when it is dropped, also after a panic of the test.
+/// A guard that stops the exporters when it is dropped, even if the test fails.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {

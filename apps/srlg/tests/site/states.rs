@@ -1,5 +1,5 @@
-//! Alerts that a tracker reports for arbitrary counts. An attack that a person would see as one attack has one start
-//! and one end.
+//! Alerts that a tracker reports for arbitrary counts. An attack that a person would see as one attack must have
+//! exactly one start and one end.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use srlg_traffic::synthetic::mix;
 const THRESHOLD: f64 = 1024.0;
 const HOST: [u8; 4] = [192, 0, 2, 7];
 
-/// Lengths of the rule's windows, in slices.
+/// Lengths of windows, in slices.
 const SHORT: u32 = 60;
 const LONG: u32 = 3_600;
 
@@ -27,7 +27,6 @@ fn sighting(host: impl Into<IpAddr>, cardinality: f64) -> Sighting {
     Sighting::new(host.into(), cardinality, cardinality * 0.005)
 }
 
-/// A tracker that closes slices of one second, and the alerts that it has reported.
 struct Run {
     tracker: Tracker,
     rule: Rule,
@@ -74,7 +73,6 @@ impl Run {
         self.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why)).collect()
     }
 
-    /// Saves the tracker as JSON and restores it.
     fn restart(&mut self) {
         let bytes = serde_json::to_vec(&self.tracker).unwrap();
         self.tracker = serde_json::from_slice(&bytes).unwrap();
@@ -256,7 +254,6 @@ fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
     assert_eq!(windows, [(SHORT, 1_500.0), (LONG, 1_500.0)]);
 }
 
-/// Returns sightings of hosts in 198.51.100.0/24, each of which has between 2,000 and 2,255 peers.
 fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
     hosts.map(|host| sighting([198, 51, 100, host], 2_000.0 + f64::from(host))).collect()
 }
@@ -313,7 +310,8 @@ fn a_minute_apart_they_are_told_alone() {
     assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
-/// New hosts with forged addresses in different networks keep exceeding the threshold, while no alert can end.
+/// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Each host is in a different
+/// network. Because of an overload, no alert can end.
 #[test]
 fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     let mut run = Run::new();
@@ -339,7 +337,7 @@ fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     assert_eq!(run.told.len(), 2 * Tracker::MOST_HOSTS);
 }
 
-/// A pseudo-random generator (SplitMix64) that produces the same numbers on all machines.
+/// A SplitMix64 generator.
 struct Random(u64);
 
 impl Random {
@@ -356,8 +354,8 @@ impl Random {
     }
 }
 
-/// Runs 10,000 plateaus of 120 slices. Their mean count is `distance` standard errors above θ. Returns the number of
-/// plateaus that do not have exactly `starts` starts and `starts` ends.
+/// Counts the plateaus, out of 10,000, that do not have exactly `starts` starts and `starts` ends. A plateau lasts 120
+/// slices, and its mean count is `distance` standard errors above θ.
 fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
     let mut random = Random(seed);
     (0..10_000)
@@ -375,9 +373,11 @@ fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
         .count()
 }
 
-/// Noise alone starts no alert at 3 σ below θ and ends no alert at 3 σ above θ. For a start, the count minus σ must
-/// reach θ in three of five slices. At -3 σ, the probability is 3.2e-5 for one slice, and about 3e-13 for three of five
-/// slices. At +3 σ, the probability is 0.977 for one slice.
+/// At 3 σ below θ, fewer than 1 % of the plateaus may start an alert. At 3 σ above θ, more than 99 % must have exactly
+/// one start and one end.
+///
+/// An alert starts if the count minus σ reaches θ in three of five slices. At -3 σ, the probability is 3.2e-5 for one
+/// slice, and about 3e-13 for three of five slices. At +3 σ, the probability is 0.977 for one slice.
 #[test]
 fn plateaus_near_the_threshold_do_not_flap() {
     let (below, above) = (flaps(-3.0, 0, 1), flaps(3.0, 1, 2));
@@ -385,13 +385,12 @@ fn plateaus_near_the_threshold_do_not_flap() {
     assert!(below < 100 && above < 100);
 }
 
-/// Generates slices. Each slice contains the counts of four hosts in two networks, a number that selects a condition,
-/// and a flag that restarts the tracker.
+/// Generates slices: the counts of four hosts in two networks, a number that selects a fault if it is below 3, and
+/// whether the tracker restarts.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
 }
 
-/// Returns witnesses, one of which has been silent since second `since`.
 fn silent(since: u64) -> Witnesses {
     Witnesses::silent("192.0.2.1", since * 1_000)
 }
@@ -471,7 +470,6 @@ fn lost_input_is_named_and_ends_and_starts_nothing() {
 }
 
 proptest! {
-    /// For any counts, each alert starts once and ends once. Restarts at any time do not change the reported alerts.
     #[test]
     fn what_starts_ends_once_and_restarts_change_nothing(slices in slices()) {
         let (mut run, mut other) = (Run::new(), Run::new());

@@ -11,17 +11,14 @@ use crate::alerts::act::{Act, Refusal, Remark, Silencing};
 use crate::alerts::desk::Desk;
 use crate::notify::notice::Notice;
 
-/// A user's action on an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) id: AlertId,
     pub(crate) act: Act,
-    /// Name of the user.
     pub(crate) by: String,
 }
 
 impl Desk {
-    /// Returns whether the alert `id` is active.
     #[must_use]
     pub(crate) fn is_open(&self, id: AlertId) -> bool {
         self.open.contains_key(&id)
@@ -73,7 +70,6 @@ impl Desk {
         Ok(notice)
     }
 
-    /// Closes the alert of `last`, with `remark` as the reason.
     fn close_by_hand(&mut self, last: &Notice, remark: Remark) -> Result<Notice, Refusal> {
         let view = self.books.iter().position(|book| book.name == last.view);
         let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
@@ -83,7 +79,7 @@ impl Desk {
         Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
     }
 
-    /// Removes expired silences and returns the notifications of active alerts that are no longer silenced. `silenced`
+    /// Removes expired silences and returns a notification for each active alert that is no longer silenced. `silenced`
     /// contains the alerts that were silenced before the slice was processed.
     pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
         let now_ms = self.now_ms();
@@ -107,26 +103,30 @@ mod tests {
     use crate::alerts::desk::silences::Silences;
     use crate::alerts::{Condition, Severity, Status, Why, Witnesses};
     use crate::config::Config;
-    use crate::notify::notice::Evidence;
+    use crate::notify::notice::{Evidence, Kind};
 
     const CONFIG: &str = "inside = ['10.0.0.0/8']\n\
         [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
         [[rule]]\nname = 'r'\nthresholds = { 2s = 1_024 }\nfor = 1\nof = 1\nhold = '0s'\nrepeat = '1h'\n";
 
-    /// A desk with one view, and its detector.
-    struct Site(Desk, SlidingDetector);
+    struct Site {
+        desk: Desk,
+        /// Detector of the first view. Other views remain empty.
+        detector: SlidingDetector,
+        /// Number of peers of each host in the opposite direction.
+        opposite: f64,
+    }
 
     impl Site {
-        fn new() -> Self {
-            let config = Config::parse(CONFIG).unwrap();
+        fn new(config: &str) -> Self {
+            let config = Config::parse(config).unwrap();
             let detector = SlidingDetector::new(config.views[0].sizes, Device::Cpu).unwrap();
-            Self(Desk::new(&config), detector)
+            Self { desk: Desk::new(&config), detector, opposite: 0.0 }
         }
 
-        /// Closes a slice in which `peers` contact the host.
         fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
-            let Self(desk, detector) = self;
-            let pairs = peers.map(|opposite| IpPair { inside: 0x0a00_0007, opposite });
+            let Self { desk, detector, opposite } = self;
+            let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, opposite: peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
             let book = &mut desk.books[0];
             let mut closing = detector.begin_close().unwrap();
@@ -140,11 +140,11 @@ mod tests {
                 missing_sites: Vec::new(),
             };
             book.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
-            desk.notices(|_, hosts, _| Ok(vec![0.0; hosts.len()])).unwrap()
+            desk.notices(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
         }
 
         fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notice {
-            self.0.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
+            self.desk.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
         }
     }
 
@@ -154,24 +154,24 @@ mod tests {
 
     #[test]
     fn an_alert_that_ends_with_its_silence_is_over() {
-        let mut site = Site::new();
+        let mut site = Site::new(CONFIG);
         let id = site.close(0..3_000)[0].id;
         assert_eq!(site.act(id, silence(2), 1_000).status, Status::Update);
         assert_eq!(site.close(0..0), []);
         // The silence expires in the slice in which the alert ends.
         let ended = site.close(0..0);
         let told: Vec<_> = ended.iter().map(|notice| (notice.status, notice.why)).collect();
-        assert_eq!((told, site.0.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
-        assert!(!site.0.is_open(id));
+        assert_eq!((told, site.desk.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
+        assert!(!site.desk.is_open(id));
     }
 
     #[test]
     fn the_end_of_a_silence_is_reported_after_the_changes_of_its_slice() {
-        let mut site = Site::new();
+        let mut site = Site::new(CONFIG);
         let id = site.close(0..2_000)[0].id;
         site.act(id, silence(9), 1_000);
         // This has the same effect as a user ending the silence through another alert of the same host.
-        site.0.silences = Silences::default();
+        site.desk.silences = Silences::default();
         let told = site.close(2_000..9_000);
         let told: Vec<_> =
             told.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn notices_of_people_and_at_the_end_of_a_silence_have_the_counts_of_their_time() {
-        let mut site = Site::new();
+        let mut site = Site::new(CONFIG);
         let started = site.close(0..2_000);
         let (id, before) = (started[0].id, started[0].main);
         site.act(id, silence(1), 1_000);
@@ -194,5 +194,23 @@ mod tests {
         assert_eq!((remark.now_ms, remark.duration_ms), (3_500, 2_500));
         assert!(remark.main.cardinality < before.cardinality, "{:?}", remark.main);
         assert_eq!(remark.main.peak, over[0].main.cardinality);
+    }
+
+    #[test]
+    fn a_low_count_does_not_change_the_kind_of_an_alert() {
+        let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
+        let config = CONFIG.replace("'0s'", "'1h'").replace("repeat = '1h'", "repeat = '2s'");
+        let mut site = Site::new(&(config + fan_out));
+        site.opposite = 3_000.0;
+        let started = site.close(0..3_000);
+        assert_eq!((started[0].opposite, started[0].kind), (Some(3_000.0), Kind::ServerOrP2p));
+        site.opposite = 0.0;
+        let repeated: Vec<_> = (0..2).flat_map(|_| site.close(0..500)).collect();
+        let told: Vec<_> = repeated.iter().map(|it| (it.why, it.opposite, it.kind)).collect();
+        assert_eq!(told, [(Why::Repeat, Some(0.0), Kind::ServerOrP2p)]);
+        assert!(repeated[0].main.cardinality < 1_024.0, "{:?}", repeated[0].main);
+        // A high count without peers in the opposite direction is a flood.
+        let told: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
+        assert_eq!(told.last().map(|it| it.kind), Some(Kind::Flood));
     }
 }

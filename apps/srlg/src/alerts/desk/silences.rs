@@ -1,4 +1,4 @@
-//! Silences: hosts and networks that are not reported to any sink for some time.
+//! Silences: hosts and networks about which notifications are suppressed for some time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use crate::alerts::Silencing;
 use crate::alerts::act::{MOST_SILENCES, Refusal};
 use crate::notify::notice::Notice;
 
-/// Silences of all views.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Silence>", into = "Vec<Silence>")]
 pub(crate) struct Silences(BTreeMap<Silenced, Silencing>);
@@ -44,7 +43,7 @@ impl Silenced {
         Self { view: view.clone(), subject: notice.subject(), network: *network }
     }
 
-    /// Returns whether the silence covers `notice`, whose host or network is named `subject`.
+    /// `subject` is the name of the host or network of `notice`.
     fn covers(&self, notice: &Notice, subject: &str) -> bool {
         let is_part =
             |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));
@@ -60,7 +59,7 @@ impl Silences {
         covering.map(|(_, silencing)| silencing).max_by_key(|silencing| silencing.until_ms)
     }
 
-    /// Silences the host or network of `notice`. An existing silence of the same subject is replaced.
+    /// Adds a silence for the subject of `notice`. It replaces any existing silence of this subject.
     pub(crate) fn add(&mut self, notice: &Notice, silencing: Silencing) -> Result<(), Refusal> {
         let silenced = Silenced::by(notice);
         if self.0.len() >= MOST_SILENCES && !self.0.contains_key(&silenced) {
@@ -70,14 +69,12 @@ impl Silences {
         Ok(())
     }
 
-    /// Removes the silences that cover `notice`.
     pub(crate) fn remove(&mut self, notice: &Notice) -> Result<(), Refusal> {
         let (before, subject) = (self.0.len(), notice.subject());
         self.0.retain(|silenced, _| !silenced.covers(notice, &subject));
         if self.0.len() == before { Err(Refusal::NotSilenced) } else { Ok(()) }
     }
 
-    /// Removes the silences that have expired at `now_ms`.
     pub(crate) fn end_at(&mut self, now_ms: u64) {
         self.0.retain(|_, silencing| silencing.until_ms > now_ms);
     }

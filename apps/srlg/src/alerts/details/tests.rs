@@ -68,7 +68,6 @@ fn hosts_beyond_the_bound_are_not_looked_at() {
     assert_eq!(details.hosts[&host(256)].since_ms, 1);
 }
 
-/// Returns the details that a site sends about one host in contact with `peers`.
 fn sent(peers: &[u32]) -> HostDetails {
     let mut details = Details::new(SEED);
     details.look_at(&[host(0)], 5_000);

@@ -1,8 +1,9 @@
 //! Packets and bytes of a host within the last minute, counted from its contacts.
 //!
-//! Counts are summed in slots of 5 s. The slots are aligned to the Unix epoch, so those of different threads and hosts
-//! can be added. A contact counts at its own time or at the end of the last closed slice, whichever is later. Exporters
-//! report flows some seconds after their last packet, so the newest seconds would otherwise always be incomplete.
+//! Counts are summed in slots of 5 s. The slots are aligned to the Unix epoch, so the slots of different threads and
+//! hosts can be added. A contact counts at its own time or at the end of the last closed slice, whichever is later.
+//! Exporters report a flow some seconds after its last packet, so the newest seconds would otherwise always be
+//! incomplete.
 //!
 //! Invariant: there are at most 16 slots, and no sum overflows.
 
@@ -14,13 +15,13 @@ use srlg_input::contact::Contact;
 use crate::alerts::top::at_most;
 use crate::notify::notice::Rates;
 
-/// Length of a slot, in milliseconds.
 const SLOT_MS: u64 = 5_000;
 
-/// Number of slots in a mean. The newest slot is still incomplete.
+/// Number of slots in a mean. The newest slot may be incomplete.
 const MEAN: u64 = 12;
 
-/// Maximum delay of a contact, in milliseconds. Contacts with a longer delay are not counted.
+/// Maximum delay of a contact, from its own time to the end of the last closed slice, in milliseconds. Contacts that
+/// have a longer delay are not counted.
 const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 
 /// Maximum number of stored slots. It exceeds [`MEAN`], because contacts may be newer than the closing slice.
@@ -29,7 +30,7 @@ const SLOTS: usize = 16;
 /// Minimum period of a mean, and maximum accepted difference between the start times of sources, in milliseconds.
 const LEAST_MS: u64 = 1_000;
 
-/// Packets and bytes of a host in the last slots.
+/// Packets and bytes of a host in recent slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Volume {
     /// Time from which at least one merged source counts contacts, in milliseconds since the Unix epoch.
@@ -39,7 +40,7 @@ pub(crate) struct Volume {
     #[serde(deserialize_with = "at_most::<SLOTS, _, _>")]
     slots: Vec<Slot>,
     last: LastTimes,
-    /// Whether a source is missing.
+    /// Whether the volume of a source is missing, so that the rates are lower bounds.
     #[serde(default)]
     is_partial: bool,
 }
@@ -47,7 +48,7 @@ pub(crate) struct Volume {
 /// Packets and bytes of a slot. The counts of each contact are multiplied by its sampling rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Slot {
-    /// Number of the slot since the Unix epoch.
+    /// Number of the slot, counted from the Unix epoch.
     number: u64,
     packets: u64,
     octets: u64,
@@ -66,7 +67,7 @@ impl Slot {
 struct LastTimes {
     any_ms: u64,
     sampled_ms: u64,
-    /// Time of the last contact with an unknown size or sampling rate.
+    /// Time of the last contact that was too late, or whose size or sampling rate is unknown.
     unknown_ms: u64,
     /// Time of the last contact that may be a flow of several packets.
     flow_ms: u64,
@@ -82,19 +83,18 @@ impl LastTimes {
 }
 
 impl Volume {
-    /// Creates an empty volume, which counts contacts from `since_ms` on.
     pub(crate) fn new(since_ms: u64) -> Self {
         Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
     }
 
-    /// Returns an empty volume that continues this volume with later contacts.
+    /// Returns an empty volume for later contacts, with the start times of this volume.
     pub(crate) fn rest(&self) -> Self {
         let Self { since_ms, whole_since_ms, .. } = *self;
         let last = LastTimes { any_ms: self.last.any_ms, ..LastTimes::default() };
         Self { since_ms, whole_since_ms, last, ..Self::default() }
     }
 
-    /// Returns the sum of `volumes`. If a volume is missing, the sum is a lower bound.
+    /// If a volume is missing, the sum is a lower bound.
     pub(crate) fn sum<'a>(volumes: impl IntoIterator<Item = Option<&'a Self>>) -> Self {
         let mut sum = Self::default();
         for volume in volumes {
@@ -106,7 +106,6 @@ impl Volume {
         sum
     }
 
-    /// Returns whether no contact was counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -148,7 +147,7 @@ impl Volume {
         (self.since_ms, self.whole_since_ms) = (Some(since_ms), Some(since_ms));
     }
 
-    /// Merges `other`, which comes from another thread or host of the same site.
+    /// Merges `other`, which comes from another thread, host or site.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.last.any_ms == 0 {
             (self.since_ms, self.whole_since_ms) = (other.since_ms, other.whole_since_ms);
@@ -173,8 +172,8 @@ impl Volume {
         }
     }
 
-    /// Returns the mean rates of the minute before `now_ms`, or of the time since the start if it is less than a
-    /// minute.
+    /// Returns the mean rates in the minute before `now_ms`. If only single packets were counted and the start is less
+    /// than a minute ago, the means cover only the time since the start.
     pub(crate) fn rates(&self, now_ms: u64) -> Rates {
         let current = now_ms.saturating_sub(1) / SLOT_MS;
         let first = (current + 1).saturating_sub(MEAN);

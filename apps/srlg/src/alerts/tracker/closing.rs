@@ -6,7 +6,8 @@ use crate::alerts::host::HostState;
 use crate::alerts::tracker::{Slice, Tracker};
 
 impl Tracker {
-    /// Closes the active alert `id` at `now_ms`. The counts of all active windows must be below `down`.
+    /// Closes the active alert `id` at `now_ms`. The counts of all active windows must be below `down` times
+    /// the threshold.
     pub(crate) fn close_by_hand(&mut self, id: AlertId, now_ms: u64) -> Result<Alert, Refusal> {
         let mut slice = Slice { now_ms, sightings: Default::default(), alerts: Vec::new() };
         let mut groups = self.groups.iter().filter(|(network, group)| {
@@ -49,7 +50,6 @@ mod tests {
 
     const COUNT: f64 = 2_000.0;
 
-    /// Closes a slice in which each of `hosts` has `COUNT` peers, and returns the reported alerts.
     fn close(tracker: &mut Tracker, now_ms: u64, hosts: &[IpAddr]) -> Vec<Alert> {
         let terms = Terms { for_slices: 1, hold_ms: 60_000, ..Terms::default() };
         let rule =

@@ -19,13 +19,13 @@ use crate::alerts::top::at_most;
 use crate::exporters::ExporterNames;
 use crate::show::troubles::EXPORTERS;
 
-/// Minimum time without a datagram after which an exporter is silent, in milliseconds.
+/// Minimum silence limit of an exporter, in milliseconds, unless a limit is configured.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
-/// Factor for the silence limit of an exporter: the limit is this multiple of its longest pause in the last hour.
+/// Ratio of an exporter's silence limit to its longest pause in the last hour.
 const PAUSES: u64 = 3;
 
-/// Maximum length of a pause, in milliseconds. A longer gap is an outage.
+/// Length from which a gap counts as an outage instead of a pause, in milliseconds.
 const HOUR_MS: u64 = 3_600_000;
 
 /// Time for which an exporter without its own entry is remembered after its last datagram, in milliseconds.
@@ -35,8 +35,8 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 /// this period may have seen the host.
 const BEFORE_MS: u64 = 60_000;
 
-/// Period in which an exporter counts as new, in milliseconds. Only the time in which the exporter sends data is
-/// included. The address of a new exporter may be forged.
+/// Time for which an exporter must send data until it is no longer new, in milliseconds. The address of a new exporter
+/// may be forged.
 const NEW_MS: u64 = 60_000;
 
 /// Maximum number of exporters and of networks in a [`TableState`].
@@ -70,7 +70,6 @@ impl ExporterTimes {
 pub(crate) struct TableState {
     /// Time of the last update, in milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
-    /// Networks of the permitted exporters.
     #[serde(deserialize_with = "at_most::<MOST_ROWS, _, _>")]
     permitted: Vec<IpNet>,
     /// Times of the exporters, the silent ones first.
@@ -93,16 +92,14 @@ pub(crate) struct WitnessTable {
     lookup: Networks<()>,
     /// Exporters with their own entry among the permitted networks.
     named: BTreeSet<IpAddr>,
-    /// Time without a datagram after which any exporter is silent. If absent, the limit depends on the pauses of each
+    /// Time without a datagram after which any exporter is silent. If `None`, the limit depends on the pauses of each
     /// exporter.
     silent_after: Option<Duration>,
     slice_ms: u64,
     started_ms: u64,
     now_ms: u64,
-    /// Last forward step of the system clock.
     step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
-    /// Names of exporters, which the log shows next to their addresses.
     names: ExporterNames,
     /// Time of the last datagram of each exporter, in ascending order.
     last: Vec<u64>,
@@ -143,7 +140,7 @@ struct Seen {
 #[derive(Clone, Copy, Debug, Default)]
 struct Pauses {
     longest_ms: [u64; 7],
-    /// Number of the newest interval since the Unix epoch.
+    /// Number of the newest interval, counted from the Unix epoch.
     newest: u64,
 }
 
@@ -183,8 +180,8 @@ impl Seen {
         Self { times, given_ms: times.last_ms, pauses }
     }
 
-    /// Updates the time of the last datagram. `given_ms` is the time according to the input, and `ms` is the same time,
-    /// corrected for steps of the system clock.
+    /// `given_ms` is the time of the last datagram according to the input. `ms` is the same time, corrected for steps
+    /// of the system clock.
     fn update(&mut self, given_ms: u64, ms: u64) {
         let times = &mut self.times;
         if std::mem::replace(&mut self.given_ms, given_ms) == given_ms {
@@ -227,8 +224,7 @@ fn single_hosts(networks: &[IpNet]) -> BTreeSet<IpAddr> {
 }
 
 impl WitnessTable {
-    /// Creates a table without exporters. `permitted` contains the networks of the permitted exporters, and
-    /// `started_ms` is the current time.
+    /// `started_ms` is the current time, in milliseconds since the Unix epoch.
     pub(crate) fn new(
         permitted: &[IpNet],
         silent_after: Option<Duration>,
@@ -254,12 +250,10 @@ impl WitnessTable {
         }
     }
 
-    /// Sets the length of a slice to `slice_ms` milliseconds.
     pub(crate) fn with_slices_of(self, slice_ms: u64) -> Self {
         Self { slice_ms, ..self }
     }
 
-    /// Sets the names that the log shows for exporters.
     pub(crate) fn set_names(&mut self, names: ExporterNames) {
         self.names = names;
     }
@@ -321,8 +315,8 @@ impl WitnessTable {
         TableState { now_ms: self.now_ms, permitted, exporters }
     }
 
-    /// Adjusts all times after the system clock was set forward by `length_ms` to `now_ms`. The step does not count as
-    /// a pause.
+    /// Adjusts the times of the last datagrams after the system clock was set forward by `length_ms` to `now_ms`. The
+    /// step does not count as a pause.
     pub(crate) fn set_forward(&mut self, length_ms: u64, now_ms: u64) {
         self.step = Some(Step { before_ms: now_ms.saturating_sub(length_ms), length_ms });
         self.started_ms += length_ms;
@@ -393,14 +387,14 @@ impl WitnessTable {
         permitted.filter_map(|(_, exporter)| Some(&self.by_address.get(exporter)?.times))
     }
 
-    /// Returns the exporters with their own entry that have not sent a record. Such exporters are not witnesses of any
+    /// Returns the exporters with their own entry that have not sent a record. These exporters are not witnesses of any
     /// host.
     pub(crate) fn unheard(&self) -> impl Iterator<Item = IpAddr> {
         self.named.iter().copied().filter(|host| !self.by_address.contains_key(host))
     }
 
-    /// If the exporter is silent, returns the time of its last datagram. For an exporter that was never heard from,
-    /// returns the start time of the table.
+    /// Returns the time of the exporter's last datagram, or `None` if the exporter is not silent. If there was no
+    /// datagram, the start time of the table is used.
     pub(crate) fn silent_since(&self, exporter: IpAddr) -> Option<u64> {
         let times = self.by_address.get(&exporter).map(|seen| seen.times).unwrap_or_else(|| {
             let mut never = Seen::new(exporter, self.started_ms);
@@ -412,8 +406,8 @@ impl WitnessTable {
     }
 
     /// Returns the witnesses of `suspect`. If the exporters that saw the host since the start of its alert are `known`,
-    /// they are its witnesses. Exporters that fell silent in the minute before they became known are also witnesses. If
-    /// no exporters are known, the witnesses are all exporters that sent data in the host's window.
+    /// they are its witnesses. Exporters that fell silent in the minute before `known.since_ms` are also witnesses. If
+    /// no exporters are known, the witnesses are all exporters that have sent data since `suspect.since_ms`.
     pub(crate) fn witnesses(
         &self,
         known: Option<KnownExporters<'_>>,
@@ -460,7 +454,7 @@ impl WitnessTable {
         Witnesses { seen_ms: times.last_ms, whole_slices, silent: Vec::new() }
     }
 
-    /// Returns the number of whole slices from `ms` to `now_ms`.
+    /// Returns the number of whole slices from `ms` to `now_ms`, or `u32::MAX` if `ms` is 0.
     fn slices_since(&self, ms: u64, now_ms: u64) -> u32 {
         if ms == 0 {
             return u32::MAX;

@@ -17,7 +17,7 @@ use crate::notify::ledger::Ledger;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// Writes a configuration to `folder` and returns its network. The window has a length of `window` seconds.
+/// Writes a configuration with a window of `window` seconds to `folder`, and returns its network.
 fn network(folder: &Path, probes: &[String], window: u32) -> Network {
     let text = format!(
         "state = '{0}/state'\ncheckpoint = '10s'\n[network]\nprobes = {probes:?}\nfolder = '{0}'\n\

@@ -1,7 +1,8 @@
-//! Progress of a reader in the stream, and the check whether the stream is still the same.
+//! Progress of a reader in the stream, and the check that the stream is still the same.
 //!
 //! [`resume`](Place::resume) is called before a consumer is created, and [`advance`](Place::advance) is called with
-//! each message of the consumer. Invariant: every skipped message causes a [`Loss`], and no message is processed twice.
+//! each message of the consumer. Invariant: every skipped message causes a [`Loss`]. No message is processed twice,
+//! unless the stream is read from its beginning again.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,6 @@ use tracing::warn;
 
 use crate::collect::stream::{Fate, Position, Witness, nanoseconds};
 
-/// Progress of a reader in the stream.
 #[derive(Debug)]
 pub(super) struct Place {
     /// Sequence number of the last message that was read or skipped.
@@ -26,7 +26,7 @@ pub(super) struct Place {
     duplicates: Duration,
 }
 
-/// Loss of messages that left the stream before they were read.
+/// Loss of messages from the stream, some of which may not have been read.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collect) struct Loss {
     /// Time from which the lost messages can be sent again. Before this time, the broker would drop them as duplicates.
@@ -38,25 +38,22 @@ pub(in crate::collect) struct Loss {
 pub(super) struct Resumption {
     /// Time at which the stream was created, in nanoseconds since the Unix epoch.
     pub(super) created: i64,
-    /// Whether the stream is read from its beginning, so that the sequence numbers of previous messages are no longer
-    /// valid.
+    /// Whether the stream is read from its beginning again, so that the sequence numbers of previous messages are no
+    /// longer valid.
     pub(super) anew: bool,
 }
 
 impl Place {
-    /// Creates the progress of a reader that starts after `position`.
     pub(super) fn new(position: Position) -> Self {
         let (losses, duplicates) = (watch::Sender::new(None), Duration::ZERO);
         let Position { sequence: position, witness } = position;
         Self { position, delivered: 0, witness, losses, duplicates }
     }
 
-    /// Returns a channel that reports lost messages as soon as they are noticed.
     pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
         self.losses.subscribe()
     }
 
-    /// Returns the sequence number of the last message that was read or skipped.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
@@ -92,7 +89,7 @@ impl Place {
         self.witness.is_some_and(|witness| witness.created == created)
     }
 
-    /// Advances to a message. Returns `false` if it was read before.
+    /// Advances to a message. Returns `false` if the message was read or skipped before.
     pub(super) fn advance(&mut self, info: &Info<'_>) -> Result<bool> {
         self.delivered += 1;
         let (delivered, expected) = (info.consumer_sequence, self.delivered);

@@ -1,7 +1,7 @@
 //! Opening and closing of slices.
 //!
-//! [`CloseRule::step`] moves from one running slice to the next. Invariant: only this module changes the running slice,
-//! and its number never decreases.
+//! [`CloseRule::step`] moves from one running slice to the next. Invariant: once a rule is created or restored, only
+//! this module changes its running slice, and the number of the running slice never decreases.
 
 use super::{Cause, Close, CloseRule, CollectorStep, Moment, Slot};
 
@@ -97,8 +97,6 @@ impl<T> CloseRule<T> {
         CollectorStep::Close { close, merge: self.release(slice + 1) }
     }
 
-    /// Returns the number of consecutive complete slices up to and including `slice`. Slices that have left the window
-    /// count as complete.
     fn whole_slices(&self, slice: u64) -> u32 {
         let known_from = self.known_from.iter().copied().max().unwrap_or(0);
         let owed = self.owed.range(..(slice + 1, 0)).next_back();

@@ -13,7 +13,7 @@ use super::Moment;
 pub(super) struct Front {
     quiet: Duration,
     heard: Vec<Option<LastWord>>,
-    /// Slices that the front has reached and the times at which it reached them, in ascending order.
+    /// Slices that the front has reached, in ascending order, each with the time at which it was reached.
     reached: VecDeque<(u64, Moment)>,
 }
 
@@ -35,7 +35,7 @@ impl Front {
         self.heard[probe] = Some(LastWord { slice, at });
     }
 
-    /// Returns the lower median of the probes' last slices, or `None` if all probes are silent.
+    /// Returns the front at `now`, or `None` if all probes are silent.
     pub(super) fn at(&self, now: Moment) -> Option<u64> {
         let spoke = self.heard.iter().flatten().filter(|heard| heard.at + self.quiet > now);
         lower_median(spoke.map(|heard| heard.slice).collect())
@@ -46,14 +46,13 @@ impl Front {
         lower_median(self.heard.iter().flatten().map(|heard| heard.slice).collect())
     }
 
-    /// Moves the front forward to `slice`; the front never moves back.
+    /// Notes that the front has reached `slice`. If it has already reached this or a higher slice, nothing changes.
     pub(super) fn advance(&mut self, slice: u64, now: Moment) {
         if self.furthest().is_none_or(|furthest| furthest < slice) {
             self.reached.push_back((slice, now));
         }
     }
 
-    /// Returns the highest slice that the front has reached.
     pub(super) fn furthest(&self) -> Option<u64> {
         self.reached.back().map(|&(slice, _)| slice)
     }
@@ -64,7 +63,6 @@ impl Front {
         Some(first.1)
     }
 
-    /// Forgets the times at which the front reached slices before `slice`.
     pub(super) fn forget_before(&mut self, slice: u64) {
         let kept = self.reached.partition_point(|&(furthest, _)| furthest < slice);
         self.reached.drain(..kept);

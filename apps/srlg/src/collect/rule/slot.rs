@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use crate::network::subjects::Part;
 
-/// Maximum number of parts of a delta. Even with parts of the minimum size, a delta of all recorders of a default
-/// detector needs only a tenth of this number.
+/// Maximum number of parts of a delta. Even with parts of the minimum size, a delta that contains all recorders of a
+/// default detector needs only a tenth of this number.
 const MOST_PARTS: u32 = 1 << 16;
 
-/// Parts of a slice that a probe has delivered.
+/// Parts that one probe has delivered for one slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parts {
     count: u32,
@@ -28,7 +28,7 @@ pub(super) struct Slot<T> {
     pub(super) lowest: u64,
 }
 
-/// Checks the number of parts of a delta.
+/// Refuses a delta with more than [`MOST_PARTS`] parts.
 pub(super) fn check(part: Part) -> Result<(), Refusal> {
     let (count, most) = (part.count, MOST_PARTS);
     if count > most { Err(Refusal::Parts { count, most }) } else { Ok(()) }
@@ -71,7 +71,6 @@ impl<T> Slot<T> {
         self.bytes += bytes;
     }
 
-    /// Removes the held deltas, and returns them with their memory in bytes.
     pub(super) fn release(&mut self) -> (Vec<T>, usize) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes))
     }
@@ -86,7 +85,6 @@ impl<T> Slot<T> {
         self.parts.is_empty()
     }
 
-    /// Removes and returns the parts of `probe`.
     pub(super) fn take(&mut self, probe: usize) -> Parts {
         self.parts.remove(&probe).unwrap_or_default()
     }

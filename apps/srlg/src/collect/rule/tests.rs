@@ -113,7 +113,6 @@ fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArri
         })
 }
 
-/// Generates a number of probes and [`deliveries`] of these probes.
 fn networks() -> impl Strategy<Value = (usize, Vec<DeltaArrival<Token>>)> {
     (1usize..5, 1u64..9)
         .prop_flat_map(|(probes, slices)| (Just(probes), deliveries(probes, slices)))
@@ -123,7 +122,7 @@ fn names(probes: usize) -> Vec<String> {
     (0..probes).map(|probe| format!("p{probe}")).collect()
 }
 
-/// Returns a rule for `probes` probes. Its running slice is 0.
+/// Returns a rule whose running slice is 0.
 fn begun(probes: usize) -> CloseRule<Token> {
     let mut rule = CloseRule::new(probes, LIMITS);
     rule.running = Some(0);

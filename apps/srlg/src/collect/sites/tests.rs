@@ -1,4 +1,4 @@
-//! Tests of the acceptance of reports, and of the evidence about a host in them.
+//! Tests of accepted and rejected reports, and of the evidence that is combined from reports about a host.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
@@ -66,7 +66,8 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
 }
 
-/// Returns a report of `slice`, in which the host received 1,000 packets of 125 bytes per second for the last minute.
+/// Returns a report of `slice`. The watched host received 1,000 packets of 125 bytes per second in the minute up to the
+/// end of this slice.
 fn report_of_flood(slice: u64) -> SiteReport {
     let mut report = report(slice, 10..12);
     let mut details = Details::new(SEED);

@@ -40,6 +40,10 @@ const FILES: &[Wrong] = &[
         [[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\npeer = []\n[[label]]\nname = 'l'\nnetworks = ['192.0.2.1']\ncolor = 1\n\
         [[sink]]\ntype = 'webhook'\nurl = 'http://localhost'\ntimout = '5s'\nretries = 3\n[input]\nexporter = 1\nlistn = 2\n",
         &[1, 4, 8, 12, 16, 20, 21, 23, 24]),
+    // Keys of the top level in a table, and tables at the top level.
+    wrong(Values, "insides = []\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nslice = '1s'\n[[views]]\nname = 'a'\n[inputs]\nlive = true\n\
+        [[sink]]\ntype = 'mail'\nserver = 'smtp://localhost:25'\nfrom = 'a@example.net'\nto = ['a@example.net']\nurl = 'http://localhost'\n",
+        &[1, 5, 6, 8, 15]),
     // Values of an invalid type.
     wrong(Values, "slice = 1\ninside = '10.0.0.0/8'\nhttp = 80\n[[view]]\nname = 'a'\npairs = 'many'\n[[rule]]\nname = 'r'\nfor = 'ever'\n\
         thresholds = { 60s = 1000, 1h = 'x' }\n[[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\nports = ['http', 80]\n\
@@ -154,7 +158,7 @@ const FILES: &[Wrong] = &[
     wrong(Values, "slice = '0s'\nstate = 'DIR/open'\n[[sink]]\ntype = 'exec'\ncommand = ['/none']\nqueue = 0\n", &[1, 2, 5, 6]),
 ];
 
-/// Creates the files that the configurations in [`FILES`] name.
+/// Creates files for the configurations in [`FILES`].
 fn make(folder: &Path) {
     let write = |name: &str, text: &str, mode| {
         let path = folder.join(name);

@@ -40,7 +40,7 @@ impl fmt::Display for PlantedAttack {
     }
 }
 
-/// Returns the address of a host, or a network with its prefix length.
+/// Formats `subject`: a host as its address, and a network with its prefix length.
 pub(super) fn name(subject: IpNet) -> String {
     let is_host = subject.prefix_len() == subject.max_prefix_len();
     if is_host { subject.addr().to_string() } else { subject.to_string() }
@@ -84,7 +84,6 @@ fn mixed(number: u64) -> u64 {
 }
 
 impl Attacks {
-    /// Creates the attacks of a demonstration that lasts `seconds`. The attacks are repeated in each round.
     pub(super) fn new(seed: u64, seconds: u64) -> Self {
         let host = |number: u64| mixed(seed << 8 | number) as u32;
         Self {

@@ -40,9 +40,9 @@ impl Exporters {
     }
 }
 
-/// Starts a thread that exports all steps of `length` in real time, with one exporter for each address in `to`. After
-/// the last step, the exporters send templates until they are stopped, because the end of an alert cannot be confirmed
-/// while an exporter is silent. On a busy machine, the last alerts end late.
+/// Starts a thread that exports flows for `length` in real time, with one exporter for each address in `to`. After this
+/// time, the exporters send templates until they are stopped, because the end of an alert cannot be confirmed while an
+/// exporter is silent. On a busy machine, the last alerts end late.
 pub(super) fn start(attacks: Attacks, to: &[SocketAddr], length: Duration) -> Result<Exporters> {
     let started = Instant::now();
     let exporter = |&to: &SocketAddr| -> Result<Exporter> {

@@ -70,8 +70,8 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Sets up the network in `folder` and starts its broker. The deadline is so short that slices from before the start of
-/// the slowest probe close before the attacks start.
+/// Sets up the network in `folder` and starts its broker. The deadline is short, so that the slices in which probes are
+/// still starting are closed before the attacks start.
 fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
     let configure = |broker: &str| {
         let text = format!(

@@ -16,7 +16,6 @@ use crate::notify::notice::Notice;
 /// Maximum time from the end of the demonstration to the last end of an alert.
 const LATEST: Duration = Duration::from_secs(20);
 
-/// The planted attacks and the received notifications.
 pub(super) struct Verdict {
     planted: Vec<(PlantedAttack, Vec<Notice>)>,
     rounds: usize,
@@ -25,7 +24,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Creates a verdict on the alerts of `attacks`. All notifications are written to the file `alerts`.
+    /// Creates a verdict. If a file `alerts` is given, all notifications are written to it.
     pub(super) fn new(attacks: &Attacks, alerts: Option<&Path>) -> Result<Self> {
         let create = |path: &Path| {
             File::create(path).with_context(|| format!("cannot write to {}", path.display()))
@@ -36,7 +35,7 @@ impl Verdict {
         Ok(Self { planted, rounds, others: Vec::new(), file })
     }
 
-    /// Records and prints a notification that was received when the demonstration had run for `at`.
+    /// Records and prints a notification. `at` is the time since the start of the demonstration.
     pub(super) fn take(&mut self, notice: Notice, at: Duration) -> Result<()> {
         let Notice { status, severity, ref text, .. } = notice;
         writeln!(io::stdout(), "{:5.1} s  {status:<6} {severity:<8} {text}", at.as_secs_f64())?;

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Auto)]
     pub device: Device,
 
-    /// Scheme, sizes and sampling: tagged recorders (default), or the paper's scheme
+    /// Scheme and sizes: tagged recorders (default), or the paper's scheme
     #[arg(long, value_enum, default_value = "default")]
     pub preset: Preset,
 
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long)]
     pub hostile: bool,
 
-    /// Output format: table has one line per host with its peak, ndjson and csv have one line per super point and
+    /// Output format: table has one line per host with its peak; ndjson and csv have one line per super point and
     /// slice
     #[arg(long, value_enum, default_value = "table")]
     pub output: Format,

@@ -1,4 +1,5 @@
-//! Reports on standard output, as a table of hosts, or as rows, NDJSON or CSV with one line per super point and slice.
+//! Reports on standard output: a table with one line per host, or one line per super point and slice as a table row,
+//! NDJSON or CSV.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Stdout, Write};
@@ -17,7 +18,7 @@ pub(super) struct Output {
     slice_ms: u64,
     /// Header line, or `None` once it is written.
     header: Option<String>,
-    /// Packing of hosts, and packing of peers.
+    /// Packings of hosts and of peers.
     packings: [Packing; 2],
     /// Maximum number of sampled peers per super point.
     most_peers: usize,
@@ -41,7 +42,8 @@ struct Peak {
     slices: u64,
     /// Sampled peers in the slice `last`.
     peers: Vec<Peer>,
-    /// Range of possible counts without sampling, as text. The text is empty if the input does not consist of exports.
+    /// Range of the expected peak count without sampling, as text. The text is empty if the input does not consist of
+    /// exports.
     unsampled: String,
 }
 
@@ -61,7 +63,6 @@ impl Output {
         Self { writer, style, slice_ms, header: Some(header), packings, most_peers, are_exports }
     }
 
-    /// Writes a report. `sampling` is the sampling of its contacts.
     pub(super) fn report(&mut self, report: &SliceReport, sampling: Sampling) -> Result<()> {
         self.write(report, sampling).context("cannot write to standard output")
     }
@@ -170,7 +171,6 @@ impl Point {
     }
 }
 
-/// Writes one indented line per peer, below the line of its host.
 fn indented(to: &mut dyn Write, peers: &[Peer]) -> io::Result<()> {
     for peer in peers {
         let Peer { host, last_seen } = peer;
@@ -184,7 +184,6 @@ struct Line<'a> {
     pub(super) slice: u64,
     pub(super) start_ms: u64,
     pub(super) end_ms: u64,
-    /// Super point with at most the requested number of sampled peers.
     pub(super) point: &'a Point,
     /// Whether sampled peers are requested.
     pub(super) has_peers: bool,
@@ -215,13 +214,13 @@ fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
-/// Returns the largest possible number of peers without sampling, or `None` if the count is a lower bound or a sampling
+/// Returns the largest expected number of peers without sampling, or `None` if the count is a lower bound or a sampling
 /// rate is unknown.
 fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
 }
 
-/// A line of JSON: a super point with the keys of the library and additional keys of `detect`.
+/// A line of NDJSON: a super point in one slice.
 #[derive(Serialize)]
 struct Object<'a> {
     slice: u64,
@@ -231,8 +230,8 @@ struct Object<'a> {
     point: &'a Point,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
-    /// Bounds of the count without sampling. The upper bound is `None` if a sampling rate is unknown or the count is a
-    /// lower bound.
+    /// Bounds of the expected count without sampling. The upper bound is `None` if a sampling rate is unknown or the
+    /// count is a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
@@ -281,7 +280,7 @@ fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     indented(to, &point.peers)
 }
 
-/// Returns the range of possible counts without sampling, as a column of text.
+/// Returns the range of the expected count without sampling, as a column of text.
 fn unsampled(point: &Point, sampling: Sampling) -> String {
     let cardinality = point.cardinality;
     match unsampled_most(point, sampling) {

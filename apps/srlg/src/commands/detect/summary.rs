@@ -1,4 +1,4 @@
-//! Summary of a run on standard error.
+//! Summary of a run, printed to standard error.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,9 @@ use srlg_input::Status;
 
 use super::Totals;
 
-/// Maximum background at which the paper's estimate is reliable; see `docs/measurements.md`.
+/// Maximum background at which the paper's estimate is reliable; see `docs/limits.md`.
 const CLEAR_BACKGROUND: f64 = 0.01;
 
-/// Prints the counters, the speed and the memory of the run.
 pub(super) fn print(totals: &Totals, status: &Status) {
     // Write errors are ignored, because they cannot be reported elsewhere.
     let _nobody_listens = write(&mut io::stderr().lock(), totals, status);
@@ -51,7 +50,6 @@ fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()
     write_warnings(to, totals)
 }
 
-/// Writes a line for each kind of input and for each exporter.
 fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
     let Status { packets, flows, sockets, drops, exporters, broker } = status;
     if let Some(packets) = packets {
@@ -92,7 +90,6 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the peak memory of this process as text, or a text that it is unknown.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -13,15 +13,14 @@ pub(super) struct Table {
     pub(super) keys: Vec<Key>,
 }
 
-/// A key with the properties that its schema defines.
 pub(super) struct Key {
     /// Name of the key, or its dotted path if it belongs to a nested table.
     pub(super) name: String,
-    /// Type of the value, with its unit and its range.
+    /// Form of the value, such as `time`, or `number` with its range.
     pub(super) form: String,
     pub(super) default: Default,
     pub(super) description: String,
-    /// Minimum of the value, if the schema defines one.
+    /// Minimum of the value, if the schema defines one above 0.
     pub(super) least: Option<u64>,
     /// Maximum of the value, if the schema defines one.
     pub(super) most: Option<u64>,
@@ -32,7 +31,7 @@ pub(super) enum Default {
     Required,
     /// A value in TOML syntax.
     Value(String),
-    /// A description of a value that depends on other keys.
+    /// A description of the value, such as `all hosts`.
     Words(String),
     None,
 }
@@ -51,10 +50,8 @@ const SINKS: [(&str, &str); 6] = [
     ("exec", "sink exec"),
 ];
 
-/// Key that names the type of a sink.
 const TYPE: &str = "type";
 
-/// Returns all tables.
 pub(super) fn tables() -> Vec<Table> {
     let (general, all) = (schema::<General>(), schema::<Tables>());
     let all = all["properties"].as_object().unwrap();
@@ -188,7 +185,7 @@ fn plural(form: &str) -> &str {
         "number" => "numbers",
         "port" => "ports",
         "string" => "strings",
-        form => panic!("{form} has no plural"),
+        form => panic!("no plural is defined for the form {form}; add one here"),
     }
 }
 

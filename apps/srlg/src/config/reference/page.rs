@@ -1,4 +1,4 @@
-//! The reference as Markdown.
+//! The configuration reference as Markdown.
 
 use std::fmt::Write as _;
 
@@ -30,10 +30,9 @@ Forms of values:
 | file, folder | A path; relative paths are resolved against the working directory of `srlg` |
 ";
 
-/// Returns the whole page.
 pub(super) fn write(tables: &[Table]) -> String {
     let mut page = format!(
-        "<!-- Generated from the types of the configuration. Do not edit: {COMMAND} -->\n\n"
+        "<!-- Generated from the types of the configuration. Do not edit; regenerate with {COMMAND} -->\n\n"
     );
     page += INTRO;
     for table in tables {

@@ -15,10 +15,9 @@ use crate::config::{Config, ViewConfig};
 use crate::mmdb::{as_database, country_database};
 use crate::network::Network;
 
-/// A key, the other keys that its sample value requires, and this value.
+/// A key, the other keys that its sample value requires, and the sample value.
 type Sample = (&'static str, &'static str, &'static str);
 
-/// The samples of a table.
 pub(super) struct Samples {
     table: &'static str,
     /// Minimal documents of the table, without optional keys.
@@ -35,10 +34,11 @@ pub(super) enum Effect {
     Restart,
 }
 
-/// The effects of a reload on a key in `srlg run` and, if the key exists there, in `srlg collect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reload {
+    /// Effect in `srlg run`, or in `srlg collect` for keys of `[network]`.
     pub(super) alone: Effect,
+    /// Effect in `srlg collect` for keys that can be combined with `[network]`.
     pub(super) network: Option<Effect>,
 }
 
@@ -268,13 +268,11 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// Returns the samples of `table`.
 pub(super) fn of(table: &str) -> &'static Samples {
     ALL.iter().find(|samples| samples.table == table).unwrap()
 }
 
 impl Samples {
-    /// Returns the keys of the table that have a sample.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.samples.iter().map(|(key, ..)| *key)
     }
@@ -284,7 +282,7 @@ impl Samples {
         self.least.iter().map(|keys| self.file(&read(keys)))
     }
 
-    /// Returns the required keys of the table.
+    /// Returns the keys that every minimal file of the table requires.
     pub(super) fn required(&self) -> Vec<String> {
         let mut required: Option<Vec<String>> = None;
         for keys in self.least.iter().map(|keys| read(keys)) {
@@ -308,7 +306,6 @@ impl Samples {
         Config::parse(&self.file(&merged(merged(read(least), read(beside)), keys)))
     }
 
-    /// Determines whether a reload applies a change to `key`.
     pub(super) fn reload(&self, key: &str) -> Reload {
         let is_of_run = ["input", "network"].contains(&self.table);
         let [without, with] = self.files(key);
@@ -340,7 +337,6 @@ impl Samples {
         files.next().unwrap_or_else(|| panic!("no file of {} has a sample of {key}", self.table))
     }
 
-    /// Returns a file whose table contains `keys`.
     fn file(&self, keys: &Table) -> String {
         let mut keys = keys.clone();
         let (table, kind) = self.table.split_once(' ').unwrap_or((self.table, ""));

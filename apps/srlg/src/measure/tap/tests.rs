@@ -14,8 +14,6 @@ const SECOND: u64 = 1_000_000_000;
 /// Start of each test, in seconds since the Unix epoch.
 const START: u64 = 1_000_000;
 
-/// Returns a monitor that counts hosts in one view and addresses with ports in another view. Its slices have the grace
-/// period `grace`.
 fn monitor(grace: &str) -> Monitor {
     Monitor::new(&config(grace), 1).unwrap()
 }
@@ -31,7 +29,6 @@ fn config(grace: &str) -> Config {
     Config::parse(&text).unwrap()
 }
 
-/// A generator of pseudorandom numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -51,7 +48,7 @@ impl Numbers {
             Host::v4(0xc633_0000 + peer)
         };
         let hosts = [[10, 0, 0, 1], [10, 0, 0, 2], [10, 0, 0, 3 + host as u8]];
-        // Some hosts have many peers for a few seconds.
+        // One host has many peers for six of every 20 seconds.
         let is_flood = (now_ns / SECOND) % 20 < 6 && self.below(2) == 0;
         let host = if is_flood { hosts[0] } else { hosts[2] };
         let mut contact = Contact::new(now_ns - self.below(early_ns), source, host.into());
@@ -78,7 +75,6 @@ fn comparable(mut notice: Notice) -> Notice {
     notice
 }
 
-/// Returns a snapshot of a view's detector, without its attachment.
 fn detector(monitor: &mut Monitor, view: usize) -> Snapshot {
     monitor.snapshot(view).unwrap().with_attachment(Vec::new())
 }

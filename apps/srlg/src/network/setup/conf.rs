@@ -3,11 +3,12 @@
 //! The collector and the streams share one account, and each probe has its own account. A probe's account imports only
 //! the probe's own subjects, the watch list, and the subject for requesting the network description.
 //!
-//! Invariant: a probe publishes only to its own subjects and requests the network description, and it receives only the
-//! watch list and its own messages. Only the collector may use the streams.
+//! Invariant: a probe can publish only to its own subjects and to the subject for requesting the network description.
+//! It receives only the watch list and messages that are addressed to it. Apart from the requests for the description,
+//! only the collector may use the stream API.
 //!
-//! Permissions would not be enough without accounts, because they do not restrict the reply subject that a client sets.
-//! The broker would publish an acknowledgement to any such subject, even to one of the stream API. With accounts, an
+//! Permissions alone would not be enough, because they do not restrict the reply subject that a client sets. The broker
+//! would publish an acknowledgement to any reply subject, even to a subject of the stream API. With accounts, an
 //! acknowledgement cannot leave the account of the probe.
 
 use super::PART_BYTES;
@@ -19,8 +20,8 @@ use crate::network::subjects::{
 /// Part of the maximum message size that is reserved for headers, in bytes.
 pub(super) const HEADROOM: usize = 4096;
 
-/// Name of the account that the collector and the streams share. A probe's account has the name of the probe, which is
-/// in lower case, so no probe can have this name.
+/// Name of the account that the collector and the streams share. A probe's account has the name of the probe. Names of
+/// probes are in lower case, so no probe has an account with this name.
 const ACCOUNT: &str = "SRLG";
 
 /// Returns the configuration of a broker for `probes`. `keys` contains the name and public key of each client.
@@ -65,7 +66,6 @@ fn collector(probes: &[String], user: &str) -> String {
     )
 }
 
-/// Returns the configuration entry of a probe's account, which imports the probe's subjects.
 fn of_probe(probe: &str, user: &str) -> String {
     let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
     let question = bucket::QUESTION;

@@ -6,8 +6,8 @@ use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
-/// Packets and bits per second of a host's contacts. Each rate is a mean over the last minute. The mean covers less
-/// time if details of the host have been collected for less than a minute.
+/// Packets and bits per second of a host's contacts. Each rate is a mean over the last minute. If only single packets
+/// were counted and the count started less than a minute ago, the mean covers only the time since then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// Packets per second; absent if unknown.
@@ -20,7 +20,7 @@ pub struct Rates {
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_scaled: bool,
     /// Whether the real rate may be higher. This is the case if a size or a sampling rate is unknown. It is also the
-    /// case if a source or a host is missing, or if part of the time was not counted.
+    /// case if a site or a host is missing, or if part of the minute was not counted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_lower_bound: bool,
     /// Whether the real rate may be lower, because several sites may have seen the same packets.
@@ -38,7 +38,7 @@ pub struct InterfaceShare {
     /// Configured name of the interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Share of this interface among the contacts whose interface is known.
+    /// Share of contacts that arrived on this interface, among the contacts whose interface is known.
     pub share: f64,
 }
 
@@ -54,7 +54,6 @@ impl Rates {
         self.packets_per_second.max(self.bits_per_second).is_some_and(|rate| rate > 0)
     }
 
-    /// Returns the rates, or the default if no rate is known.
     pub(crate) fn if_known(self) -> Self {
         if self.is_known() { self } else { Self::default() }
     }

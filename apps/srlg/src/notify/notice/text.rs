@@ -25,8 +25,7 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
             _ => "",
         };
         let rates = context.peak_rates;
-        let rates =
-            if rates.is_known() { format!(", {rates}") } else { String::new() };
+        let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
         return format!(
             "{subject_name}{label}: ended after {lasted} s{unconfirmed}; peak: {peak:.0} {peers}{rates}"
         );

@@ -19,14 +19,14 @@ use super::http::Client;
 use super::{Channel, Failure};
 use crate::notify::notice::{Direction, Notice};
 
-/// Maximum number of alerts in one request.
+/// Maximum number of active alerts that one request sends again.
 const BATCH: usize = 512;
 
 pub(super) struct Alertmanager {
     client: Client,
     resend: Duration,
     told: Option<Instant>,
-    /// Last sent severity of each active alert.
+    /// Highest severity that was sent for each active alert.
     severities: HashMap<AlertId, Severity>,
 }
 

@@ -1,4 +1,5 @@
-//! Bodies of webhook requests. A body is a notification as JSON, or the output of a template.
+//! Bodies of webhook requests. A body is a notification or a count of suppressed notifications, as JSON or as the
+//! output of a template.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::notify::notice::Notice;
 
-/// A renderer of request bodies.
 pub(super) enum Body {
     /// A notification as JSON on one line.
     Notice,
@@ -21,8 +21,8 @@ pub(super) enum Body {
 const NAME: &str = "body";
 
 impl Body {
-    /// Reads the template at `path`, if one is given. It must render JSON both from a notification and from a count of
-    /// suppressed notifications.
+    /// Reads the template at `path`, if a path is given. The template must render a JSON object both from a
+    /// notification and from a count of suppressed notifications.
     pub(super) fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::Notice) };
         let text = std::fs::read_to_string(path);
@@ -46,7 +46,6 @@ impl Body {
         Ok(body)
     }
 
-    /// Returns the request body for `notice`.
     pub(super) fn of(&self, notice: &impl Serialize) -> Result<Vec<u8>> {
         match self {
             Self::Notice => Ok(serde_json::to_vec(notice)?),
@@ -68,7 +67,7 @@ impl Body {
 
 /// Returns the fields of a message that reports `count` suppressed notifications.
 pub(super) fn held(count: u64) -> Value {
-    json!({ "held": count, "text": format!("rate limit: {count} notifications suppressed in the last minute") })
+    json!({ "held": count, "text": format!("rate limit: {count} notifications suppressed") })
 }
 
 #[cfg(test)]
@@ -80,14 +79,12 @@ mod tests {
         Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }
 
-    /// Renders `notice` with the project's template `template`.
     fn made(template: &str, notice: &impl Serialize) -> Value {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();
         serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
     }
 
-    /// Returns the error for the unusable template `text`.
     fn refusal(text: &str) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
@@ -116,7 +113,7 @@ mod tests {
             ]
         );
         let held = made("slack.json", &held(7));
-        assert_eq!(held["text"], "rate limit: 7 notifications suppressed in the last minute");
+        assert_eq!(held["text"], "rate limit: 7 notifications suppressed");
         assert_eq!(held["blocks"].as_array().unwrap().len(), 1);
     }
 

@@ -60,7 +60,7 @@ struct Mark {
 }
 
 impl File {
-    /// Opens the file at `path`, which contains at least the notifications of `store` up to number `done`.
+    /// Opens the file at `path`. The notifications of `store` up to number `done` have already been written to it.
     pub(super) fn open(path: &Path, rotation: Rotation, done: i64, store: &Store) -> Result<Self> {
         let path = path.to_owned();
         let mut it = Self { path, rotation, out: Out::Closed, last: done };
@@ -197,10 +197,10 @@ fn cannot_append(path: &Path) -> String {
 /// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
 const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
-/// Maximum length of a prefix in [`BEGINNINGS`], in bytes, including a number of up to 20 digits.
+/// Number of bytes to read for a prefix in [`BEGINNINGS`], which contains a number of up to 20 digits.
 const BEGINNING: u64 = 64;
 
-/// Returns whether `line` starts as a line of this sink does. An incomplete line may end even within the prefix.
+/// Returns whether `line` starts with a prefix in [`BEGINNINGS`]. An incomplete line may end within the prefix.
 fn is_ours(line: &[u8], is_whole: bool) -> bool {
     let begins =
         |line: &[u8], text: &[u8]| line.starts_with(text) || !is_whole && text.starts_with(line);

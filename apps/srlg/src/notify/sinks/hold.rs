@@ -1,8 +1,8 @@
-//! The filter of a sink, which applies silences and the rate limit.
+//! The filter of a sink, which applies silences, acknowledgements and the rate limit.
 //!
-//! Invariant: if a notification of an alert was sent, even before a restart, the end of the alert is sent too. That end
-//! does not count towards the rate limit. If no notification of the alert was sent, its end is treated like any other
-//! notification.
+//! Invariant: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of the
+//! alert. That end does not count towards the rate limit. If no notification of the alert was sent, its end is treated
+//! like any other notification.
 
 use std::collections::HashSet;
 
@@ -21,13 +21,12 @@ pub(super) struct Hold {
 impl Hold {
     /// Creates the filter of a sink that has processed `store` up to number `done`. `most` is the maximum number of
     /// notifications per minute. After a restart, it is not known which notifications the rate limit suppressed.
-    /// Therefore, the end of each alert that was active at `done` is sent, unless the alert was silenced from its
-    /// start.
+    /// Therefore, the end of each alert that was active at notification `done` is sent, unless the alert was silenced
+    /// from its start.
     pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
         Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }
 
-    /// Returns whether `notice` should be sent at `now_ms`.
     pub(super) fn may_pass(&mut self, notice: &Notice, now_ms: u64) -> bool {
         let is_end = notice.status == Status::End;
         if is_end && self.passed.contains(&notice.id) {
@@ -53,14 +52,13 @@ impl Hold {
         is_acknowledged || (notice.silence.is_some() && !passes_silence)
     }
 
-    /// Updates the filter after `notice` is done.
+    /// Removes the alert of `notice` from the filter if `notice` is its end.
     pub(super) fn done(&mut self, notice: &Notice) {
         if notice.status == Status::End {
             self.passed.remove(&notice.id);
         }
     }
 
-    /// Records that notifications of `alerts` were sent.
     pub(super) fn told(&mut self, alerts: Vec<AlertId>) {
         self.passed.extend(alerts);
     }
@@ -73,7 +71,7 @@ impl Hold {
     }
 }
 
-/// Returns the alerts that were active at notification `number` and for which a notification had been sent.
+/// Returns the alerts that were active at notification `number` and for which a notification may have been sent.
 fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
     Ok(store.open_at(number)?.into_iter().collect())
 }
@@ -106,8 +104,8 @@ impl Gate {
         passes
     }
 
-    /// Returns the number of notifications suppressed since the last call to [`forget_held`](Self::forget_held),
-    /// excluding the minute that has not ended at `now_ms`.
+    /// Returns the number of notifications that were suppressed in past minutes and not reported yet. If the current
+    /// minute has ended at `now_ms`, starts a new one.
     pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
         // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {
@@ -117,7 +115,6 @@ impl Gate {
         self.held_before
     }
 
-    /// Resets the number of notifications suppressed in past minutes.
     pub(super) fn forget_held(&mut self) {
         self.held_before = 0;
     }

@@ -35,7 +35,7 @@ pub struct Credentials {
     pub headers_file: Option<PathBuf>,
 }
 
-/// An HTTP client of one server.
+/// An HTTP client that posts to one URL.
 pub(super) struct Client {
     agent: Agent,
     url: String,
@@ -54,7 +54,6 @@ impl Credentials {
         Ok(())
     }
 
-    /// Reads the headers to send with each request.
     pub(super) fn headers(&self) -> Result<Vec<Header>> {
         self.check()?;
         let mut headers = match &self.headers_file {
@@ -80,8 +79,9 @@ impl Credentials {
         };
         if let Some((path, credentials)) = credentials {
             let value = HeaderValue::from_str(&credentials);
-            let mut value =
-                value.with_context(|| format!("cannot send the credentials in {} as a header", path.display()))?;
+            let mut value = value.with_context(|| {
+                format!("cannot send the credentials in {} as a header", path.display())
+            })?;
             value.set_sensitive(true);
             headers.push((header::AUTHORIZATION, value));
         }

@@ -1,8 +1,8 @@
 //! Emails about notifications, built with the crate `lettre`.
 //!
-//! An email contains the newest state of each alert and all users' actions. Active alerts come first. Each email refers
-//! to a message ID that contains the ID of the alert in its subject. No email has that message ID, but mail programs
-//! show all emails that refer to it as one thread.
+//! An email contains every user action but, for each alert, only the newest state. Active alerts come first. Each email
+//! about alerts refers to a message ID, which contains the ID of the alert that the subject names. No email has that
+//! message ID, but mail programs show all emails that refer to it as one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -49,7 +49,7 @@ impl Writer {
         // Among equally severe alerts, the first one is chosen.
         let worst = active.iter().rev().max_by_key(|notice| notice.severity);
         let first =
-            *worst.or(over.first()).context("cannot write a mail without a notification")?;
+            *worst.or(over.first()).context("cannot write an email without a notification")?;
         let state = match worst {
             None => "ended".to_owned(),
             Some(worst) => worst.severity.to_string(),
@@ -92,7 +92,7 @@ impl Writer {
         for to in &self.to {
             mail = mail.to(to.clone());
         }
-        mail.singlepart(SinglePart::plain(body)).context("cannot write a mail")
+        mail.singlepart(SinglePart::plain(body)).context("cannot write an email")
     }
 }
 
@@ -129,7 +129,6 @@ mod tests {
         (1..).zip(notices).collect()
     }
 
-    /// Returns the text of `mail` without its date.
     fn text(mail: &Message) -> String {
         let text = String::from_utf8(mail.formatted()).unwrap();
         let lines = text.split("\r\n").filter(|line| !line.starts_with("Date: "));

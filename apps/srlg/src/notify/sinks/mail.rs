@@ -39,7 +39,7 @@ pub struct MailOptions {
     /// Files for TLS.
     #[serde(default)]
     tls: TlsFiles,
-    /// Minimum time between two emails. All notifications within this time are sent in one email.
+    /// Minimum time between two emails. Notifications in between are collected into one email.
     #[serde(default = "digest", with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub(super) digest: Duration,
@@ -64,7 +64,7 @@ const fn digest() -> Duration {
 }
 
 impl MailOptions {
-    /// Returns the problems that can be found without access to a server or a file, and their keys.
+    /// Returns the problems that can be found without access to a server or a file, as pairs of a key and a message.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |key, is_right: bool, text: &str| {
@@ -72,7 +72,7 @@ impl MailOptions {
                 problems.push((key, text.to_owned()));
             }
         };
-        check("timeout", !self.timeout.is_zero(), "timeout: must be above 0, such as 1m");
+        check("timeout", !self.timeout.is_zero(), "timeout: must be longer than 0, for example 1m");
         let text = "to: needs at least one address, such as [\"noc@example.net\"]";
         check("to", !self.to.is_empty(), text);
         let is_tls = self.server.starts_with("smtps://");

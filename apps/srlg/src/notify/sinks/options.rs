@@ -25,15 +25,16 @@ use crate::notify::store::Store;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct SinkOptions {
-    /// Name of the sink in logs and metrics. Each sink needs a different name. [default: the type]
+    /// Name of the sink in logs and metrics. Each sink needs a unique name. [default: the type]
     #[serde(default)]
     pub name: Option<String>,
     /// Maximum number of waiting notifications. If more are waiting, the oldest are dropped.
     #[serde(default = "queue")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub queue: u32,
-    /// Maximum number of notifications per minute, not counting ends. Above this limit, notifications are summarised in
-    /// one. File sinks have no limit.
+    /// Maximum number of notifications per minute. Above this limit, notifications are suppressed, and one message
+    /// reports their number. Ends do not count if an earlier notification of the alert was sent. File sinks have no
+    /// limit.
     #[serde(default = "most_per_minute")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub most_per_minute: u32,
@@ -125,7 +126,7 @@ pub enum SinkKind {
     },
     /// An SMTP server, which receives emails.
     Mail(MailOptions),
-    /// A program that is started for each notification and reads it as JSON from its standard input.
+    /// A program that is started for each notification, which it reads as JSON from its standard input.
     Exec {
         /// Program and its arguments. They are not passed through a shell.
         #[serde(default)]
@@ -139,8 +140,7 @@ pub enum SinkKind {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the default queue length, which is enough for the starts and ends of the alerts of all tracked hosts of a
-/// view.
+/// Returns the default queue length: one start and one end for each tracked host of a view.
 const fn queue() -> u32 {
     2 * Tracker::MOST_HOSTS as u32
 }
@@ -214,7 +214,8 @@ impl SinkOptions {
         })
     }
 
-    /// Returns the problems that can be found without access to a server, a program or a file, and their keys.
+    /// Returns the problems that can be found without access to a server, a program or a file, as pairs of a key and a
+    /// message.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: &str| {
@@ -306,8 +307,7 @@ impl SinkOptions {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
     }
 
-    /// Returns the time over which notifications are collected into one message, or zero if each notification is a
-    /// separate message.
+    /// Returns the minimum time between two messages, or zero if each notification is a separate message.
     pub(super) fn digest(&self) -> Duration {
         if let SinkKind::Mail(options) = &self.kind { options.digest } else { Duration::ZERO }
     }

@@ -1,10 +1,9 @@
 //! An SMTP client (RFC 5321), which opens a connection for each email.
 //!
-//! The crate `lettre` writes the emails, but its SMTP client is not used. That client has no options for TLS, and it
-//! accepts data that was sent before the TLS handshake as if the data were encrypted. It also abandons an email if a
-//! single recipient is rejected.
+//! The crate `lettre` writes the emails, but its SMTP client is not used. That client accepts data that was sent before
+//! the TLS handshake as if the data were encrypted. It also abandons an email if a single recipient is rejected.
 //!
-//! Invariant: credentials and emails are sent over TLS, unless the server is configured without TLS.
+//! Invariant: credentials and emails are sent over TLS, unless the option `plain` is set.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -26,7 +25,7 @@ const MOST: usize = 1 << 14;
 
 /// Names of steps that are not SMTP commands, for error messages.
 const GREETING: &str = "the connection";
-const MAIL: &str = "the mail";
+const MAIL: &str = "the email";
 
 pub(super) struct Server {
     /// Address of the server, as `HOST:PORT`.
@@ -39,7 +38,6 @@ pub(super) struct Server {
 }
 
 enum Security {
-    /// No encryption.
     Plain,
     /// TLS after the command STARTTLS.
     StartTls(TlsClient),
@@ -47,14 +45,12 @@ enum Security {
     Tls(TlsClient),
 }
 
-/// User name and password.
 pub(super) struct Login {
     user: String,
     password: String,
 }
 
 impl Login {
-    /// Reads a file with one line, `USER:PASSWORD`.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let (user, password) = read_pair(path)?;
         Ok(Self { user, password })
@@ -68,7 +64,7 @@ pub(super) struct Refusal {
 }
 
 impl Server {
-    /// Creates a server for `url`. If `is_plain` is set, an `smtp` URL is used without encryption.
+    /// Creates the server for `url`. An `smtp` URL requires STARTTLS unless `is_plain` is set.
     pub(super) fn new(
         url: &str,
         is_plain: bool,
@@ -85,17 +81,16 @@ impl Server {
         Ok(Self { host: host.to_owned(), security, login, timeout })
     }
 
-    /// Returns the server's address as `HOST:PORT`.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
     /// Sends `mail`. If the server rejects some but not all recipients, the rejected recipients are returned. If the
     /// server permanently rejects the email itself, the error is a refusal. If it rejects the password, the sender or
-    /// all recipients, the error is a failure, because an operator can correct these.
+    /// all recipients, the error is a failure, because an operator can correct the cause.
     pub(super) fn send(&self, mail: &Message) -> Result<Vec<Refusal>, Failure> {
         let (mut dialog, envelope) = (self.log_in()?, mail.envelope());
-        let sender = envelope.from().context("cannot send a mail without a sender")?;
+        let sender = envelope.from().context("cannot send an email without a sender")?;
         dialog.demand(2, "MAIL", format!("MAIL FROM:<{sender}>"))?;
         let mut refusals = Vec::new();
         for address in envelope.to() {
@@ -113,7 +108,7 @@ impl Server {
         dialog.demand(3, "DATA", "DATA")?;
         let answer = dialog.ask(MAIL, transparent(&mail.formatted()))?;
         if answer.class() == 5 {
-            return Err(Failure::Refused(anyhow!("{} rejected the mail: {answer}", self.host)));
+            return Err(Failure::Refused(anyhow!("{} rejected the email: {answer}", self.host)));
         }
         answer.expect(2, MAIL, &self.host)?;
         // The server has accepted the email, so an error after this point does not matter.
@@ -121,7 +116,7 @@ impl Server {
         Ok(refusals)
     }
 
-    /// Opens a connection, which uses TLS unless the server is configured without it, and logs in.
+    /// Opens a connection, with TLS unless `plain` is set, and logs in if credentials are configured.
     fn log_in(&self) -> Result<Dialog<'_, Box<dyn Connection>>> {
         let stream = open(&self.host, self.timeout)?;
         let time = Time { socket: stream.try_clone()?, until: Instant::now() + self.timeout };
@@ -138,7 +133,7 @@ impl Server {
                 let mut dialog = self.greet(stream, time)?;
                 ensure!(
                     dialog.hello(&name)?.extension("STARTTLS").is_some(),
-                    "{} does not offer STARTTLS; use smtps://HOST:PORT, or plain = true for mail without encryption",
+                    "{} does not offer STARTTLS; use smtps://HOST:PORT, or plain = true for email without encryption",
                     self.host
                 );
                 dialog.demand(2, "STARTTLS", "STARTTLS")?;
@@ -158,7 +153,6 @@ impl Server {
         Ok(dialog)
     }
 
-    /// Starts a dialog and reads the greeting of the server.
     fn greet<S: Read + Write>(&self, stream: S, time: Time) -> Result<Dialog<'_, S>> {
         let mut dialog = Dialog { stream: BufReader::new(stream), server: self, time };
         dialog.answer(GREETING)?.expect(2, GREETING, &self.host)?;
@@ -189,7 +183,7 @@ fn client_name(address: IpAddr) -> String {
     }
 }
 
-/// Doubles the dots at the starts of lines of `mail`, and appends the line with the final dot.
+/// Doubles each dot at the start of a line of `mail`, and appends a last line that consists of a dot.
 fn transparent(mail: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(mail.len() + 8);
     for line in mail.split_inclusive(|byte| *byte == b'\n') {
@@ -205,7 +199,7 @@ fn transparent(mail: &[u8]) -> Vec<u8> {
     data
 }
 
-/// The time limit of an email, which applies to all reads and writes together.
+/// The time limit for sending an email, which applies to all reads and writes together.
 struct Time {
     /// Socket that underlies all streams of the connection.
     socket: TcpStream,
@@ -287,7 +281,6 @@ impl<S: Read + Write> Dialog<'_, S> {
         }
     }
 
-    /// Sends EHLO and returns the response, which lists the server's extensions.
     fn hello(&mut self, name: &str) -> Result<Answer> {
         self.demand(2, "EHLO", format!("EHLO {name}"))
     }
@@ -311,7 +304,10 @@ impl<S: Read + Write> Dialog<'_, S> {
             class = answer.class();
             ensure!(class < 4, "cannot log in to {host}: {answer}");
         }
-        ensure!(class == 2, "cannot log in to {host}: it requires more than a user name and a password");
+        ensure!(
+            class == 2,
+            "cannot log in to {host}: it requires more than a user name and a password"
+        );
         Ok(())
     }
 }
@@ -327,7 +323,6 @@ fn failure(server: &Server, what: &str, error: &io::Error) -> anyhow::Error {
     anyhow!("{} does not respond to {what}: {cause}", server.host)
 }
 
-/// A response of the server.
 pub(super) struct Answer {
     code: u16,
     lines: Vec<String>,
@@ -340,7 +335,6 @@ impl Answer {
         self.code / 100
     }
 
-    /// Returns the response if the first digit of its code is `class`, and an error otherwise.
     fn expect(self, class: u16, what: &str, host: &str) -> Result<Self> {
         ensure!(self.class() == class, "{host} responded to {what} with {self}");
         Ok(self)

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::tls::{TlsClient, is_timeout};
 
-/// Time limit for a connection attempt.
+/// Time limit for a connection attempt, and for each read and write of a syslog sink.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection to a server.
@@ -29,7 +29,7 @@ impl Connection for TcpStream {
     }
 }
 
-/// Returns the addresses of `host`, which is `HOST:PORT`.
+/// Resolves `host`, which is `HOST:PORT`.
 pub(super) fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
     Ok(host.to_socket_addrs().with_context(|| format!("cannot resolve {host}"))?.collect())
 }
@@ -51,7 +51,6 @@ pub(super) fn open(host: &str, timeout: Duration) -> Result<TcpStream> {
     bail!("cannot connect to {host}: {cause}")
 }
 
-/// Connects to `host` as [`open`] does and performs a TLS handshake if `tls` is given.
 pub(super) fn connect(
     host: &str,
     tls: Option<&TlsClient>,

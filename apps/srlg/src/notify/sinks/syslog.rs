@@ -3,8 +3,8 @@
 //!
 //! The crate `syslog` is not used, because its TCP messages have no octet counts and it cannot bind to an IPv6 address.
 //!
-//! The fields of an alert are `key=value` pairs in the message (logfmt). Structured data would need a name with a
-//! private enterprise number, which this project does not have.
+//! The fields of an alert are `key=value` pairs in the message (logfmt). RFC 5424 structured data would need an SD-ID
+//! with a private enterprise number, which this project does not have.
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
@@ -19,7 +19,7 @@ use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 
-/// Facility local0, which is reserved for local use.
+/// Facility local0.
 const FACILITY: u8 = 16;
 
 pub(super) struct Syslog {
@@ -81,7 +81,7 @@ impl Syslog {
     }
 }
 
-/// Checks the address of a syslog server, and that `tls` is set if and only if the address requires it.
+/// Checks a syslog address. With `tls://`, `tls` must contain `ca`. With other schemes, `tls` must be empty.
 pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
     let Some((scheme @ ("udp" | "tcp" | "tls" | "unix"), host)) = address.split_once("://") else {
         bail!(
@@ -99,7 +99,7 @@ pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
     );
     ensure!(
         scheme != "tls" || tls.ca.is_some(),
-        "tls: ca is missing for {host}; give the file of the authority that signs its certificate"
+        "tls: ca is missing for {host}; set it to the PEM file of the authority that signed the server certificate"
     );
     Ok(())
 }
@@ -110,9 +110,7 @@ impl Channel for Syslog {
     }
 
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        let text = format!(
-            "held={count} text=\"rate limit: {count} notifications suppressed in the last minute\""
-        );
+        let text = format!("held={count} text=\"rate limit: {count} notifications suppressed\"");
         Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
     }
 }
@@ -156,7 +154,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Returns an RFC 5424 message, whose text is marked as UTF-8.
+/// Returns an RFC 5424 message. A byte order mark shows that its text is UTF-8.
 fn form(severity: u8, id: &str, text: &str, now: SystemTime) -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic());

@@ -23,8 +23,8 @@ use crate::network::read_secret;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsFiles {
-    /// PEM file of the authorities that sign the server certificate. Required for syslog. [default: the authorities
-    /// that browsers accept]
+    /// PEM file of the authorities that sign the server certificate. Required for syslog over TLS. [default: the
+    /// authorities that browsers accept]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub ca: Option<PathBuf>,
     /// PEM file of the client certificate and its intermediate certificates. Requires `key`.
@@ -35,11 +35,11 @@ pub struct TlsFiles {
     pub key: Option<PathBuf>,
 }
 
-/// A client certificate followed by its intermediate certificates, and the private key as PEM.
+/// Certificate chain of the client, starting with its own certificate, and the private key as PEM.
 type Identity = (Vec<CertificateDer<'static>>, String);
 
 impl TlsFiles {
-    /// Checks that the configured files can be used together.
+    /// Checks that `certificate` and `key` are both set or both missing.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.certificate.is_some() == self.key.is_some(),
@@ -48,7 +48,6 @@ impl TlsFiles {
         Ok(())
     }
 
-    /// Reads the files and returns the TLS configuration for an HTTP client.
     pub(super) fn http(&self) -> Result<TlsConfig> {
         // The HTTP client would panic at its first request if the files were not valid.
         self.client()?;
@@ -89,7 +88,6 @@ impl TlsFiles {
         config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
-    /// Reads the authorities in `ca`, if it is set.
     fn authorities(&self) -> Result<Option<Vec<CertificateDer<'static>>>> {
         self.ca.as_deref().map(certificates).transpose()
     }
@@ -117,7 +115,6 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     Ok(certificates)
 }
 
-/// A TLS client of one server.
 pub(super) struct TlsClient {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -134,7 +131,6 @@ impl TlsClient {
         Ok(Self { config: Arc::new(files.client()?), name })
     }
 
-    /// Performs a handshake over `stream` within `timeout`.
     pub(super) fn connect(
         &self,
         mut stream: TcpStream,
@@ -205,7 +201,6 @@ pub(super) fn io_cause(error: &io::Error) -> String {
     inner.map_or_else(|| error.to_string(), cause)
 }
 
-/// Returns the cause of a TLS error in terms that an operator can act on.
 pub(super) fn cause(error: &rustls::Error) -> String {
     let text = match error {
         rustls::Error::InvalidCertificate(
@@ -213,7 +208,7 @@ pub(super) fn cause(error: &rustls::Error) -> String {
         ) => "the server certificate is signed by an unknown authority; add that authority to ca",
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => "the server certificate is for another host name",
+        ) => "the server certificate is not valid for this host name",
         rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         ) => "the server certificate has expired",

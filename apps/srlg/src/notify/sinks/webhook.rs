@@ -43,7 +43,6 @@ impl Webhook {
     }
 }
 
-/// Reads the secret for signing request bodies.
 pub(super) fn read_key(path: &Path) -> Result<hmac::Key> {
     let secret = read_secret(path)?;
     let secret = secret.trim();

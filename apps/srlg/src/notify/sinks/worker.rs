@@ -1,11 +1,11 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
 //! Notifications are sent in order. [`Hold`] decides which notifications are sent. A sink with a digest can send
-//! several notifications in one message. If the minimum time since the last message has passed, the sink sends the next
-//! message immediately. Otherwise, it waits until that time has passed.
+//! several notifications in one message. It sends a message when the time `digest` has passed since the last message.
+//! If the message or the queue is full, or the program stops, the sink sends the message earlier.
 //!
-//! Invariant: the cursor does not pass a notification before it is accepted, abandoned, filtered out or dropped.
-//! Therefore, after a kill, notifications that were collected but not sent are read again.
+//! Invariant: the cursor does not pass a notification before that notification is accepted, abandoned, filtered out or
+//! dropped. Therefore, after a kill, notifications that were collected but not sent are read again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub(super) struct Worker {
     digest: Duration,
     /// Time of the last message.
     told: Option<Instant>,
-    /// Notifications after the cursor that the next message will contain.
+    /// Notifications that the next message will contain.
     group: Vec<NumberedNotice>,
     /// Number of the last notification that was read, including notifications that were filtered out.
     read: i64,
@@ -128,7 +128,7 @@ impl Worker {
         self.wake.until().is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Processes the next notifications and returns whether there were any.
+    /// Processes the next notifications. Returns whether the next step should follow immediately.
     fn step(&mut self) -> Result<bool> {
         let waiting = self.store.last() - self.cursor.done;
         if waiting > self.queue {
@@ -164,7 +164,7 @@ impl Worker {
         Ok(count > 0)
     }
 
-    /// Returns whether the message is full. If the message grew beyond the queue limit, notifications would be dropped.
+    /// Returns whether the collected notifications must be sent now, because they fill a message or the queue is full.
     fn is_full(&self) -> bool {
         let most = if self.digest.is_zero() { 1 } else { MOST_IN_DIGEST };
         let is_queue_full = self.read - self.cursor.done >= self.queue;
@@ -176,7 +176,6 @@ impl Worker {
         self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
     }
 
-    /// Performs the periodic work of the channel.
     fn tick(&mut self) {
         let store = self.store.clone();
         let open = move || {
@@ -256,8 +255,8 @@ impl Worker {
         }
     }
 
-    /// Reports how many notifications were suppressed in the minutes that have ended at `now_ms`. If the report fails,
-    /// it is sent again later.
+    /// Reports the number of notifications that were suppressed in minutes that are over at `now_ms`, unless they were
+    /// reported before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
     fn tell_held(&mut self, now_ms: u64) {
         let held = self.hold.gate.held_until(now_ms);
         if held == 0 {
@@ -301,7 +300,7 @@ impl Worker {
         self.hold.told(self.group.iter().map(|(_, notice)| notice.id).collect());
         if self.log_dropped.is_due() {
             warn!(
-                "sink {}: the queue is full with {} notifications; the oldest are dropped, {} so far",
+                "sink {}: the queue is full with {} notifications; the oldest are dropped ({} dropped, rejected or suppressed so far)",
                 self.name, self.queue, self.cursor.dropped
             );
         }
@@ -369,14 +368,14 @@ impl Wake {
         self.0.1.notify_all();
     }
 
-    /// Waits until [`wake`](Self::wake) or [`stop`](Self::stop) is called, but no longer than `most`.
     pub(super) fn wait(&self, most: Duration) {
         let is_calm = |state: &mut State| !state.is_woken && state.until.is_none();
         let wait = self.0.1.wait_timeout_while(self.lock(), most, is_calm);
         wait.unwrap_or_else(PoisonError::into_inner).0.is_woken = false;
     }
 
-    /// Waits for `most`. The wait ends early if [`stop`](Self::stop) is called, or at the time limit that it has set.
+    /// Waits for `most`, or until [`stop`](Self::stop) is called. After a call of `stop`, waits until its deadline at
+    /// the latest.
     pub(super) fn pause(&self, most: Duration) {
         let state = self.lock();
         let most = state

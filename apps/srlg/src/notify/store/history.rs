@@ -1,7 +1,7 @@
 //! Incidents: alerts from start to end, which can be searched by their properties.
 //!
-//! Invariant: the row of an incident describes its last notification in the database. The notification of an end has no
-//! ports, so the incident keeps the ports of an earlier notification.
+//! Invariant: the row of an incident matches its last notification in the database. If that notification contains no
+//! ports, as is usual for an end, the row keeps the ports of an earlier notification.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -45,7 +45,7 @@ pub struct Incident {
     pub rule: String,
     /// The host, or the network if the alert covers several hosts.
     pub subject: String,
-    /// Label of the host's network in the configuration.
+    /// Configured label of the network that contains the host.
     pub label: Option<String>,
     /// Type of the peers that the view counts.
     pub unit: Unit,
@@ -55,7 +55,7 @@ pub struct Incident {
     pub threshold: f64,
     /// Largest number of peers within the main window.
     pub peak: f64,
-    /// Destination ports, in descending order of contacts.
+    /// Port of the host, if it has one, and destination ports in descending order of contacts.
     pub ports: Vec<String>,
 }
 
@@ -63,44 +63,44 @@ pub struct Incident {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct IncidentFilter {
-    /// Alerts of this host, or of a network that contains it
+    /// Only alerts of this host, or of a network that contains it
     #[arg(long, value_name = "ADDRESS")]
     pub host: Option<IpAddr>,
 
-    /// Alerts of hosts in this network, or of a network that overlaps it
+    /// Only alerts of hosts in this network, or of a network that overlaps it
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     #[serde(deserialize_with = "network")]
     pub network: Option<IpNet>,
 
-    /// Alerts whose label contains this text
+    /// Only alerts whose label contains this text
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
 
-    /// Alerts of this view
+    /// Only alerts of this view
     #[arg(long, value_name = "NAME")]
     pub view: Option<String>,
 
-    /// Alerts with this destination port, such as tcp/443 or 443
+    /// Only alerts with this destination port, such as tcp/443 or 443
     #[arg(long, value_name = "PORT")]
     pub port: Option<PortFilter>,
 
-    /// Alerts of this kind: scan, flood, port-scan, service-scan, service-flood, server-or-p2p or unknown
+    /// Only alerts of this kind: scan, flood, port-scan, service-scan, service-flood, server-or-p2p or unknown
     #[arg(long, value_name = "KIND", value_parser = named::<Kind>)]
     pub kind: Option<Kind>,
 
-    /// Alerts of at least this severity: warning, major or critical
+    /// Only alerts of at least this severity: warning, major or critical
     #[arg(long, value_name = "SEVERITY", value_parser = named::<Severity>)]
     pub severity: Option<Severity>,
 
-    /// Incidents that were active at this time or later, in milliseconds since the Unix epoch.
+    /// Only incidents that were active at this time or later, in milliseconds since the Unix epoch.
     #[arg(skip)]
     pub from: Option<u64>,
 
-    /// Incidents that started at this time or earlier, in milliseconds since the Unix epoch.
+    /// Only incidents that started at this time or earlier, in milliseconds since the Unix epoch.
     #[arg(skip)]
     pub to: Option<u64>,
 
-    /// Incidents that started before the incident with this number.
+    /// Only incidents that started before the incident with this number.
     #[arg(skip)]
     pub before: Option<i64>,
 
@@ -109,7 +109,7 @@ pub struct IncidentFilter {
     pub limit: Option<usize>,
 }
 
-/// A port that is selected for one protocol or for all protocols.
+/// A port to filter by: a port of one protocol, or a port number in all protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum PortFilter {
@@ -158,7 +158,6 @@ fn named<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
     T::deserialize(name)
 }
 
-/// Returns the serialised name of a value.
 fn name(value: impl Serialize) -> Result<String> {
     let name = serde_json::to_value(value)?;
     name.as_str().map(str::to_owned).ok_or_else(|| anyhow!("{name} is not serialised as a string"))
@@ -182,8 +181,7 @@ fn whole(number: u64) -> i64 {
 
 const SEVERITIES: [Severity; 3] = [Severity::Warning, Severity::Major, Severity::Critical];
 
-/// Updates the row of the incident to which `notice` belongs, or inserts the row if it does not exist. `number` is the
-/// number of the notification.
+/// Inserts or updates the row of the incident to which `notice` belongs.
 pub(super) fn follow(connection: &Connection, number: i64, notice: &Notice) -> Result<()> {
     let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, subject, low, high,
             label, unit, window_ms, threshold, peak, ports)
@@ -315,7 +313,7 @@ impl Store {
         })
     }
 
-    /// Returns the last notification of each incident that matches `filter`, the newest first.
+    /// Returns the last notification of each incident that matches `filter`, the newest incident first.
     pub fn last_notices(&self, filter: &IncidentFilter) -> Result<Vec<NumberedNotice>> {
         let (conditions, values) = filter.sql();
         let limit = filter.limit();

@@ -2,7 +2,8 @@
 //!
 //! Each series has one row per minute. The key of a row consists of the series number, which takes 1 or 2 bytes, and
 //! the minute. Rows with a negated series number contain the maximum over `BLOCK` minutes, so that a month is read as
-//! fast as a day. If the disk is full, up to 60 minutes wait in memory. Older minutes are lost.
+//! fast as a day. If the values cannot be stored, for example because the disk is full, the values of up to 60 minutes
+//! are kept in memory. Older values are lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -17,25 +18,25 @@ use super::Store;
 /// Length of a minute, in milliseconds.
 pub const MINUTE_MS: u64 = 60_000;
 
-/// Number of minutes in a block.
+/// Length of a block, in minutes.
 const BLOCK: u64 = 30;
 
-/// Maximum number of minutes that wait in memory.
+/// Maximum number of minutes whose values are kept in memory until they can be stored.
 const MOST_WAITING: usize = 60;
 
-/// Number of minutes that a database in memory keeps.
+/// Maximum age of the values in a database in memory, in minutes.
 const MOST_IN_MEMORY: u64 = 24 * 60;
 
 /// A quantity that has one value per minute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Series {
-    /// Largest number of super points of a view.
+    /// Largest number of super points of a view during the minute.
     SuperPoints(String),
-    /// Largest number of peers of any host of a view.
+    /// Largest number of peers that a host of a view had during the minute.
     Largest(String),
-    /// Contacts per second of the input.
+    /// Number of contacts per second in the input.
     Contacts,
-    /// Flow records per second of an exporter.
+    /// Number of flow records per second from an exporter.
     Records(IpAddr),
 }
 
@@ -54,26 +55,26 @@ impl fmt::Display for Series {
 /// Values of one minute.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Minute {
-    /// Number of the minute since the Unix epoch.
+    /// Number of whole minutes from the Unix epoch to the start of this minute.
     pub minute: u64,
-    /// Values of all series.
+    /// Value of each series that has a value in this minute.
     pub values: BTreeMap<Series, f64>,
 }
 
-/// A period of whole minutes, including the first and the last one.
+/// A period of whole minutes, which includes its first and its last minute. Minutes are counted from the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinuteRange {
-    /// Number of the first minute since the Unix epoch.
+    /// First minute of the period.
     pub first: u64,
-    /// Number of the last minute since the Unix epoch.
+    /// Last minute of the period.
     pub last: u64,
-    /// Number of minutes that are combined into one value, which is their maximum.
+    /// Number of minutes per value. Each value is the maximum over these minutes.
     pub step: u64,
 }
 
 impl MinuteRange {
-    /// Creates a range whose step yields about `most` values or fewer. A step longer than a block consists of whole
-    /// blocks.
+    /// Creates a range whose step yields at most `most + 1` values. A step of more than 30 minutes is rounded up to a
+    /// multiple of 30 minutes.
     #[must_use]
     pub const fn new(first: u64, last: u64, most: u64) -> Self {
         let step = match last.saturating_sub(first).div_ceil(most) {
@@ -90,8 +91,9 @@ impl Store {
         self.0.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `minute` and deletes all minutes that are more than `keep` minutes older. A database in memory keeps at
-    /// most one day. After an error, the minute waits in memory for the next call. At most 60 minutes wait.
+    /// Adds `minute` and deletes all values that are more than `keep` minutes older than `minute`. A database in memory
+    /// keeps the values of at most one day. After an error, the values of up to 60 minutes are kept in memory until the
+    /// next call.
     pub fn add_minute(&self, minute: Minute, keep: u64) -> Result<()> {
         let keep = if self.0.path.is_some() { keep } else { keep.min(MOST_IN_MEMORY) };
         let first = minute.minute.saturating_sub(keep);

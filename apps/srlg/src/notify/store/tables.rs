@@ -1,4 +1,4 @@
-//! Tables of the database, and checks of a file's version and origin.
+//! Tables of the database, and checks of its version and application ID.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 /// Version of the tables below and of the notifications in them.
 const VERSION: i64 = 3;
 
-/// SQLite application ID of this program's databases, the letters `srlg`.
+/// SQLite application ID of the databases of this program: the letters `srlg` in ASCII.
 const APPLICATION: i64 = 0x73_72_6c_67;
 
 const TABLES: &str = "

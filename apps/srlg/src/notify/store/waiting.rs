@@ -9,10 +9,10 @@ use super::{Cursor, NumberedNotice};
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
 
-/// Notifications and sink positions that wait for space on the disk.
+/// Notifications and sink positions that could not be stored yet.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// Number of the last notification in the database, which may have been pruned.
+    /// Number of the last notification that the database has stored. This notification may have been pruned since.
     pub(super) stored: i64,
     /// Notifications after number `stored`, in ascending order.
     pub(super) notices: Vec<NumberedNotice>,
@@ -21,12 +21,11 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Returns the number of the last notification.
+    /// Returns the number of the last notification, whether it is stored or waiting.
     pub(super) fn last(&self) -> i64 {
         self.notices.last().map_or(self.stored, |(number, _)| *number)
     }
 
-    /// Adds notifications and gives them the next free numbers.
     pub(super) fn extend(&mut self, notices: &[Notice]) {
         for notice in notices {
             let number = self.last() + 1;
@@ -41,8 +40,7 @@ impl Waiting {
         self.cursors.clear();
     }
 
-    /// Appends the waiting notifications after `number` to `found`, which contains the notifications from the database.
-    /// The limit of `most` notifications applies to all of `found`.
+    /// Appends waiting notifications after `number` to `found`, until `found` contains `most` notifications.
     pub(super) fn append_after(&self, number: i64, most: usize, found: &mut Vec<NumberedNotice>) {
         let after = self.notices.iter().filter(|(of, _)| *of > number);
         found.extend(after.take(most.saturating_sub(found.len())).cloned());
@@ -58,7 +56,8 @@ impl Waiting {
         open.extend(active.into_iter().cloned());
     }
 
-    /// Updates `open`, the alerts that were active at notification `number`, with the waiting notifications.
+    /// Updates `open` with the waiting notifications up to `number`. `open` contains the alerts that were active at
+    /// notification `number` and for which a notification may have been sent.
     pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
         let before = || self.notices.iter().take_while(|(of, _)| *of <= number);
         let last = last_of_each(before());

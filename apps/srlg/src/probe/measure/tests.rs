@@ -16,7 +16,7 @@ use crate::network::Network;
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// Returns a network with a single view, in which the destination of a contact is the host.
+/// Returns a network that has a single view, in which the destination of a contact is the host.
 pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     let sizes = Config {
         window: 20,
@@ -171,7 +171,6 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     assert_eq!(outbox.from(0, 99), [100, 101]);
 }
 
-/// A measurement that uses taps, as for a live input.
 struct Tapped {
     measurement: Measurement,
     outbox: Arc<Outbox>,
@@ -188,7 +187,6 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Passes the contacts of `slices` in blocks to the sink of a single thread. The peers are numbered from `first`.
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {

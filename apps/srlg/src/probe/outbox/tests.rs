@@ -11,7 +11,6 @@ use crate::probe::spool::SpoolLock;
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };
 const SECOND: VersionId = VersionId { number: 2, tag: 7 };
 
-/// Returns a version of [`network`].
 fn version(id: VersionId) -> NetworkVersion {
     NetworkVersion { id, first_slice: 0, network: network(1 << 20) }
 }

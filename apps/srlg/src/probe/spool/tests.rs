@@ -22,7 +22,6 @@ fn open(folder: &Path) -> Spool {
     spool
 }
 
-/// Returns the folder of a spool and the subfolder of the first network version.
 fn folders() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let of_version = folder.path().join(FIRST.to_string());

@@ -3,8 +3,6 @@ use std::time::{Duration, Instant};
 use super::{AGAIN, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
 use crate::show::board::{Board, ExporterBoard};
 
-/// Returns a board with one exporter for each of `counts`, which are counts of problems of one kind. If `is_waiting` is
-/// set, the exporters wait for templates.
 fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
     let exporter = |(at, count): (u8, &u64)| {
         let mut troubles = TroubleCounts::default();

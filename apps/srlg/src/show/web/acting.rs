@@ -52,7 +52,6 @@ const LOG: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
-/// An order and the channel for its answer.
 #[derive(Debug)]
 pub(crate) struct WaitingOrder {
     pub(crate) order: Order,
@@ -60,7 +59,6 @@ pub(crate) struct WaitingOrder {
 }
 
 impl WaitingOrder {
-    /// Sends the outcome to the waiting request.
     pub(crate) fn answer(self, outcome: Result<Notice, Refusal>) {
         // The client may have disconnected.
         let _gone = self.answer.send(outcome.map(Box::new));
@@ -70,15 +68,12 @@ impl WaitingOrder {
 /// Reason for rejecting an action before the body of its request is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Denial {
-    /// The configuration has no token file.
     NoTokens,
-    /// The request came over plain HTTP, from another machine or through a proxy.
+    /// The request came from another machine without an X-Forwarded-Proto header, or the header does not report TLS.
     Plain,
     /// A page of another site may have sent the request.
     CrossSite,
-    /// The request has no token.
     Missing,
-    /// The token is not in the token file.
     Wrong,
 }
 
@@ -110,7 +105,7 @@ impl Denial {
                 "token sent without encryption; connect from the same machine, or through a TLS proxy that sets X-Forwarded-Proto"
             }
             Self::CrossSite => {
-                "request appears to come from another site; send Content-Type: application/json, and no Origin header or the origin of this server"
+                "request appears to come from another site; send Content-Type: application/json, and either no Origin header or the origin of this server"
             }
             Self::Missing => "token missing; send the header Authorization: Bearer TOKEN",
             Self::Wrong => "unknown token",
@@ -135,7 +130,6 @@ impl Orders {
         (Self { tokens, sender, denied: Arc::default(), log }, receiver)
     }
 
-    /// Returns the number of rejected requests for each reason.
     pub(super) fn denied(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = Denial::ALL.into_iter().zip(&*self.denied);
         counts.map(|(denial, count)| (denial.name(), count.load(Relaxed)))
@@ -156,7 +150,6 @@ impl Orders {
     }
 }
 
-/// Performs a user's action and responds with its notification.
 pub(super) async fn act(
     State(shared): State<WebState>,
     Extension(Peer(peer)): Extension<Peer>,

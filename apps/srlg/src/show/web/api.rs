@@ -1,4 +1,4 @@
-//! The API for the latest board, and the stream of boards to open web pages.
+//! The API for the latest board, and the stream that sends boards to each open web page.
 //!
 //! A board is serialised once for all open pages. A slow page misses boards but does not delay other pages.
 
@@ -26,8 +26,8 @@ use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
 use crate::show::open::OpenAlert;
 
-/// Maximum time since the last close of a slice in a healthy program, in milliseconds. With slices longer than a
-/// second, ten slices are the limit instead.
+/// Maximum time since the last slice closed in a healthy program, in milliseconds. If slices are longer than a second,
+/// the limit is ten slices instead.
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
@@ -81,7 +81,7 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
     if board.is_live && age_ms > LONGEST_MS.max(10 * board.slice_ms) {
-        let text = format!("last slice closed {} s ago", age_ms / 1_000);
+        let text = format!("no slice has closed for {} s", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     Health::of(&board).to_string().into_response()
@@ -93,11 +93,9 @@ pub(super) const ALERTS: usize = 200;
 /// Maximum number of pages that receive boards.
 pub(super) const PAGES: usize = 64;
 
-/// State of the server, which all request handlers share.
 #[derive(Clone, Debug)]
 pub(super) struct WebState {
     pub(super) boards: Boards,
-    /// Read access to the database.
     pub(super) store: Store,
     /// Permits for pages that receive boards.
     pub(super) places: Arc<Semaphore>,
@@ -106,7 +104,7 @@ pub(super) struct WebState {
     last: Arc<Mutex<Option<BoardEvent>>>,
 }
 
-/// A board, and the event that sends it to pages.
+/// A board, and the server-sent event that contains it.
 type BoardEvent = (Arc<Board>, Bytes);
 
 impl WebState {
@@ -119,7 +117,7 @@ impl WebState {
         Arc::clone(&self.boards.borrow())
     }
 
-    /// Returns the event that sends `board` to pages.
+    /// Returns the server-sent event that contains `board`, with at most [`ALERTS`] alerts.
     pub(super) fn event(&self, board: Arc<Board>) -> serde_json::Result<Bytes> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, event)) = last.as_ref().filter(|(sent, _)| Arc::ptr_eq(sent, &board)) {
@@ -134,7 +132,6 @@ impl WebState {
     }
 }
 
-/// Returns an error response with `status` and `text`.
 pub(super) fn error(status: StatusCode, text: &str) -> Response {
     (status, Json(json!({ "error": text }))).into_response()
 }
@@ -163,7 +160,7 @@ impl Page {
     }
 }
 
-/// Responds with a stream that contains the current board and each later board.
+/// Responds with a stream that starts with the current board and continues with later boards.
 pub(super) async fn events(State(mut shared): State<WebState>) -> Response {
     let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
         let text = format!("the limit of {PAGES} open pages is reached; close one");

@@ -35,8 +35,7 @@ pub(super) async fn prefixes(
     .await
 }
 
-/// Responds with a CSV file that contains the `rows` of the last detailed notification. The name of the file contains
-/// `what`.
+/// Responds with a CSV file that contains the `rows` of the last detailed notification.
 fn download(notices: &[Notice], what: &str, rows: fn(&Notice) -> Vec<Vec<String>>) -> Response {
     // The end of an alert has no details.
     let detailed = notices.iter().rfind(|notice| notice.status != Status::End);

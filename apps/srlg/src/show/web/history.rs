@@ -1,7 +1,7 @@
-//! The API of stored data: incidents, hosts and values per minute.
+//! The API for stored data: incidents, hosts and values per minute.
 //!
-//! Queries run in a separate thread with a read-only connection. If an active alert is not stored, for example because
-//! the disk is full, it is taken from the board.
+//! Queries run in separate threads. They use a read-only connection if the database is on disk. If an active alert is
+//! not stored, for example because the disk is full, it is taken from the board.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -28,10 +28,9 @@ use crate::show::open::OpenAlert;
 /// Default number of incidents in a response.
 const INCIDENTS: usize = 200;
 
-/// Maximum number of incidents in a response.
 const MOST_INCIDENTS: usize = 1_000;
 
-/// Maximum number of values per series in a response, which is one for each minute of a day.
+/// Approximate maximum number of values per series in a response: one for each minute of a day.
 const MOST_VALUES: u64 = 1_440;
 
 /// Default length of a series, in milliseconds.
@@ -58,7 +57,6 @@ impl IncidentPage {
     }
 }
 
-/// Returns an error response with the reason and the correct usage.
 pub(super) fn refuse(reason: impl Display, usage: &str) -> Response {
     let reason = reason.to_string();
     let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
@@ -94,14 +92,12 @@ pub(super) async fn incidents(
     read(&shared, move |store| IncidentPage::read(store, &filter)).await
 }
 
-/// An incident with its notifications.
 #[derive(Debug, Serialize)]
 pub(super) struct IncidentDetail {
     /// Alert with its counts after the last slice, or `None` if the alert is not active.
     alert: Option<OpenAlert>,
     /// Notifications of the incident, oldest first. There is at least one.
     pub(super) notices: Vec<Notice>,
-    /// Whether users may act on incidents.
     can_act: bool,
 }
 
@@ -156,7 +152,6 @@ pub(super) struct HostQuery {
     view: Option<String>,
 }
 
-/// A host with its counts, alerts and incidents.
 #[derive(Debug, Serialize)]
 struct HostDetail {
     host: IpAddr,
@@ -164,7 +159,6 @@ struct HostDetail {
     counts: Vec<HostCount>,
     /// Active alerts of the host and of networks that contain it.
     alerts: Vec<OpenAlert>,
-    /// Whether users may act on incidents.
     can_act: bool,
     #[serde(flatten)]
     page: IncidentPage,
@@ -236,10 +230,9 @@ struct Values {
     step_ms: u64,
     /// Contacts per second.
     contacts: Vec<Option<f64>>,
-    /// Number of super points of the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     super_points: Option<Vec<Option<f64>>>,
-    /// Largest number of peers that any host has in the view.
+    /// Number of peers of the largest super point of the view, or 0 if there are no super points.
     #[serde(skip_serializing_if = "Option::is_none")]
     largest: Option<Vec<Option<f64>>>,
     /// Flow records per second of the exporter.

@@ -1,7 +1,7 @@
 //! Metrics of the latest board in the Prometheus text format.
 //!
-//! Invariant: labels never contain the address or port of a host. The label `exporter` has at most 1,024 values, and
-//! all other labels have few.
+//! Invariant: labels never contain the address or port of a host. The label `exporter` has at most 1,024 values.
+//! The values of all other labels are fixed or are names from the configuration.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;

@@ -10,10 +10,9 @@ use ring::digest;
 
 use crate::network::read_secret;
 
-/// Minimum length of a token, in characters.
+/// Minimum length of a token, in bytes.
 const LEAST: usize = 32;
 
-/// The tokens of a token file.
 pub(crate) struct Tokens(Vec<Token>);
 
 struct Token {
@@ -22,7 +21,7 @@ struct Token {
 }
 
 impl Tokens {
-    /// Reads the token file `path`. Only its owner and group may have permission to read it.
+    /// Reads a token file. Returns an error if users other than its owner and group have any permissions for it.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         Self::parse(&read_secret(path)?)
             .with_context(|| format!("cannot read the token file {}", path.display()))
@@ -51,7 +50,7 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    /// Returns the name of the user who owns `token`, if there is one.
+    /// Returns the name of the owner of `token`, or `None` if the token is unknown.
     pub(crate) fn name(&self, token: &str) -> Option<&str> {
         let hash = hash(token);
         // Hashes are compared, so the duration of the comparison reveals nothing about the tokens.

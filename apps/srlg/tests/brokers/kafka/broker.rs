@@ -1,5 +1,5 @@
-//! Kafka brokers and a producer for tests. They run in `kcat` (`scripts/kafka.sh`), which uses the mock brokers of
-//! librdkafka.
+//! Kafka brokers and a producer for tests, which run in `kcat` (`scripts/kafka.sh`). The brokers are the mock brokers
+//! of librdkafka.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,7 +12,6 @@ use tempfile::TempDir;
 /// Separator between messages in the producer's input. No message contains it.
 const BETWEEN: &str = "<|between two messages|>";
 
-/// Number of partitions of a topic.
 pub(crate) const PARTITIONS: usize = 4;
 
 /// Running brokers, which are killed when this value is dropped.
@@ -23,8 +22,7 @@ pub(crate) struct Broker {
     pub(crate) addresses: String,
 }
 
-/// Returns whether `kcat` is installed. If `kcat` is missing, the function prints a message, or panics if
-/// `SRLG_REQUIRE_KAFKA` is set.
+/// Returns whether `kcat` is installed. If it is missing, prints a message, or panics if `SRLG_REQUIRE_KAFKA` is set.
 pub(crate) fn has_kcat() -> bool {
     let kcat = Command::new("kcat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if kcat.is_err() {
@@ -40,7 +38,6 @@ impl Broker {
         Self::start_with(2, name)
     }
 
-    /// Starts `count` brokers with the topic `name`.
     pub(crate) fn start_with(count: usize, name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
@@ -65,7 +62,6 @@ impl Broker {
         Self { child, _folder: folder, addresses }
     }
 
-    /// Writes messages to a partition of `topic`.
     pub(crate) fn produce(&self, topic: &str, partition: usize, messages: &[Vec<u8>]) {
         let mut producer = Command::new("kcat")
             .args(["-P", "-b", &self.addresses, "-t", topic, "-p", &partition.to_string()])
@@ -80,7 +76,7 @@ impl Broker {
         assert!(producer.wait().unwrap().success());
     }
 
-    /// Sends a signal to the brokers. `STOP` suspends the brokers, and `CONT` resumes them.
+    /// Sends the signal `name`. `STOP` suspends the brokers, and `CONT` resumes them.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());

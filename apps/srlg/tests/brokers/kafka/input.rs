@@ -1,4 +1,4 @@
-//! The Kafka input: contacts, counts, positions and unreachable brokers.
+//! The Kafka input: contacts, counts, positions, schemas and unreachable brokers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,6 @@ pub(crate) fn options(addresses: &str, topic: &str) -> InputOptions {
     }
 }
 
-/// Returns `options` with a schema.
 fn with_schema(schema: &str, mut options: InputOptions) -> InputOptions {
     options.messages.schema = Some(schema.to_owned());
     options

@@ -5,7 +5,6 @@ use crate::flows::{flows, goflow2};
 use crate::killed::{check_monitor, check_probe};
 use crate::server::has_broker;
 
-/// Writes goflow2 messages with flows of 2,000 peers to partition `number`.
 fn produce(broker: &Broker, number: u32) {
     let flows = flows(2_000 * number, 2_000);
     let messages: Vec<_> = flows.iter().map(|flow| goflow2(flow, true)).collect();

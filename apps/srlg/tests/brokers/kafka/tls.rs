@@ -47,7 +47,8 @@ fn proxy(address: &str, ca: &Path) -> u16 {
     port
 }
 
-/// Relays requests and responses. In responses, the port of the proxy replaces that of the broker.
+/// Relays requests and responses between `client` and the broker at `address`. In responses, replaces the port of the
+/// broker with `port`.
 fn relay(mut client: impl Read + Write, address: &str, port: u16) -> io::Result<()> {
     let mut broker = TcpStream::connect(address)?;
     let broker_port = broker.peer_addr()?.port();
@@ -67,7 +68,7 @@ fn relay(mut client: impl Read + Write, address: &str, port: u16) -> io::Result<
     }
 }
 
-/// Reads a message and its length prefix.
+/// Reads a Kafka message, including its length prefix.
 fn frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

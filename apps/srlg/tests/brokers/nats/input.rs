@@ -14,7 +14,6 @@ use super::server::{STREAM, Server};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, json, netflow};
 use crate::reading::{Reading, without_times};
 
-/// Returns goflow2 messages with flows of `count` peers, numbered from `first`.
 fn messages(first: u32, count: u32) -> Vec<Vec<u8>> {
     flows(first, count).iter().map(|flow| goflow2(flow, true)).collect()
 }

@@ -6,7 +6,6 @@ use super::server::{STREAM, Server};
 use crate::flows::{flows, json};
 use crate::killed::{check_monitor, check_probe, monitor};
 
-/// Writes lines of JSON with flows of 2,000 peers.
 fn produce(server: &Server, number: u32) {
     let flows = flows(2_000 * number, 2_000);
     server.produce(flows.iter().map(|flow| json(flow).into_bytes()).collect());

@@ -14,7 +14,6 @@ use tokio::runtime::Runtime;
 
 use crate::server::has_broker;
 
-/// Stream that the tests use, and its subject.
 pub(crate) const STREAM: &str = "FLOWS";
 pub(crate) const SUBJECT: &str = "flows.router";
 
@@ -26,7 +25,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that has JetStream and these additional `settings`. Returns `None` if `nats-server` is not
+    /// Starts a server with JetStream and the configuration lines `settings`. Returns `None` if `nats-server` is not
     /// installed.
     pub(crate) fn start(settings: &str) -> Option<Self> {
         if !has_broker() {
@@ -52,12 +51,10 @@ impl Server {
         })
     }
 
-    /// Creates the stream.
     pub(crate) fn make_stream(&self) {
         self.make_stream_with(|_| {});
     }
 
-    /// Creates the stream after `change` has modified its settings.
     pub(crate) fn make_stream_with(&self, change: impl FnOnce(&mut Config)) {
         self.with(async |client| {
             let mut config = Config {
@@ -99,12 +96,12 @@ impl Server {
         });
     }
 
-    /// Returns options that read the stream from its first message.
+    /// Returns options for reading the stream from its first message.
     pub(crate) fn stream(&self) -> InputOptions {
         options(&format!("jetstream://{}/{STREAM}", self.broker.address()))
     }
 
-    /// Returns options that read the subjects `flows.*` without JetStream.
+    /// Returns options for reading the subjects `flows.*` without JetStream.
     pub(crate) fn subject(&self) -> InputOptions {
         let mut options = options(&format!("nats://{}/flows.*", self.broker.address()));
         options.messages.earliest = false;

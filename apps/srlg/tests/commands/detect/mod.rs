@@ -29,7 +29,6 @@ fn file(name: &str, content: impl AsRef<[u8]>) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Runs `detect` with NDJSON output on a file that contains `content`.
 fn ndjson(name: &str, content: impl AsRef<[u8]>, options: &[&str]) -> Output {
     run(&[&["--input", &file(name, content), "--output", "ndjson"], options].concat())
 }
@@ -42,7 +41,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Returns contacts of second 61, in which 2000 hosts contact a host that itself contacts 1500 hosts.
+/// Returns contacts of second 61: 2,000 hosts contact 10.0.0.1, which contacts 1,500 hosts.
 fn contacts() -> String {
     let mut csv = "time_ms,src,dst\n".to_owned();
     for peer in 0..2000 {
@@ -55,7 +54,6 @@ fn contacts() -> String {
     csv
 }
 
-/// Returns contacts from `host` to `peers` peers, all at the same time.
 fn fan_out(time_ms: u64, host: &str, peers: u32) -> String {
     let line = |peer| format!("{time_ms},{host},{}\n", Ipv4Addr::from_bits(0x4000_0000 + peer));
     (0..peers).map(line).collect()

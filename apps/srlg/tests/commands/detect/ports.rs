@@ -12,11 +12,11 @@ const HEADER: &str = "time_ms,src,dst,protocol,dst_port,initiated\n";
 
 /// Returns the contacts of one second.
 ///
-/// - Eight hosts scan 3,000 ports of a host.
-/// - A service has 2,000 clients and answers to their ports.
+/// - Eight hosts together scan 3,000 ports of one host.
+/// - A service has 2,000 clients. Its answers go to port 40000 of each client.
 /// - A client has 1,500 connections to another service, whose answers go to 1,500 ports.
-/// - A host tries 1,400 services over IPv6.
-/// - Other hosts send pings.
+/// - A host contacts 1,400 services over IPv6.
+/// - A host pings 100 hosts.
 fn traffic() -> String {
     let mut csv = HEADER.to_owned();
     let mut add = |source: String, destination: String, protocol: u8, port: u32, more: &str| {
@@ -42,8 +42,8 @@ fn traffic() -> String {
     csv
 }
 
-/// Counts the distinct peers of each host in a contact list. `pair` derives the host and the peer of a row from its
-/// source, its destination, and its port and protocol.
+/// Counts the distinct peers of each host in a contact list, ignoring contacts without a port. `pair` maps the
+/// addresses and the port of a contact, such as `tcp/443`, to a host and a peer.
 fn exact(
     contacts: &str,
     only_initiated: bool,

@@ -1,10 +1,10 @@
 //! Views: inside or outside hosts, contacts by initiator, both address families in one run, and networks that count as
-//! hosts.
+//! one host or one peer.
 
 use super::*;
 
-/// Returns a Zeek log of one second. An outside host contacts 2000 inside hosts and gets no answers. An inside server
-/// answers 2000 outside clients.
+/// Returns a Zeek log of one second. An outside host contacts 2,000 inside hosts and gets no answers. An inside server
+/// answers 2,000 outside clients.
 fn log() -> String {
     let mut log = "#fields\tts\tid.orig_h\tid.resp_h\tid.orig_p\tid.resp_p\tproto\thistory\torig_pkts\tresp_pkts\n".to_owned();
     for number in 0..2000 {
@@ -45,7 +45,7 @@ fn outside_hosts_are_outside_of_something() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
-/// Returns contacts of second 61, in which an IPv6 host and an IPv4 host have 2000 peers each. The peers of the IPv6
+/// Returns contacts of second 61, in which an IPv6 host and an IPv4 host have 2,000 peers each. The peers of the IPv6
 /// host are in `networks` different /64 networks.
 fn both(networks: u32) -> String {
     let mut csv = "time_ms,src,dst\n".to_owned();

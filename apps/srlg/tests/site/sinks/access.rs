@@ -60,7 +60,6 @@ pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     Arc::new(builder.with_single_cert(vec![certificate("server.pem")], key).unwrap())
 }
 
-/// Starts an HTTPS server. Returns its address and a receiver of requests.
 fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

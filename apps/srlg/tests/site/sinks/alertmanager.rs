@@ -1,4 +1,4 @@
-//! A sink that sends to Debian's Alertmanager, which notifies a webhook of the test.
+//! A sink that sends to an Alertmanager, which notifies a webhook of the test.
 
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};

@@ -35,7 +35,7 @@ fn free_ports() -> [u16; 4] {
 
 impl Routers {
     /// Starts the daemons, and waits until the session is established. If GoBGP is not installed, prints a message and
-    /// returns `None`.
+    /// returns `None`, or panics if `SRLG_REQUIRE_GOBGP` is set.
     fn start() -> Option<Self> {
         if Command::new("gobgp").arg("--version").output().is_err() {
             let required = std::env::var_os("SRLG_REQUIRE_GOBGP").is_some();
@@ -91,7 +91,6 @@ impl Routers {
     }
 }
 
-/// Returns the configuration of a sink that runs the recipe.
 fn sink(state: &Path, way: &str, port: u16) -> String {
     let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/recipes/gobgp.sh");
     format!(

@@ -46,7 +46,6 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     notices
 }
 
-/// Parses the options of a sink.
 pub(crate) fn sink(text: &str) -> SinkOptions {
     toml::from_str(text).unwrap()
 }
@@ -72,7 +71,6 @@ impl Delivery {
         self.sinks.as_ref().unwrap().wake();
     }
 
-    /// Waits until `is` accepts the board of the first sink, and returns the board.
     pub(crate) fn wait(&self, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
@@ -85,7 +83,7 @@ impl Delivery {
         }
     }
 
-    /// Stops the sinks. Waits up to `most` for them to process all notifications.
+    /// Waits up to `most` for the sinks to process all notifications. Then stops the sinks.
     pub(crate) fn finish(mut self, most: Duration) {
         self.sinks.take().unwrap().finish(most);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::made::{Delivery, is_done, notices};
 
-/// Asserts that the parts and fields of an RFC 5424 message are correct.
+/// Checks the header and the fields of an RFC 5424 message.
 fn check(message: &str, status: &str) {
     let (head, data) = message.split_once(" - \u{feff}id=").unwrap();
     let parts: Vec<&str> = head.split(' ').collect();

@@ -10,18 +10,17 @@ use std::time::Duration;
 use async_nats::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use data_encoding::BASE64;
 
-/// Settings of an SMTP server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    /// TLS configuration. If `is_tls_from_start` is set, TLS starts when the client connects, and otherwise after
-    /// STARTTLS.
+    /// TLS configuration, or `None` if the server does not support TLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
+    /// Whether TLS starts when the client connects, and not after STARTTLS.
     pub(super) is_tls_from_start: bool,
     /// Authentication mechanisms that the server offers, such as `PLAIN LOGIN`. Only the user `srlg` with the password
     /// `pass:word` is accepted.
     pub(super) mechanism: &'static str,
-    /// Prefixes of commands, and special answers to these commands. Each answer is used once. The end of an email
-    /// counts as the command `.`. An empty answer closes the connection.
+    /// Pairs of a command prefix and a special answer, which is sent once. The prefix `.` selects the end of an email.
+    /// With any other prefix, an empty answer closes the connection.
     pub(super) answers: Vec<(&'static str, &'static str)>,
     /// Delay before each answer.
     pub(super) delay: Duration,
@@ -39,14 +38,13 @@ pub(super) struct Mail {
 }
 
 impl Mail {
-    /// Returns the values of the header `name`.
     pub(super) fn header(&self, name: &str) -> Vec<&str> {
         let (head, _) = self.text.split_once("\r\n\r\n").unwrap();
         let values = head.lines().filter_map(|line| line.split_once(": "));
         values.filter(|(of, _)| *of == name).map(|(_, value)| value).collect()
     }
 
-    /// Returns the lines of the decoded body.
+    /// Decodes the quoted-printable body and returns its lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let (_, body) = self.text.split_once("\r\n\r\n").unwrap();
         let mut parts = body.split('=');
@@ -65,7 +63,6 @@ impl Mail {
 }
 
 impl Server {
-    /// Starts the server on loopback. Returns its address and a receiver of emails.
     pub(super) fn start(mut self) -> (SocketAddr, Receiver<Mail>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -180,7 +177,6 @@ impl Server {
         }
     }
 
-    /// Removes and returns the first special answer to `line`.
     fn special(&mut self, line: &str) -> Option<&'static str> {
         let at = self.answers.iter().position(|(command, _)| line.starts_with(command))?;
         Some(self.answers.remove(at).1)

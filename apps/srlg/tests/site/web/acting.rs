@@ -22,7 +22,6 @@ fn write_tokens(path: &Path, text: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Posts an action with these header lines and this body. Returns the status and the text of the response.
 fn post(web: &Web, headers: &[&str], body: &str) -> (u16, String) {
     let head = format!(
         "POST /api/v1/incidents/{ID}/acts HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: {}\r\n{}",
@@ -98,7 +97,6 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     assert_eq!(get(&web, &format!("/api/v1/incidents/{ID}/acts")).0, 405);
 }
 
-/// Starts a server that accepts actions of Ann. Her token is in a file in `folder`.
 fn web_of_ann(folder: &Path) -> (Sender<Arc<Board>>, Web) {
     let path = folder.join("tokens");
     write_tokens(&path, &format!("ann {ANN}\n"));

@@ -10,7 +10,7 @@ use srlg_cli::show::board::Board;
 
 use super::made::{answer, ask, board, get, send, start};
 
-/// Reads events until the `now_ms` of an event is at least `least`, and returns it.
+/// Reads events until the `now_ms` of an event is at least `least`. Returns this `now_ms`.
 fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     loop {
         let mut line = String::new();
@@ -44,7 +44,6 @@ fn is_served(stream: &TcpStream) -> bool {
     sockets.lines().skip(1).any(is_it)
 }
 
-/// Reads until the server closes the connection. Returns the elapsed time.
 fn until_end(mut stream: TcpStream) -> Duration {
     let start = Instant::now();
     // The connection may end with a response, a close or a reset.

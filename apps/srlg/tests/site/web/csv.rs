@@ -10,8 +10,7 @@ use srlg_cli::show::web::Web;
 use super::made::{answer, ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// Starts a server that has one ended incident, whose peers have origins. Returns the server and the ID of the
-/// incident.
+/// Starts a server with one ended incident. Returns the server and the ID of the incident.
 fn start() -> (Web, String) {
     let origin = |asn, name: &str, country: Option<&str>| Origin {
         asn: Some(asn),

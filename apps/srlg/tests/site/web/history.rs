@@ -18,7 +18,6 @@ use srlg_cli::show::web::Web;
 use super::made::{ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// Stores the start and the end of one alert for each of `hosts` hosts.
 fn stored(hosts: u16) -> (Store, Vec<Notice>) {
     let (store, notices) = (Store::open(None).unwrap(), notices(hosts));
     store.add(&notices, &[]).unwrap();

@@ -64,7 +64,6 @@ pub(crate) fn board(now_ms: u64) -> Board {
     }
 }
 
-/// Returns the board of a network that has one site and has closed one complete slice.
 pub(crate) fn network() -> NetworkBoard {
     NetworkBoard {
         closed: [("complete", 1)].into(),
@@ -78,14 +77,12 @@ pub(crate) fn start(board: Board) -> (Web, Sender<Arc<Board>>) {
     start_with(board, &Store::open(None).unwrap())
 }
 
-/// Serves `board` and the history in `store`.
 pub(crate) fn start_with(board: Board, store: &Store) -> (Web, Sender<Arc<Board>>) {
     let (boards, latest) = channel(Arc::new(board));
     let address = "127.0.0.1:0".parse().unwrap();
     (Web::start(address, Visitors::default(), latest, store).unwrap(), boards)
 }
 
-/// Sends the head of a request and returns the connection.
 pub(crate) fn send(address: SocketAddr, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -97,7 +94,7 @@ pub(crate) fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
     send(address, &format!("GET {path} HTTP/1.1\r\nHost: {host}"))
 }
 
-/// Reads a response. Returns its status, its headers in lower case, and its body.
+/// Reads a response. Returns its status, its head in lower case, and its body.
 pub(crate) fn answer(mut stream: TcpStream) -> (u16, String, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -109,7 +106,7 @@ pub(crate) fn get(web: &Web, path: &str) -> (u16, String, String) {
     answer(ask(web.address(), path, &format!("localhost:{}", web.address().port())))
 }
 
-/// Returns the `Sampling` of contacts that have these sampling rates. A rate of 0 means that the rate is unknown.
+/// Returns the sampling of contacts with these rates. A rate of 0 means that the rate is unknown.
 pub(crate) fn sampling<const N: usize>(rates: [u32; N]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

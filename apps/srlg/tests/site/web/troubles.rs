@@ -10,10 +10,8 @@ use srlg_traffic::export::{V9Header, set};
 
 use crate::running::Site;
 
-/// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 100_000_000;
 
-/// Returns a NetFlow v9 datagram with the current time as its export time.
 pub(crate) fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
     let time_s = (now_ms() / 1_000) as u32;
     V9Header { records: 1, uptime_ms: UPTIME_MS, time_s, number, domain }.with(sets)
@@ -47,7 +45,6 @@ fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
     started
 }
 
-/// Returns the kind, count and exporters of each problem.
 fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
     let troubles = board["troubles"].as_array().unwrap().iter();
     troubles

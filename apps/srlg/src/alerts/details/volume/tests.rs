@@ -13,7 +13,7 @@ fn packet(time_ms: u64, octets: u64) -> Contact {
     contact
 }
 
-/// Returns a flow from an exporter that samples one in `sampling` packets; 0 means that the rate is unknown.
+/// A `sampling` of 0 stands for an unknown rate.
 fn flow(time_ms: u64, [packets, octets]: [u64; 2], sampling: u32) -> Contact {
     let mut contact = packet(time_ms, octets);
     contact.packets = NonZeroU64::new(packets);

@@ -8,12 +8,11 @@ fn address(last: u8) -> IpAddr {
     [192, 0, 2, last].into()
 }
 
-/// Returns a table of exporters that was created at second 1,000.
 fn exporters(silent_after: Option<Duration>) -> WitnessTable {
     WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], silent_after, SECOND, 1_000 * SECOND)
 }
 
-/// Updates the table once per second. An exporter sends in the seconds for which `is_sending` returns true.
+/// Simulates three exporters. Each one sends in the seconds for which `is_sending` returns true.
 fn run(
     exporters: &mut WitnessTable,
     seconds: std::ops::Range<u64>,
@@ -30,8 +29,8 @@ fn known(exporters: &[IpAddr], since: u64) -> Option<KnownExporters<'_>> {
     Some(KnownExporters { exporters, since_ms: since * SECOND })
 }
 
-/// Returns a host whose alert started at second `start`. Its window began at second `since`, and the closing slice ends
-/// at second 1,140.
+/// Returns a host whose alert started at second `start`. The longest window at that time started at second `since`, and
+/// the closing slice ends at second 1,140.
 fn suspect(start: u64, since: u64) -> Suspect {
     let (start_ms, since_ms, now_ms) = (start * SECOND, since * SECOND, 1_140 * SECOND);
     Suspect { host: address(9), start_ms, since_ms, now_ms }

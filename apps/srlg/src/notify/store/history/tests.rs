@@ -19,7 +19,6 @@ fn notice(start_s: u64, host: &str, status: Status) -> Notice {
     }
 }
 
-/// Returns a store with alerts of three hosts and a network. Only the last alert is active.
 fn store() -> Store {
     let store = Store::open(None).unwrap();
     let mut notices = vec![

@@ -62,7 +62,7 @@ function showIncident({ alert, notices }) {
   const lasted = lasting((alert ?? end).duration_ms);
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
   list(byId("alerts"), alert ? [alert] : [], (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice does not contain this alert.");
+  write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice has no counts for this alert.");
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
   links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
@@ -96,13 +96,13 @@ function showHost({ host, counts, alerts, incidents, next }) {
   title(view ? `${host} in ${view}` : host);
   write(byId("state"), alerts.length ? "alert active" : "no alert", alerts.length ? "bad" : "good");
   list(byId("alerts"), alerts, (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), alerts.length ? "" : "No active alerts of this host.");
+  write(byId("alerts-none"), alerts.length ? "" : "This host has no active alerts.");
   byId("counts-section").hidden = !counts.length;
   list(byId("counts").tBodies[0], counts, (count) => count.view + count.host, makeCount, updateCount);
   byId("incidents-section").hidden = false;
   write(byId("incidents-count"), `${round(incidents.length)}${next === null ? "" : " and more"}`);
   showIncidents(byId("incidents").firstChild, incidents);
-  write(byId("incidents-none"), incidents.length ? "" : "No stored incidents of this host.");
+  write(byId("incidents-none"), incidents.length ? "" : "This host has no stored incidents.");
 }
 
 function show() {

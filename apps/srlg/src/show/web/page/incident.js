@@ -83,7 +83,7 @@ function facts(notice) {
     ["sites", (notice.sites || []).map((site) => `${site.site} ${percent(site.share)} (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
     ["no details from", (notice.sites_without_details || []).join(", ")],
     ["silent", (notice.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
-    ["slice missing from sites", (notice.missing_sites || []).join(", ")],
+    ["sites without data for the slice", (notice.missing_sites || []).join(", ")],
     ["seen by", (notice.exporters || []).map((it) => withName(it, notice.exporter_names?.[it])).join(", "), "code"],
     ["last notification", `${moment(notice.told_ms ?? notice.now_ms)}: ${notice.text}`],
     ["id", notice.id, "code"],

@@ -274,7 +274,7 @@ function show(board) {
   if (board.input.refused) input.push(`${round(board.input.refused)} datagrams from unknown senders`);
   if (board.input.dropped) input.push(`${round(board.input.dropped)} dropped by the kernel`);
   if (board.broker) input.push(`${round(board.broker.lag)} messages waiting at the broker`);
-  if (!board.is_last_reload_good) input.push("last reload failed or incomplete");
+  if (!board.is_last_reload_good) input.push("last reload failed or was incomplete");
   input.push(megabytes(board.memory_bytes));
   write(byId("facts"), input.join(" · "));
   showAlerts(board);
