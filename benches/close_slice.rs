@@ -7,8 +7,6 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Ingests `pairs`, closes the slice, and returns the time of the close. At every close, the window therefore contains
-/// all of `pairs`.
 fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
     detector.ingest(pairs).expect("the CPU takes all pairs");
     let start = Instant::now();

@@ -11,7 +11,6 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Model, distinct_pairs};
 
-/// Maximum number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
 const PAIRS: usize = 1 << 18;
@@ -47,7 +46,6 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(2, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
-/// Ingests `rounds` rounds of `pairs` into an empty window.
 fn scans<P: Pair>(config: Config, pairs: &[P], rounds: usize) -> Result<()> {
     ingest(&SlidingDetector::new(config, Device::Cuda(0))?, pairs, rounds)
 }
@@ -70,7 +68,6 @@ fn closes(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns a detector with a full window of backbone traffic.
 fn full() -> Result<SlidingDetector> {
     let config = Config::default();
     // The window is created on the CPU, because the interpreter would otherwise have to age all recorders 300 times.

@@ -13,7 +13,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::distinct_pairs;
 
-/// Returns the time to ingest `pairs` in a new epoch, in which every touch changes its recorder.
+/// Ingests `pairs` in a new epoch, in which no recorder has been touched yet, and returns the duration.
 fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next).expect("time moves forward");
@@ -24,7 +24,6 @@ fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration
     start.elapsed()
 }
 
-/// Adds the benchmark `name`, which measures a detector that is configured by `config`.
 fn of_detector<P: Pair>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,

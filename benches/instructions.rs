@@ -11,17 +11,15 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Maximum number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
-/// Number of pairs in a round of ingest. Recent pairs are looked up in trials of 2^14 pairs. If no pair repeats, the
-/// look-ups pause for 15 of every 16 trials, so a round is one whole cycle.
+/// Number of pairs in a round of ingest. Recent pairs are looked up in trials of 2^14 pairs. After a trial with few
+/// repeated pairs, the look-ups pause for 15 times as many pairs. A round is therefore one whole cycle.
 const PAIRS: usize = 1 << 18;
 
 /// Number of pairs per call in workloads that do not measure calls.
 const CALL: usize = 1 << 14;
 
-/// Mean number of packets per pair in workloads that repeat pairs.
 const PACKETS_PER_PAIR: u32 = 20;
 
 /// Number of distinct pairs in a full window.
@@ -53,7 +51,7 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
-/// Returns packets from five minutes of backbone traffic, in order. They are ingested in a single slice.
+/// Returns packets from five minutes of backbone traffic, in order. All packets are ingested in a single slice.
 fn packets() -> Vec<IpPair> {
     let count = MOST_ROUNDS * PAIRS;
     // The mean holds only over many pairs, so a fifth more pairs ensure that there are enough packets.
@@ -62,7 +60,7 @@ fn packets() -> Vec<IpPair> {
     model.slices().flatten().take(count).collect()
 }
 
-/// Ingests `rounds` rounds of `pairs`. Each call ingests `call` pairs. Returns the number of pairs in a round.
+/// Ingests `rounds` rounds of `pairs`, with `call` pairs per call. Returns the number of pairs in a round.
 fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> Result<usize> {
     ensure!(pairs.len() == MOST_ROUNDS * PAIRS, "expected all pairs, got {}", pairs.len());
     let detector = SlidingDetector::new(config, Device::Cpu)?;
@@ -73,8 +71,8 @@ fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> R
     Ok(PAIRS)
 }
 
-/// Closes `rounds` slices of an empty window. This measures the work that does not depend on the traffic. Returns the
-/// number of recorders.
+/// Closes `rounds` slices of an empty window, to measure the part of a close that does not depend on the traffic.
+/// Returns the number of recorders.
 fn sweeps(rounds: usize) -> Result<usize> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     for _ in 0..rounds {
@@ -84,7 +82,7 @@ fn sweeps(rounds: usize) -> Result<usize> {
 }
 
 /// Closes `rounds` slices of a full window, and slices of an empty window for the remaining rounds. Only the work for
-/// candidates therefore depends on the number of rounds. Returns the number of candidates of the last close of the full
+/// candidates therefore depends on the number of rounds. Returns the number of candidates in the last close of the full
 /// window.
 fn candidates(rounds: usize) -> Result<usize> {
     let mut full = full_window()?;
@@ -99,7 +97,6 @@ fn candidates(rounds: usize) -> Result<usize> {
     Ok(candidates)
 }
 
-/// Returns a detector whose window contains backbone traffic in every slice.
 fn full_window() -> Result<SlidingDetector> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     let slices = detector.params().window();

@@ -1,6 +1,6 @@
 //! Benchmarks of snapshots and deltas on one thread: taking them, converting them to bytes, and restoring or merging
-//! them. The detector has the default preset, and 5 million distinct pairs in its window. The benchmark names include
-//! the sizes.
+//! them. The detector uses the default preset and has 5 million distinct pairs in its window. The benchmark names
+//! include the sizes.
 
 use std::hint::black_box;
 
@@ -11,12 +11,10 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Number of pairs in the running slice: for a delta of about 50,000 recorders, and for a delta of about a million
-/// recorders.
+/// Numbers of pairs in the running slice. The deltas of this slice contain about 50,000 and about a million recorders.
 const DELTAS: [usize; 2] = [28_300, 590_000];
 
-/// Returns a detector whose window contains 5 million distinct pairs, and whose running slice contains `pairs`
-/// additional pairs.
+/// Returns a detector with 5 million distinct pairs in its window, and `pairs` more pairs in its running slice.
 fn filled(pairs: usize) -> SlidingDetector {
     let mut detector =
         SlidingDetector::new(Config::default(), Device::Cpu).expect("a preset is valid");

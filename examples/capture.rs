@@ -16,12 +16,12 @@ use srlg_input::{View, ViewOptions};
 
 const WINDOW: u32 = 60;
 
-/// Maximum time by which a timestamp may be ahead of the system clock. Packets with later timestamps are not counted.
+/// Maximum time by which a timestamp may be ahead of the system clock. A packet whose timestamp exceeds this limit is
+/// not counted.
 ///
 /// A timestamp far in the future would close all slices before it, and all packets that follow would be too late.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A detector that prints its reports.
 struct Printer(SlidingDetector);
 
 impl SliceSink for Printer {

@@ -75,7 +75,6 @@ impl Run {
         Ok(())
     }
 
-    /// Prints the estimate and the true cardinality of each planted host in the last window.
     fn print_hosts(&self) {
         let truth: HashMap<u32, u32> = self.truth.iter().copied().collect();
         println!("\nplanted host          kind          true   estimate          error");
@@ -112,7 +111,9 @@ impl Run {
         println!("false negatives (FNR)          {}", percent(self.score.false_negative_ratio()));
         println!("error of estimates (RMSE)      {}", percent(self.score.rmse()));
         println!("memory                         {megabytes:.1} MB on {}", detector.device());
-        println!("time to close a slice          {close:.1} ms on average, at most {slowest:.1} ms");
+        println!(
+            "time to close a slice          {close:.1} ms on average, at most {slowest:.1} ms"
+        );
         println!("ingest                         {} packets, {rate:.0} M pairs/s", self.packets);
     }
 }
@@ -121,7 +122,6 @@ fn family(host: u32) -> Family {
     if host == inside_host(V6_HOST) { Family::V6 } else { Family::V4 }
 }
 
-/// Returns nine super points with known cardinalities.
 fn planted() -> Vec<PlantedHost> {
     let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];
     let cardinalities = [1100, 1300, 1600, 2000, 3000, 5000, 8000, 12_000, 20_000];

@@ -3,7 +3,8 @@
 //! Each device has a detector and a thread. The first detector merges the deltas of the other detectors and produces
 //! the reports.
 //!
-//! Run it with `cargo run --release --example gpus -- cuda:0 cuda:1`. Without device names, the example uses all GPUs.
+//! Run it with `cargo run --release --example gpus -- cuda:0 cuda:1`. Without device names, the example uses all GPUs,
+//! or the CPU if no GPU is available.
 
 use std::process::ExitCode;
 use std::thread;
@@ -53,14 +54,14 @@ fn run(devices: &[Device]) -> Result<()> {
     Ok(())
 }
 
-/// Opens a detector on each device. Detectors can be merged only if their sizes, seed and window are equal.
+/// Opens a detector on each device. All detectors have the same configuration, so that they can be merged.
 fn open(devices: &[Device]) -> Result<Vec<SlidingDetector>> {
     let config = Config { threshold: 1024, window: WINDOW, ..Config::default() };
     let open = |&device| SlidingDetector::new(config, device).with_context(|| format!("{device}"));
     devices.iter().map(open).collect()
 }
 
-/// Opens a detector on each GPU, or two detectors on the CPU if there is no GPU.
+/// Opens a detector on each GPU, or two detectors on the CPU if no GPU is available.
 fn all_gpus() -> Result<Vec<SlidingDetector>> {
     let mut detectors = Vec::new();
     loop {
@@ -100,7 +101,8 @@ fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result
     bail!("cannot close slice {slice}: all devices have failed")
 }
 
-/// Returns the report on all traffic. If a detector fails, returns its index and the error instead.
+/// Ingests `pairs`, merges all detectors into the first one, closes the slice and returns the report on all traffic. If
+/// a detector fails, returns its index and the error.
 fn try_close(
     all: &mut [SlidingDetector],
     slice: u64,
@@ -132,8 +134,8 @@ fn try_close(
     })
 }
 
-/// Returns the packets of `slice`, which are the traffic of 1,024 hosts and a flood. In each slice, each of the three
-/// flooded hosts receives packets from 400 new sources.
+/// Returns the packets of `slice`: the traffic of 1,024 hosts, and a flood of three hosts. In every slice, each flooded
+/// host receives packets from 400 new sources.
 fn traffic(slice: u64) -> Vec<IpPair> {
     let packet = |number: u32| {
         let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use srlg::state::Delta;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
-/// Returns the contacts of one inside host with the peers that have the numbers in `peers`.
+/// Returns contacts of one inside host with a range of peers.
 fn contacts(peers: Range<u32>) -> Vec<IpPair> {
     let host = Ipv4Addr::new(10, 0, 0, 1);
     let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);
@@ -25,8 +25,8 @@ fn print(site: &str, report: &SliceReport) {
 }
 
 fn main() -> Result<(), Error> {
-    // Detectors can be merged only if their sizes, seed and window are equal. These detectors report hosts with 1,024
-    // peers or more.
+    // All detectors have the same configuration, so that they can be merged. They report hosts with 1,024 peers or
+    // more.
     let config = Config { threshold: 1024, window: 60, ..Config::default() };
     let detector = || SlidingDetector::new(config, Device::Auto);
     let (mut west, mut east, mut centre, mut witness) =

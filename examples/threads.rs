@@ -1,4 +1,4 @@
-//! Receives packets in several threads, each with its own feed, while the main thread closes slices.
+//! Receives packets in several threads while the main thread closes slices. Each receiving thread has its own feed.
 //!
 //! Run it with `cargo run --release --example threads`.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use srlg::ingest::Feed;
 use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
-/// Number of receiving threads, for example one per queue of a network card.
+/// Number of receiving threads. A real program may use one thread per queue of its network card.
 const RECEIVERS: u32 = 3;
 
 /// Number of pairs that a feed can buffer while a slice is being closed. A thread waits while its feed is full.

@@ -3,7 +3,8 @@
 //! After every slice, a detector reports these hosts and an estimated number of peers for each. Its memory use is
 //! fixed.
 //!
-//! This crate exports all items of `srlg-host` under a shorter name. The documentation of `srlg-host` has an overview.
+//! This crate re-exports all items of `srlg-host`, so that programs can use the shorter name `srlg`. The documentation
+//! of `srlg-host` has an overview.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,5 +1,5 @@
-//! Sets the soname of the shared library. The number in the soname must be increased if the library can no longer be
-//! used by programs that were built with an older version.
+//! Sets the soname of the shared library. The number in the soname must be increased if programs that were built with
+//! an older version of the library cannot use the new version.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -74,7 +74,7 @@ class InputError(Error):
     """A file or a table cannot be read."""
 
 class BusyError(Error):
-    """Another thread has exclusive access to the same object."""
+    """Another thread has exclusive access to the object."""
 
 @final
 class Detector:

@@ -1,4 +1,4 @@
-//! The examples in the documentation, which run as tests.
+//! The examples in `README.md` and `docs/library.md`, which run as tests.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

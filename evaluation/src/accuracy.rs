@@ -1,13 +1,13 @@
 //! The command `accuracy`, which compares a detector with the exact answer, window by window.
 //!
-//! A detector and an exact counter process each stream of traffic. Once the window is full, every report is scored.
-//! Candidates come from the detector and never from the exact answer. A host is therefore missing from a report if it
-//! was not a candidate, or if its estimate was too low.
+//! A detector and an exact counter process each stream of traffic. From the first full window on, the report of every
+//! `--stride`-th slice is scored. Candidates come from the detector and never from the exact answer. A host is
+//! therefore missing from a report if it was not a candidate, or if its estimate was too low.
 //!
-//! False rates are means over all windows that have a super point, and each of these windows has the same weight. The
-//! probability of missing a host with θ peers is the mean of the probabilities in the reports. All other figures are
-//! computed over all windows together. If a figure cannot be computed for a stream, it is null in JSON and is left out
-//! of the mean over streams.
+//! False rates are unweighted means over the scored windows that have a super point. `tfr_max` is the largest TFR of a
+//! scored window. The probability of missing a host with θ peers is the mean of the probabilities in the reports.
+//! Errors, times, and the shares of missed hosts and overloaded windows are computed over all scored windows together.
+//! If a figure cannot be computed for a stream, it is null in JSON and is left out of the mean over streams.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -130,29 +130,27 @@ fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Resu
     Ok(Row::new(Vec::new(), tally.cells(options.windows.into()), details))
 }
 
-/// Comparison of the reports of a stream with the exact answer.
 #[derive(Default)]
 struct Tally {
     rates: MeanRates,
     super_points: u64,
     /// Errors of hosts with at least θ and fewer than 4θ peers.
     low: Errors,
-    /// Errors of hosts with at least 4θ peers. If the cardinality of a host is beyond range, the estimate is its lower
-    /// bound.
+    /// Errors of hosts with at least 4θ peers. If the cardinality of a host is beyond the range of the estimator, the
+    /// lower bound is used as the estimate.
     high: Errors,
-    /// Number of super points with an estimate of at least θ that were not reported. They were not candidates: the
-    /// finder missed them, and the previous report did not contain them.
+    /// Number of unreported super points with an estimate of at least θ. The finder missed them, and the previous
+    /// report did not contain them.
     no_candidates: u64,
-    /// Sum over all reports of the probability that the finder misses a host with θ peers.
+    /// Probability that the finder misses a host with θ peers, summed over all reports.
     miss_probability: f64,
     overloaded: u32,
     candidates: usize,
-    /// Time that the closes spent on tallies and estimates of candidates.
+    /// Time that the closes spent on estimating candidates.
     estimation: Duration,
 }
 
-/// Sums of the relative errors of estimates and of their squares, and the number of 95 % intervals that cover the true
-/// value.
+/// Sums over the relative errors of estimates. `covered` is the number of 95 % intervals that contain the true value.
 #[derive(Default)]
 pub(crate) struct Errors {
     pub(crate) count: f64,
@@ -177,7 +175,7 @@ impl Errors {
 }
 
 impl Tally {
-    /// Estimates the true super points of the window, closes the slice and scores its report.
+    /// Estimates the cardinalities of the true super points of the window, closes the slice and scores its report.
     fn score(
         &mut self,
         detector: &mut SlidingDetector,
@@ -207,7 +205,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns a cell for each of the [`COLUMNS`]. `windows` is the number of scored windows.
+    /// Returns a cell for each of the [`COLUMNS`].
     fn cells(&self, windows: f64) -> Vec<Cell> {
         let Self { rates, low, high, .. } = self;
         let has_super_points = self.super_points > 0;

@@ -46,7 +46,6 @@ pub(crate) fn run(options: &Algorithm) -> Result<()> {
     writeln!(io::stdout(), "{text}").context("cannot write to standard output")
 }
 
-/// Compares the estimates with the true values, for seeds from 1 to `trials`.
 fn trials(trials: u64) -> Result<String> {
     let (mut sum, mut squares, mut std_errors, mut covered) = (0.0, 0.0, 0.0, 0);
     for seed in 1..=trials {

@@ -1,12 +1,12 @@
 //! The command `alike`, which measures how many hosts the finder misses, and how long a close takes, if the load is
 //! spread evenly over all hosts.
 //!
-//! A backbone has few large hosts and very many small ones. In this experiment, all hosts have about the same number of
-//! peers. Similar traffic occurs in a busy /16, at a provider with a million customers, and in a flood of single
-//! contacts. Hosts with exactly θ peers are planted in addition. For each number of hosts and each load, contacts are
-//! spread evenly over the slices of a window. Misses are counted when the last slice of this window closes, because
-//! until then, no report has kept a host as a candidate. The duration of a close is measured in this slice and in the
-//! slices that follow.
+//! A backbone has few large hosts and very many small ones. In this experiment, all background hosts have about the
+//! same number of peers. Examples of evenly spread load are a busy /16, a provider with a million customers, and a
+//! flood in which each host has a single contact. Hosts with exactly θ peers are planted in addition. For each number
+//! of hosts and each load, contacts are spread evenly over the slices of a window. Misses are counted when the last
+//! slice of the first window closes, because no earlier report can have kept a host as a candidate. The duration of a
+//! close is measured for this slice and for the next `--repeat` slices.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub(crate) struct Alike {
     json: bool,
 }
 
-/// Traffic of equally large hosts and of planted hosts.
+/// Traffic from background hosts of about equal size and from planted hosts.
 struct Traffic<'a> {
     options: &'a Alike,
     hosts: u32,
@@ -150,7 +150,6 @@ impl Traffic<'_> {
         Ok(Outcome { first, high: high.len(), missed, close_ms: Sample::of(closes) })
     }
 
-    /// Returns the planted hosts with an estimate of at least θ.
     fn high(&self, detector: &SlidingDetector) -> Result<Vec<IpAddr>> {
         let mut high = Vec::new();
         for number in 0..self.options.planted {
@@ -162,7 +161,6 @@ impl Traffic<'_> {
         Ok(high)
     }
 
-    /// Returns the background pairs of a slice, whose hosts are random.
     fn background(&self, slice: u32) -> Vec<IpPair> {
         let until = |slice: u32| u64::from(self.load) * u64::from(slice) / u64::from(self.window);
         let pair = |number: u64| {

@@ -2,8 +2,9 @@
 //! tags.
 //!
 //! Each step of a [sweep](sweeps) has one setting of the traffic. All configurations of a step process the same
-//! streams. At the end of the window, each configuration estimates the same hosts, which are selected by their true
-//! cardinality. The errors therefore do not include misses of the finder. False rates are computed from the reports.
+//! streams. Before the last slice closes, all configurations estimate the cardinalities of the same hosts, which are
+//! selected by their true cardinality. The errors therefore do not include misses of the finder. False rates are
+//! computed from the reports.
 
 mod sweeps;
 
@@ -33,7 +34,8 @@ const RMSE: Column = Column::percent("RMSE").metric("rmse", "%");
 const BIAS: Column = Column::signed("bias").metric("bias", "%");
 const FALSE: Column = Column::percent("TFR").metric("tfr_mean", "%");
 
-/// Columns of the sweep over cardinalities. This sweep has only one false rate, which therefore has no chart.
+/// Columns of the sweep over cardinalities. Each preset has a single false rate in this sweep, so there is no chart of
+/// false rates.
 const OF_CARDINALITIES: &[Column] =
     &columns(BIAS.chart_of("bias", "mean relative error, %", Scale::Linear), FALSE);
 const OF_OTHERS: &[Column] =
@@ -52,13 +54,13 @@ const fn columns(bias: Column, false_rate: Column) -> [Column; 6] {
 
 #[derive(Args)]
 pub(crate) struct Characterise {
-    /// Number of streams per setting. More streams make the error bars of the plots shorter
+    /// Number of streams per setting; more streams make the error bars of the plots shorter
     #[arg(long, default_value = "3", value_parser = number::count)]
     streams: u32,
     /// Seed of the first stream and its hashes; the seed increases by one with each stream
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Use tiny sizes to test the command. The figures have no meaning
+    /// Use tiny sizes to test the command; the resulting figures are meaningless
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -72,7 +74,7 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
     let last = seed + u64::from(streams) - 1;
     let text =
         format!("Every setting has {streams} streams of traffic, with the seeds {seed} to {last}.");
-    Study::in_folder(&options.output, "docs/characterise", "Errors of estimates", &sweeps)?
+    Study::in_folder(&options.output, "docs/characterise", "Accuracy by parameter", &sweeps)?
         .set_up(line, &text)?
         .run(streams, sweeps, |step, results, bar| {
             let mut outcomes: Vec<_> = step.entrants.iter().map(|_| Outcome::new(step)).collect();

@@ -1,7 +1,8 @@
 //! The command line of `srlg-evaluation`. Its commands measure detectors, repeat the experiments of the paper, and
 //! write traffic to files.
 //!
-//! An error is printed as one line on standard error, with exit status 2. No incomplete file is left behind.
+//! If a command fails, it prints one line on standard error and exits with status 2. Incomplete pages and traffic files
+//! are removed.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -39,12 +40,12 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Compare a detector with the exact answer on synthetic backbone traffic
+    /// Compare a detector with the exact answer on synthetic traffic
     Accuracy(Accuracy),
     /// Measure how many hosts the finder misses, and how long a close takes, if all hosts have about the same number of
     /// peers
     Alike(Alike),
-    /// Measure the errors of hosts with θ to ten million peers
+    /// Measure the errors of estimates for hosts with θ to ten million peers
     Giants(Giants),
     /// Check the guarantees of the size planner, or print a table of its plans
     Plans(Plans),
@@ -108,7 +109,8 @@ pub fn run() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Returns the command line that repeats the running command, as a [`CommandLine`](crate::study::CommandLine) does.
+/// Returns the command line that repeats the running command. This function is a
+/// [`CommandLine`](crate::study::CommandLine).
 fn repeating(instead: &[(&str, &str)]) -> String {
     let mut program = Cli::command();
     let matches = program.get_matches_mut();

@@ -1,9 +1,9 @@
 //! The command `peers`, which compares srlg with common alternatives on the same traffic.
 //!
-//! The exact answer of every slice is computed once. The systems then run one after the other, because together they
-//! would not fit into memory and would share the caches. For each system, the traffic is generated again from its seed.
-//! Every system ingests the same packets, closes every slice, and is scored against the same exact answers. A missing
-//! value is printed as `-` or null, never as 0.
+//! The exact answer for every full window is computed once. The systems then run one after the other, because together
+//! they would not fit into memory and would share the caches. For each system, the traffic is generated again from its
+//! seed. Every system ingests the same packets and closes every slice. Reports on full windows are scored against the
+//! exact answers. A missing value is printed as `-` or null, never as 0.
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -22,10 +22,12 @@ use crate::system::{Srlg, System};
 use crate::table::{machine, short};
 use crate::track::{Quality, Track, Window};
 
-/// Maximum number of slices per window. In a ring with more sketches, each sketch would have almost no memory.
+/// Maximum number of slices per window. A ring has one sketch per slice. With more slices, each sketch would have
+/// almost no memory.
 const LONGEST_WINDOW: u32 = 10_000;
 
-/// Number of memory measurements per window. It is small, because some systems take long to compute their memory.
+/// Number of memory measurements per window. The number is small, because some systems take a long time to compute
+/// their memory usage.
 const LOOKS: u32 = 4;
 
 const COLUMNS: &[Column] = &[
@@ -59,14 +61,15 @@ enum Contender {
     /// srlg, planned for the load and this many bytes of recorders.
     Planned(usize),
     Table(Peer),
-    /// A sketch with this many times the memory of srlg's default.
+    /// A sketch with this many times the memory of srlg's default preset.
     Times(Peer, usize),
     /// A sketch with this many bytes of memory.
     Sketch(Peer, usize),
 }
 
-/// Memory budgets of sketches, in bytes: a small one, and the smallest that later papers use to evaluate RGS-Sketch.
+/// Small memory budget, in bytes.
 const LITTLE: usize = 4_000_000;
+/// Smallest memory budget, in bytes, with which papers after the original one evaluate RGS-Sketch.
 const LEAST: usize = 500_000;
 
 /// Super points of every full window of the stream. Slices are numbered from 1, and the first full window ends with
@@ -131,7 +134,7 @@ impl Peers {
             heading: format!("Comparison with common alternatives, {place}"),
             place,
             setting: format!(
-                "{super_points} super points in all {windows} windows together. Measured on {}",
+                "The {windows} windows contain {super_points} super points in total. Measured on {}",
                 machine()
             ),
             names: vec!["system"],
@@ -164,7 +167,7 @@ fn truth(options: &Peers, slices: u32) -> Truth {
 
 /// Processes the traffic with a system and returns its row.
 ///
-/// Times are medians over all slices at whose end a window is full. In earlier slices, tables are still growing.
+/// Times are medians over the slices with a full window. In earlier slices, tables are still growing.
 fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Row {
     let Synthetic { window, threshold, .. } = options.synthetic;
     let (mut track, mut memory_bytes) = (Track::new(system), 0);

@@ -1,4 +1,5 @@
-//! Helpers that ingest pairs by address family, in batches, and from several threads.
+//! Helpers that convert host numbers to addresses, divide pairs into batches and shares, and process shares in
+//! parallel.
 
 use std::thread;
 
@@ -24,7 +25,6 @@ impl Feeder {
         self.ingest_late(detector, pairs, 0)
     }
 
-    /// Ingests `pairs`, which are `slices_late` slices old.
     pub(crate) fn ingest_late(
         &mut self,
         detector: &SlidingDetector,
@@ -40,8 +40,7 @@ impl Feeder {
     }
 }
 
-/// Converts the host numbers of `pairs` to addresses of `family`, and returns the pairs in batches of at most `len`
-/// pairs.
+/// Converts the host numbers of `pairs` to addresses of `family`, and returns batches of at most `len` pairs.
 pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
     let batch = |pairs: &[IpPair]| {
         let mut batch = PairBatch::new();
@@ -51,7 +50,7 @@ pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairB
     pairs.chunks(len).map(batch).collect()
 }
 
-/// Runs `work` on all shares in parallel, each on a separate thread. One of the threads is the calling thread.
+/// Runs `work` on all shares in parallel, with one thread per share. The calling thread processes the last share.
 pub(crate) fn in_parallel<Share: Send>(
     shares: impl IntoIterator<Item = Share>,
     work: impl Fn(Share) -> Result<()> + Sync,

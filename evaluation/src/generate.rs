@@ -1,9 +1,9 @@
 //! The commands `generate` and `convert`, which write traffic to files.
 //!
 //! A pcap file is little-endian, with timestamps in microseconds. A packet has an Ethernet header, an IPv4 header and a
-//! UDP or TCP header. Its first 60 to 90 bytes are captured. The bytes of a packet depend only on its pair and time.
-//! Lengths and the IPv4 checksum are correct. UDP checksums are absent, which UDP allows. The TCP checksum cannot be
-//! correct, because it covers a payload that is not captured.
+//! UDP or TCP header. The first 60 to 90 bytes of a packet are captured. The bytes of a packet depend only on its pair
+//! and time. Lengths and the IPv4 checksum are correct. UDP checksums are absent, which UDP allows. The TCP checksum
+//! cannot be correct, because it covers a payload that is not captured.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ use srlg_traffic::trace::Trace;
 use crate::output::{self, Output};
 use crate::{MOST_PAIRS, MOST_SLICES};
 
-/// Length of a period of the traffic model, in one-second slices.
+/// Maximum length of a period of the traffic model, in one-second slices.
 const PERIOD: u32 = 300;
 
 #[derive(Args)]
@@ -155,7 +155,7 @@ pub(crate) fn write_pcap_packet(
     pair: IpPair,
 ) -> io::Result<()> {
     let Ok(seconds) = u32::try_from(time_us / 1_000_000) else {
-        let reason = "pcap cannot represent times after the year 2106; lower --start-ms";
+        let reason = "pcap cannot represent times after 2106-02-07; lower --start-ms";
         return Err(io::Error::new(ErrorKind::InvalidInput, reason));
     };
     let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);

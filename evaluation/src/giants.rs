@@ -42,7 +42,7 @@ pub(crate) struct Giants {
     /// Number of distinct peers of a measured host, or a list of numbers
     #[arg(long, value_delimiter = ',', default_value = "1024,4096,100k,300k,1M,10M", value_parser = number::count)]
     cardinalities: Vec<u32>,
-    /// Distinct pairs of the background per window
+    /// Distinct background pairs per window
     #[arg(long, default_value = "2M", value_parser = number::integer)]
     load: u64,
     /// Number of trials for each number of peers and each distribution of contacts
@@ -54,10 +54,10 @@ pub(crate) struct Giants {
     /// Plan the sizes for the load and this many bytes of recorders
     #[arg(long, value_parser = number::integer)]
     memory: Option<u64>,
-    /// Number of lines of the counter, which overrides the plan
+    /// Number of lines of the counter, instead of the planned or default number
     #[arg(long, value_parser = number::count)]
     lines: Option<u32>,
-    /// Number of fine positions of a linear estimator, which overrides the plan
+    /// Number of recorders in a linear estimator, instead of the planned or default number
     #[arg(long, value_parser = number::count)]
     linear_width: Option<u32>,
     /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family)
@@ -85,15 +85,14 @@ struct Giant {
     cardinality: u32,
 }
 
-/// Results of all trials for one [`Giant`].
 #[derive(Default)]
 struct Outcome {
-    /// Errors of the estimates within range.
+    /// Errors of the estimates that are within the range of the estimator.
     errors: Errors,
-    /// Sum of the stated standard errors, relative to the truth, over all estimates within range.
+    /// Stated standard errors relative to the true values, summed over the estimates in `errors`.
     stated: f64,
     beyond: u32,
-    /// Number of hosts beyond range whose lower bound is above the true value.
+    /// Number of hosts beyond the range of the estimator whose lower bound is above the true value.
     above: u32,
 }
 
@@ -174,7 +173,6 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
 }
 
 impl Giant {
-    /// Ingests the contacts of `host`, all with distinct peers.
     fn touch(&self, detector: &SlidingDetector, host: u32, feeder: &mut Feeder) -> Result<()> {
         let Self { manner, cardinality } = *self;
         let window = u64::from(detector.params().window());
@@ -194,7 +192,7 @@ impl Giant {
     }
 }
 
-/// Returns the peer with the index `contact` of `host`. A bijection on 32 bits makes the peers of a host distinct.
+/// Returns the peer of `host` that has the index `contact`. A bijection on 32 bits makes the peers of a host distinct.
 fn opposite(host: u32, contact: u32) -> u32 {
     let mut x = contact.wrapping_add(mix(host.into()) as u32);
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);

@@ -1,7 +1,7 @@
 //! The command `growth`, which measures how time and memory grow with distinct pairs, slices in the window, and
 //! threads.
 //!
-//! Along a sweep, one parameter varies. All systems ingest the same pairs on the CPU. They run one after the other, so
+//! In each sweep, one parameter varies. All systems ingest the same pairs on the CPU. They run one after the other, so
 //! that only one system is in memory at a time. Loads that are too large for a system and families that the system does
 //! not support are omitted.
 
@@ -48,7 +48,7 @@ pub(crate) struct Growth {
     /// Maximum number of distinct pairs for the hash map of hash maps, which is slow and large
     #[arg(long, default_value = "30M", value_parser = number::count)]
     most_sets: u32,
-    /// Number of closes per setting, whose median duration is printed
+    /// Number of closes per setting; their median duration is printed
     #[arg(long, default_value = "7", value_parser = number::count)]
     closes: u32,
     /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each family); maps are
@@ -58,24 +58,22 @@ pub(crate) struct Growth {
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Use tiny sizes to test the command. The figures have no meaning
+    /// Use tiny sizes to test the command; the resulting figures are meaningless
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
     output: FolderOptions,
 }
 
-/// A system and the traffic that it processes.
 #[derive(Clone, Copy)]
 struct Step {
     system: Option<Peer>,
-    /// Position on the x axis.
     x: u32,
     /// Number of distinct pairs in the window.
     load: u32,
     window: u32,
     threads: u32,
-    /// Whether slices are closed. If not, pairs are only ingested.
+    /// Whether the step closes slices. Otherwise, it only ingests pairs.
     closes: bool,
 }
 
@@ -91,7 +89,7 @@ pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
     ensure!(options.most >= 100_000, "--most must be at least 100k, the smallest load");
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
     let sweeps = options.sweeps();
-    Study::in_folder(&options.output, "docs/growth", "How time and memory grow", &sweeps)?
+    Study::in_folder(&options.output, "docs/growth", "Growth of time and memory", &sweeps)?
         .set_up(line, &options.text())?
         .run(1, sweeps, |step, results, _| {
             add(results, step, &cost(step, options)?);
@@ -105,25 +103,25 @@ impl Growth {
         let beside = match self.family {
             Family::V4 => "is compared with exact maps",
             Family::V6 => "tracks IPv6 hosts",
-            Family::Mixed => "tracks inside hosts of which half have IPv6 addresses",
+            Family::Mixed => "tracks inside hosts, half of which have IPv6 addresses",
         };
         let mut text = format!(
             "Measured on {}. `Config::default()` on the CPU {beside}. Every time is the median of {} slices, \
-             measured with a full window and new pairs only. Hosts have the cardinalities of model A.",
+             measured with a full window and new pairs only. Hosts have the cardinalities of model A \
+             (`srlg_traffic::synthetic`).",
             machine(),
             self.closes,
         );
         if self.family == Family::V4 {
             text += &format!(
-                " The hash map of hash maps is not measured above {} pairs. If there are several threads, they \
-                 share one detector, but each thread has a separate map with separate hosts.",
+                " The hash map of hash maps is not measured above {} pairs. Several threads share one srlg detector. \
+                 For exact maps, each thread has its own map with its own share of the hosts.",
                 short(self.most_sets),
             );
         }
         text
     }
 
-    /// Returns all sweeps. If `quick` is set, the sizes are tiny.
     fn sweeps(&self) -> Vec<Sweep<Step>> {
         let (load, window) = if self.quick { (20_000, 10) } else { (2_000_000, 60) };
         let (least, most) = if self.quick { (10_000, 30_000) } else { (100_000, self.most) };
@@ -138,7 +136,7 @@ impl Growth {
         let setting = format!("{} {pairs}", short(load));
         let of_loads = format!("{window} {slices}, 1 thread");
         let of_windows = format!("{setting}, 1 thread");
-        let of_threads = format!("{setting}, only ingest");
+        let of_threads = format!("{setting}, ingest only");
         vec![
             self.sweep("load", "distinct pairs", pairs, &of_loads, loads.collect()),
             self.sweep("window", slices, slices, &of_windows, windows.collect()),
@@ -171,8 +169,7 @@ impl Growth {
     }
 }
 
-/// Adds the row and the stages of a step, and updates the text above the table, which states the growth up to this
-/// step.
+/// Adds the row and the stages of a step, and updates the growth factors above the table.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
     let details = details!(step => load, window, threads; "system": name);
@@ -186,9 +183,8 @@ fn add(results: &mut Results, step: &Step, cost: &Cost) {
     results.above = SYSTEMS.map(|system| growth(results, &self::name(system))).concat();
 }
 
-/// Adds a point for each stage to the chart of the stages.
 fn add_stages(results: &mut Results, x: u32, close: &Close) {
-    let y = Axis { label: "stage of a close, ms", scale: Scale::Logarithmic };
+    let y = Axis { label: "time per stage of a close, ms", scale: Scale::Logarithmic };
     let mut plot = results.plots.pop().unwrap_or_else(|| results.plot_of("stages", y, Vec::new()));
     for &(stage, y) in &close.stages_ms {
         Series::add(&mut plot.chart.series, stage, Point { x: x.into(), y, error: 0.0 });
@@ -216,28 +212,37 @@ fn growth(results: &Results, system: &str) -> String {
     let [first, .., last] = rows[..] else { return String::new() };
     let cells = first.cells.iter().zip(&last.cells);
     let factors = results.columns.iter().zip(cells).filter_map(|(column, (first, last))| {
-        Some(format!("{} {:.2}", column.curve?.file, last.value? / first.value?))
+        let quantity = match column.curve?.file {
+            "memory" => "memory",
+            "close" => "close time",
+            _ => "ingest time",
+        };
+        Some(format!("{quantity} × {:.2}", last.value? / first.value?))
     });
     format!(
-        "- {}, growth factors from {} to {}: {}{}.\n",
-        first.names[0],
+        "- From {} to {} {}, *{}* changes as follows: {}{}.\n",
         first.names[1],
         last.names[1],
+        results.names[1],
+        first.names[0],
         factors.collect::<Vec<_>>().join(", "),
         last.cells.get(1).and_then(longest).unwrap_or_default()
     )
 }
 
-/// Returns a text with the name of the longest stage of a close and its share of the duration.
+/// Returns a text that names the longest stage of a close and its share of the duration.
 fn longest(close: &Cell) -> Option<String> {
     let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
     let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
     let (name, ms) = stages.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!("; the stage `{name}` takes {:.0} % of the last close", 100.0 * ms / close.value?))
+    Some(format!(
+        "; at the upper end, the stage `{name}` takes {:.0} % of a close",
+        100.0 * ms / close.value?
+    ))
 }
 
 const PAIRS_PER_CALL: usize = 1 << 14;
-/// Maximum number of pairs that are generated at once. The generation is not timed.
+/// Maximum number of pairs that [`Trial::ingest`] generates at once. The generation is not timed.
 const PAIRS_PER_BLOCK: usize = 1 << 20;
 
 /// Costs of a system. The durations are medians.
@@ -248,7 +253,6 @@ struct Cost {
     memory_bytes: usize,
 }
 
-/// The durations of a close and its stages, and whether the search was complete.
 struct Close {
     ms: f64,
     stages_ms: Vec<(&'static str, f64)>,

@@ -1,10 +1,10 @@
 //! Experiments that compare srlg with exact answers, with the systems of the paper, and with common alternatives.
 //!
-//! [`command`] is the command line. Each experiment has its own module, which lists its sweeps and defines a trial that
-//! measures a step and adds its rows to the results. The engine in `study` runs the trial of every step. `results`
-//! stores the rows and converts them to tables, charts and JSON. `system` defines the interface of all measured
-//! systems: srlg, the systems of the paper (`rivals`), and common alternatives (`peers`), such as hash maps and
-//! estimators per host.
+//! [`command`] is the command line. Each experiment has its own module, which lists the sweeps and defines a trial. A
+//! trial measures one step and adds rows to the results. The engine in `study` runs the trial for every step.
+//! `results` stores the rows and converts them to tables, charts and JSON. `system` defines the interface of all
+//! measured systems: srlg, the systems of the paper (`rivals`), and common alternatives (`peers`), such as hash maps
+//! and per-host estimators.
 //!
 //! Traffic, exact answers and scores come from [`srlg_traffic`]. This crate is not published.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Options that several commands share: sizes of detectors, and synthetic traffic in windows.
+//! Options that several commands share: the sizes of detectors, and the settings of synthetic traffic.
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -28,7 +28,6 @@ impl Preset {
         format!("{self:?}").to_lowercase()
     }
 
-    /// Returns the label of the preset in tables.
     pub(crate) fn label(self) -> String {
         format!("preset {}", self.name())
     }
@@ -56,16 +55,16 @@ impl Sizes {
     }
 }
 
-/// Returns the plan for `load` distinct pairs per window and `memory` bytes of recorders, with the window and threshold
-/// of `base`.
+/// Returns the plan for `load` distinct pairs per window and `memory` bytes of recorders, with the window, threshold
+/// and seed of `base`.
 pub(crate) fn planned(base: Config, load: u64, memory: u64) -> Result<Config> {
     let memory = usize::try_from(memory).context("--memory is too large")?;
     let plan = Config::for_load(base.threshold, base.window, load, memory)?;
     Ok(Config { seed: base.seed, ..plan.config })
 }
 
-/// Options of all commands that measure synthetic traffic in windows. Together with a load and a number of windows,
-/// they determine all results except times.
+/// Options for synthetic traffic in windows. Together with the other options of a command, they determine all results
+/// except times.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Synthetic {
     /// Seconds per window. A slice is one second long, but a window that does not slide is a single slice
@@ -83,13 +82,11 @@ pub(crate) struct Synthetic {
 }
 
 impl Synthetic {
-    /// Returns the configuration of a preset, with the window, threshold and seed of these options.
     pub(crate) fn config(&self, preset: Preset) -> Config {
         let Self { window, threshold, seed, .. } = *self;
         Config { window, threshold, seed, ..preset.config() }
     }
 
-    /// Returns the options as details for JSON objects.
     pub(crate) fn details(&self) -> Details {
         details!(self => window, threshold, seed; "traffic": self.traffic.name())
     }

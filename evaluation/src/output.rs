@@ -1,7 +1,7 @@
 //! Output of commands: files, pages of docs/, and progress bars.
 //!
-//! A file is written as `NAME.partial`. It is renamed to `NAME` when it is complete, or removed if the command fails.
-//! In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
+//! A regular file is first written as `NAME.partial`. It is renamed to `NAME` when it is complete, or removed if the
+//! command fails. In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,15 +12,14 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tempfile::TempPath;
 
-/// Context of errors that occur while printing.
 pub(crate) const UNWRITTEN: &str = "cannot write to standard output";
 
-/// An output file or standard output, with a count of the bytes written. A file gets its final name only in
+/// An output file or standard output, with a count of the bytes written. A regular file gets its final name only in
 /// [`finish`](Self::finish).
 pub(crate) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     written: u64,
-    /// The partial file. It is `None` for devices, pipes and standard output, which are written directly.
+    /// The partial file, or `None` for devices, pipes and standard output, which are written directly.
     partial: Option<TempPath>,
     name: PathBuf,
 }
@@ -45,7 +44,6 @@ impl Output {
         Ok(Self { writer, written: 0, partial, name: name.to_owned() })
     }
 
-    /// Returns the number of bytes written so far.
     pub(crate) const fn written(&self) -> u64 {
         self.written
     }
@@ -77,10 +75,10 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     output.finish()
 }
 
-/// The marker line at the end of a place.
+/// The marker line at the end of a place in a [`Page`].
 const END: &str = "<!-- end -->";
 
-/// A Markdown page. Its *places* are the sections between marker lines, which commands fill with results.
+/// A Markdown page. Its *places* are the sections between marker lines. Commands fill the places with results.
 pub(crate) struct Page {
     pub(crate) path: PathBuf,
     text: String,

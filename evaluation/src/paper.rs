@@ -2,9 +2,9 @@
 //!
 //! A discrete window is one slice, and shares no data with the next window. All systems are measured in discrete
 //! windows. Sliding windows consist of one-second slices, and only the presets of srlg support them. All systems
-//! process the same packets and are scored against the exact answer. Each system finds the hosts itself, except GSE,
-//! which only estimates hosts from a given list. The results of two runs with equal options can differ only in the name
-//! of the machine and in the times.
+//! process the same packets and are scored against the exact answer. Each system recovers the hosts from its sketch,
+//! except GSE, which stores an exact set of the hosts. The results of two runs with equal options can differ only in
+//! the name of the machine and in the times.
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
@@ -43,7 +43,7 @@ pub(crate) struct Paper {
     output: FolderOptions,
 }
 
-/// Numbers that describe the traffic of a discrete window.
+/// Size of the traffic in a discrete window.
 struct Traffic {
     packets: usize,
     pairs: usize,
@@ -87,10 +87,10 @@ impl Paper {
     }
 }
 
-/// Rejects an amount of memory that is too small for a rival.
+/// Rejects memory sizes that are too small for a rival.
 ///
-/// DCDS needs 8 arrays of at least 128 vectors, and each vector has 4θ bits. VBFA needs a word for each of 40,960
-/// vectors.
+/// In the least memory that is sufficient, DCDS has 8 arrays of about 128 vectors, and each vector has 4θ bits. VBFA
+/// needs a word for each of 40,960 vectors.
 fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
     let least = threshold.saturating_mul(1000).max(400_000);
     ensure!(
@@ -101,7 +101,6 @@ fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
     Ok(())
 }
 
-/// Measures discrete windows. The stream is cut into windows, and every system processes the packets of each window.
 fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic: model } = options.synthetic;
     let memories = options.rival_memory.iter();
@@ -120,7 +119,7 @@ fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Scores all systems in the window that consists of `slices`.
+/// Scores all systems in the window that consists of `slices`, and returns the size of its traffic.
 fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffic {
     let mut exact = ExactWindow::new(1);
     slices.iter().flatten().for_each(|&pair| exact.touch(pair));
@@ -217,7 +216,6 @@ const COLUMNS: &[Column] = &[
     Column::decimals(3, "s per window").metric("seconds_per_window", "s"),
 ];
 
-/// Returns the empty results of an experiment at one load.
 fn results(options: &Paper, slides: bool, load: u32) -> Results {
     let Paper { windows, sliding_windows, synthetic, .. } = options;
     let Synthetic { window, .. } = *synthetic;
@@ -238,7 +236,9 @@ fn results(options: &Paper, slides: bool, load: u32) -> Results {
         setting: match slides {
             false => format!("{windows} consecutive windows of {window} s"),
             true => {
-                format!("{windows} windows, one per slice. Each has {window} slices of one second")
+                format!(
+                    "{windows} windows, one per slice. Each window has {window} slices of one second"
+                )
             }
         },
         names: vec!["system"],

@@ -1,17 +1,17 @@
-//! Alternatives to srlg that are measured on the same traffic.
+//! Alternatives to srlg that are measured on the same traffic as srlg.
 //!
-//! - [`ExactSets`]: a hash map from the standard library for each host, with its peers.
+//! - [`ExactSets`]: for each host, a hash map from the standard library that contains the peers of the host.
 //! - [`ExactPairs`]: one hash map of pairs, with a fast hash function.
-//! - [`CompactPairs`]: one compact table of pairs, with 7 bytes per place.
-//! - [`EstimatorMap`], [`HyperLogLogMap`]: an estimator from a public crate for each host.
-//! - [`SketchRing`]: one invertible sketch per slice. All of them are merged at every close.
-//! - [`TwoZones`]: two invertible sketches. A scan moves the content of one into the other.
+//! - [`CompactPairs`]: one compact hash table of pairs, with 7 bytes per slot.
+//! - [`EstimatorMap`], [`HyperLogLogMap`]: for each host, an estimator from a public crate.
+//! - [`SketchRing`]: one invertible sketch per slice. All sketches are merged at every close.
+//! - [`TwoZones`]: two invertible sketches. A scan moves the content of one sketch into the other, bucket by bucket.
 //! - [`RgsSketch`]: an invertible sketch for small memory budgets.
 //!
-//! Each alternative is a [`System`] with windows of `window` slices and a threshold. The exact tables and the ring
-//! report on the window that ends with the closed slice. A report of [`TwoZones`] covers one to two windows. The
-//! estimators and RGS-Sketch cannot forget pairs, so they restart in every window. For a hash table,
-//! [`memory_bytes`](System::memory_bytes) includes unused places.
+//! Each alternative is a [`System`] with windows of `window` slices and a threshold. The exact tables and
+//! [`SketchRing`] report on the window that ends with the closed slice. A report of [`TwoZones`] covers one to two
+//! windows. The estimators and RGS-Sketch cannot forget pairs, so they restart after every window. For a hash table,
+//! [`memory_bytes`](System::memory_bytes) includes empty slots.
 
 mod compact;
 mod exact;

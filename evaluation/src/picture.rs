@@ -1,8 +1,8 @@
 //! The command `picture`, which draws the picture of the README: a planted flood and its estimate, second by second.
 //!
-//! The traffic is the backbone model with a planted flood. At every close, the detector estimates how many hosts
-//! contacted the victim, and the true number is counted exactly. There is one SVG for light pages and one for dark
-//! pages.
+//! The traffic is the backbone model with a planted flood. At every close after the first full window, the detector
+//! estimates how many hosts contacted the victim, and the true number is counted exactly. There is one SVG for light
+//! pages and one for dark pages.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,13 +18,14 @@ use srlg_traffic::synthetic::{Model, mix};
 
 const VICTIM: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
-/// Number of slices in a window, and number of seconds in the picture. A slice is one second, and the picture starts
-/// after the first full window.
+/// Length of a window, in slices of one second.
 const WINDOW: u32 = 300;
+/// Length of the picture, in seconds. The picture starts after the first full window.
 const SHOWN: u32 = 480;
 
-/// Second of the picture at which the flood starts, and number of seconds during which it grows.
+/// Second of the picture at which the flood starts.
 const BEGIN: u32 = 30;
+/// Number of seconds during which the flood grows.
 const GROWS: u32 = 60;
 
 #[derive(Args)]
@@ -64,7 +65,7 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
     }
     writeln!(
         io::stdout(),
-        "the victim was reported for {reported} of {SHOWN} s, and the true number was within two standard errors of the estimate for {within} s"
+        "the victim was reported for {reported} of {SHOWN} s, and the true number of hosts was within two standard errors of the estimate for {within} s"
     )
     .context("cannot write to standard output")
 }
@@ -112,7 +113,7 @@ type Colours = [&'static str; 4];
 const LIGHT: Colours = ["#333333", "#dddddd", "#999999", "#0b62c4"];
 const DARK: Colours = ["#cccccc", "#3a3f44", "#8a8f94", "#6cb2ff"];
 
-/// Size of the picture and its margins, in pixels.
+// All lengths are in pixels.
 const WIDTH: f64 = 840.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
@@ -166,7 +167,7 @@ fn axes(top: f64, [text, grid, ..]: &Colours) -> String {
     hosts.chain(seconds).chain([threshold]).collect()
 }
 
-/// Returns the SVG elements: the interval and the line of the estimate, the line of the true number, and the legend.
+/// Returns the SVG elements of the two curves, the interval of ± 2 standard errors, and the legend.
 fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> String {
     let line = |value: fn(&Second) -> f64| -> Vec<String> {
         let place = |(at, second): (u32, &Second)| {

@@ -1,7 +1,7 @@
 //! The command `plans`, which checks the guarantees of [`Config::for_load`], or prints a table of its plans.
 //!
-//! Each plan is [measured](trial) with traffic that has exactly the load of the plan and contains planted hosts. The
-//! results are compared with the guarantees of the plan.
+//! Each plan is [measured](trial) with traffic that has the load of the plan and contains planted hosts. The results
+//! are compared with the guarantees of the plan.
 
 mod trial;
 
@@ -21,7 +21,8 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{CommandLine, Form, Study, Sweep};
 use crate::table::{Table, percent, short};
 
-/// Maximum relative difference between the root mean square error and the expected standard error.
+/// Relative difference by which the root mean square error may always exceed its upper limit or fall below its lower
+/// limit.
 const TOLERANCE: f64 = 0.1;
 
 #[derive(Args)]
@@ -76,13 +77,13 @@ struct Place {
     memory: u32,
 }
 
-/// The input of the planner, and a measured plan or a rejection.
+/// A measured plan, or the reason why the planner rejected its input.
 struct Answer {
     place: Place,
     plan: Result<Trial, ConfigError>,
 }
 
-/// A plan and its outcome in one kind of traffic.
+/// A plan that was measured with one kind of traffic.
 struct Trial {
     plan: Plan,
     background: Background,
@@ -122,13 +123,13 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
         writeln!(io::stdout(), "{}", text.trim_end()).context(UNWRITTEN)?;
     }
     let broken = answers.iter().filter(|answer| answer.is_broken()).count();
-    ensure!(broken == 0, "{broken} plans break their guarantees: see the rows marked broken");
+    ensure!(broken == 0, "{broken} measurements break guarantees: see the rows marked broken");
     Ok(())
 }
 
 impl Plans {
-    /// Returns all combinations of threshold, load and memory, each with one of the windows in turn. Loads that are too
-    /// small for the planted hosts are omitted.
+    /// Returns all combinations of threshold, load and memory, each with one of the windows in turn. With `--least`,
+    /// the only memory of a combination is the minimum. Loads that are too small for the planted hosts are omitted.
     fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (row, &threshold) in self.thresholds.iter().enumerate() {
@@ -158,7 +159,7 @@ fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
 }
 
 impl Place {
-    /// Returns an answer for each kind of traffic, or a single answer if the plan is rejected.
+    /// Measures the plan with each kind of traffic. If the plan is rejected, returns a single answer.
     fn answers(&self, options: &Plans) -> Result<Vec<Answer>> {
         let place = *self;
         let Self { threshold, window, load, memory } = place;
@@ -175,7 +176,7 @@ impl Place {
 }
 
 impl Answer {
-    /// Returns whether the measured plan breaks its guarantees by more than chance explains.
+    /// Returns whether the measured plan breaks its guarantees by more than chance explains, or has a crowded window.
     fn is_broken(&self) -> bool {
         self.plan.as_ref().is_ok_and(|trial| {
             trial.errs_otherwise() || trial.misses_more() || trial.outcome.crowded > 0
@@ -184,8 +185,8 @@ impl Answer {
 }
 
 impl Trial {
-    /// Returns whether errors are larger than guaranteed, or smaller than expected for the effective load. The
-    /// difference must exceed both the tolerance and chance.
+    /// Returns whether errors are larger than guaranteed, or smaller than expected for the effective load. The relative
+    /// difference must exceed both [`TOLERANCE`] and three times the noise.
     fn errs_otherwise(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let most = TOLERANCE.max(3.0 * outcome.noise());
@@ -193,8 +194,8 @@ impl Trial {
             || outcome.rms() < outcome.std_error * (1.0 - most)
     }
 
-    /// Returns whether significantly more hosts with 2θ or θ peers are missed than guaranteed. The probability that
-    /// chance alone causes such a difference is below 1 in 1,000.
+    /// Returns whether significantly more hosts with 2θ or θ peers are missed than guaranteed. A difference is
+    /// significant if its probability is below 1 in 1,000.
     fn misses_more(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let too_many = |missed, hosts, share| at_least(missed, share * f64::from(hosts)) < 1e-3;
@@ -208,7 +209,7 @@ impl Trial {
     }
 }
 
-/// Returns the probability that a Poisson variable of this `mean` is `count` or more.
+/// Returns the probability that a Poisson variable with this `mean` is `count` or more.
 fn at_least(count: u32, mean: f64) -> f64 {
     let (mut fewer, mut term) = (0.0, (-mean).exp());
     for number in 0..count {
@@ -218,7 +219,7 @@ fn at_least(count: u32, mean: f64) -> f64 {
     1.0 - fewer
 }
 
-/// Minimum relative noise of errors that the summary omits.
+/// Limit on the relative noise of an error in the summary. Noisier errors are omitted.
 const CLEAR: f64 = 0.05;
 
 const COLUMNS: &[Column] = &[
@@ -247,8 +248,8 @@ fn results(options: &Plans) -> Results {
     }
 }
 
-/// Returns the row of a plan in one kind of traffic. The row of a rejected plan has no figures, and its last name cell
-/// contains the reason.
+/// Returns the row of an answer. If the plan was rejected, the row has no figures, and the last of its names is the
+/// reason.
 fn row(answer: &Answer) -> Row {
     let Place { threshold, window, load, memory } = answer.place;
     let mut names = [threshold, window, load, memory].map(short).to_vec();
@@ -294,7 +295,7 @@ fn row(answer: &Answer) -> Row {
     Row::new(names, cells, details)
 }
 
-/// Returns a table of every plan in every kind of traffic, followed by a table of every rejection.
+/// Returns a table of all measurements, followed by a table of all rejections.
 fn all(results: &Results) -> String {
     let mut refused = Table::new(&["θ", "slices", "pairs", "memory", "reason"]);
     let refusals = results.rows.iter().filter(|row| row.json_only);
@@ -319,7 +320,7 @@ const SUMMARY: [&str; 14] = [
     "memory",
 ];
 
-/// Returns a table with a row for each threshold, which summarises all plans in all kinds of traffic.
+/// Returns a table that summarises the answers, with one row per threshold.
 fn summary(answers: &[Answer]) -> String {
     let mut table = Table::new(&SUMMARY);
     for answers in answers.chunk_by(|one, next| one.place.threshold == next.place.threshold) {
@@ -353,7 +354,6 @@ fn summary(answers: &[Answer]) -> String {
     table.to_string()
 }
 
-/// Returns the smallest and the largest of the `ratios` as text.
 fn range(ratios: impl Iterator<Item = f64>) -> String {
     let widen = |[least, most]: [f64; 2], ratio: f64| [least.min(ratio), most.max(ratio)];
     match ratios.fold([f64::INFINITY, 0.0], widen) {
@@ -373,7 +373,7 @@ fn rule(refusal: &ConfigError) -> usize {
     }
 }
 
-/// Returns the plans by memory, load and threshold, without any measurement, as one table per window.
+/// Returns one table of plans per window, without any measurement.
 fn sizes(options: &Plans) -> String {
     let tables = options.windows.iter().map(|&window| {
         let slices = if window == 1 { "one slice".to_owned() } else { format!("{window} slices") };
@@ -382,7 +382,6 @@ fn sizes(options: &Plans) -> String {
     tables.collect()
 }
 
-/// Returns a table with a row for each threshold and load, and a column for each amount of memory.
 fn sizes_of(options: &Plans, window: u32) -> Table {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let memories: Vec<_> = options.memories.iter().map(|&it| megabytes(it.into())).collect();

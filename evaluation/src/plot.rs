@@ -1,8 +1,8 @@
 //! Line charts as SVG.
 //!
-//! The same chart has the same bytes on every machine, because this module does not measure the widths of texts, which
-//! depend on the installed fonts. Values that an axis cannot show are omitted: infinite values, NaN, and non-positive
-//! values on a logarithmic axis.
+//! A chart has the same bytes on every machine, because this module does not measure text widths, which depend on the
+//! installed fonts. Values that an axis cannot show are omitted: infinite values, NaN, and non-positive values on a
+//! logarithmic axis.
 
 use std::ops::Range;
 
@@ -25,10 +25,9 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
-/// Maximum number of points in a series that is drawn with marks. A longer series is a line without marks.
+/// Maximum number of points in a series that is drawn with marks.
 const MOST_MARKS: usize = 40;
 
-/// A line chart: series of points on two axes.
 #[derive(Clone)]
 pub(crate) struct Chart {
     pub(crate) title: String,
@@ -56,7 +55,6 @@ pub(crate) enum Scale {
     Logarithmic,
 }
 
-/// A line and its name in the legend.
 #[derive(Clone)]
 pub(crate) struct Series {
     pub(crate) name: String,
@@ -140,7 +138,6 @@ impl Chart {
         Ok(root.present()?)
     }
 
-    /// Draws the title and the legend above the plot, where they do not cover it.
     fn draw_head(&self, head: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<()> {
         head.draw(&Text::new(self.title.as_str(), (68, 10), ("sans-serif", 20)))?;
         let mut left = 68;
@@ -173,20 +170,18 @@ impl Chart {
 }
 
 impl Scale {
-    /// Returns whether an axis with this scale can show `value`.
     fn shows(self, value: f64) -> bool {
         value.is_finite() && (self == Self::Linear || value > 0.0)
     }
 }
 
-/// Maximum number of labels on an axis.
+/// Maximum number of labels on a linear axis.
 const MOST_LABELS: usize = 10;
 /// Maximum number of evenly spaced labels on a logarithmic axis that has fewer than three round labels.
 const FEW_LABELS: usize = 6;
 /// Maximum length, in decades, of a logarithmic axis that also has labels at 2 and 5 times powers of ten.
 const FEW_DECADES: f64 = 3.0;
 
-/// The range of values on an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     scale: Scale,
@@ -210,7 +205,7 @@ impl Span {
         Self { scale, range }
     }
 
-    /// Returns the position of `value` along the axis, as a share of the length of the axis.
+    /// Returns the position of `value` along the axis, from 0 at its start to 1 at its end.
     fn share(&self, value: f64) -> f64 {
         let place = |value: f64| match self.scale {
             Scale::Linear => value,
@@ -220,7 +215,7 @@ impl Span {
         (place(value) - start) / (end - start)
     }
 
-    /// Returns the multiples of the smallest round step at which there are at most `most` labels.
+    /// Returns the multiples of a round step in the span. The step is the smallest that gives at most `most` labels.
     fn even_labels(&self, most: usize) -> Vec<f64> {
         let length = self.range.end - self.range.start;
         let mut steps = round_numbers(libm::floor(libm::log10(length)) as i32 - 2);
@@ -230,7 +225,7 @@ impl Span {
         multiples.take_while(|&value| value <= self.range.end).collect()
     }
 
-    /// Returns the round numbers in the span, or only the powers of ten if the span has many decades.
+    /// Returns the round numbers in the span, or only the powers of ten if the span is longer than [`FEW_DECADES`].
     fn decade_labels(&self) -> Vec<f64> {
         let first = libm::floor(libm::log10(self.range.start)) as i32;
         let decades = libm::log10(self.range.end / self.range.start);
@@ -271,7 +266,7 @@ impl Ranged for Span {
 }
 
 impl ValueFormatter<f64> for Span {
-    /// Formats a value without superfluous digits. Values of 10,000 or more have the suffix k or M.
+    /// Formats a value without trailing zeros after the decimal point. Values of 10,000 or more have the suffix k or M.
     fn format(value: &f64) -> String {
         let (value, suffix) = match value.abs() {
             1e6.. => (value / 1e6, "M"),

@@ -1,7 +1,7 @@
-//! The command `report`, which measures the figures of docs/ again and writes them into their pages.
+//! The command `report`, which measures the figures in docs/ again and writes them into their pages.
 //!
-//! [`SECTIONS`] lists the figures. Some commands write their pages themselves. If the commands of a section print rows
-//! instead, the rows become a table in docs/measurements.md, below the command lines. The table is written only if all
+//! [`SECTIONS`] lists the figures. Some commands write their pages themselves. If the commands of a section only print
+//! rows, the rows become a table in docs/measurements.md, below the command lines. The table is written only if all
 //! commands of the section succeed.
 
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use clap::Args;
 use crate::output::{Page, UNWRITTEN};
 use crate::table::{Table, machine};
 
-/// Page that contains all tables of [`Section::table`], as a path relative to the root of the repository.
+/// Path of the page for the tables that `report` writes itself, relative to the root of the repository.
 const MEASUREMENTS: &str = "docs/measurements.md";
 
 #[derive(Args)]
@@ -86,7 +86,7 @@ fn list(sections: &[&Section], options: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs the commands of a section and writes their results.
+/// Runs the commands of a section, and writes the rows that they print if the section is a table.
 fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     let mut table: Option<Table> = None;
     for line in section.lines(&options.data) {
@@ -109,7 +109,6 @@ fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     page.write()
 }
 
-/// Runs a command and returns its standard output. Fails if the command fails.
 fn output(line: &str) -> Result<String> {
     let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -139,9 +138,9 @@ fn commit() -> Result<String> {
 
 const BENCHMARK: [&str; 3] = ["benchmark", "ns", "±"];
 
-/// Adds the rows in the output of a command to the table. Rows are lines that start with `|`, and benchmark lines
-/// (`test NAME ... bench: N ns/iter`). The first headings start the table. All rows must have these headings, even if
-/// several commands print them.
+/// Adds the rows that a command printed to the table. Rows are lines that start with `|`, and benchmark lines
+/// (`test NAME ... bench: N ns/iter`). The first headings start the table, and all later headings must be equal to
+/// them.
 fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     let (mut found, mut columns) = (false, None);
     let mut lines = output.lines().map(str::trim).peekable();
@@ -168,7 +167,7 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts the table with `headings`. If the table already exists, checks that it has the same headings.
+/// Starts the table with `headings`, or checks that an existing table has these headings.
 fn begin<'a>(table: &'a mut Option<Table>, headings: &[&str]) -> Result<&'a mut Table> {
     let table = table.get_or_insert_with(|| Table::new(headings));
     ensure!(
@@ -190,17 +189,16 @@ fn benchmark(line: &str) -> Option<[String; 3]> {
 }
 
 struct Section {
-    /// Name of the section. If it is a table, also the name of its place in docs/measurements.md.
+    /// Name of the section and, for a table, of its place in docs/measurements.md.
     name: &'static str,
     what: &'static str,
     /// Whether `report` writes the printed rows as a table. If not, the commands write a page themselves.
     is_table: bool,
-    /// Command lines as the page shows them, with `DIR` for the folder of recorded traffic.
+    /// Command lines, in which `DIR` stands for the folder that contains recorded traffic.
     lines: &'static [&'static str],
 }
 
 impl Section {
-    /// Returns the command lines, with `data` in place of `DIR`.
     fn lines(&self, data: &str) -> Vec<String> {
         self.lines.iter().map(|line| line.replace("DIR", data)).collect()
     }
@@ -214,7 +212,7 @@ impl Section {
     }
 }
 
-/// All sections. Tables come first, and pages last. Commands are written as a reader would type them in the root of the
+/// The sections, with tables before pages. Commands are written as a reader would type them in the root of the
 /// repository.
 #[rustfmt::skip] // tables of commands
 const SECTIONS: &[Section] = &[
@@ -227,10 +225,10 @@ const SECTIONS: &[Section] = &[
     Section::table("hash", "ingest rate by scheme, address family and hash", &[
         "cargo bench -p srlg-benches --bench ingest -- --output-format bencher",
     ]),
-    Section::table("deltas", "delta sizes of a single node and in a mesh, in the first slice and after three windows", &[
+    Section::table("deltas", "delta sizes of a single node and of a node in a mesh, in the first slice and after three windows", &[
         "cargo test --release --test behaviour growth_of_deltas -- --ignored --nocapture",
     ]),
-    Section::table("network", "deltas per second of a collector, and messages per second of a broker", &[
+    Section::table("network", "deltas that a collector merges per second, and messages that a broker stores per second", &[
         "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
         "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
@@ -280,7 +278,7 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M --memory 8M",
         "cargo run --release -p srlg-evaluation -- giants --trials 1000 --load 6M --lines 26041 --linear-width 4096 --cardinalities 1024,4096",
     ]),
-    Section::table("alike", "misses and close times if all hosts have the same number of peers", &[
+    Section::table("alike", "misses and close times if all hosts have about the same number of peers", &[
         "cargo run --release -p srlg-evaluation -- alike",
         "cargo run --release -p srlg-evaluation -- alike --hosts 4G --loads 20M,60M",
         "cargo run --release -p srlg-evaluation -- alike --hosts 16M --loads 100M --memory 316000000 --planted 6000",

@@ -37,7 +37,6 @@ enum Style {
     Signed,
 }
 
-/// Properties that all cells of a column share.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
@@ -47,7 +46,6 @@ pub(crate) struct Column {
     pub(crate) curve: Option<Curve>,
 }
 
-/// Name and unit of a column in JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
@@ -85,7 +83,6 @@ impl Column {
         Self::new(heading, Style::Signed)
     }
 
-    /// Adds the column to the JSON output under this name.
     pub(crate) const fn metric(self, name: &'static str, unit: &'static str) -> Self {
         Self { metric: Some(Metric { name, unit }), ..self }
     }
@@ -120,7 +117,6 @@ impl Column {
     }
 }
 
-/// A cell of a row: a figure or a text.
 pub(crate) struct Cell {
     pub(crate) value: Option<f64>,
     /// Half the length of the interval around the value, or 0 if no interval is set.
@@ -182,9 +178,7 @@ pub(crate) struct Results {
     /// Name of the place in the page, which is also the first part of the file names of charts.
     pub(crate) place: String,
     pub(crate) heading: String,
-    /// Setting that all rows share.
     pub(crate) setting: String,
-    /// Text above the table, and text below it.
     pub(crate) above: String,
     pub(crate) below: String,
     /// Headings of the columns that name the rows. The second one is the label of the x axis.
@@ -197,9 +191,8 @@ pub(crate) struct Results {
     pub(crate) details: Details,
 }
 
-/// One row of results: a system, or one point of a series.
 pub(crate) struct Row {
-    /// Cells that identify the row: the system or series, and the value of the varied parameter.
+    /// Cells that identify the row, such as the system and the value of the varied parameter.
     pub(crate) names: Vec<String>,
     /// Position on the x axis, if there are charts.
     pub(crate) x: f64,
@@ -255,7 +248,6 @@ impl Results {
         format!("{}\n{}", table::line(&headings, &self.widths()), table::rule(&self.widths()))
     }
 
-    /// Returns the line for a row of a table that is printed line by line.
     pub(crate) fn line(&self, row: &Row) -> String {
         table::line(&self.cells(row), &self.widths())
     }
@@ -274,7 +266,6 @@ impl Results {
         of_columns.chain(self.plots.iter().cloned()).collect()
     }
 
-    /// Returns the chart of a column, with a line for each series, or `None` if the column does not have a chart.
     fn plot(&self, number: usize) -> Option<Plot> {
         let column = &self.columns[number];
         let curve = column.curve?;
@@ -286,7 +277,6 @@ impl Results {
         Some(self.plot_of(curve.file, curve.y, Series::by_name(points)))
     }
 
-    /// Creates a chart that has the varied parameter on its x axis.
     pub(crate) fn plot_of(&self, file: &str, y: Axis, series: Vec<Series>) -> Plot {
         let x = Axis { label: self.names[1], scale: Scale::Logarithmic };
         let title = format!("{}: {}", self.heading, self.setting);

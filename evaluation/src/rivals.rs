@@ -7,9 +7,9 @@
 //!
 //! All three systems store bits instead of counters and use discrete windows: `close_slice` reports, then starts an
 //! empty window. DCDS and VBFA are [`VectorFilter`]s, which consist of [`Arrays`] and a [`Reversal`]. A pair sets the
-//! same bit in one vector of every array. The cardinality of a host is the linear count of the AND of its vectors. A
-//! report [`Walk`]s through the combinations of hot vectors, which have few zero bits. An AND only clears bits, so a
-//! combination is dropped as soon as its AND has too many zero bits.
+//! same bit in one vector of every array. The cardinality of a host is estimated by linear counting on the AND of its
+//! vectors. To create a report, a [`Walk`] tries combinations of hot vectors, which have few zero bits. An AND only
+//! clears bits, so a combination is dropped as soon as its AND has too many zero bits.
 
 pub(crate) mod dcds;
 pub(crate) mod gse;
@@ -25,10 +25,9 @@ const WORD: u32 = u64::BITS;
 /// Default maximum number of combinations that a search tries. A search that reaches this maximum takes a few seconds.
 const MOST_COMBINATIONS: u64 = 1 << 30;
 
-/// Progress of the search for hosts in the last `close_slice`.
+/// Outcome of the search for hosts in the last `close_slice`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
-    /// Number of combinations of vectors that were tried.
     pub(crate) tried: u64,
     /// Whether the search finished within the maximum number of combinations. If not, hosts may be missing from the
     /// report.
@@ -51,10 +50,9 @@ fn linear_count(zeros: u32, bits: u32) -> f64 {
 pub(crate) struct Config<Sizes> {
     /// Minimum estimate at which a host is reported.
     threshold: u32,
-    /// Sizes of the arrays, as the system defines them.
+    /// Sizes of the arrays ([`Reversal::Sizes`]).
     sizes: Sizes,
     vector_bits: u32,
-    /// Maximum number of combinations of vectors that a `close_slice` tries.
     most_combinations: u64,
     seed: u64,
 }
@@ -71,10 +69,8 @@ pub(crate) struct VectorFilter<R> {
 }
 
 impl<R: Reversal> VectorFilter<R> {
-    /// Creates a system with an empty window.
-    ///
     /// # Panics
-    /// Panics if the system does not support these sizes, or if a vector is not a whole number of words.
+    /// Panics if the system does not support these sizes, or if vectors are empty or not a whole number of words.
     pub(crate) fn new(config: &Config<R::Sizes>) -> Self {
         let Config { threshold, vector_bits, most_combinations, seed, .. } = *config;
         let mut keys = KeySequence::new(seed);
@@ -124,7 +120,7 @@ impl<R: Reversal> System for VectorFilter<R> {
         self.search.complete
     }
 
-    /// Returns the size of the vectors in bytes, without that of other data.
+    /// Returns the size of the vectors in bytes, without other data.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()
     }
@@ -141,18 +137,19 @@ pub(crate) trait Reversal: Sized {
     /// Known properties of a host, derived from the vectors that have been joined.
     type Clue: Copy;
 
-    /// Creates the reversal for these sizes. Also returns the number of vectors in each array.
+    /// Returns the reversal and the number of vectors in each array.
     fn new(sizes: &Self::Sizes, keys: &mut KeySequence) -> (Self, Vec<u32>);
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
-    /// Returns the clue before any vector is joined, when no property of the host is known.
+    /// Returns the clue before any vector is joined.
     fn nothing(&self) -> Self::Clue;
 
     /// Returns the only vector of `array` that is consistent with `known`, if `known` determines the vector.
     fn only(&self, array: usize, known: Self::Clue) -> Option<u32>;
 
-    /// Adds `vector` of `array` to the clue. Returns `None` if the vector contradicts `known`.
+    /// Adds `vector` of `array` to the clue `known`. Returns `None` if no host is consistent with
+    /// the vector and the clue.
     fn join(&self, array: usize, vector: u32, known: Self::Clue) -> Option<Self::Clue>;
 
     /// Returns the host after the vectors of all arrays have been joined.
@@ -171,7 +168,7 @@ impl Arrays {
     fn new(counts: &[u32], vector_bits: u32) -> Self {
         assert!(
             vector_bits > 0 && vector_bits.is_multiple_of(WORD),
-            "a vector is a whole number of words"
+            "a vector must be a whole number of words"
         );
         let words = |&count| vec![0; count as usize * (vector_bits / WORD) as usize];
         Self { vector_bits, arrays: counts.iter().map(words).collect() }
@@ -198,7 +195,7 @@ impl Arrays {
         self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
     }
 
-    /// Returns the hosts whose estimates are at least `threshold`, their estimates, and the progress of the search.
+    /// Returns the hosts whose estimates are at least `threshold`, their estimates, and the outcome of the search.
     /// Tries at most `most` combinations of vectors.
     fn report<R: Reversal>(
         &self,
@@ -241,7 +238,7 @@ impl Arrays {
     }
 }
 
-/// Returns the vectors with at most `most_zeros` zero bits, in ascending order.
+/// Returns the indices of the vectors with at most `most_zeros` zero bits, in ascending order.
 fn hot(zeros: &[u32], most_zeros: u32) -> Vec<u32> {
     (0..).zip(zeros).filter(|&(_, &zeros)| zeros <= most_zeros).map(|(vector, _)| vector).collect()
 }
@@ -260,8 +257,8 @@ struct Walk<'a, R> {
 }
 
 impl<'a, R: Reversal> Walk<'a, R> {
-    /// Tries the hot vectors of `array` and, recursively, of the arrays after it. `before` is the AND of the vectors
-    /// chosen in the arrays before it.
+    /// Tries the hot vectors of `array` and, recursively, of later arrays. `before` is the AND of the vectors that were
+    /// chosen in earlier arrays.
     fn descend(&mut self, array: usize, known: R::Clue, before: &[u64]) {
         if array == self.hot.len() {
             let found = (self.reversal.host(known), zeros(before.iter().copied()));
@@ -282,7 +279,8 @@ impl<'a, R: Reversal> Walk<'a, R> {
         }
     }
 
-    /// Returns the hot vectors of `array` to try: all of them, or only the vector that `known` determines.
+    /// Returns the hot vectors of `array` that must be tried. If `known` determines the vector, all others are left
+    /// out.
     fn agreeing(&self, array: usize, known: R::Clue) -> &'a [u32] {
         let hot = &self.hot[array];
         let Some(only) = self.reversal.only(array, known) else { return hot };

@@ -7,7 +7,6 @@ use cpu_time::ProcessTime;
 use serde_json::{Map, Value};
 use srlg_host::{SliceReport, SlidingDetector};
 
-/// The median, the minimum and the maximum of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) median: f64,
@@ -27,13 +26,12 @@ impl Sample {
         Self { median, min: values[0], max: values[values.len() - 1], rounds: values.len() }
     }
 
-    /// Returns the statistics of the work per second, if each round does the same `work` and takes one of the
-    /// `seconds`.
+    /// Returns statistics of the work per second. Each round does the same `work`, and `seconds` contains the duration
+    /// of each round.
     pub(crate) fn rate(work: f64, seconds: &[f64]) -> Self {
         Self::of(seconds.iter().map(|seconds| work / seconds))
     }
 
-    /// Multiplies the statistics by `factor`, to convert their unit.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         let Self { median, min, max, rounds } = self;
         Self { median: factor * median, min: factor * min, max: factor * max, rounds }
@@ -55,7 +53,7 @@ pub(crate) fn stages_json(stages: &[(&'static str, f64)]) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Returns the seconds that each of `rounds` rounds took. They follow a warm-up round, which is not counted.
+/// Runs a warm-up round, which is not counted, and then `rounds` rounds. Returns the seconds that each round took.
 pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
     round()?;
     (0..rounds).map(|_| round()).collect()

@@ -1,5 +1,5 @@
-//! The command `scale`, which measures the cost of many nodes: the bytes that they send, the merge and close times of a
-//! collector, and trees of collectors.
+//! The command `scale`, which measures the cost of many nodes: the bytes that they send, and the merge and close times
+//! of a collector and of trees of collectors.
 //!
 //! Nodes and [`Collector`]s are simulated one after the other. They exchange the bytes that a network would carry, and
 //! only library calls are timed. The command fails unless the root of a tree has exactly the same state as a single
@@ -76,7 +76,7 @@ pub(crate) struct Scale {
     /// Distinct pairs per window in the whole network, for which sizes are planned; requires --memory
     #[arg(long, requires = "memory", value_parser = number::integer)]
     load: Option<u64>,
-    /// Maximum size of the recorders in the plan, in bytes [default: Config::default() in 31.6 MB]
+    /// Maximum size of the recorders in the plan, in bytes [default: the sizes of Config::default(), 31.6 MB]
     #[arg(long, requires = "load", value_parser = number::integer)]
     memory: Option<u64>,
     /// Number of repetitions of short measurements, whose median is printed
@@ -95,11 +95,10 @@ pub(crate) struct Scale {
     output: FolderOptions,
 }
 
-/// A step of a sweep.
 enum Step {
     /// A node with this number of distinct pairs.
     Pairs(u32),
-    /// A collector with this number of nodes.
+    /// A collector that receives the deltas of `nodes` nodes.
     Nodes {
         series: &'static str,
         nodes: u32,
@@ -156,10 +155,8 @@ impl Scale {
     }
 }
 
-/// Settings that are common to all sweeps.
 struct Setting<'a> {
     options: &'a Scale,
-    /// The configuration of every node and collector.
     config: Config,
 }
 
@@ -192,12 +189,12 @@ impl Setting<'_> {
         let shares = places().map(|nodes| Step::Nodes { series, nodes, pairs: shared });
         let of_traffic = "One node sends one slice in which every pair is new";
         let of_nodes = format!(
-            "One slice is merged with one thread. Separate traffic means {each} pairs per node. Shared \
-             traffic means {shared} pairs in total"
+            "One slice is merged with one thread. In separate traffic, each node has {each} pairs. In shared \
+             traffic, {shared} pairs are divided among the nodes"
         );
         let of_trees = format!(
-            "Each of {} nodes sends one slice with {each} separate pairs. Collectors of a level work in \
-             parallel and use one thread each",
+            "Each of {} nodes sends one slice of {each} pairs that no other node sends. Collectors at the \
+             same level work in parallel, each with one thread",
             short(of_tree)
         );
         let sweep = |place, heading, x, setting, columns, steps| {
@@ -234,7 +231,7 @@ impl Setting<'_> {
     }
 
     /// Returns the delta of a node that has processed only these pairs, all in the running slice. If the window were
-    /// full, the same pairs would change fewer recorders, so this delta is as large as possible.
+    /// full, the pairs would change fewer recorders, so this delta is as large as possible.
     fn node(&self, pairs: &[IpPair]) -> Result<Message> {
         let mut detector = detector(self.config)?;
         Feeder::new(self.options.family).ingest(&detector, pairs)?;
@@ -278,7 +275,6 @@ impl Setting<'_> {
     }
 }
 
-/// Returns the row of a series that has `values` at position `x`.
 fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
     let cells = values.into_iter().map(Into::into).collect();
     Row::new(vec![series.to_owned(), short(x)], cells, details!("series": series, "x": x)).at(x)
@@ -295,7 +291,7 @@ fn detector(config: Config) -> Result<SlidingDetector> {
     Ok(detector)
 }
 
-/// The delta that a node or a collector sends when the slice ends.
+/// The delta of the running slice, as a node or a collector sends it.
 struct Message {
     bytes: Vec<u8>,
     recorders: usize,
@@ -304,7 +300,6 @@ struct Message {
 }
 
 impl Message {
-    /// Returns the delta of the running slice.
     fn of(detector: &mut SlidingDetector) -> Result<Self> {
         let start = Instant::now();
         let delta = detector.delta(1)?;
@@ -314,7 +309,7 @@ impl Message {
     }
 }
 
-/// A detector that merges deltas of the running slice, which nodes or the collectors below it have sent.
+/// A detector that merges the deltas of nodes, or of the collectors below it.
 struct Collector {
     detector: SlidingDetector,
     /// Time spent on decoding and merging deltas.
@@ -342,7 +337,6 @@ impl Collector {
         Ok(())
     }
 
-    /// Closes the slice and returns the duration of the close.
     fn close(&mut self) -> Result<Duration> {
         let start = Instant::now();
         self.detector.close_slice()?;
@@ -350,19 +344,19 @@ impl Collector {
     }
 }
 
-/// The cost of a tree of collectors. The collectors of a level are assumed to work in parallel.
+/// The cost of a tree of collectors. Collectors at the same level are assumed to work in parallel.
 #[derive(Default)]
 struct Tree {
     levels: u32,
     collectors: usize,
     bytes: usize,
-    /// Sum of the times of the slowest node and of the slowest collector on each level below the root.
+    /// Sum of the times of the slowest node and of the slowest collector at each level below the root.
     latency: Duration,
 }
 
 impl Tree {
-    /// Builds levels of collectors until a level has only one collector, and returns this root. Each collector merges
-    /// the data of its children and sends one delta to its parent.
+    /// Builds levels of collectors with up to `fan_in` children each, until a level has only one collector. Returns
+    /// this collector, the root.
     fn grow(&mut self, config: Config, nodes: &[Message], fan_in: usize) -> Result<Collector> {
         self.latency = slowest(nodes.iter().map(|message| message.time));
         let mut level = self.level(config, nodes, fan_in)?;
@@ -391,8 +385,7 @@ impl Tree {
         Ok(level)
     }
 
-    /// Returns the number of levels, the number of collectors, the bytes to the root, the bytes on all links, the time
-    /// of the root, and the time from the nodes to the report. Times are in milliseconds.
+    /// Returns the figures for the columns [`OF_TREES`], with times in milliseconds.
     fn figures(&self, mut root: Collector) -> Result<[f64; 6]> {
         let last = root.time + root.close()?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

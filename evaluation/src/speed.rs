@@ -35,12 +35,12 @@ const HEADINGS: [&str; 10] = [
     "metric", "system", "device", "threads", "pairs", "median", "least", "most", "unit", "details",
 ];
 
-/// Maximum number of rounds. More rounds would exceed the number of slices.
+/// Maximum number of rounds. Close times need one slice per round, and the number of generated slices is limited.
 const MOST_ROUNDS: u32 = 10_000;
 
 const PAIRS_PER_CALL: usize = 1 << 14;
 
-/// Maximum number of single-pair calls in a round, because a call may take several microseconds.
+/// Maximum number of single-pair calls in a round. It is limited because a call may take several microseconds.
 const MOST_CALLS: u32 = 200_000;
 
 /// Number of inside hosts from which distinct pairs are generated.
@@ -122,14 +122,14 @@ pub(crate) fn run(options: &Speed) -> Result<()> {
 }
 
 /// A measured figure. In the output, it is identified by `metric`, `system`, `device`, `threads`, `load` and details
-/// such as `kind`, `of` and `traffic`. A missing `load` is printed as null or `-`.
+/// such as `kind`, `of` and `traffic`.
 struct Metric {
     name: String,
     system: String,
     unit: &'static str,
     threads: u32,
-    /// Number of pairs in a round, or number of distinct pairs in the window. The value is `None` if the figure does
-    /// not depend on pairs.
+    /// Number of pairs in a round, or approximate number of distinct pairs in the window. The value is `None` if the
+    /// figure does not depend on pairs.
     load: Option<u32>,
     sample: Sample,
     details: Vec<(&'static str, Value)>,
@@ -180,7 +180,7 @@ impl Metric {
     }
 }
 
-/// The options, and values that are derived from them and from the device. Equal settings generate the same pairs.
+/// Options, with values that are derived from them and from the device. Equal settings generate the same pairs.
 struct Setting<'a> {
     options: &'a Speed,
     config: Config,
@@ -240,7 +240,7 @@ fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
 }
 
 /// Measures the total duration of a close and the durations of its stages, in milliseconds. Windows are full and
-/// contain traffic of the backbone model.
+/// contain the traffic of [`Model::Backbone`].
 fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     for &load in &setting.options.loads {
         let closes = closes(setting, load)?;
@@ -292,7 +292,7 @@ fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     Ok(closes)
 }
 
-/// Formats a detail for readers. Objects are printed without braces.
+/// Formats a detail for the table. Objects are printed without braces.
 fn detail(name: &str, value: &Value) -> String {
     match value {
         Value::Object(fields) => {

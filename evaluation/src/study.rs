@@ -16,7 +16,7 @@ use indicatif::ProgressBar;
 use crate::output::{self, Page};
 use crate::results::{Column, Details, Results};
 
-/// Name of the place for the command and the settings, which all results of a page share.
+/// Name of the place in a page that contains the command line and the settings.
 const SETUP: &str = "setup";
 
 /// A function that returns the command line that reproduces the results. The line contains all options that affect the
@@ -48,7 +48,7 @@ pub(crate) struct PageOptions {
 
 /// A series of measurements along one parameter.
 pub(crate) struct Sweep<Step> {
-    /// Results of the sweep, which have no rows before the measurement.
+    /// Results, to which the trials add the rows.
     pub(crate) results: Results,
     pub(crate) steps: Vec<Step>,
 }
@@ -88,15 +88,16 @@ pub(crate) enum Form {
     Unprinted,
 }
 
-/// The destination of results.
+/// The page to which results are written, and the format in which they are printed.
 pub(crate) struct Study {
     page: Option<Page>,
     form: Form,
 }
 
 impl Study {
-    /// Opens a study whose page is README.md in the folder that the options name. The default is `folder`, or no page
-    /// with `--json`. The page has a place for each sweep. A new page starts with `title`.
+    /// Opens a study whose page is README.md in the folder of `--output`. Without `--output`, the page is in `folder`,
+    /// or the study has no page if `--json` is set. The page has a place for each sweep. A new page starts with
+    /// `title`.
     pub(crate) fn in_folder<Step>(
         options: &FolderOptions,
         folder: &str,
@@ -117,7 +118,7 @@ impl Study {
         Ok(Self { page: Some(page), form })
     }
 
-    /// Opens a study that writes to the page that the options name, if any. The page must have all `places`.
+    /// Opens a study that writes to the page of `--write`, if it is set. The page must have all `places`.
     pub(crate) fn in_page(options: &PageOptions, places: &[String]) -> Result<Self> {
         let page = options.write.as_ref().map(|page| Page::open(page, places)).transpose()?;
         Ok(Self { page, form: if options.json { Form::Figures } else { Form::Tables } })
@@ -137,7 +138,7 @@ impl Study {
     }
 
     /// Runs the trial for every step of all sweeps, and prints and writes the rows that the trials add. Each step
-    /// advances the progress bar by `units`. A trial may also advance the bar during its step.
+    /// advances the progress bar by `units`.
     pub(crate) fn run<Step>(
         &mut self,
         units: u32,
@@ -166,7 +167,6 @@ impl Study {
         Ok(all)
     }
 
-    /// If the form prints rows as soon as they are known, prints all rows after the first `known` rows.
     fn print_rows(&self, results: &Results, known: usize) -> io::Result<()> {
         let (mut out, mut rows) = (io::stdout().lock(), results.rows[known..].iter());
         match self.form {
@@ -181,7 +181,6 @@ impl Study {
         }
     }
 
-    /// If the form waits for all rows, prints the tables or the JSON objects.
     fn print(&self, all: &[Results]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let mut results = all.iter();

@@ -10,7 +10,6 @@ use srlg_traffic::family::number;
 
 /// A system that ingests the pairs of a slice and reports super points when the slice closes.
 pub(crate) trait System {
-    /// Returns the name of the system in tables and plots.
     fn name(&self) -> String;
 
     fn ingest(&mut self, pairs: &[IpPair]);
@@ -19,7 +18,8 @@ pub(crate) trait System {
     ///
     /// # Panics
     ///
-    /// Panics if the system supports only IPv4 and the batch has IPv6 pairs, or if the batch is in device memory.
+    /// Panics if the system supports only IPv4 and the batch has IPv6 pairs, or if the batch cannot be read from its
+    /// device.
     fn ingest_batch(&mut self, batch: &PairBatch) {
         const READ: &str = "batches in ordinary memory can be read";
         assert!(batch.v6().expect(READ).is_empty(), "{} ingests only IPv4 pairs", self.name());
@@ -29,8 +29,8 @@ pub(crate) trait System {
     /// Waits until all ingested pairs are visible to reports. Measured times must include this wait.
     fn flush(&mut self) {}
 
-    /// Closes the slice and moves the window by one slice. Returns the hosts whose estimates are at least the threshold
-    /// of the system, and their estimates.
+    /// Closes the slice and moves the window by one slice. Returns the hosts whose estimates reach the system's
+    /// threshold, with their estimates.
     fn close_slice(&mut self) -> Vec<(Address, f64)>;
 
     /// Closes the slice without a report.
@@ -50,7 +50,7 @@ pub(crate) trait System {
         true
     }
 
-    /// Returns the memory that the system currently uses, in bytes. For hash maps, this is the size of their tables.
+    /// Returns the memory in use, in bytes. For hash maps, this is the size of their tables.
     fn memory_bytes(&self) -> usize;
 }
 
@@ -62,10 +62,6 @@ pub(crate) struct Srlg {
 }
 
 impl Srlg {
-    /// Creates a detector with `config`. Its name in tables is `srlg, LABEL`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`SlidingDetector::new`].
     pub(crate) fn new(label: impl Into<String>, config: Config) -> Result<Self, Error> {
         let detector = SlidingDetector::new(config, Device::Cpu)?;
         Ok(Self { label: label.into(), detector, stages: Vec::new() })
@@ -103,13 +99,11 @@ impl System for Srlg {
         &self.stages
     }
 
-    /// Returns `true` unless the finder was overloaded.
     fn is_complete(&self) -> bool {
         self.detector.health().finder.overload.is_none()
     }
 
-    /// Returns the size of the recorders. In addition, a search uses a byte per cell and 8 bytes per cell of a possible
-    /// candidate. Each ingesting thread uses 0.3 MB.
+    /// Returns the size of the recorders, in bytes. The working memory of threads and closes is not included.
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
@@ -121,7 +115,6 @@ pub(crate) const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
     [("search", times.search), ("estimate", times.estimate), ("age", times.age)]
 }
 
-/// Returns the super points of `report`, each with its cardinality.
 pub(crate) fn points(report: &SliceReport) -> Vec<(Address, f64)> {
     let points = report.super_points.iter();
     points.map(|point| (number(point.host), point.cardinality)).collect()
@@ -133,8 +126,6 @@ mod tests {
     use crate::peers::{ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
     use srlg_core::RsraSizes;
 
-    /// Closes eight slices and returns the last report. If `skip` is set, the first seven slices are closed without a
-    /// report.
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
             let pairs =

@@ -9,17 +9,16 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Creates a table without rows. The first column contains names, and the other columns contain figures.
+    /// Creates a table that has only headings. The first column contains names, and the other columns contain figures.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        assert_eq!(cells.len(), self.rows[0].len(), "a cell for every heading");
+        assert_eq!(cells.len(), self.rows[0].len(), "a row must have a cell for every heading");
         self.rows.push(cells);
     }
 
-    /// Returns whether the table has these headings.
     pub(crate) fn has_headings(&self, headings: &[&str]) -> bool {
         self.rows[0].iter().eq(headings)
     }
@@ -42,7 +41,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Returns a line of cells. The first cell is left-aligned, because it is a name. All other cells are right-aligned.
+/// Formats a row. The first cell is left-aligned, because it is a name. All other cells are right-aligned.
 pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
         if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }

@@ -1,9 +1,10 @@
 //! The command `traces`, which compares a detector on recorded traffic with the exact answer, window by window.
 //!
 //! There is a table for every preset and [`Cut`], with a row for every record file and threshold. The detector finds
-//! its candidates itself, and both hosts of a record are counted. The text below a table lists the traces that do not
-//! have a row. These traces are shorter than a window, have too many slices, or have neither true nor reported super
-//! points.
+//! its candidates itself, and both hosts of a record are counted.
+//!
+//! A trace is omitted if it is shorter than a window or has too many slices. It has no row for a threshold at which it
+//! has neither true nor reported super points. The text below a table lists these traces and thresholds.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,8 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Traces {
-    /// Folder that contains record files (NAME.spt.zst), directly or in its subfolder dev/ [default: SRLG_DATA]
+    /// Folder that contains record files (NAME.spt.zst), directly or in its subfolder dev/ [default: $SRLG_DATA, or
+    /// ../shared/data]
     #[arg(long)]
     data: Option<PathBuf>,
     /// Scheme and sizes of the detector
@@ -63,13 +65,12 @@ struct Cut {
     window: u32,
 }
 
-/// Parses a [`Cut`] in the format of the command line.
 fn cut(text: &str) -> Result<Cut> {
     let cut = || {
         let (seconds, window) = text.split_once('x')?;
         Some(Cut { seconds: number::count(seconds).ok()?, window: number::count(window).ok()? })
     };
-    cut().context("must be seconds per slice and slices per window, each at least 1, such as 60x5")
+    cut().context("must be seconds per slice and slices per window (at least 1x1), such as 60x5")
 }
 
 impl Cut {
@@ -79,7 +80,6 @@ impl Cut {
     }
 }
 
-/// A record file in memory.
 struct Recording {
     name: String,
     /// Records, sorted by time. The list is never empty.
@@ -96,7 +96,7 @@ impl Recording {
         Ok(Self { name: name.trim_end_matches(SUFFIX).to_owned(), records })
     }
 
-    /// Returns the number of slices up to and including that of the last record.
+    /// Returns the number of slices up to and including the slice of the last record.
     fn slices(&self, cut: Cut) -> u32 {
         self.records.last().map_or(0, |record| cut.slice(record) + 1)
     }
@@ -122,7 +122,6 @@ pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     Ok(())
 }
 
-/// Returns the record files of `folder`, or of its subfolder dev/.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = |folder: &Path| {
         record_files(folder).with_context(|| format!("cannot read {}", folder.display()))
@@ -143,7 +142,6 @@ struct Table {
 }
 
 impl Table {
-    /// Returns the name of the place for the table in a page.
     fn place(&self) -> String {
         let Self { preset, cut } = self;
         format!("{} s x {}, preset {}", cut.seconds, cut.window, preset.name())
@@ -156,7 +154,7 @@ impl Table {
         Results {
             heading: format!("Real traffic, {place}"),
             place,
-            setting: format!("Slices of {seconds} s, windows of {window} slices, preset {preset}"),
+            setting: format!("Slices of {seconds} s, {window} per window, preset {preset}"),
             above: format!("`{}`", line(&instead)),
             names: vec!["trace", "θ"],
             columns: COLUMNS,
@@ -187,7 +185,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the text below the table, which lists the traces that do not have a row.
+    /// Returns the text below the table, which lists the traces that do not have a row for every threshold.
     fn left_out(&self, recordings: &[Recording], options: &Traces, rows: &[Row]) -> String {
         let quiet: Vec<&Row> = rows.iter().filter(|row| row.json_only).collect();
         let quiet = quiet.chunk_by(|one, next| one.names[0] == next.names[0]).map(|rows| {
@@ -199,10 +197,10 @@ impl Table {
             out.map(|recording| recording.name.clone()).collect()
         };
         let is_short = |slices| slices < self.cut.window;
-        let too_long = format!("Longer than {} slices", short(options.most_slices));
+        let too_long = format!("Traces longer than {} slices", short(options.most_slices));
         let lines: [(&str, Vec<String>); 3] = [
             ("Without true or reported super points", quiet.collect()),
-            ("Shorter than a window", of_slices(&is_short)),
+            ("Traces shorter than a window", of_slices(&is_short)),
             (&too_long, of_slices(&|slices| !is_short(slices) && slices > options.most_slices)),
         ];
         let lines = lines.iter().filter(|(_, traces)| !traces.is_empty());
@@ -234,9 +232,9 @@ fn row(trace: &str, threshold: u32, windows: u32, score: &Score) -> Row {
 
 /// A detector and an exact counter that process the same trace, slice by slice.
 ///
-/// Every `stride`-th window of the trace is scored. Slices without records are skipped only once the window has been
-/// empty for more than `window` slices. Until then they are closed, so that a detector that forgets pairs too late is
-/// noticed.
+/// Every `stride`-th window of the trace is scored. Slices without records are skipped only after the window was empty
+/// at the close of more than `cut.window` slices in a row. Until then they are closed, so that a detector that forgets
+/// pairs too late is noticed.
 struct Replay {
     detector: SlidingDetector,
     exact: ExactWindow,
@@ -244,7 +242,7 @@ struct Replay {
     threshold: u32,
     stride: u32,
     slice: u32,
-    /// Number of consecutive slices that ended with an empty window.
+    /// Number of consecutive slices at whose close the window was empty.
     silent: u32,
     score: Score,
 }
@@ -280,8 +278,7 @@ impl Replay {
         Ok(self.score)
     }
 
-    /// Closes slices until `slice` is running. Once the window has been empty for long enough, the remaining slices are
-    /// skipped.
+    /// Closes or skips slices until `slice` is running.
     fn advance_to(&mut self, slice: u32) -> Result<()> {
         while self.slice < slice && self.silent <= self.cut.window {
             self.close()?;
@@ -293,7 +290,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Closes the running slice. If the window that ends with the slice is to be scored, scores the window.
+    /// Closes the running slice, and scores its window if the stride selects the window.
     fn close(&mut self) -> Result<()> {
         self.silent += u32::from(self.exact.distinct_pairs() == 0);
         if self.scored_before(self.slice + 1) > self.scored_before(self.slice) {
@@ -315,7 +312,6 @@ mod tests {
 
     const TABLE: Table = Table { preset: Preset::Default, cut: Cut { seconds: 60, window: 5 } };
 
-    /// Returns the records of one scanner, which scans 200 hosts in each of the `minutes`.
     fn scans(minutes: &[u32]) -> Vec<Record> {
         let record =
             |minute, destination| Record { time_ms: minute * 60_000, source: 1, destination };

@@ -1,7 +1,7 @@
 //! A measured system, its times, and the scores of its reports.
 //!
-//! Times are processor times of the system. They do not include the time to generate the traffic or to compute the
-//! exact answer.
+//! Times are the processor times of the system. The time to generate the traffic and the time to compute the exact
+//! answer are not included.
 
 use srlg_core::{Address, IpPair};
 use srlg_traffic::score::{MeanRates, Score};
@@ -9,12 +9,12 @@ use srlg_traffic::score::{MeanRates, Score};
 use crate::sample::processor_time;
 use crate::system::System;
 
-/// A system and its scored windows.
 pub(crate) struct Track {
     pub(crate) system: Box<dyn System>,
     pub(crate) windows: Vec<Window>,
-    /// Number of packets in the running slice, and seconds spent on ingesting them.
+    /// Number of packets in the running slice.
     packets: usize,
+    /// Processor time for ingesting the packets of the running slice, in seconds.
     ingest: f64,
 }
 
@@ -25,10 +25,11 @@ pub(crate) struct Window {
     /// positives, so only the errors are meaningful.
     pub(crate) low: Score,
     pub(crate) is_complete: bool,
-    /// Number of packets in the last slice of the window, seconds spent on ingesting them, and seconds spent on closing
-    /// the slice.
+    /// Number of packets in the last slice of the window.
     pub(crate) packets: usize,
+    /// Processor time for ingesting the last slice of the window, in seconds.
     pub(crate) ingest: f64,
+    /// Processor time for closing the last slice of the window, in seconds.
     pub(crate) close: f64,
 }
 
@@ -64,11 +65,10 @@ impl Track {
     }
 }
 
-/// False rates and errors of reports, over several windows.
+/// False rates and errors of the reports on several windows.
 #[derive(Default)]
 pub(crate) struct Quality {
     pub(crate) rates: MeanRates,
-    /// Errors of reported super points.
     pub(crate) errors: Score,
     /// Errors of reported super points that have fewer than 4θ peers.
     pub(crate) low_errors: Score,
@@ -93,8 +93,7 @@ mod tests {
     use cpu_time::ProcessTime;
     use std::time::Duration;
 
-    /// A system that reports its input and takes a millisecond per pair. Its search is incomplete if a slice has
-    /// several pairs.
+    /// A system that reports each pair as a host and its estimate. It takes a millisecond per pair.
     #[derive(Default)]
     struct Echo {
         pairs: Vec<IpPair>,

@@ -1,5 +1,5 @@
-//! A fuzz target that reads arbitrary bytes as a delta. The target then merges the delta, writes it again and splits
-//! it.
+//! A fuzz target that reads arbitrary bytes as a delta. The target then merges the delta, serialises it again and
+//! splits it.
 #![no_main]
 
 use std::cell::RefCell;

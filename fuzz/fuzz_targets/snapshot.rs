@@ -1,5 +1,5 @@
-//! A fuzz target that reads arbitrary bytes as a snapshot and restores it. The target then merges and queries the
-//! state, ingests pairs, closes a slice, and writes the snapshot again.
+//! A fuzz target that reads arbitrary bytes as a snapshot and restores it. The target then merges the
+//! snapshot, ingests pairs, queries the detector, closes a slice, and serialises the snapshot again.
 #![no_main]
 
 use std::cell::RefCell;

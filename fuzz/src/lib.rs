@@ -1,8 +1,12 @@
 //! Code that the fuzz targets share: small detectors, and inputs with valid checksums and compression.
 //!
-//! The first byte of an input selects how the other bytes are used. They are used unchanged, their last four bytes are
-//! replaced with a correct checksum, or they are compressed into an envelope with correct lengths. Without this help, a
-//! fuzzer would rarely produce a correct checksum.
+//! The first byte of an input selects how the other bytes are used:
+//!
+//! - The other bytes are used unchanged.
+//! - Their last four bytes are replaced with a correct checksum.
+//! - They are compressed into an envelope that has correct lengths and a correct checksum.
+//!
+//! By itself, a fuzzer would rarely produce a correct checksum.
 
 use srlg_host::config::{RsraSizes, Scheme};
 use srlg_host::{Config, Device, SlidingDetector};
@@ -23,8 +27,8 @@ pub fn detector(is_tagged: bool) -> SlidingDetector {
     detector
 }
 
-/// Returns the bytes that `input` describes. `envelope` is a valid message of the same kind, and its compressed body
-/// starts at byte `start`.
+/// Returns the bytes that `input` describes. `envelope` is a valid snapshot or delta, whose compressed body starts at
+/// byte `start`.
 pub fn bytes_of(input: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
     let Some((way, rest)) = input.split_first() else { return Vec::new() };
     match way % 3 {

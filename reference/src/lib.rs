@@ -1,13 +1,13 @@
 //! The two schemes of srlg as plain arrays and loops, written to be read and to be compared with the fast code.
 //!
-//! [`TaggedModel`] implements `Config::default()`, which docs/tagged-recorders.md and docs/design.md explain. Read
-//! `tagged.rs` from top to bottom, then `tagged/counting.rs` with docs/tagged-recorders.md. Finally, read
-//! `tagged/finding.rs` with the section on cells in docs/design.md. The model shares only the hash functions with the
-//! fast code.
+//! [`TaggedModel`] implements the scheme of `Config::default()`, which docs/tagged-recorders.md and docs/design.md
+//! explain. Read `tagged.rs` from top to bottom, then `tagged/counting.rs` with docs/tagged-recorders.md. Finally, read
+//! `tagged/finding.rs` with the section on cells in docs/design.md. [`TaggedModel`] shares only the hash functions with
+//! the fast code.
 //!
-//! [`PaperModel`] implements `Config::paper()`. `paper.rs` follows the paper line by line, with the corrections of
-//! docs/paper-notes.md. The model and the fast code share the hash functions and the code that computes positions and
-//! columns from hashes. Pinned vectors test the shared code.
+//! [`PaperModel`] implements the scheme of `Config::paper()`. `paper.rs` follows the paper line by line, with the
+//! corrections of docs/paper-notes.md. [`PaperModel`] and the fast code share the hash functions and the code that
+//! computes positions and columns from hashes. Fixed test vectors check the shared code.
 //!
 //! A recorder is an integer in a `Vec`, and the recorders are aged and merged one by one. Models are therefore only
 //! suitable for small sizes. Each model is an oracle for the tests. The recorders, tallies, candidates and estimates of

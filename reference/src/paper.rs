@@ -1,6 +1,6 @@
 //! A model of the paper's scheme, which follows the paper line by line and is as slow as the published algorithms.
 //!
-//! [`PaperModel`] is the oracle of the fast code for small parameters. With the fast code, it shares only the hash
+//! [`PaperModel`] is the test oracle for the fast code at small sizes. With the fast code, it shares only the hash
 //! functions and the code that computes positions and columns from hashes. Recorders are plain integers, candidate
 //! tuples grow by brute force, and union estimators are built as arrays. Where the paper is incorrect, the model
 //! contains the correction and marks it as a deviation.
@@ -23,7 +23,7 @@ pub struct PaperModel {
     pub slea: Vec<Vec<u16>>,
 }
 
-/// A candidate tuple: a hot column of every row, and the address that the bits of these columns spell.
+/// A candidate tuple: one hot column per row, and the address that the bits of these columns spell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuple {
     /// Hot columns, one per row.
@@ -75,8 +75,8 @@ impl PaperModel {
         }
     }
 
-    /// Adds 1 to every recorder. Deviation: a recorder at the maximum wraps around in the paper, but keeps its value
-    /// here.
+    /// Adds 1 to every recorder. Deviation: the paper does not define the successor of the maximum. Here, a recorder at
+    /// the maximum keeps its value.
     pub fn next_slice(&mut self) {
         let rough = self.rsra.iter_mut().flatten().flatten();
         for recorder in rough.chain(self.slea.iter_mut().flatten()) {
@@ -94,7 +94,7 @@ impl PaperModel {
         }
     }
 
-    /// Returns `HSE(row)`: the columns whose rough estimator has at least `weight` recorders with an age below
+    /// Returns `HSE(row)`: the columns whose rough estimator has at least `weight` recorders whose age is below
     /// `window`.
     #[must_use]
     pub fn hot(&self, row: usize, window: u16, weight: u32) -> Vec<u32> {
@@ -106,7 +106,8 @@ impl PaperModel {
     }
 
     /// Returns the candidate tuples, which grow row by row (algorithm 4 for rows 0 to 2, algorithm 5 for all further
-    /// rows). Deviation: the indices of B in the paper are too low by one.
+    /// rows). Deviation: the paper compares `B(0)` with `B(1)` in every row, whereas this model compares `B(i-1)` with
+    /// `B(i)` in row i.
     #[must_use]
     pub fn tuples(&self, window: u16, weight: u32) -> Vec<Tuple> {
         let hot: Vec<Vec<u32>> =
@@ -211,7 +212,8 @@ impl PaperModel {
     }
 
     /// Returns `RHFG(inside)`, the column of a host in each row. In row 0, the column is a hash of the address. In row
-    /// i, it is this hash xored with `B(i)`.
+    /// i, it is this hash xored with `B(i)`. Deviation: for `B(i)`, the paper shifts the address by iδ bits, whereas
+    /// this model shifts it by (i-1)δ bits.
     fn columns(&self, inside: Address) -> Vec<u32> {
         let base = self.finder.base_column(inside);
         let q = self.finder.column_bits();

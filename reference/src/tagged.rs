@@ -1,8 +1,8 @@
-//! A model of the default scheme, which follows docs/tagged-recorders.md section by section.
+//! A model of the default scheme. The counter follows docs/tagged-recorders.md, and the finder follows docs/design.md.
 //!
-//! This file contains sizes and epochs, hosts and regions, touch and echo, ageing and merging. `counting` contains the
-//! tally of a host's positions and the estimates that are computed from it. `finding` contains the cells, the
-//! candidates, and the reconstruction of IPv6 hosts from cells.
+//! This file covers sizes and epochs, hosts and regions, touches and echoes, ageing and merging. `counting` covers the
+//! tally of a host's positions and the estimates that are computed from it. `finding` covers the cells, the candidates,
+//! and the reconstruction of IPv6 hosts from cells.
 //!
 //! The ages in `cells` and `slea` are always relative to the running slice, `slice`.
 
@@ -33,14 +33,15 @@ const PLACE_KEY: usize = 16;
 const LIMB_KEYS: [usize; 2] = [17, 18];
 
 /// The ID of an IPv4 or IPv6 host, as two 32-bit words. `lo` selects the lines of a host and identifies a peer. `hi`
-/// determines the tags.
+/// determines the tags, and also the fingerprint of an IPv6 host.
 #[derive(Clone, Copy)]
 struct Id {
     lo: u32,
     hi: u32,
 }
 
-/// A region of a linear estimator. One peer in 2^s touches it, unless the peer belongs to a coarser region.
+/// A region of a linear estimator. A peer touches the coarsest region for which the lowest s bits of the peer's hash
+/// are 0.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first: u32,
@@ -85,7 +86,6 @@ pub struct TaggedModel {
     /// T: number of tags. A word in the SLEA is `age * tags + tag`.
     tags: u32,
     lines: u32,
-    /// Regions of a linear estimator, from the fine region to the coarsest region.
     regions: Vec<Region>,
     slice: u64,
     /// Words of all cells, by cell number.
@@ -161,8 +161,8 @@ impl TaggedModel {
         }
     }
 
-    /// Makes `slice` the running slice. Every recorder is aged by the number of epochs that start after the previous
-    /// running slice, up to and including `slice`.
+    /// Makes `slice` the running slice, and ages every recorder by the number of epochs that have started since the
+    /// previous running slice.
     ///
     /// # Panics
     /// Panics if `slice` is before the running slice.
@@ -184,7 +184,7 @@ impl TaggedModel {
         self.slice = slice;
     }
 
-    /// Merges `other`, which must have the same sizes and seed, into this model. Before the merge, a copy of `other` is
+    /// Merges `other`, which must have the same configuration, into this model. Before the merge, a copy of `other` is
     /// aged to the running slice of this model.
     ///
     /// # Panics
@@ -215,7 +215,7 @@ impl TaggedModel {
 
     /// Returns z, the position of `host` that its contacts with `opposite` touch. The position is in the coarsest
     /// region for which the lowest s bits of the peer's hash are 0. The position is xored with bits of the host, so
-    /// that a popular peer has different places in the lines of different hosts.
+    /// that a popular peer touches different positions of different hosts.
     fn position(&self, host: Id, opposite: Id) -> u32 {
         let hash = self.hash(opposite.lo, POSITION_KEY);
         let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
@@ -244,7 +244,6 @@ impl TaggedModel {
         self.hash(host.lo, HOST_KEY)
     }
 
-    /// Returns the tags for the touch and for the echo of a position.
     fn tags_of(&self, host: Id, position: u32) -> [u32; 2] {
         let first = self.hash(host.hi, TAG_KEY);
         let second = self.hash(first, TAG_KEY);

@@ -60,7 +60,7 @@ fn in_rust(pairs: &[IpPair]) -> Result<Row, srlg_host::Error> {
     Ok([one_call, in_calls_of(64)?, in_calls_of(1)?, empty])
 }
 
-/// Runs `work`, which ingests all pairs, and returns its duration in nanoseconds per pair.
+/// Runs `work` and returns its duration divided by `PAIRS`, in nanoseconds.
 fn time(work: impl FnOnce() -> Result<(), srlg_host::Error>) -> Result<f64, srlg_host::Error> {
     let start = Instant::now();
     work()?;

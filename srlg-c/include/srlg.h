@@ -15,13 +15,14 @@
 // Version of this header. It increases by one with every added function, member or status.
 #define SRLG_ABI_VERSION 1
 
-// Buffer size in bytes that is sufficient for the text of any address and its terminating 0.
+// Buffer size, in bytes, that is sufficient for the text of any address, including the terminating 0 byte.
 #define SRLG_HOST_TEXT 46
 
 // Maximum number of peers in a sample.
 #define SRLG_PEERS 64
 
-// Result of a call. `srlg_last_error` returns the text of an error. New statuses may be added at the end.
+// Result of a call. `srlg_last_error` returns the text of an error. Later versions may add statuses with higher
+// numbers.
 typedef enum {
   // The call succeeded.
   SRLG_STATUS_OK = 0,
@@ -29,15 +30,15 @@ typedef enum {
   SRLG_STATUS_NULL_POINTER = 1,
   // A number, length or index is out of range, or a pointer is misaligned.
   SRLG_STATUS_ARGUMENT = 2,
-  // The `size` of a struct is too small or too large, or a member unknown to this library is not 0.
+  // The `size` of a struct is too small or too large, or a nonzero member is unknown to this library.
   SRLG_STATUS_STRUCT_SIZE = 3,
   // The handle was freed, or was never a handle of this kind.
   SRLG_STATUS_HANDLE = 4,
-  // The library panicked in this call, or in an earlier call with the handle. This is a bug. Free the handle.
+  // The library panicked in this call, or in an earlier call with the same handle. This is a bug. Free the handle.
   SRLG_STATUS_PANIC = 5,
   // The configuration is invalid.
   SRLG_STATUS_CONFIG = 6,
-  // The system does not have enough memory for the recorders, or for the buffer of a feed.
+  // The system or the GPU does not have enough memory, or too many handles of this kind are open.
   SRLG_STATUS_MEMORY = 7,
   // The device cannot be used, or has failed.
   SRLG_STATUS_DEVICE = 8,
@@ -45,19 +46,20 @@ typedef enum {
   SRLG_STATUS_BUFFER = 9,
   // The bytes are not a snapshot or a delta that this library can read.
   SRLG_STATUS_FORMAT = 10,
-  // The snapshot or delta is from a detector with different sizes.
+  // The snapshot or delta is from a detector that has different sizes, a different window or a different hash.
+  // The thresholds of both detectors must lie between the same powers of two, such as 1024 to 2047.
   SRLG_STATUS_OTHER_SIZES = 11,
   // The snapshot or delta is from a detector with a different seed.
   SRLG_STATUS_OTHER_SEED = 12,
-  // The slice of the snapshot or delta is later than the running one.
+  // The slice of the snapshot or delta is later than the running slice.
   SRLG_STATUS_FROM_FUTURE = 13,
   // The slice of the delta has left the window.
   SRLG_STATUS_OLDER_THAN_WINDOW = 14,
-  // The slice is already closed, or its number is the maximum.
+  // The slice is already closed, or it has the highest possible number.
   SRLG_STATUS_SLICE = 15,
   // The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
   SRLG_STATUS_DETECTOR_FREED = 16,
-  // Another error, which the error text describes.
+  // An error that has no status of its own. The error text describes it.
   SRLG_STATUS_OTHER = 17,
 } srlg_status;
 
@@ -71,7 +73,7 @@ typedef enum {
 
 // Device on which a detector runs. Reports are the same on all devices.
 typedef enum {
-  // The first NVIDIA GPU, or the CPU if no GPU can be used.
+  // The first NVIDIA GPU, or the CPU if that GPU is not usable.
   SRLG_DEVICE_AUTO = 0,
   // The CPU.
   SRLG_DEVICE_CPU = 1,
@@ -83,7 +85,7 @@ typedef enum {
 typedef enum {
   // An estimate with a standard error.
   SRLG_RANGE_WITHIN = 0,
-  // An estimate of 0. Other hosts explain all touched recorders.
+  // An estimate of 0, because the expected touches of other hosts exceed the observed touches.
   SRLG_RANGE_CLAMPED_TO_ZERO = 1,
   // A lower bound, because the estimator is full.
   SRLG_RANGE_BEYOND = 2,
@@ -91,13 +93,13 @@ typedef enum {
   SRLG_RANGE_OTHER = 255,
 } srlg_range;
 
-// Overload of the finder. An overload means that there are too many pairs to find all super points.
+// Overload of the finder. If the finder is overloaded, super points may be missing.
 typedef enum {
   // The finder is not overloaded.
   SRLG_OVERLOAD_NONE = 0,
-  // There are more pairs than the cells can hold. Small super points may be missing.
+  // There are too many pairs for the cells. Small super points may be missing.
   SRLG_OVERLOAD_CROWDED = 1,
-  // There are more candidates than the limit. Small super points may be missing.
+  // The number of candidates exceeds the limit. Small super points may be missing.
   SRLG_OVERLOAD_RAISED = 2,
   // There are too many pairs to find any super point.
   SRLG_OVERLOAD_SATURATED = 3,
@@ -112,13 +114,15 @@ typedef struct {
   uint8_t bytes[16];
 } srlg_host;
 
-// Configuration of a detector. If a member is 0, its default applies.
+// Configuration of a detector. If a member other than `size` is 0, its default applies.
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
-  // Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector uses 31.6 MB.
+  // Memory limit for which the sizes of the detector are planned, in bytes. If `memory` and `pairs` are both 0, the
+  // detector uses 31.6 MB.
   uint64_t memory;
-  // Number of distinct pairs per window to plan for. Set both this and `memory`, or neither.
+  // Number of distinct pairs per window for which the sizes of the detector are planned. Set both `memory` and
+  // `pairs`, or neither.
   uint64_t pairs;
   // Seed of every hash. Detectors whose states are merged need the same seed.
   uint64_t seed;
@@ -136,7 +140,7 @@ typedef struct {
   uint32_t close_threads;
 } srlg_config;
 
-// Handle to a detector of super points in a sliding window.
+// Handle to a detector, which finds super points in a sliding window.
 typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
@@ -152,7 +156,7 @@ typedef struct {
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
-  // Number of distinct peers.
+  // Estimated number of distinct peers.
   double cardinality;
   // Standard error of `cardinality`.
   double std_error;
@@ -170,50 +174,52 @@ typedef struct {
 typedef struct {
   // The peer.
   srlg_host host;
-  // Slice of the last contact.
+  // Slice of the last contact. In long windows, this is the last slice of the epoch that contains the contact, or
+  // the last slice of the window if that is earlier.
   uint64_t last_seen;
 } srlg_peer;
 
-// A sample of the peers of a host, with the most recent contacts first. The sample of an IPv6 host is empty.
+// A sample of the peers of a host, sorted by their last contact, most recent first. The sample of an IPv6 host is
+// empty.
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
-  // Number of peers in `peers`.
+  // Number of elements of `peers` that are in use.
   uint64_t count;
   // The peers.
   srlg_peer peers[SRLG_PEERS];
 } srlg_peers;
 
-// Health of a detector in one slice.
+// Health of a detector at the close of a slice.
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
-  // Number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with the
-  // load.
+  // Number of distinct pairs in the window, divided by the number of recorders of the counter. Errors of estimates
+  // grow with this load.
   double load;
   // Share of the cells that were touched in the window.
   double cells_in_use;
-  // Share of the cells that hold IPv6 hosts.
+  // Share of the cells that were touched in the window and are held by IPv6 hosts.
   double cells_in_use_v6;
   // Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are evenly
   // spread.
   double miss_probability;
-  // Probability as in `miss_probability`, but for an IPv6 host.
+  // The same probability as `miss_probability`, but for an IPv6 host.
   double miss_probability_v6;
-  // Probability of missing an IPv4 host whose number of peers equals the threshold, with all contacts in the oldest
-  // epoch of the window.
+  // Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are all in the
+  // oldest epoch of the window.
   double burst_miss_probability;
-  // Probability as in `burst_miss_probability`, but for an IPv6 host.
+  // The same probability as `burst_miss_probability`, but for an IPv6 host.
   double burst_miss_probability_v6;
-  // Minimum number of peers at which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
+  // Minimum number of peers at which 99 % of IPv4 hosts are found. It is infinite if no number is sufficient.
   double found_from;
-  // Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
+  // Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinite if no number is sufficient.
   double found_from_v6;
-  // Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
+  // Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more (1 or 0).
   uint32_t errors_hold;
   // Overload of the finder (a value of srlg_overload).
   uint32_t overload;
-  // Minimum number of cells of a candidate.
+  // Minimum number of cells that a host must hold to be a candidate.
   uint32_t least_cells;
   // Reserved member. It is always 0.
   uint32_t reserved;
@@ -239,19 +245,20 @@ typedef struct {
   uint64_t slice;
   // Number of super points.
   uint64_t super_points;
-  // Number of hosts whose peers were estimated.
+  // Number of distinct candidates: the hosts that the finder returned, and the super points of the previous report
+  // and of merged snapshots.
   uint64_t candidates;
   // Duration of the close, in nanoseconds.
   uint64_t nanoseconds;
 } srlg_summary;
 
-// A host whose number of distinct peers in the window is at least the threshold.
+// A host whose estimated number of distinct peers in the window is at least the threshold.
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
   // The inside host.
   srlg_host host;
-  // Number of distinct peers.
+  // Estimated number of distinct peers.
   double cardinality;
   // Standard error of `cardinality`.
   double std_error;
@@ -269,60 +276,60 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the SRLG_ABI_VERSION with which the library was built.
+// Returns the SRLG_ABI_VERSION of the library, which can differ from that of the header.
 uint32_t srlg_abi_version(void);
 
-// Returns the error text of the last failed call of this thread. The pointer is never null. It is valid until the next
-// failed call of this thread, or until the thread ends.
+// Returns the error text of the last call that failed in this thread. The pointer is never null. It is valid until the
+// next call fails in this thread, or until the thread ends.
 const char *srlg_last_error(void);
 
-// Writes a random seed. Use it for a detector that receives hostile traffic.
+// Writes a random seed. A detector that may receive hostile traffic needs a random, secret seed.
 srlg_status srlg_random_seed(uint64_t *seed);
 
-// Converts an IPv4 address in host byte order to a host: 10.0.0.1 is 0x0a000001.
+// Converts an IPv4 address to a host. The address is in host byte order: 10.0.0.1 is 0x0a000001.
 srlg_status srlg_host_from_ipv4(uint32_t address, srlg_host *host);
 
-// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always enough.
+// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always large enough.
 srlg_status srlg_host_format(const srlg_host *host, char *text, size_t capacity);
 
-// Creates a detector with the sizes in `config`. Slice 0 is running.
+// Creates a detector from `config`. Slice 0 is running.
 srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector);
 
-// Frees a detector as soon as no call uses it. Its feeds stay open, but calls with them return
+// Frees a detector as soon as no call uses it. Its feeds stay open, but ingesting into them returns
 // SRLG_STATUS_DETECTOR_FREED.
 srlg_status srlg_detector_free(srlg_detector detector);
 
-// Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
-// 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All of them wait while a slice is being
-// closed.
+// Records `count` pairs in the running slice. A pair consists of an inside host and a peer. Addresses are in host byte
+// order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All these threads wait while a slice
+// is being closed.
 srlg_status srlg_detector_ingest_ipv4(srlg_detector detector,
                                       const uint32_t (*pairs)[2],
                                       size_t count);
 
-// Records `count` contacts as srlg_detector_ingest_ipv4 does, but for pairs of IPv6 addresses. A pair consists of 16
-// bytes of the inside host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the same host as
-// the IPv4 address.
+// Records `count` pairs of IPv6 addresses in the same way as srlg_detector_ingest_ipv4. A pair consists of two
+// addresses of 16 bytes in network byte order: the inside host and its peer. An IPv4-mapped address is the same host
+// as the IPv4 address.
 srlg_status srlg_detector_ingest_ipv6(srlg_detector detector,
                                       const uint8_t (*pairs)[32],
                                       size_t count);
 
-// Closes the running slice, writes a handle to the report on the window that ends with this slice, and moves the
-// window by one slice.
+// Closes the running slice and moves the window by one slice. Writes a handle to the report on the window that ends
+// with the closed slice.
 srlg_status srlg_detector_close_slice(srlg_detector detector,
                                       srlg_report *report);
 
 // Writes the number of the running slice.
 srlg_status srlg_detector_slice(srlg_detector detector, uint64_t *slice);
 
-// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices after the
-// running one.
+// Moves the window forward until `slice` is running. No report is created. `slice` must not be before the running
+// slice, and may be any number of slices after it.
 srlg_status srlg_detector_skip_to(srlg_detector detector,
                                   uint64_t slice);
 
 // Writes the estimated number of distinct peers of a host in the window that ends with the running slice.
 srlg_status srlg_detector_cardinality(srlg_detector detector, const srlg_host *host, srlg_estimate *estimate);
 
-// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running one.
+// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running slice.
 // After a close, the running slice is empty. To get an estimate for the window of the report, call this function
 // before the close.
 srlg_status srlg_detector_cardinality_within(srlg_detector detector,
@@ -330,10 +337,13 @@ srlg_status srlg_detector_cardinality_within(srlg_detector detector,
                                              uint32_t window,
                                              srlg_estimate *estimate);
 
-// Writes a sample of the peers of any host, reported or not, in the window that ends with the running slice.
-srlg_status srlg_detector_sample_peers(srlg_detector detector, const srlg_host *host, srlg_peers *peers);
+// Writes a sample of a host's peers in the window that ends with the running slice. The host need not be a super
+// point.
+srlg_status srlg_detector_sample_peers(srlg_detector detector,
+                                       const srlg_host *host,
+                                       srlg_peers *peers);
 
-// Writes the health of the detector at the close of the last slice.
+// Writes the health of the detector at its most recent close.
 srlg_status srlg_detector_health(srlg_detector detector, srlg_health *health);
 
 // Creates a snapshot of the whole state of the detector. The snapshot contains a fingerprint of the seed, but never
@@ -347,12 +357,13 @@ srlg_status srlg_detector_restore(srlg_detector detector,
                                   size_t len);
 
 // Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
-// always with the same result.
+// without changing the result.
 srlg_status srlg_detector_merge_snapshot(srlg_detector detector,
                                          const uint8_t *snapshot,
                                          size_t len);
 
-// Creates a delta of the last `slices` slices, including the running one. A delta is much smaller than a snapshot.
+// Creates a delta of the last `slices` slices, including the running slice. A delta of a few slices is much smaller
+// than a snapshot.
 srlg_status srlg_detector_delta(srlg_detector detector,
                                 uint32_t slices,
                                 srlg_bytes *bytes);
@@ -369,40 +380,46 @@ srlg_status srlg_feed_new(srlg_detector detector,
 // Frees a feed as soon as no call uses it. Buffered pairs are not lost.
 srlg_status srlg_feed_free(srlg_feed feed);
 
-// Records `count` pairs as srlg_detector_ingest_ipv4 does. The call waits if the buffer is full during a close.
+// Records `count` pairs in the same way as srlg_detector_ingest_ipv4. The call waits if the buffer is full during a
+// close.
 srlg_status srlg_feed_ingest_ipv4(srlg_feed feed,
                                   const uint32_t (*pairs)[2],
                                   size_t count);
 
-// Records `count` pairs as srlg_detector_ingest_ipv6 does. The call waits if the buffer is full during a close.
+// Records `count` pairs in the same way as srlg_detector_ingest_ipv6. The call waits if the buffer is full during a
+// close.
 srlg_status srlg_feed_ingest_ipv6(srlg_feed feed,
                                   const uint8_t (*pairs)[32],
                                   size_t count);
 
-// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. All pairs are
-// recorded, unless the buffer is full during a close or another thread is emptying it. The caller can pass the rest
-// again or count it as lost.
+// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. During a close,
+// pairs are left over if the buffer is full or another thread is ingesting from it. The caller can pass the remaining
+// pairs again or count them as lost.
 srlg_status srlg_feed_try_ingest_ipv4(srlg_feed feed,
                                       const uint32_t (*pairs)[2],
                                       size_t count,
                                       size_t *taken);
 
-// Records pairs as srlg_feed_try_ingest_ipv4 does, but for pairs of IPv6 addresses.
+// Records pairs of IPv6 addresses in the same way as srlg_feed_try_ingest_ipv4.
 srlg_status srlg_feed_try_ingest_ipv6(srlg_feed feed,
                                       const uint8_t (*pairs)[32],
                                       size_t count,
                                       size_t *taken);
 
-// Writes the summary of a report: its slice, the number of its super points and other counts.
-srlg_status srlg_report_summary(srlg_report report, srlg_summary *summary);
+// Writes the summary of a report: its slice, the numbers of super points and candidates, and the duration of the
+// close.
+srlg_status srlg_report_summary(srlg_report report,
+                                srlg_summary *summary);
 
-// Writes the super point at `index`. The first index is 0, and the largest cardinality comes first.
-srlg_status srlg_report_super_point(srlg_report report, uint64_t index, srlg_super_point *super_point);
+// Writes the super point at `index`, which starts at 0. Super points are sorted by cardinality, largest first.
+srlg_status srlg_report_super_point(srlg_report report,
+                                    uint64_t index,
+                                    srlg_super_point *super_point);
 
-// Writes the sample of the peers of the super point at `index`.
+// Writes the sampled peers of the super point at `index`.
 srlg_status srlg_report_peers(srlg_report report, uint64_t index, srlg_peers *peers);
 
-// Writes the health of the detector in the report's slice.
+// Writes the health of the detector at the close of the report's slice.
 srlg_status srlg_report_health(srlg_report report, srlg_health *health);
 
 // Frees a report as soon as no call uses it.

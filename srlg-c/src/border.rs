@@ -50,7 +50,7 @@ const LARGEST_STRUCT: usize = 1 << 16;
 /// Number of IPv6 pairs that are converted at a time. They occupy 8 kB of the stack.
 const BLOCK: usize = 256;
 
-/// Rejects `pointer` if it is null or misaligned. The error contains the name `argument`.
+/// Rejects `pointer` if it is null or misaligned.
 fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
     if pointer.is_null() {
         return Err(Failure::new(Status::NullPointer, format!("{argument}: the pointer is null")));
@@ -107,7 +107,7 @@ unsafe fn output<'a, T>(
     Ok(unsafe { &mut *pointer.cast::<MaybeUninit<T>>() })
 }
 
-/// Returns the `size` member of the struct at `pointer`.
+/// Returns the `size` member of the struct at `pointer`, or an error if it is out of range.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation).
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn srlg_random_seed(seed: *mut u64) -> Status {
     })
 }
 
-/// Writes the host that has an IPv4 address. The address is in host byte order: 10.0.0.1 is 0x0a000001.
+/// Converts an IPv4 address to a host. The address is in host byte order: 10.0.0.1 is 0x0a000001.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> Status {
     guard(|| {
@@ -377,8 +377,8 @@ pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64
     })
 }
 
-/// Moves the window forward until `slice` is running. No report is created. `slice` may be any number of slices after
-/// the running slice.
+/// Moves the window forward until `slice` is running. No report is created. `slice` must not be before the running
+/// slice, and may be any number of slices after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
     guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))
@@ -445,7 +445,7 @@ pub unsafe extern "C" fn srlg_detector_sample_peers(
     })
 }
 
-/// Writes the health of the detector at the close of the last slice.
+/// Writes the health of the detector at its most recent close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut Health) -> Status {
     guard(|| {
@@ -488,8 +488,8 @@ pub unsafe extern "C" fn srlg_detector_restore(
     })
 }
 
-/// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order.
-/// The result is always the same.
+/// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
+/// without changing the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     detector: Detector,
@@ -506,7 +506,8 @@ pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     })
 }
 
-/// Creates a delta of the last `slices` slices, including the running slice. A delta is much smaller than a snapshot.
+/// Creates a delta of the last `slices` slices, including the running slice. A delta of a few slices is much smaller
+/// than a snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_delta(
     detector: Detector,
@@ -594,9 +595,9 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
     })
 }
 
-/// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. All pairs are
-/// recorded, unless the buffer is full during a close or another thread is emptying it. The caller can pass the
-/// remaining pairs again or count them as lost.
+/// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. During a close,
+/// pairs are left over if the buffer is full or another thread is ingesting from it. The caller can pass the remaining
+/// pairs again or count them as lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     feed: Feed,
@@ -664,7 +665,7 @@ pub unsafe extern "C" fn srlg_report_super_point(
     })
 }
 
-/// Writes the sample of peers of the super point at `index`.
+/// Writes the sampled peers of the super point at `index`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_peers(
     report: Report,

@@ -23,7 +23,6 @@ const FIRST_CHUNK: u32 = 64;
 const CHUNKS: usize = 20;
 const LAST_GENERATION: u32 = (1 << 24) - 1;
 
-/// A table of the values of one kind.
 pub(crate) struct Table<T> {
     /// Most significant byte of the handles of this table.
     kind: u8,
@@ -55,7 +54,6 @@ impl<T> Table<T> {
         Self { kind, name, chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
     }
 
-    /// Stores `value` and returns its handle.
     pub(crate) fn insert(&self, value: T) -> Result<u64, Failure> {
         let number = self.free().take();
         let (chunk, place) = position(number);
@@ -132,7 +130,7 @@ impl<T> Table<T> {
     #[cold]
     fn panicked(&self) -> Failure {
         let text = format!(
-            "cannot use this {}: an earlier call panicked; free it, and open another one",
+            "cannot use this {}: an earlier call panicked; free it, and open a new one",
             self.name
         );
         Failure::new(Status::Panic, text)

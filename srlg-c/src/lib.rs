@@ -1,4 +1,4 @@
-//! The C interface of srlg. `include/srlg.h` is generated from this crate, and docs/c.md explains it.
+//! The C API of srlg. `include/srlg.h` is generated from this crate, and docs/c.md explains it.
 //!
 //! ```text
 //! border     functions of the header, which turn pointers into references and slices; the only unsafe code

@@ -22,7 +22,7 @@ pub enum Status {
     StructSize = 3,
     /// The handle was freed, or was never a handle of this kind.
     Handle = 4,
-    /// The library panicked in this call, or in an earlier call with the handle. This is a bug. Free the handle.
+    /// The library panicked in this call, or in an earlier call with the same handle. This is a bug. Free the handle.
     Panic = 5,
     /// The configuration is invalid.
     Config = 6,
@@ -34,7 +34,8 @@ pub enum Status {
     Buffer = 9,
     /// The bytes are not a snapshot or a delta that this library can read.
     Format = 10,
-    /// The snapshot or delta is from a detector with different sizes.
+    /// The snapshot or delta is from a detector that has different sizes, a different window or a different hash.
+    /// The thresholds of both detectors must lie between the same powers of two, such as 1024 to 2047.
     OtherSizes = 11,
     /// The snapshot or delta is from a detector with a different seed.
     OtherSeed = 12,
@@ -50,7 +51,6 @@ pub enum Status {
     Other = 17,
 }
 
-/// The failure of a call: its status and its error text.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: Status,

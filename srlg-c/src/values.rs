@@ -13,7 +13,7 @@ use crate::status::{Failure, Status};
 
 /// A struct that starts with its size, so that later versions can append members.
 pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
-    /// Size of the first version, in bytes.
+    /// Size of the first version of the struct, in bytes.
     const FIRST_SIZE: usize;
 }
 
@@ -61,7 +61,7 @@ pub enum HashFamily {
 /// Device on which a detector runs. Reports are the same on all devices.
 #[repr(C)]
 pub enum Device {
-    /// The first NVIDIA GPU, or the CPU if no GPU can be used.
+    /// The first NVIDIA GPU, or the CPU if that GPU is not usable.
     Auto = 0,
     /// The CPU.
     Cpu = 1,
@@ -69,7 +69,7 @@ pub enum Device {
     Cuda = 2,
 }
 
-/// Configuration of a detector. If a member is 0, its default applies.
+/// Configuration of a detector. If a member other than `size` is 0, its default applies.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Config {
@@ -140,7 +140,6 @@ impl Config {
     }
 }
 
-/// Returns the failure for an argument `name` that must be below `end` but is `got`.
 pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
     let text = format!("{name}: must be below {end}, got {}", got.into());
     Failure::new(Status::Argument, text)
@@ -183,7 +182,7 @@ pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
 pub enum Range {
     /// An estimate with a standard error.
     Within = 0,
-    /// An estimate of 0, because touches of other hosts explain all touched recorders.
+    /// An estimate of 0, because the expected touches of other hosts exceed the observed touches.
     ClampedToZero = 1,
     /// A lower bound, because the estimator is full.
     Beyond = 2,
@@ -292,7 +291,8 @@ pub const SRLG_PEERS: usize = 64;
 pub struct Peer {
     /// The peer.
     pub host: Host,
-    /// Slice of the last contact.
+    /// Slice of the last contact. In long windows, this is the last slice of the epoch that contains the contact, or
+    /// the last slice of the window if that is earlier.
     pub last_seen: u64,
 }
 
@@ -333,7 +333,8 @@ pub struct Summary {
     pub slice: u64,
     /// Number of super points.
     pub super_points: u64,
-    /// Number of hosts that the finder returned, plus super points of the previous report that it did not return.
+    /// Number of distinct candidates: the hosts that the finder returned, and the super points of the previous report
+    /// and of merged snapshots.
     pub candidates: u64,
     /// Duration of the close, in nanoseconds.
     pub nanoseconds: u64,
@@ -355,7 +356,7 @@ impl From<&SliceReport> for Summary {
     }
 }
 
-/// Overload of the finder. An overload means that there are too many pairs to find all super points.
+/// Overload of the finder. If the finder is overloaded, super points may be missing.
 #[repr(C)]
 pub enum Overload {
     /// The finder is not overloaded.
@@ -381,7 +382,7 @@ pub struct Health {
     pub load: f64,
     /// Share of the cells that were touched in the window.
     pub cells_in_use: f64,
-    /// Share of the cells that hold IPv6 hosts.
+    /// Share of the cells that were touched in the window and are held by IPv6 hosts.
     pub cells_in_use_v6: f64,
     /// Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are evenly
     /// spread.
@@ -397,7 +398,7 @@ pub struct Health {
     pub found_from: f64,
     /// Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinite if no number is sufficient.
     pub found_from_v6: f64,
-    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
+    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more (1 or 0).
     pub errors_hold: u32,
     /// Overload of the finder (a value of srlg_overload).
     pub overload: u32,

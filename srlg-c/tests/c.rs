@@ -21,7 +21,6 @@ fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Splits the value of an environment variable into words.
 fn words(variable: &str) -> Vec<String> {
     let text = env::var(variable).unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
@@ -70,7 +69,6 @@ fn threads_share_handles() {
     run(&folder().join("tests/threads.c"));
 }
 
-/// Compiles all C code blocks in docs/c.md, in order, as one program, and runs the program.
 #[test]
 fn the_code_of_the_documentation_runs() {
     let text = fs::read_to_string(folder().join("../docs/c.md")).unwrap();
@@ -80,7 +78,7 @@ fn the_code_of_the_documentation_runs() {
     run(&source);
 }
 
-/// Existing programs were compiled with these symbols and layouts. Existing lines of the snapshot must therefore not
+/// Existing programs were compiled with these symbols and layouts. Existing lines of the snapshots must therefore not
 /// change, but new lines may be added.
 #[test]
 fn the_library_has_all_symbols_and_layouts() {

@@ -9,16 +9,16 @@ use crate::params::Params;
 use crate::recorder::ReadRecorder;
 use crate::word::{Width, Word};
 
-/// Number of arrays of a detector.
+/// Number of arrays in a detector.
 pub const ARRAYS: usize = 2;
 
-/// Index of the array that finds hosts.
+/// Index of the finder's array.
 pub const FINDER: usize = 0;
 
-/// Index of the array that counts the peers of hosts.
+/// Index of the counter's array.
 pub const COUNTER: usize = 1;
 
-/// The number and the width of the recorders of an array.
+/// The number and the width of the recorders in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayShape {
     /// Number of recorders.

@@ -41,8 +41,8 @@ pub enum Scheme {
         /// Number of lines in the SLEA. A line has 32 recorders. The fine region of a host uses `linear_width / 32`
         /// lines.
         lines: u32,
-        /// Minimum number of distinct tags. It must be at least 64. The age uses the remaining bits of the 16-bit word.
-        /// In long windows, ages count epochs of several slices.
+        /// Minimum number of distinct tags, from 64 to 16,383. A 16-bit word contains an age and a tag, so more tags
+        /// leave fewer ages. In long windows, ages therefore count epochs of several slices.
         tags: u32,
     },
 }
@@ -59,15 +59,16 @@ pub struct RsraSizes {
     pub rows: u32,
     /// q: binary logarithm of the number of rough estimators in a row.
     pub column_bits: u32,
-    /// η: number of recorders in a rough estimator: 2, 4 or 8, so that a mask fits into a byte.
+    /// η: number of recorders in a rough estimator. It is 2, 4 or 8, so that a mask fits into a byte.
     pub width: u32,
     /// δ: number of bits by which the address shifts between rows of the RHFG.
     pub bit_stride: u32,
-    /// Maximum number of hot columns per row that a search accepts. A slice with more hot columns is an overload.
+    /// Maximum number of hot columns per row that a search accepts. If a row has more hot columns, the finder is
+    /// overloaded.
     ///
-    /// This limits the time to close a slice. With a limit of N, a search visits at most N² pairs of columns and N²
-    /// addresses. Closing a slice needs at most one search for each weight from the hot weight to η. With the paper's
-    /// sizes, a close needs up to six searches of 2^28 pairs. Each search takes 3 to 5 s on one core.
+    /// The limit bounds the time to close a slice. With a limit of N, a search visits at most N² pairs of columns and
+    /// N² addresses. Closing a slice needs at most one search for each weight from the hot weight to η. With the
+    /// paper's sizes, a close needs up to six searches of 2^28 pairs. Each search takes 3 to 5 s on one core.
     pub hot_limit: u32,
 }
 
@@ -88,17 +89,19 @@ impl RsraSizes {
 pub struct Config {
     /// The finder and the counter.
     pub scheme: Scheme,
-    /// θ: minimum number of distinct peers of a super point. The valid range is from 8 to twice `linear_width`. By
-    /// default, the maximum is 65,536. In the paper's scheme, the minimum is the width of a rough estimator.
+    /// θ: minimum number of distinct peers of a super point. The valid range is from 8 to twice `linear_width`, which
+    /// is 65,536 by default. In the paper's scheme, the range starts at the width of a rough estimator instead of 8.
     pub threshold: u32,
-    /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme, a window of more than 511 slices is
-    /// accurate only to an epoch of several slices. Queries for shorter windows are then equally coarse.
+    /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme with 64 tags, a window of more than
+    /// 511 slices is accurate only to an epoch of several slices. Queries for shorter windows are then equally coarse.
     pub window: u32,
-    /// η': number of recorders in a linear estimator. With about 100 or fewer, estimates are a few percent too high.
+    /// η': number of recorders in a linear estimator. With about 100 recorders or fewer, estimates are a few percent
+    /// too high.
     pub linear_width: u32,
-    /// Maximum number of candidates per slice that a search accepts. A slice with more candidates is an overload. When
-    /// a slice is closed, the detector reads the linear estimators of the candidates. It also reads those of the
-    /// previous report's super points, up to the same number of hosts.
+    /// Maximum number of candidates per slice that the finder returns. If there are more candidates, the requirement
+    /// for candidates is raised, so small super points may be missed. When a slice is closed, the detector reads the
+    /// linear estimators of the candidates. It also reads those of up to `candidate_limit` super points from the
+    /// previous report and merged snapshots.
     pub candidate_limit: u32,
     /// Family of all hashes. If an attacker may craft traffic to mislead the detector, use [`HashFamily::HalfSip13`]
     /// and a secret seed.

@@ -1,9 +1,9 @@
-//! Counters: arrays from which the number of distinct peers of a host is estimated.
+//! Counters, which estimate the number of distinct peers of a host from an array of recorders.
 //!
 //! A [`Counter`] is a type without data, whose functions update and read the recorders of an array. Each host has a
 //! linear estimator of η' recorders. Estimators of different hosts overlap, so each also contains touches of other
-//! hosts. Counters differ in how they separate these touches: [`rows`] is the paper's counter, and [`tagged`] is the
-//! default.
+//! hosts. Counters differ in how they separate the touches of different hosts. [`rows`] is the paper's counter, and
+//! [`tagged`] is the default counter.
 
 pub mod estimate;
 pub mod rows;
@@ -53,10 +53,10 @@ pub trait Counter: Send + Sync + 'static {
     /// Recorder type of the array.
     type Recorder: Recorder;
 
-    /// Returns the params of this counter that `part` contains.
+    /// Returns the params in `part`, which must be those of this counter.
     ///
     /// # Panics
-    /// Panics if `part` belongs to another counter.
+    /// Panics if `part` belongs to a different counter.
     fn params(part: &CounterPart) -> &Self::Params;
 
     /// The change that a pair makes, computed before any recorder is read.
@@ -81,7 +81,7 @@ pub trait Counter: Send + Sync + 'static {
     /// [line](tagged::LINE) of this recorder.
     fn place(touch: Self::Touch) -> u32;
 
-    /// Applies `touches` to `array`. No other thread may change their lines at the same time.
+    /// Applies `touches` to `array`. No other thread may change the lines of these touches at the same time.
     fn apply_exclusive(array: ArrayView<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
     /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes.
@@ -96,8 +96,8 @@ pub trait Counter: Send + Sync + 'static {
 
     /// Counts the positions in `array` that `look` selects, and adds the counts to `counted`.
     ///
-    /// Some time before the function reads a line, it calls `ahead` with the index of a recorder in that line, so that
-    /// `ahead` can prefetch the line. From a group of lines, `pick` selects the positions in the window. It is
+    /// Some time before the function reads a line, it calls `ahead` with the index of a recorder in that line, to
+    /// prefetch the line. From a group of lines, `pick` selects the positions in the window. `pick` is
     /// [`tagged::pick`] or an equivalent function.
     ///
     /// # Panics
@@ -138,12 +138,12 @@ pub struct Look {
     pub next: (HostId, u32),
 }
 
-/// The counts of one host so far.
+/// The running counts of one host's positions.
 pub trait Accumulator {
     /// Params of the counter.
     type Params;
 
-    /// Creates an accumulator for `span`, whose counts are 0.
+    /// Creates an accumulator for `span`, with all counts 0.
     fn new(span: Span) -> Self;
 
     /// Resets all counts to 0.

@@ -1,9 +1,10 @@
 //! Epochs: the unit of ages.
 //!
-//! An age has too few bits to count every slice of a long window, so ages count epochs of several slices. The finder
-//! and the counter have separate epoch lengths: [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices)
-//! and [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to absolute slice numbers, so that all
-//! nodes age their recorders at the same time.
+//! An age has too few bits to count every slice of a long window, so ages count epochs of one or more slices. The
+//! finder and the counter have separate epoch lengths:
+//! [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices) and
+//! [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to absolute slice numbers, so that all nodes
+//! age their recorders at the same time.
 //!
 //! If a window does not start at an epoch boundary, it contains only a part of its oldest epoch. A [`Span`] contains
 //! the number of slices in that part, and an estimate counts the epoch in proportion. The finder counts the whole
@@ -23,7 +24,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// An age that no recorder can represent.
+    /// Ages that no recorder can represent.
     pub const FOREVER: Self = Self { finder: u32::MAX, counter: u32::MAX };
 }
 
@@ -47,8 +48,8 @@ pub struct Span {
     pub oldest_length: u32,
 }
 
-/// Returns the maximum number of ages in a window of `window` slices. If epochs have several slices, the result is one
-/// more than `window / epoch`, rounded up, because both ends of the window may cut an epoch.
+/// Returns the maximum number of ages in a window of `window` slices. If epochs have several slices, the result is
+/// `window / epoch`, rounded up, plus 1, because both ends of the window may cut an epoch.
 pub(crate) const fn window_ages(window: u32, epoch: u32) -> u32 {
     if epoch == 1 { window } else { window.div_ceil(epoch) + 1 }
 }

@@ -19,7 +19,7 @@ pub enum ConfigError {
     /// `RsraSizes::rows` is out of range.
     #[error("rows of the RSRA must be 3 to 16, got {rows}")]
     RoughRows { rows: u32 },
-    /// `RsraSizes::width` is not a valid width.
+    /// `RsraSizes::width` is not 2, 4 or 8.
     #[error("width of the RSRA must be 2, 4 or 8, got {width}")]
     RoughWidth { width: u32 },
     /// `RsraSizes::bit_stride` is out of range.
@@ -47,7 +47,7 @@ pub enum ConfigError {
     /// The stride of the paper's counter is out of range.
     #[error("stride of the linear estimator array must be 1 to linear_width {width}, got {stride}")]
     LinearStride { stride: u32, width: u32 },
-    /// `Config::linear_width` is too small for the threshold.
+    /// `Config::linear_width` is below 8 or too small for the threshold.
     #[error(
         "linear_width must be at least 8 and at least half of threshold {threshold}, got {width}"
     )]

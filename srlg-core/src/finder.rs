@@ -1,4 +1,4 @@
-//! Finders: arrays from which the addresses of likely super points are recovered.
+//! Finders: methods of recovering the addresses of likely super points from an array of recorders.
 //!
 //! A [`Finder`] is a type without data, whose functions update the recorders of an array. The search for hosts differs
 //! between finders and between devices. The modules here contain the mathematics, and the code for each device contains
@@ -45,7 +45,7 @@ pub trait Finder: Send + Sync + 'static {
     /// Returns this finder's params from `part`.
     ///
     /// # Panics
-    /// Panics if `part` belongs to another finder.
+    /// Panics if `part` does not belong to this finder.
     fn params(part: &FinderPart) -> &Self::Params;
 
     /// The change that a pair makes, computed before any recorder is read.

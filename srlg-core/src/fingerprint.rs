@@ -37,8 +37,9 @@ impl Params {
     /// what their words mean. Two detectors can merge if the fingerprints of their sizes and of their
     /// [seeds](Self::seed_fingerprint) are equal.
     ///
-    /// The fingerprint does not include limits, because they only affect how recorders are read. For the same reason,
-    /// it does not include the window in the paper's scheme.
+    /// The fingerprint does not include sizes that only affect how recorders are read, such as limits and, in the
+    /// paper's scheme, the window. In the tagged scheme, the window determines the length of epochs, which affects the
+    /// fingerprint.
     #[must_use]
     pub fn sizes_fingerprint(&self) -> u64 {
         // If the meaning of the words or the hash changes, this version must change too.
@@ -50,12 +51,13 @@ impl Params {
     }
 
     /// Returns the fingerprint of the seed: the hashes of 0 and 1 under the last column key. Only the paper's scheme
-    /// with the maximum number of rows uses that key for hosts.
+    /// with the maximum number of rows also uses that key to select columns.
     ///
-    /// The fingerprint is stored with the state. It does not reveal the seed. However, it lets anyone check a guess of
-    /// the seed, as the touches of a known host also do. A seed that can be guessed is therefore not a secret. With
-    /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, a seed is never secret. With
-    /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13), no better attack is known than guessing all 64 bits.
+    /// The fingerprint is stored with the state. It does not contain the seed, but anyone can use it to check a guess
+    /// of the seed. The touches of a known host also reveal whether a guess is correct. A seed that can be guessed is
+    /// therefore not secret. With [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, a seed is
+    /// never secret. With [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13), no better attack is known than
+    /// guessing all 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {
         let hash = |address| u64::from(self.hash.of(address, self.seed_key));

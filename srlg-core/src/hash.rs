@@ -1,13 +1,15 @@
 //! Keyed hashes of addresses, from which `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1` and the tags are computed.
 //!
 //! [`hash`] is a variant of the 32-bit finaliser of Murmur3 with three key words and three 32-bit multiplications. The
-//! first key word is added before the first multiplication, the second, made odd, is the factor of this multiplication,
-//! and the third is added after it. For every key, [`hash`] is a bijection of 32-bit words. [`HashFamily::HalfSip13`]
-//! costs more. It is not a bijection, but most uses do not need one. It resists traffic that is crafted to cause
-//! collisions.
+//! first key word is added before the first multiplication. The second key word, made odd, is the factor of this
+//! multiplication. The third key word is added before the second multiplication. For every key, [`hash`] is a bijection
+//! of 32-bit words.
+//!
+//! [`HashFamily::HalfSip13`] is slower than [`hash`], but resists traffic that is crafted to cause collisions. It is
+//! not a bijection, but most uses do not need one.
 //!
 //! Both families vectorise and return the same bits on a CPU and on a GPU. All keys are derived from one seed by
-//! splitmix64, so detectors with equal seeds and families have equal keys and may be merged.
+//! splitmix64, so detectors with equal seeds have equal keys.
 
 mod bijection;
 mod half_sip;
@@ -31,7 +33,7 @@ use half_sip::half_sip;
 #[non_exhaustive]
 pub enum HashFamily {
     /// The finaliser of Murmur3 with three key words. It is fast, and uniform for any traffic that was not crafted for
-    /// the seed. Anyone who knows the seed can craft such traffic.
+    /// the seed. Anyone who knows the seed can craft addresses that collide.
     #[default]
     Murmur,
     /// HalfSipHash-1-3, for hostile traffic. Without the seed, no method is known to find addresses that collide more
@@ -73,7 +75,7 @@ macro_rules! by_family {
 }
 pub(crate) use by_family;
 
-/// Defines the method that [`by_family!`] needs on params with a field `hash`.
+/// Defines the method that [`by_family!`] calls on params, which must have a field `hash`.
 macro_rules! hashing {
     ($params:ty) => {
         impl $params {
@@ -126,7 +128,6 @@ impl KeySequence {
     }
 }
 
-/// The keys of one detector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     /// Key of H1 and H2, which hash peers.
@@ -143,7 +144,7 @@ pub(crate) struct Keys {
     pub(crate) line: Key,
     /// Key of the hash that generates tags.
     pub(crate) tag: Key,
-    /// Keys of the cells: for hosts, for peers, and for names.
+    /// Keys of the cells: for hosts, for peers, and for the selection of cells.
     pub(crate) cells: [Key; 3],
     /// Keys of the hash that computes the IDs of IPv6 hosts.
     pub(crate) limbs: [Key; 2],

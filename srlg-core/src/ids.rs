@@ -1,12 +1,12 @@
 //! IDs, which represent hosts of both address families in all arrays.
 //!
 //! The ID of an IPv4 host contains its address in both halves. The ID of an IPv6 host is a keyed 64-bit hash of its
-//! address. The low half selects the lines of the host, and the high half generates its tags. With probability 2^-32,
-//! two IPv6 hosts have the same lines, so that each counts a few touches of the other. With probability 2^-64, they
-//! have the same lines and tags.
+//! address. The low half selects the lines of the host, and the high half generates its tags. With a probability of
+//! about 2^-32, two IPv6 hosts have the same lines. A few touches of each host are then counted for both. With a
+//! probability of about 2^-64, both lines and tags are the same.
 //!
-//! The ID of a peer has 32 bits. Of n IPv6 peers of a host, a share of about n/2^33 has the same ID as a different peer
-//! and is not counted. This is 0.1 % of ten million peers.
+//! The ID of a peer has 32 bits. If a host has n IPv6 peers, a share of about n/2^33 is not counted, because two or
+//! more peers have the same ID. This share is 0.1 % for ten million peers.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -57,9 +57,9 @@ impl IdKeys {
 )]
 #[repr(C)]
 pub struct HostId {
-    /// Word that selects the lines of the host.
+    /// Word that selects the lines, columns and cells of the host.
     pub lo: u32,
-    /// Word from which the tags are generated.
+    /// Word from which the tags and the fingerprint of the host are generated.
     pub hi: u32,
 }
 

@@ -1,17 +1,18 @@
 //! The estimators of srlg, which find hosts in contact with many distinct other hosts.
 //!
 //! The crate does not use heap allocation, the standard library or unsafe code, so CPU threads and GPU threads run the
-//! same functions. Its public API consists of the items listed on this page, which the crate `srlg` re-exports. Modules
-//! and all other items are internal to `srlg-host` and `srlg-kernels`, and may change in any version.
+//! same functions. Its public API consists of the types and constants listed on this page, which the crate `srlg`
+//! re-exports. All modules, macros and hidden items are internal to `srlg-host` and `srlg-kernels`, and may change in
+//! any version.
 //!
-//! The crate works in four steps:
+//! A detector works in four steps:
 //!
 //! 1. [`Config`] contains the sizes. [`Config::validate`] checks them and returns [`Params`].
-//! 2. A pair touches two arrays of [`Recorder`]s. The array of a [`finder`] finds hosts, and the array of a [`counter`]
-//!    counts their peers. A [`scheme`] combines a finder and a counter.
-//! 3. At the end of a slice, the finder offers candidates, and the counter computes a [`Tally`] of each candidate.
-//! 4. [`Params::estimate`] converts a [`Tally`] to a cardinality. Only this step, the computation of plans and expected
-//!    errors, and the modules [`finder::cells::chance`] and [`finder::detection`] use floating point.
+//! 2. A pair touches [`Recorder`]s in two arrays. Hosts are found in the array of a [`finder`], and their peers are
+//!    counted in the array of a [`counter`]. A [`scheme`] combines a finder and a counter.
+//! 3. When a slice closes, the finder returns candidates, and the counter computes a [`Tally`] of each candidate.
+//! 4. [`Params::estimate`] converts a [`Tally`] to a cardinality. Only this step, the computation of loads, plans and
+//!    expected errors, and the modules [`finder::cells::chance`] and [`finder::detection`] use floating point.
 //!
 //! # Example
 //!

@@ -1,8 +1,8 @@
 //! [`Packed`]: four 8-bit recorders or two 16-bit recorders in a 32-bit word.
 //!
-//! A GPU cannot perform compare-and-swap on fewer than 32 bits. With a packed word, taking a minimum costs one load and
-//! one compare-and-swap. With a narrower atomic, the compiler would add another load. An array of packed recorders is
-//! padded to a whole word.
+//! GPU kernels perform compare-and-swap on at least 32 bits. With a packed word, taking a minimum costs one load and
+//! one compare-and-swap. With a narrower atomic, the compiler would add a second load. An array of packed recorders is
+//! padded to a whole number of words.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -56,8 +56,8 @@ impl<R: ReadRecorder> Packed<R> {
         (packed, packed.0.load(Relaxed))
     }
 
-    /// Replaces the word of recorder number `at`, which is in this packed word, with `word` if `word` is more recent.
-    /// `seen` is a recent value of this packed word.
+    /// Replaces the word of recorder number `at` of the array with `word` if `word` is more recent. The recorder is in
+    /// this packed word, and `seen` is a recent value of this packed word.
     #[inline(always)]
     pub(crate) fn fetch_min_seen(&self, mut seen: u32, at: usize, word: R::Word) {
         // A packed recorder has at most 16 bits.

@@ -5,7 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The IPv4 address of a host as an integer: `10.0.0.1` is `0x0a00_0001`.
 ///
-/// All code that depends on the width of an IPv4 address uses this alias and [`ADDRESS_BITS`].
+/// Code that depends on the width of an IPv4 address should use this alias and [`ADDRESS_BITS`].
 pub type Address = u32;
 
 /// An IPv6 address as four 32-bit words, the most significant first: `2001:db8::1` is `[0x2001_0db8, 0, 0, 1]`.
@@ -20,7 +20,7 @@ pub const ADDRESS_BITS: u32 = Address::BITS;
 /// Number of pairs in a batch, whose hashes are computed together to fill vectors.
 pub const BATCH: usize = 64;
 
-/// Defines a type for pairs of two addresses of a given type, stored as plain words without padding.
+/// Defines a pair type for a given address type. Pairs are stored as plain words without padding.
 macro_rules! pair {
     ($(#[$doc:meta])* $name:ident of $address:ty) => {
         $(#[$doc])*
@@ -87,7 +87,7 @@ impl Ip6Pair {
     /// Creates the pair of the inside host `inside` and a peer that is given as a uniform 64-bit hash.
     ///
     /// A hash can also represent something other than a host, such as a port or a name. Reports do not contain sample
-    /// peers for such pairs, because a hash does not reveal its input.
+    /// peers for these pairs, because a hash does not reveal its input.
     #[must_use]
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.
@@ -130,7 +130,7 @@ const fn mapped(host: Address) -> Limbs {
     [0, 0, MAPPED, host]
 }
 
-/// Returns the IPv4 address if `limbs` contains an IPv4-mapped address, and `None` otherwise.
+/// Returns the IPv4 address of an IPv4-mapped address, or `None` for any other address.
 #[inline(always)]
 pub(crate) const fn unmapped([a, b, c, d]: Limbs) -> Option<Address> {
     if a | b == 0 && c == MAPPED { Some(d) } else { None }

@@ -23,7 +23,6 @@ pub struct Params {
     pub(crate) hash: HashFamily,
     /// Key of the seed fingerprint and of [`host_order`](Self::host_order).
     pub(crate) seed_key: Key,
-    /// Keys of the hash that computes the IDs of IPv6 hosts.
     pub(crate) id_keys: IdKeys,
     pub(crate) finder: FinderPart,
     pub(crate) counter: CounterPart,
@@ -35,7 +34,7 @@ impl Params {
         threshold,
         /// Returns k, the length of the window, in slices.
         window,
-        /// Returns the maximum number of candidates that a search accepts.
+        /// Returns the maximum number of candidates that a search may return.
         candidate_limit,
     }
 

@@ -16,8 +16,8 @@ use finder::{FinderPlan, cell_bytes};
 /// The sizes that [`Config::for_load`] chose, with the expected errors.
 ///
 /// The expected errors apply to the planned load. They assume that contacts never repeat, are spread evenly over the
-/// window, and were equally frequent before it. Errors are smaller if the load is lower or contacts repeat. If only the
-/// contacts of other hosts repeat, the error of a host is larger than expected.
+/// window, and were as frequent before the window as in it. Errors are smaller if the load is lower or contacts repeat.
+/// However, the error of a host is larger than expected if the contacts of all other hosts repeat and its own do not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
@@ -32,7 +32,7 @@ pub struct Plan {
     ///
     /// The probability applies while at most `candidate_limit` hosts hold the required number of cells. For θ of 65 or
     /// less, even hosts with ten peers may hold enough cells. If more than `candidate_limit` hosts hold enough cells,
-    /// reports contain `Overload::Raised` and a higher probability.
+    /// reports contain `Overload::Raised` and a higher probability of a miss.
     pub miss_probability: f64,
     /// Upper bound on the probability that an IPv4 or IPv6 host with 2θ peers is not reported. It is at most 1 in
     /// 1,000. The bound covers misses of the finder, for any distribution of the load over hosts, and estimates below
@@ -44,12 +44,12 @@ pub struct Plan {
     pub pairs_per_recorder: f64,
 }
 
-/// Maximum share of hosts with 2θ peers that the finder may miss. An equal share of hosts may have an estimate below θ.
-/// The total is 1 in 1,000.
+/// Maximum share of hosts with 2θ peers that the finder misses. At most an equal share of these hosts has an estimate
+/// below θ. The total is 1 in 1,000.
 const ACCEPTED: f64 = 5e-4;
 
 impl Config {
-    /// Computes the sizes of a detector for a load, within `memory` bytes of recorders.
+    /// Computes the sizes of a detector for a load. The recorders fit into `memory` bytes.
     ///
     /// The load is `distinct_pairs` distinct pairs in a window of `window` slices. Super points have at least
     /// `threshold` peers. The plan uses the tagged scheme, and its expected error is close to the minimum. A table of
@@ -61,27 +61,29 @@ impl Config {
     /// - At most 1 in 1,000 hosts with 2θ peers is not reported. The finder misses at most 1 in 2,000, for any
     ///   distribution of the load over hosts. At most another 1 in 2,000 has an estimate below θ.
     /// - The finder misses at most 0.8 % of hosts with θ peers, even if the number of free cells is three standard
-    ///   deviations below its expectation. Reports contain `Overload::Crowded` if it misses more than 1 %, which is
-    ///   rare with the planned load.
+    ///   deviations below its expectation. Reports contain `Overload::Crowded` if the probability of a miss exceeds
+    ///   1 %, which is rare with the planned load.
     /// - λ, the number of distinct pairs in a window divided by the number of recorders of the counter, is at most 5.
-    ///   Above λ = 3, estimates are unbiased and lower bounds hold, but upper bounds are too low
+    ///   Above λ = 3, estimates remain unbiased and lower bounds still hold, but upper bounds are too low
     ///   ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host with 2θ peers is within the range of the estimator.
     ///
-    /// Hosts with θ/2 peers are rarely reported. If errors were normal, at most 1 in 2,000 of these hosts would have an
-    /// estimate of θ or more. Errors are skewed to the right, so with the minimum memory slightly more of these hosts
-    /// are reported.
+    /// Hosts with θ/2 peers are rarely reported. If errors were normally distributed, at most 1 in 2,000 of these hosts
+    /// would have an estimate of θ or more. Errors are skewed to the right, so with the minimum memory slightly more of
+    /// these hosts are reported.
     ///
     /// The number of cells follows these rules:
     ///
-    /// - A plan has at least 14 cells for every θ pairs, if they fit into a sixth of the memory. IPv4 hosts with θ
-    ///   peers are then missed in about 1 of 10,000 cases.
+    /// - A plan has at least 14 cells for every θ pairs, if they fit into a sixth of the memory and leave enough memory
+    ///   for the counter. IPv4 hosts with θ peers are then missed in about 1 of 10,000 cases.
     /// - A plan has more cells if the guarantees need them.
-    /// - A plan may have up to 8 times as many cells if they fit into a fifteenth of the memory. With fewer cells, more
-    ///   hosts with fewer than θ peers become candidates. Their tallies are wasted work.
+    /// - A plan may have up to 8 times as many cells as the first rule requires, if they fit into a fifteenth of the
+    ///   memory. With fewer cells, more hosts with fewer than θ peers become candidates, and computing their tallies is
+    ///   wasted work.
     ///
-    /// The candidate limit of a plan is the default. If θ is so small that more super points are possible, the limit is
-    /// up to 65,536. The limit is larger still if hosts with 2θ peers would otherwise be missed too often.
+    /// The candidate limit of a plan is the default, unless θ is so small that more super points are possible. The
+    /// limit is then up to 65,536. The limit is larger still if hosts with 2θ peers would otherwise be missed too
+    /// often.
     ///
     /// ```
     /// use srlg::Config;
@@ -98,9 +100,9 @@ impl Config {
     ///
     /// # Errors
     /// If `threshold` or `window` breaks a rule, returns the error for this rule. Returns [`ConfigError::Memory`] if
-    /// `memory` is too small for the shortest linear estimator. Returns [`ConfigError::PlanCells`] or
-    /// [`ConfigError::PlanCandidates`] if the finder cannot fulfil the guarantees, and [`ConfigError::PlanLoad`] or
-    /// [`ConfigError::PlanError`] if the counter cannot.
+    /// `memory` is too small for the smallest array of cells and the shortest linear estimator. Returns
+    /// [`ConfigError::PlanCells`] or [`ConfigError::PlanCandidates`] if the finder cannot fulfil the guarantees, and
+    /// [`ConfigError::PlanLoad`] or [`ConfigError::PlanError`] if the counter cannot.
     pub fn for_load(
         threshold: u32,
         window: u32,
@@ -119,7 +121,6 @@ impl Config {
     }
 }
 
-/// The load and the threshold of a plan.
 struct Load {
     /// Configuration with θ and the window of the plan. All other fields have their default values.
     base: Config,

@@ -1,13 +1,14 @@
 //! [`RecentRange`]: the range of words by which recently touched recorders of an array are recognised.
 //!
 //! The smaller the word of a touch, the more recent the touch. An echo looks older than any touch in the window. A
-//! touch that has left the window can look like an echo: once it is old enough, its word is equal to the word of a
-//! recent echo.
+//! touch that has left the window can look like an echo: once it is old enough, its word can equal the word of a recent
+//! echo.
 //!
-//! The other words of the line distinguish the two cases. An echo is in the same line as its touch, and the recorder of
-//! the touch contains the word of the touch or a smaller word. In a line without a recent touch, a word that looks like
-//! a recent echo is therefore an old touch. In a line with a recent touch, old touches are treated as echoes. Too many
-//! recorders may be selected, but never too few.
+//! The other words of the line distinguish a recent echo from an old touch. An echo is in the same line as its touch,
+//! and the recorder of the touch contains the word of the touch or a smaller word. In a line without a recent touch, a
+//! word that looks like a recent echo is therefore an old touch. In a line with a recent touch, a word that looks like
+//! a recent echo is treated as one. Some old touches may therefore be treated as recent, but no recent touch or echo is
+//! missed.
 
 use crate::array::{ARRAYS, COUNTER, FINDER};
 use crate::counter::tagged::LINE;
@@ -29,7 +30,7 @@ pub struct RecentRange<W = u64> {
 }
 
 impl RecentRange {
-    /// Returns the same range for words of type `W`, which must have the width of the array.
+    /// Returns this range for words of type `W`, which must have the width of the array.
     #[must_use]
     pub fn of_width<W: Word>(self) -> RecentRange<W> {
         RecentRange { recent: W::saturated(self.recent), echo: W::saturated(self.echo) }
@@ -50,8 +51,8 @@ impl<W: Word> RecentRange<W> {
         self.is_touch(word) || self.looks_recent(word) && self.has_touch(line())
     }
 
-    /// Returns whether any recorder of `line` contains a recent touch. If the result is false, none of its recorders is
-    /// recent.
+    /// Returns whether any recorder of `line` contains a recent touch. If the result is false, no recorder of the line
+    /// is recent.
     #[inline(always)]
     #[must_use]
     pub fn has_touch<'a, R: ReadRecorder<Word = W> + 'a>(

@@ -1,9 +1,10 @@
-//! Recorders: small integers that record when they were last touched, and by which host.
+//! Recorders: small integers that record how long ago they were last touched.
 //!
-//! The high bits of a recorder's word are an age. In the tagged scheme, the low bits are a tag of the host that touched
-//! the recorder. A smaller word is more recent. Touching and merging therefore both take a minimum, which is
-//! commutative, associative and idempotent. Any number of threads may touch recorders at the same time with relaxed
-//! atomics. The order and repetition of touches do not affect the result.
+//! The high bits of a recorder's word are an age. In the tagged counter, the low bits are a tag of the host that
+//! touched the recorder. In a cell, the low bits identify the host that touched it. A smaller word is more recent.
+//! Touching and merging therefore both take a minimum, which is commutative, associative and idempotent. Any number of
+//! threads may touch recorders at the same time with relaxed atomics. The order and repetition of touches do not affect
+//! the result.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use zerocopy::{FromBytes, IntoBytes, KnownLayout};
@@ -15,7 +16,8 @@ pub trait ReadRecorder: Sized + Sync {
     /// Integer type of the word. A smaller word is more recent.
     type Word: Word;
 
-    /// Largest word, which means that the recorder was never touched or was last touched too long ago.
+    /// Largest word. It means that the recorder was never touched, or that the age of its last touch does not fit into
+    /// a word.
     const UNTOUCHED: Self::Word = Self::Word::MAX;
 
     /// Returns the recorder's word.
@@ -45,19 +47,18 @@ pub trait Recorder: ReadRecorder + Send {
     /// Sets the recorder's word to the minimum of its current value and `word`, that is, to the more recent of the two.
     fn fetch_min(&self, word: Self::Word);
 
-    /// Sets the recorder's word to the minimum of its current value and `word`. `seen` is a value that was recently
-    /// read from the recorder. Unlike [`fetch_min`](Self::fetch_min), this function therefore does not start with a
-    /// load.
+    /// Does the same as [`fetch_min`](Self::fetch_min), but does not start with a load. `seen` is a value that was
+    /// recently read from the recorder.
     fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
-    /// Sets the recorder's word to `word`, even if `word` is less recent. No other thread may use the recorder at the
-    /// same time.
+    /// Sets the recorder's word to `word`, even if `word` is less recent. Unless `word` is 0, no other thread may use
+    /// the recorder at the same time.
     fn set(&self, word: Self::Word);
 
     /// Returns `word` aged by `step`, the number of epochs times the growth of a word in one epoch.
     ///
-    /// The sum saturates as a whole word, so ageing preserves the order of words. Taking a minimum before or after
-    /// ageing therefore gives the same result.
+    /// The step is added to the whole word, and the sum saturates, so ageing preserves the order of words. Taking a
+    /// minimum before or after ageing therefore gives the same result.
     #[inline]
     fn aged(word: Self::Word, step: Self::Word) -> Self::Word {
         // A word that wrapped from its maximum to 0 would look just touched.
@@ -73,8 +74,7 @@ pub trait Recorder: ReadRecorder + Send {
 }
 
 /// Number of recorders that are counted in one 16-bit counter. Counters as narrow as the words use all lanes of a
-/// vector. Such a counter cannot overflow, but additions wrap explicitly, because overflow checks prevent
-/// vectorisation.
+/// vector. The counter cannot overflow, but additions wrap explicitly, because overflow checks prevent vectorisation.
 const RECORDERS_PER_COUNTER: usize = 1 << 15;
 
 /// Returns the number of `recorders` whose word is below `limit`.
@@ -92,7 +92,7 @@ pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     total
 }
 
-/// Ages all `recorders` by `step` and returns the number of words that were below `limit` before.
+/// Ages all `recorders` by `step` and returns the number of words that were below `limit` before ageing.
 #[inline(always)]
 pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;

@@ -72,7 +72,6 @@ macro_rules! for_scheme {
     };
 }
 
-/// Checks the rules for the counter in `config` and returns the params of the counter.
 pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, ConfigError> {
     Ok(match config.scheme {
         Scheme::Paper { rows, columns, stride, .. } => {
@@ -84,7 +83,6 @@ pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, 
     })
 }
 
-/// Checks the rules for the finder in `config` and returns the params of the finder.
 pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, ConfigError> {
     Ok(match config.scheme {
         Scheme::Paper { finder, .. } => FinderPart::Rsra(RsraParams::new(finder, config, keys)?),
@@ -97,7 +95,7 @@ pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, Co
 /// The sizes of a counter, which snapshots contain and detectors compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSizes {
-    /// Number of rows of recorders, or 1 for lines.
+    /// Number of rows of recorders. It is 1 if the counter consists of lines.
     pub rows: u32,
     /// Number of linear estimators in a row, or number of lines.
     pub columns: u32,
@@ -249,7 +247,7 @@ impl Params {
     /// if [`needs_row_weights`](Self::needs_row_weights) returns true.
     ///
     /// # Panics
-    /// Panics if the tallies belong to a different counter or to different regions.
+    /// Panics if the tallies do not belong to this counter and its regions.
     #[must_use]
     pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tallies) {
@@ -257,7 +255,7 @@ impl Params {
             (CounterPart::Rows(params), [Tally::Union(weight)]) => {
                 background::estimate(params, *weight, row_weights)
             }
-            _ => panic!("the tally belongs to another counter"),
+            _ => panic!("the tally belongs to a different counter"),
         }
     }
 
@@ -267,8 +265,9 @@ impl Params {
         matches!(self.counter(), CounterPart::Rows(_))
     }
 
-    /// Returns λ, the number of distinct pairs in a window divided by the number of recorders of the counter. All
-    /// touches are assumed to be random. `row_weights[i]` is the number of recorders within the window in row `i`.
+    /// Returns an estimate of λ, the number of distinct pairs in a window divided by the number of recorders in a row.
+    /// All touches are assumed to be random. `row_weights[i]` is the number of recorders within the window in row `i`.
+    /// Only row 0 is used.
     ///
     /// # Panics
     /// Panics if `row_weights` is empty.
@@ -294,7 +293,7 @@ impl Params {
     /// candidates.
     ///
     /// Returns `None` if θ is so small that a glimpse cannot dismiss any host. In the paper's scheme, the result is
-    /// always `None`, because the background of other hosts looks like a host.
+    /// always `None`, because touches of other hosts look like touches of the candidate.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
         let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;

@@ -29,7 +29,8 @@ impl Size {
     }
 }
 
-/// Name of the size that identifies the scheme. Sizes of different schemes have different names.
+/// Name of the size that identifies the scheme. If two detectors use different schemes, their sizes at the same index
+/// may have different names.
 pub const SCHEME: &str = "scheme";
 
 /// Number of sizes of a detector.

@@ -15,7 +15,7 @@ impl Config {
     /// Checks every rule and derives the values that the estimators need.
     ///
     /// # Errors
-    /// Returns the first rule that is broken, with its values and a way out.
+    /// Returns an error for the first rule that the configuration breaks, with the values that break it.
     pub fn validate(&self) -> Result<Params, ConfigError> {
         let Self { threshold, window, hash, candidate_limit, .. } = *self;
         let max = LARGEST_AGE - 1;

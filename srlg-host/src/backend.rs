@@ -1,8 +1,8 @@
-//! [`Backend`]: the device operations that a detector needs. The operations use only integers and do not compute
+//! [`Backend`]: the device operations that a detector needs. A device counts with integers and does not compute
 //! estimates.
 //!
-//! During a slice, a detector calls `scan` any number of times, on any number of threads. At the close, it calls
-//! `candidates`, `tally` and either `age` or `count_and_age`, which need exclusive access.
+//! During a slice, a detector calls `scan` any number of times, from any number of threads. When the slice closes, the
+//! detector calls `candidates`, `tally` and either `age` or `count_and_age`, which need exclusive access.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -21,7 +21,6 @@ use crate::ingest::pairs::PairSlice;
 use crate::ingest::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
 
-/// Pairs in any kind of memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Pairs<'a> {
     /// Pairs in ordinary memory.
@@ -39,7 +38,6 @@ pub(crate) enum Pairs<'a> {
 
 #[cfg(any(feature = "cuda", test))]
 impl Pairs<'_> {
-    /// Returns the type of the pairs.
     #[inline]
     pub(crate) fn family(self) -> Family {
         match self {
@@ -60,11 +58,10 @@ pub(crate) struct Candidates {
     pub(crate) health: FinderHealth,
     /// Number of recorders within the span, for each row of the counter.
     ///
-    /// The value is `None` if no estimate needs these numbers and [`Backend::count_and_age`] is cheaper.
+    /// `None` if no estimate needs these numbers and [`Backend::count_and_age`] is cheaper.
     pub(crate) row_weights: Option<Vec<u32>>,
 }
 
-/// The tallies of one host.
 pub(crate) struct HostTallies<'a> {
     pub(crate) host: IpAddr,
     /// The tally of the fine [region](srlg_core::Params::regions), followed by the tallies of the coarse regions if the
@@ -75,13 +72,10 @@ pub(crate) struct HostTallies<'a> {
     pub(crate) words: Option<&'a [u64]>,
 }
 
-/// The tallies of several hosts.
-///
-/// If estimates need row weights, `row_weights` contains the number of recorders within the span for each row of the
-/// counter.
 #[derive(Debug, Default)]
 pub(crate) struct HostAnswers {
     pub(crate) tallies: Vec<Vec<Tally>>,
+    /// Number of recorders within the span, for each row of the counter. Empty if estimates do not need these numbers.
     pub(crate) row_weights: Vec<u32>,
 }
 
@@ -106,8 +100,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Updates may continue after the call returns, but any later call sees all of them.
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error>;
 
-    /// Returns at least `bytes` bytes of zeroed memory for pairs. The memory is of the kind that the device reads
-    /// fastest.
+    /// Allocates at least `bytes` bytes of zeroed memory for pairs, of the kind that the device reads fastest.
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error>;
 
     /// Waits until all pairs have updated their recorders.
@@ -132,7 +125,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Other threads may ingest at the same time.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
-    /// Returns the tallies of `hosts`, in the same order, and the row weights, which are the same for all hosts.
+    /// Returns the tallies of each host, in the order of `hosts`, and the row weights, which do not depend on the host.
     fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
         let mut answers = HostAnswers::default();
         for &host in hosts {
@@ -143,19 +136,17 @@ pub(crate) trait Backend: Send + Sync {
         Ok(answers)
     }
 
-    /// Ages all recorders by `ages`.
     fn age(&mut self, ages: Ages) -> Result<(), Error>;
 
     /// Counts the recorders of the counter within `span`, and ages all recorders by `ages`.
     ///
-    /// Both happen in a single pass if the device supports it.
+    /// If the device supports it, a single pass counts and ages the recorders of the counter.
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error>;
 
-    /// Returns the words of the recorders of `array` whose numbers are `places`. Other threads may ingest at the same
+    /// Returns the words of the recorders of `array` at the indices `places`. Other threads may ingest at the same
     /// time.
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error>;
 
-    /// Returns the words of `array`.
     fn export(&self, array: usize) -> Result<Words, Error>;
 
     /// Replaces each word of `array` with the corresponding word of `words`, aged by `step`, if the aged word is

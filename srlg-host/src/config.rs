@@ -23,7 +23,7 @@
 //!
 //! # Errors
 //!
-//! If a size breaks a rule, it is rejected with a [`ConfigError`], which names the rule and a valid value.
+//! If a size breaks a rule, it is rejected with a [`ConfigError`], which states the rule and the values that break it.
 
 pub use srlg_core::{ConfigError, HashFamily, MOST_CANDIDATES, Params, Plan, RsraSizes, Scheme};
 
@@ -41,7 +41,7 @@ use crate::error::Error;
 /// # Ok::<(), srlg::Error>(())
 /// ```
 ///
-/// Detectors whose states are merged need the same seed. Draw the seed once, pass it to each of them as a secret, and
+/// Detectors whose states are merged need the same seed. Draw the seed once, pass it as a secret to each detector, and
 /// use it for nothing else. A single detector can draw a new seed at every start and need not store it.
 ///
 /// # Errors

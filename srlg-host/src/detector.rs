@@ -93,12 +93,12 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Closes the running slice t, reports the super points of the window W(t-k+1,k), and moves the window by one
+    /// Closes the running slice, reports the super points of the window that ends with it, and moves the window by one
     /// slice.
     ///
-    /// Candidates are the hosts that the finder returns and the super points of the previous report. Under overload, a
-    /// host that was found once therefore stays a candidate as long as it reaches the threshold. A report thus depends
-    /// on both the recorders and the previous report.
+    /// Candidates are the hosts that the finder returns, and the super points of the previous report and of merged
+    /// snapshots. Under overload, a host that was found once therefore stays a candidate as long as it reaches the
+    /// threshold. A report thus depends on both the recorders and the previous report.
     ///
     /// # Errors
     /// Returns [`Error::LastSlice`] if the running slice has the highest possible number, or another error if a GPU
@@ -186,10 +186,11 @@ impl SlidingDetector {
     /// the same slices as the report, use [`Closing::cardinality_within`] during the close. If `window` is shorter than
     /// the detector's own window, you can add one slice to it instead.
     ///
-    /// In windows of more than 511 slices, the unit of ages is an epoch of several slices. If an epoch is only partly
-    /// within `window`, its contacts count in proportion. The same applies to the running epoch.
+    /// If the detector's own window has more than 511 slices (with 64 tags, the default), ages are counted in epochs of
+    /// several slices. If only part of an epoch is within `window`, the contacts of this epoch count in proportion to
+    /// that part. This also applies to the running epoch.
     ///
-    /// In the paper's scheme, the call reads the whole SLEA once to compute the row setting factors of that window.
+    /// In the paper's scheme, the call reads the whole SLEA once to compute the row setting factors of `window`.
     ///
     /// # Errors
     /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ip6InPaper`] for an IPv6 host in
@@ -238,7 +239,7 @@ impl SlidingDetector {
         &mut self.backend
     }
 
-    /// Returns the running slice, which starts at 0 and increases by one with every close.
+    /// Returns the number of the running slice. It is 0 in a new detector, and each close increases it by one.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.backend.slice()
@@ -263,7 +264,7 @@ impl SlidingDetector {
     }
 }
 
-/// Returns the span of the last `window` slices if `slice` is running.
+/// Returns the span of the last `window` slices up to the running `slice`.
 fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     let max = params.window();
     if !(1..=max).contains(&window) {
@@ -272,7 +273,6 @@ fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     Ok(params.span(slice, window))
 }
 
-/// Estimates the cardinality of each of `hosts` in the last `window` slices, including the running `slice`.
 fn estimates_within(
     params: &Params,
     backend: &mut dyn Backend,
@@ -288,7 +288,6 @@ fn estimates_within(
     Ok(tallies.iter().map(estimate).collect())
 }
 
-/// Estimates the cardinality of `host` in the last `window` slices, including the running `slice`.
 fn estimate_within(
     params: &Params,
     backend: &dyn Backend,

@@ -42,7 +42,7 @@ pub enum Error {
     NoSuchDevice { ordinal: u32, count: u32 },
     /// The GPU is too old for the kernels.
     #[error(
-        "cannot use {name}: it has compute capability {major}.{minor}, and srlg needs 7.0; use device `cpu`"
+        "cannot use {name}: it has compute capability {major}.{minor}, and srlg needs at least 7.0; use device `cpu`"
     )]
     ComputeCapability { name: String, major: i32, minor: i32 },
     /// The GPU driver is too old.
@@ -92,9 +92,9 @@ pub enum Error {
          and pass them to ingest"
     )]
     NotOnDevice,
-    /// Pairs on one GPU were passed to a detector on another device.
+    /// Pairs on a GPU were passed to a detector on a different GPU or in a different CUDA context.
     #[error(
-        "cannot ingest pairs on CUDA device {theirs}: the detector uses {ours}; allocate the pairs on {ours}"
+        "cannot ingest pairs on CUDA device {theirs}: the detector uses {ours}; allocate the pairs in {ours}"
     )]
     OtherDevice { ours: String, theirs: u32 },
     /// The address of pairs on a GPU is not aligned. The pairs were not ingested.
@@ -171,8 +171,8 @@ pub enum Error {
     Checkpoint { doing: &'static str, path: PathBuf, cause: std::io::Error },
     /// Another process, or another part of this process, uses the checkpoint folder.
     #[error(
-        "cannot use the checkpoints in {}: this or another process already uses them; end that use or choose \
-         another folder",
+        "cannot use the checkpoints in {}: this or another process already uses them; choose another folder, or stop \
+         the other process",
         path.display()
     )]
     CheckpointsInUse { path: PathBuf },
@@ -184,7 +184,7 @@ pub enum Error {
         "cannot close slice {running}: it has the highest possible number; start from a lower number"
     )]
     LastSlice { running: u64 },
-    /// The buffer of a feed needs more memory than the system has.
+    /// The system cannot provide memory for the buffer of a feed.
     #[error(
         "cannot create a feed that buffers {capacity} pairs: not enough memory; use a smaller capacity"
     )]
@@ -233,7 +233,6 @@ pub enum FormatError {
     Contents { what: &'static str },
 }
 
-/// Creates the error for bytes whose contents are not valid because of `what`.
 pub(crate) const fn wrong(what: &'static str) -> FormatError {
     FormatError::Contents { what }
 }

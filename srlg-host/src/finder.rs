@@ -20,19 +20,23 @@ pub struct FinderHealth {
     /// Fill of the finder, and its current requirement for candidates.
     #[cfg_attr(feature = "serde", serde(rename = "finder"))]
     pub fill: FinderFill,
-    /// Probability that the finder missed an IPv4 host with exactly θ peers and contacts spread evenly over the window.
+    /// Probability that the finder missed an IPv4 host with exactly θ peers, if its contacts were spread evenly over
+    /// the window.
     ///
     /// The error of the estimate is not included: the estimate of a host that was found may be below θ. Super points of
-    /// the previous report are not missed, because they are always candidates. For θ below 64, this value is an upper
-    /// bound, because every pair is sampled and fewer hosts are missed.
+    /// the previous report are not missed, because they are always candidates. For θ below 64, every pair is sampled,
+    /// so fewer hosts are missed, and this value is an upper bound.
     pub miss_probability: f64,
-    /// Probability that the finder missed an IPv6 host with exactly θ peers and contacts spread evenly over the window.
+    /// Probability that the finder missed an IPv6 host with exactly θ peers, if its contacts were spread evenly over
+    /// the window.
     ///
-    /// Such a host needs at least four cells. The value is `None` in the paper's scheme, which does not support IPv6.
+    /// An IPv6 host needs at least four cells. The value is `None` in the paper's scheme, which does not support IPv6.
     pub miss_probability_v6: Option<f64>,
-    /// Miss probability of an IPv4 host with θ peers whose contacts were all in the oldest epoch of the window.
+    /// Probability that the finder missed an IPv4 host with exactly θ peers, if all its contacts were in the oldest
+    /// epoch of the window.
     pub burst_miss_probability: f64,
-    /// Miss probability of an IPv6 host with θ peers whose contacts were all in the oldest epoch of the window.
+    /// Probability that the finder missed an IPv6 host with exactly θ peers, if all its contacts were in the oldest
+    /// epoch of the window.
     ///
     /// The value is `None` in the paper's scheme.
     pub burst_miss_probability_v6: Option<f64>,
@@ -56,15 +60,15 @@ pub struct FinderHealth {
 pub enum FinderFill {
     /// The cells of the default scheme.
     Cells {
-        /// Number of cells that a candidate must hold.
+        /// Minimum number of cells that a candidate must hold.
         ///
-        /// The fuller the array of cells is, the fewer cells are required. If a search finds more hosts than the limit,
-        /// the number is raised, and the hosts with the most cells stay candidates. An IPv6 host always needs at least
-        /// four cells, because its address is recovered from them.
+        /// The fuller the array of cells is, the fewer cells are required. If a search finds more hosts than the
+        /// candidate limit, only the hosts with the most cells stay candidates, which can raise `c_min`. An IPv6 host
+        /// always needs at least four cells, because its address is recovered from them.
         c_min: u32,
-        /// Share of the cells that were touched in the window.
+        /// Share of all cells that were touched in the window.
         in_use: f64,
-        /// Share of the cells that were touched in the window and are held by IPv6 hosts.
+        /// Share of all cells that were touched in the window and are held by IPv6 hosts.
         in_use_v6: f64,
     },
     /// The RSRA of the paper's scheme.
@@ -76,7 +80,7 @@ pub enum FinderFill {
     },
 }
 
-/// An overload of a finder by too many pairs.
+/// A kind of finder overload: too many pairs, candidates or hot columns.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -103,7 +107,7 @@ impl fmt::Display for Overload {
                 "too many pairs for the cells, so small super points may be missing; configure more cells"
             }
             Self::Raised => {
-                "candidate_limit or hot_limit was exceeded, so small super points may be missing; raise this limit"
+                "candidate_limit or hot_limit was exceeded, so small super points may be missing; raise the exceeded limit"
             }
             Self::Saturated => "too many pairs for the finder, so the search found no hosts; configure a larger finder",
         })
@@ -122,12 +126,10 @@ pub(crate) fn untouched(params: &Params) -> FinderHealth {
     for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched(params))
 }
 
-/// A search on the CPU. No thread updates the recorders during a search.
 pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
-    /// Allocates the working memory for searches in a detector with `params`.
     fn new(params: &Params) -> Self;
 
-    /// Returns the distinct candidates over `span` and the health of the search. Uses up to `threads` threads.
+    /// Returns the distinct candidates over `span` and the health of the finder.
     fn candidates(
         &mut self,
         recorders: &[R],

@@ -4,8 +4,9 @@
 //! accepts [`IpPair`](crate::IpPair)s or [`Ip6Pair`]s. A [`PairBatch`] accepts addresses of both families and stores
 //! each pair as the appropriate type.
 //!
-//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] ingests pairs that belong to a given
-//! slice. It returns an [`Arrival`], the position of this slice relative to the running slice.
+//! A thread that must not wait for a close uses a [`Feed`], which buffers pairs during a close. [`Feed::ingest_at`]
+//! ingests pairs that belong to a given slice. It returns an [`Arrival`], the position of this slice relative to the
+//! running slice.
 //!
 //! An `IpPair` consists of two 32-bit words and an [`Ip6Pair`] of eight, without padding. The capacity of a feed is the
 //! number of pairs of each type that it can buffer.

@@ -17,8 +17,8 @@ type Bytes = [u8; 16];
 pub(crate) struct KeptHosts(Vec<IpAddr>);
 
 impl KeptHosts {
-    /// Returns the hosts with the most peers in a report, up to the candidate limit of `params`. `super_points` is
-    /// sorted by descending cardinality.
+    /// Returns the hosts with the most peers, up to the candidate limit of `params`. `super_points` must be sorted by
+    /// descending cardinality.
     pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
         let kept = super_points.iter().take(params.candidate_limit() as usize);
         Self::sorted(kept.map(|point| point.host).collect())
@@ -58,7 +58,7 @@ impl KeptHosts {
         self.0.iter().for_each(|&host| body.extend_from_slice(&mapped(host)));
     }
 
-    /// Reads the hosts from `rest`, the end of the body of a snapshot, for a detector with `params`.
+    /// Reads the hosts from `rest`, the end of a snapshot's body, for a detector with `params`.
     ///
     /// There may be more hosts than the detector's candidate limit, because the detector that wrote the snapshot may
     /// have a higher limit.
@@ -87,7 +87,7 @@ impl KeptHosts {
     }
 }
 
-/// Maximum size of the hosts in a snapshot, in bytes.
+/// Maximum number of bytes that [`KeptHosts::write`] appends.
 pub(crate) const MOST_BYTES: usize =
     size_of::<U32>() + MOST_CANDIDATES as usize * size_of::<Bytes>();
 

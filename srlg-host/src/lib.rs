@@ -1,7 +1,7 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports these hosts and an estimated number of peers for each. A detector uses a
-//! fixed amount of memory.
+//! After every time slice, a detector reports the super points and an estimated number of peers for each. A detector
+//! uses a fixed amount of memory.
 //!
 //! # Example
 //!
@@ -34,7 +34,8 @@
 //! | Read captures, flow exports and logs | the crate `srlg-input` |
 //!
 //! Up to about 100,000 distinct pairs per window, an exact hash map of pairs needs a few megabytes and is simpler.
-//! Hosts far below θ are not reported. Under load, the standard error of such a host can exceed its estimate.
+//! Hosts far below θ are not reported. If such a host is queried under high load, its standard error can exceed its
+//! estimate.
 //!
 //! # How it works
 //!
@@ -54,8 +55,8 @@
 //!
 //! # Errors
 //!
-//! An [`Error`] names the broken rule, the value and a way to resolve the error. Traffic never causes an error.
-//! Instead, overload is reported in [`report::FinderHealth::overload`].
+//! Most [`Error`] messages state the cause and a remedy. Traffic never causes an error. Instead, overload is reported
+//! in [`report::FinderHealth::overload`].
 //!
 //! # Features
 //!

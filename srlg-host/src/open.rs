@@ -20,9 +20,9 @@ pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>
     }
 }
 
-/// Returns whether `error` means that the machine has no usable GPU.
+/// Returns whether `error` means that the machine has no usable GPU, or that CUDA is not built in.
 ///
-/// All other errors are returned, so that a detector does not silently run on the CPU.
+/// For all other errors, [`backend`] fails, so that a detector does not silently run on the CPU.
 fn is_absence(error: &Error) -> bool {
     use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
     matches!(

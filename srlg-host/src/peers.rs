@@ -61,7 +61,6 @@ pub(crate) fn peers_of(
     spots.map_or_else(Vec::new, |spots| of_host(params, slice, host, spots.iter().zip(words)))
 }
 
-/// Returns the sample peers of the IPv4 `host`. `words` contains each spot of the host and its word.
 fn of_host<'a>(
     params: &Params,
     slice: u64,

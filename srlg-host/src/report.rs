@@ -2,7 +2,7 @@
 //!
 //! [`SlidingDetector::close_slice`](crate::SlidingDetector::close_slice) returns a [`SliceReport`].
 //! [`SlidingDetector::begin_close`](crate::SlidingDetector::begin_close) returns a [`Closing`], which answers queries
-//! about the window before it moves.
+//! until the window moves.
 //!
 //! Cardinalities and standard errors are measured in peers. Probabilities and shares are between 0 and 1. An unbounded
 //! value is infinite, which JSON represents as `null`. In JSON, a duration is an object with the fields `secs` and
@@ -101,8 +101,9 @@ pub struct SamplePeer {
     /// Slice of the last contact.
     ///
     /// In long windows, the finder's ages count epochs of several slices. The value is then the last slice of the epoch
-    /// that contains the contact. This applies to windows of more than 2047 slices with 2^18 cells, and of more than 31
-    /// slices with 2^12 cells.
+    /// that contains the contact, or the last slice of the window if that is earlier. This applies to windows of more
+    /// than 2047 slices if the finder has 2^18 cells or more, and to windows of more than 31 slices if it has 2^12
+    /// cells.
     pub last_seen: u64,
 }
 
@@ -115,7 +116,8 @@ pub struct SliceReport {
     pub slice: u64,
     /// Super points, sorted by descending cardinality and then by address.
     pub super_points: Vec<SuperPoint>,
-    /// Number of hosts that the finder returned, plus super points of the previous report that it did not return.
+    /// Number of distinct candidates: the hosts that the finder returned, and the super points of the previous report
+    /// and of merged snapshots.
     pub candidates: usize,
     /// Health of the detector in this slice.
     pub health: Health,
@@ -148,7 +150,7 @@ impl PartialEq for SliceReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageTimes {
-    /// Time spent ingesting pairs that feeds buffered during a previous close.
+    /// Time spent ingesting pairs that wait in feeds, for example because they arrived during a previous close.
     pub hand_in: Duration,
     /// Time spent waiting until no feed is ingesting.
     pub wait: Duration,
@@ -156,7 +158,7 @@ pub struct StageTimes {
     pub search: Duration,
     /// Time spent computing the tallies and estimates of the candidates.
     pub estimate: Duration,
-    /// Time spent moving the window, which makes every recorder one slice older.
+    /// Time spent moving the window by one slice.
     pub age: Duration,
     /// Time spent on all remaining work, such as creating the report and letting feeds ingest again.
     pub other: Duration,
@@ -171,7 +173,7 @@ impl StageTimes {
         hand_in + wait + search + estimate + age + other
     }
 
-    /// Adds the time since `start` that no stage includes to `other`. At `start`, the backend became available.
+    /// Adds to `other` the time since `start` that no stage includes. `hand_in` and `wait` end before `start`.
     pub(crate) fn complete_since(&mut self, start: Instant) {
         let total = self.hand_in + self.wait + start.elapsed();
         self.other += total.saturating_sub(self.total());
@@ -183,17 +185,18 @@ impl StageTimes {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Health {
-    /// Row setting factors SF(i,k): for each row of the SLEA, the share of recorders within the window.
+    /// Row setting factors SF(i,k): for each row of the SLEA, the share of recorders that were touched in the window.
     pub setting_factors: Vec<f64>,
-    /// Product of the setting factors: the share of a host's union estimator that touches of other hosts set.
+    /// Product of the setting factors: the share of a host's union estimator that is set by touches of other hosts.
     ///
-    /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. If the value is
-    /// above about 0.01, false super points appear (docs/measurements.md).
+    /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. Reports of this
+    /// scheme contain false super points if the value is above about 0.01 (docs/limits.md).
     pub background: f64,
-    /// λ: the number of distinct pairs in the window divided by the number of recorders in the SLEA. It is estimated
-    /// from the share of recorders in the first row that were touched in the window.
+    /// λ: the number of distinct pairs in the window divided by the number of recorders in the SLEA (in the paper's
+    /// scheme, in one of its rows). It is estimated from the share of recorders in the first row that were touched in
+    /// the window.
     ///
-    /// Errors grow with λ, which is infinite if all recorders of that row were touched.
+    /// Errors grow with λ, which is infinite if all recorders of the first row were touched.
     pub load: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
     ///
@@ -208,14 +211,12 @@ pub struct Health {
 }
 
 impl Health {
-    /// Creates the health of a detector that has not closed a slice.
     pub(crate) fn untouched(params: &Params) -> Self {
         let nothing = vec![0; params.counter_sizes().rows as usize];
         Self::new(params, &nothing, untouched(params))
     }
 
-    /// Creates the health of a detector. `row_weights` contains the number of recorders within the window in each row
-    /// of the counter.
+    /// Creates the health from `row_weights`, the number of recorders touched in the window per row of the counter.
     pub(crate) fn new(params: &Params, row_weights: &[u32], finder: FinderHealth) -> Self {
         let row_len = params.counter_sizes().row_len;
         let factor = |&row_weight| background::setting_factor(row_len, row_weight);

@@ -4,11 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 
-/// Calls `work` once with the index of each of `pieces` pieces, on up to `threads` threads, including the calling
-/// thread.
+/// Calls `work` once for each index below `pieces`, on up to `threads` threads, including the calling thread.
 ///
-/// A thread that finishes a piece takes the next one. If a thread cannot be started, the threads that are running do
-/// its work.
+/// A thread that finishes a piece takes the next one. If a thread cannot be started, the running threads do its work.
 pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let take = || take(&next, pieces, &work);
@@ -22,7 +20,7 @@ pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     });
 }
 
-/// Takes pieces and calls `work` with the index of each, until all `pieces` are taken. Several threads can share
+/// Calls `work` with the index of one piece after another until all `pieces` are taken. Several threads can share
 /// `next`, the index of the next piece.
 pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + Sync)) {
     loop {

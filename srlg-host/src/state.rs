@@ -67,7 +67,6 @@ pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
 pub(crate) use words::{StateWord, Words};
 
-/// The fingerprints of the sizes and the seed of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprints {
     sizes: u64,
@@ -81,8 +80,7 @@ impl Fingerprints {
 
     /// Returns an error unless the fingerprints match a detector with `params`.
     ///
-    /// The error contains the kind of the state (`stored`). If the `sizes` in the state are known, the error also lists
-    /// the sizes that differ.
+    /// If the `sizes` in the state are known, the error lists the sizes that differ.
     pub(crate) fn check(
         self,
         stored: StateKind,

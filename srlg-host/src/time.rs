@@ -1,11 +1,12 @@
 //! Slices of time, defined by timestamps.
 //!
-//! A [`SliceClock`] determines which slice contains a timestamp, and when slices close. A [`Slicer`] sorts pairs by
-//! slice and passes them to a [`SliceSink`]. A program that closes slices with its own timer does not need this module.
+//! A [`SliceClock`] determines which slice contains a timestamp, and when slices close. A [`Slicer`] assigns pairs
+//! to slices and passes them to a [`SliceSink`]. A program that closes slices with its own timer does not need this
+//! module.
 //!
 //! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n slice lengths
-//! after the Unix epoch. An implausible timestamp is not an error. The clock counts it and returns a [`Placement`] that
-//! says why it is rejected.
+//! after the Unix epoch. A timestamp that is too late or too far in the future is not an error. The clock rejects it,
+//! counts it, and returns the reason as a [`Placement`].
 //!
 //! # Example
 //!

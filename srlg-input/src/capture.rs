@@ -1,8 +1,9 @@
 //! Contacts from captures, contact lists and logs, and datagrams from captures and IPFIX files.
 //!
-//! A [`Reader`] reads any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet or row, which has
-//! a time, a source and a destination. The format is detected from the content, never from a file name. Contacts are
-//! returned in file order, which is not always time order.
+//! A [`Reader`] reads any [`std::io::Read`] and yields [`Contact`](crate::Contact)s, each of which has a time, a source
+//! and a destination. By default, an IP packet, a CSV row, or a direction of a logged conversation is one contact. The
+//! format is detected from the content, never from a file name. Contacts are returned in file order, which is not
+//! always time order.
 //!
 //! | format | requires |
 //! |---|---|
@@ -18,8 +19,9 @@
 //! file ends inside a record or a record length is invalid, reading stops with a [`Truncation`]. All complete records
 //! before that point have been delivered.
 //!
-//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. For gzip, it also needs a second buffer and
-//! the state of the inflater. For pcapng, it also needs a table of at most 65,536 interfaces (16 bytes each).
+//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. For gzip, it also needs the state of the
+//! inflater and, while the reader is being opened, a second buffer. For pcapng, it also needs a table of at most 65,536
+//! interfaces (16 bytes each).
 //!
 //! ```
 //! use srlg_input::capture::{CaptureError, Reader, Skip};

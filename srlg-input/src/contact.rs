@@ -1,7 +1,7 @@
 //! Contacts between IPv4 and IPv6 hosts, and views that turn them into pairs.
 //!
 //! Packets, flow records and log lines are converted to [`Contact`]s. A [`View`] selects the contacts that count, and
-//! the endpoint whose peers are counted. It also sets the number of address bits that identify a host.
+//! the endpoints whose peers are counted. It also sets the number of address bits that identify a host or a peer.
 //!
 //! ```
 //! use srlg_input::contact::{Contact, View, ViewOptions, parse_network};
@@ -46,10 +46,10 @@ pub const TCP_SYN: u8 = 0x02;
 /// ACK bit of the TCP flags.
 pub const TCP_ACK: u8 = 0x10;
 
-/// One or more packets that one host sent to another: a single packet, or all packets of a flow in one direction.
+/// One or more packets that one host sent to another: a single packet, or the packets of a flow in one direction.
 ///
-/// The two hosts may have different IP versions, but only contact lists can contain such contacts. A value that the
-/// input does not state is `None`.
+/// The two hosts may have different IP versions, for example in a contact list. A value that the input does not state
+/// is `None`.
 ///
 /// ```
 /// use srlg_input::contact::Contact;
@@ -70,7 +70,8 @@ pub struct Contact {
     pub destination: Host,
     /// Number of packets seen. With sampling, this is the number of sampled packets.
     pub packets: Option<NonZeroU64>,
-    /// Number of bytes in the packets seen, including IP headers. `None` if the input counts bytes differently.
+    /// Number of bytes in the packets seen, as counted by the input, usually including IP headers. `None` if the number
+    /// is unknown or 0.
     pub octets: Option<NonZeroU64>,
     /// IP protocol (IANA number).
     pub protocol: Option<u8>,
@@ -82,14 +83,14 @@ pub struct Contact {
     pub initiated: Option<bool>,
     /// Sampling rate, as N for one packet in N. A rate of 1 means that packets were not sampled.
     pub sampling: Option<NonZeroU32>,
-    /// Device that exported the contact.
+    /// Address of the exporter that reported the contact.
     pub exporter: Option<Host>,
     /// Interface on which the exporter received the packets (SNMP ifIndex).
     pub ingress: Option<NonZeroU32>,
 }
 
 impl Contact {
-    /// Creates a contact from `source` to `destination` at `time_ns`. All other fields are unknown.
+    /// Creates a contact from `source` to `destination` at `time_ns`. All other fields are `None`.
     ///
     /// An IPv4-mapped address (`::ffff:0:0/96`) becomes the IPv4 address that it contains, so that both spellings are
     /// the same host. Teredo, 6to4 and NAT64 addresses are unchanged, because the IPv4 address in them belongs to a
@@ -115,6 +116,7 @@ impl Contact {
 
     /// Returns whether `source` initiated the conversation. If the input does not state the initiator, the TCP flags
     /// decide: a SYN without an ACK initiates a conversation, and a single packet with a SYN and an ACK is a reply.
+    /// Returns `None` if the initiator remains unknown.
     #[must_use]
     pub fn is_initiated(&self) -> Option<bool> {
         self.initiated.or_else(|| match self.syn_and_ack()? {
@@ -124,8 +126,8 @@ impl Contact {
         })
     }
 
-    /// Returns the destination port, if it is known and the protocol has ports. Exporters write port 0 for packets
-    /// without a port, such as all fragments except the first.
+    /// Returns the destination port, if it is known and the protocol has ports. Port 0 counts as unknown, because
+    /// exporters write it for packets without a port, such as all fragments except the first.
     #[inline]
     #[must_use]
     pub fn port(&self) -> Option<Port> {
@@ -141,7 +143,8 @@ impl Contact {
         self.syn_and_ack() == Some((true, false))
     }
 
-    /// Returns whether SYN is set and whether ACK is set. Returns `None` if the TCP flags are unknown.
+    /// Returns whether SYN is set and whether ACK is set. Returns `None` if the flags are unknown, or if the protocol
+    /// is known and is not TCP.
     fn syn_and_ack(&self) -> Option<(bool, bool)> {
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
         let flags = self.tcp_flags.filter(|_| is_tcp)?.get();

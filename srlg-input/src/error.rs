@@ -91,7 +91,7 @@ pub enum InputError {
     #[cfg(not(feature = "flow"))]
     #[error("cannot read flow exports: support is not built in; build with the feature flow")]
     NoFlow,
-    /// The templates of exporters cannot be stored.
+    /// The template file cannot be read or written.
     #[error("cannot store templates in {}: {error}", path.display())]
     Templates {
         /// Path of the file.
@@ -103,7 +103,7 @@ pub enum InputError {
     #[cfg(feature = "nats")]
     #[error(transparent)]
     Nats(#[from] BadUrl),
-    /// An option is out of range, or needs another option.
+    /// An option is out of range, conflicts with another option, or needs an option that is missing.
     #[error(transparent)]
     Option(#[from] BadOption),
     /// The schema of the messages cannot be used.
@@ -132,7 +132,7 @@ pub enum InputError {
     #[cfg(not(feature = "nats"))]
     #[error("cannot read {url}: NATS is not built in; build with the feature nats")]
     NoNats {
-        /// Name of the requested stream or subject.
+        /// URL of the requested stream or subject.
         url: String,
     },
     /// A sink cannot be created, or rejects contacts.

@@ -1,4 +1,4 @@
-//! Contacts from flow exports in capture files.
+//! Contacts from flow exports in captures and IPFIX files.
 
 use crate::capture::Datagram;
 use crate::contact::Contact;
@@ -7,7 +7,6 @@ use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
 use crate::input::Status;
 use crate::options::ExportOptions;
 
-/// A flow decoder and the contacts of its last datagram.
 pub(crate) struct Exports {
     decoder: Decoder,
     contacts: Vec<Contact>,

@@ -17,11 +17,10 @@ use crate::exports::Exports;
 use crate::input::{Event, LogLine, Next, Progress, Status, Stop};
 use crate::options::{InputOptions, Tunnels};
 
-/// A list of files and the file that is being read.
 pub(crate) struct Files {
     file: Option<OpenFile>,
     waiting: vec::IntoIter<PathBuf>,
-    /// Decoder of the exports in captures, if exports are read.
+    /// Decoder of flow exports, or `None` if packets and rows are read.
     exports: Option<Exports>,
     tunnels: Tunnels,
     /// Packet counters of all finished files.
@@ -39,7 +38,7 @@ struct OpenFile {
 }
 
 impl Files {
-    /// Opens the first file. Reading ends once `stop` is set.
+    /// Checks that all files exist, and opens the first one. Reading ends once `stop` is set.
     pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
         let mut bytes = 0;
         for path in options.input.iter().filter(|path| !is_standard_input(path)) {
@@ -92,7 +91,6 @@ impl Files {
         }
     }
 
-    /// Returns the contacts of the last read.
     pub(crate) fn contacts(&self) -> &[Contact] {
         match (&self.exports, &self.file) {
             (Some(exports), _) => exports.contacts(),
@@ -101,7 +99,7 @@ impl Files {
         }
     }
 
-    /// Opens the next file. Returns `false` if there is no further file or the input is stopped.
+    /// Opens the next file. Returns `false` if there is none, or if the input is stopped.
     #[cold]
     fn open_next(&mut self) -> Result<bool, InputError> {
         if self.stop.is_asked() {

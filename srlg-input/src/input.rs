@@ -23,8 +23,8 @@ pub enum Event<'a> {
     /// One or more contacts, in the order in which they were read.
     Contacts(&'a [Contact]),
     /// A clock tick: the system time, in nanoseconds since the Unix epoch. Everything read before this time has been
-    /// delivered. Only live inputs yield ticks, at least 50 times a second. Contacts of live inputs are never later
-    /// than the time at which they were read.
+    /// delivered. Only live inputs yield ticks. If the caller keeps up, ticks are at most about 20 ms apart. Contacts
+    /// of live inputs are never later than the time at which they were read.
     Time(u64),
     /// The system clock was set forward by a second or more. The contacts that follow may have been read before or
     /// after the step. Only live inputs yield this event.
@@ -52,7 +52,7 @@ pub struct LogLine {
 pub enum LogLevel {
     /// Normal operation.
     Info,
-    /// Input is lost or incomplete, or may soon be lost.
+    /// A problem that needs attention, such as lost input.
     Warning,
 }
 
@@ -82,13 +82,13 @@ impl fmt::Display for LogLine {
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks the input to stop. Contacts that were already read are still delivered. A live input also reads what was
-    /// received before this call, for at most a second.
+    /// Asks the input to stop. Contacts that were already read are still delivered. Sockets, interfaces and growing
+    /// files are still read for at most a second, to deliver what was received before this call.
     pub fn stop(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Returns the flag that stops the input when it is set. Signal handlers set it.
+    /// Returns the flag that signal handlers set to stop the input.
     #[cfg(any(feature = "flow", feature = "live"))]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
@@ -127,7 +127,8 @@ pub(crate) enum Next {
 }
 
 impl Input {
-    /// Opens the input that `options` describe. This opens files, binds sockets or starts captures.
+    /// Opens the input that `options` describe. This opens files, binds sockets, starts captures, or starts to read
+    /// from a broker.
     ///
     /// # Errors
     /// Returns [`InputError`] if the input cannot be opened. The error message states the remedy.
@@ -137,8 +138,8 @@ impl Input {
 
     /// Opens the input that `options` describe, and resumes reading a Kafka topic or a NATS stream at `position`.
     ///
-    /// `position` is the result of [`position`](Self::position) in a previous run. If it is `None`, reading starts with
-    /// the next message, or with the earliest one if the options request this.
+    /// `position` is the result of [`position`](Self::position) in a previous run. Without a position, reading starts
+    /// with the next message, or with the earliest message if the options request this.
     ///
     /// # Errors
     /// Returns [`InputError`] if the input cannot be opened. If a broker is unreachable, no error is returned, and the
@@ -273,10 +274,10 @@ impl fmt::Debug for Input {
 /// Counters of one input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Counters of what was read: packets of captures or of an interface, rows of CSV files or logs, or captured export
-    /// datagrams.
+    /// Counters of what was read: packets of captures or of an interface, rows of CSV files or logs, or messages of
+    /// IPFIX files.
     pub packets: Option<PacketCounts>,
-    /// Counters of flow exports.
+    /// Counters of flow exports, or of the flows in messages.
     #[cfg(feature = "flow")]
     pub flows: Option<FlowCounts>,
     /// Counters of the sockets that receive flow exports.
@@ -320,19 +321,20 @@ pub struct SocketStatus {
 pub struct BrokerStatus {
     /// URL of the topic, stream or subject, as configured.
     pub source: String,
-    /// Number of partitions that are being read. For a stream or a subject, it is 1 while messages can be received, and
-    /// 0 otherwise.
+    /// Number of partitions that are being read. For a stream or a subject, the number is 1 while messages can be
+    /// received, and 0 otherwise.
     pub partitions: usize,
     /// Number of messages read.
     pub messages: u64,
-    /// Number of stored messages that have not been read yet. It is 0 for a subject, because the broker does not store
-    /// its messages.
+    /// Number of stored messages that have not been read yet. For a subject, the number is 0, because the broker does
+    /// not store the messages of a subject.
     pub lag: u64,
     /// Number of messages that the broker deleted before they were read.
     pub expired: u64,
-    /// Number of messages of a subject that were dropped because they were not read in time.
+    /// Number of messages of a subject that were dropped because they were not read in time, as far as the NATS client
+    /// reports them.
     pub dropped: u64,
-    /// Number of flows received in minutes in which no flow had both a source and a destination address.
+    /// Number of flows from one-minute periods in which no flow had both a source and a destination address.
     pub without_hosts: u64,
     /// Number of errors of the broker, of a partition or of the schema. Reading is retried after each error.
     pub retries: u64,
@@ -369,7 +371,7 @@ impl fmt::Display for Status {
 impl fmt::Display for SocketStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { received, refused, dropped } = self;
-        write!(f, "{received} datagrams received, {refused} from other senders refused, ")?;
+        write!(f, "{received} datagrams received, {refused} refused (sender not permitted), ")?;
         match dropped {
             Some(dropped) => write!(f, "{dropped} dropped by the kernel"),
             None => f.write_str("kernel drops not reported"),

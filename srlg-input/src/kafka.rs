@@ -7,7 +7,8 @@
 //! One thread reads all partitions of the topic, without a consumer group. An offset is never queued before the
 //! contacts of the messages that precede it. A [`Position`] is therefore never ahead of the delivered contacts.
 //!
-//! Invariant: each message is decoded, counted as undecodable, or counted as deleted by Kafka.
+//! Invariant: unless the topic is deleted, each message after the starting point is decoded, counted as undecodable, or
+//! counted as deleted by Kafka.
 
 mod cluster;
 mod origin;
@@ -40,7 +41,7 @@ pub(crate) fn open(
 /// Checks the files that `options` name: the schema, the certificates and the password.
 ///
 /// # Errors
-/// Returns the [`InputError`] that [`Input::open`](crate::Input::open) would return if a file cannot be used.
+/// If a file cannot be used, returns the [`InputError`] that [`Input::open`](crate::Input::open) would return.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(topic) = &options.kafka.kafka else { return Ok(()) };
     Source::open(&options.messages)?;

@@ -10,7 +10,7 @@
 //! a growing file ----------Reader -------------------> |
 //! ```
 //!
-//! An [`Input`] reads any of these sources. It yields [`Event`]s, such as contacts. A live input also yields clock
+//! An [`Input`] reads any of these sources and yields [`Event`]s, such as contacts. A live input also yields clock
 //! ticks, so that slices close even if no contact arrives. A [`View`] turns contacts into the pairs that
 //! [srlg](https://crates.io/crates/srlg) counts.
 //!
@@ -36,7 +36,8 @@
 //! - `clap`: [`InputOptions`] and [`ViewOptions`] as command-line options, and a parser for numbers such as `500k`.
 //! - `serde`: [`InputOptions`] and [`ViewOptions`] in configuration files, and sampling rates as JSON.
 //!
-//! The first three features are enabled by default. Captures, CSV files and IPFIX files need no feature.
+//! The first three features are enabled by default. Contacts from packet captures and CSV files need no feature.
+//! Contacts from IPFIX files need `flow`.
 //!
 //! ```
 //! use srlg_input::{Event, Input, InputOptions};

@@ -1,7 +1,7 @@
-//! Live inputs: sockets that receive flow exports, network interfaces, and growing files.
+//! Live inputs: sockets that receive flow exports, network interfaces, growing files, and brokers.
 //!
-//! An [`Input`](crate::Input) reads any of them. With the feature `live`, `Capture` captures on an interface through
-//! libpcap. It yields the same contacts as an `Input`, but starts no thread.
+//! An [`Input`](crate::Input) reads any live input. With the feature `live`, `Capture` captures on an interface through
+//! libpcap. A `Capture` yields the same contacts as an `Input`, but starts no reader thread.
 //!
 //! Linux removes the outermost VLAN tag of a received frame before it applies a capture filter. Therefore, `udp`
 //! matches tagged and untagged packets. The filters `vlan` and `vlan 7` still match the tag.
@@ -83,7 +83,8 @@ const STEP: Duration = Duration::from_secs(1);
 /// Maximum time between the two readings of a [`ClockReading`].
 const READING: Duration = Duration::from_millis(100);
 
-/// Maximum time to wait for threads to stop. A thread that is blocked while it reads a pipe does not see the request.
+/// Maximum time to wait for threads to stop. A thread that is blocked while it reads a pipe does not see the request to
+/// stop.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const SECOND: u64 = 1_000_000_000;
@@ -113,24 +114,21 @@ pub(crate) struct Live {
     told: u64,
     is_told: bool,
     watch: Watch,
-    /// Last reading of the clocks.
     reading: ClockReading,
     log: VecDeque<LogLine>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
     drop_warning: DropWarning,
     looked: Instant,
-    /// Time by which threads must stop.
+    /// Time by which threads must stop, set after a request to stop.
     deadline: Option<Instant>,
 }
 
 impl Line {
-    /// Stores the status of thread `part`.
     pub(crate) fn set_status(&self, part: usize, status: Status) {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
     }
 
-    /// Returns the combined status of all threads.
     fn status(&self) -> Status {
         let parts = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let mut parts = parts.values();
@@ -269,7 +267,6 @@ impl Live {
         }
     }
 
-    /// Returns the contacts of the last event.
     pub(crate) fn contacts(&self) -> &[Contact] {
         &self.contacts
     }
@@ -308,7 +305,6 @@ impl Live {
     }
 }
 
-/// Stops the threads when the input is dropped.
 impl Drop for Live {
     fn drop(&mut self) {
         self.line.stop.stop();
@@ -331,7 +327,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Reads both clocks. If the thread was interrupted between the two readings, reads both clocks again.
+    /// Reads both clocks. If [`READING`] or more has passed between the two readings, reads both clocks again.
     fn now() -> Self {
         loop {
             let reading = Self { at: Instant::now(), time_ns: now_ns() };
@@ -341,15 +337,13 @@ impl ClockReading {
         }
     }
 
-    /// Returns by how much the system clock was set forward since `before`.
     fn set_forward_since(self, before: Self) -> Duration {
         let time = Duration::from_nanos(self.time_ns.saturating_sub(before.time_ns));
         time.saturating_sub(self.at.saturating_duration_since(before.at))
     }
 }
 
-/// A monitor that detects when the system clock is set back. Slices only move forward, so no slice closes until the
-/// clock catches up. Contacts that are read before then count as late.
+/// A monitor that detects when the system clock is set back.
 #[derive(Default)]
 struct Watch {
     last: u64,

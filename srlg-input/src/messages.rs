@@ -5,8 +5,8 @@
 //! message --[protobuf or json]--> Flow --[decoder]--> contacts and counters
 //! ```
 //!
-//! A [`FlowReader`] decodes messages of one [`Format`]. The module also contains what the Kafka and NATS inputs share:
-//! the source of the schema, the status of a broker, its log lines, certificates and passwords.
+//! A [`FlowReader`] decodes messages of one [`Format`]. The module also contains the parts that the Kafka and NATS
+//! inputs share: the source of the schema, retries, the status and log lines of a broker, certificates and passwords.
 
 mod decoder;
 mod fetching;

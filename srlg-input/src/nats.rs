@@ -4,11 +4,12 @@
 //! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Outlet
 //! ```
 //!
-//! One thread reads the messages. It reads a whole JetStream stream by means of an ordered consumer, which keeps no
-//! state on the server. A sequence number is never queued before the contacts of the messages that precede it. A
-//! [`Position`] is therefore never ahead of the delivered contacts.
+//! One thread reads the messages. It reads a JetStream stream in order, through an ephemeral consumer without
+//! acknowledgements, so the server does not store the position. A sequence number is never queued before the contacts
+//! of the messages that precede it. A [`Position`] is therefore never ahead of the delivered contacts.
 //!
-//! Invariant: each message of a stream is decoded, counted as undecodable, or counted as deleted by the server.
+//! Invariant: unless the stream is deleted, each message after the starting point is decoded, counted as undecodable,
+//! or counted as deleted by the server.
 
 mod connection;
 mod reader;
@@ -25,8 +26,8 @@ use reader::Reader;
 
 pub use connection::seed;
 
-/// Starts the thread that reads the stream or subject at `url`. If there is a stored position `start`, reading of a
-/// stream resumes there.
+/// Starts the thread that reads the stream or subject at `url`. A stream is read from the stored position `start`, if
+/// there is one.
 pub(crate) fn open(
     url: &NatsUrl,
     options: &InputOptions,
@@ -48,7 +49,7 @@ pub(crate) fn open(
 /// Checks the files that `options` name: the schema, the certificates, the password and the keys.
 ///
 /// # Errors
-/// Returns the [`InputError`] that [`Input::open`](crate::Input::open) would return if a file cannot be used.
+/// If a file cannot be used, returns the [`InputError`] that [`Input::open`](crate::Input::open) would return.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(url) = &options.nats.nats else { return Ok(()) };
     Source::open(&options.messages)?;

@@ -1,5 +1,5 @@
 //! Stand-ins for the types that read flow exports, compiled if the feature `flow` is disabled. The types have no
-//! values, because every constructor returns an error.
+//! values, so every constructor returns an error.
 
 use std::net::SocketAddr;
 

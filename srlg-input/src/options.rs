@@ -19,10 +19,10 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
-/// With the feature `clap`, these are command-line options, and three groups of them each accept at most one option.
-/// The group `contacts` selects the source: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded`
-/// selects flow records as the source: `exports`, `listen`, `kafka` or `nats`. The group `messages` selects the broker:
-/// `kafka` or `nats`.
+/// With the feature `clap`, these are command-line options. Some of them form three groups, and at most one option of a
+/// group can be set. The group `contacts` selects the source: `input`, `listen`, `interface`, `kafka` or `nats`. The
+/// group `decoded` selects flow records as the source: `exports`, `listen`, `kafka` or `nats`. The group `messages`
+/// selects the broker: `kafka` or `nats`.
 ///
 /// With the feature `serde`, the options are read from a map whose keys are the names of the options.
 /// [`check`](Self::check) applies the same rules as the command line.
@@ -39,7 +39,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub input: Vec<PathBuf>,
 
-    /// Decode the UDP datagrams in the captures as flow exports (NetFlow v5, v7, v9, IPFIX, sFlow v5); several files form one export
+    /// Decode the UDP datagrams in captures, or the messages in IPFIX files, as flow exports (NetFlow v5, v7, v9, IPFIX, sFlow v5); several files form one export
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub exports: bool,
 
@@ -47,7 +47,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub live: bool,
 
-    /// Hosts of a tunnelled packet (VXLAN, Geneve, GRE, GTP-U, IP in IP): the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
+    /// Hosts of a tunnelled packet (IP in IP, GRE, MPLS, VXLAN, Geneve, GTP-U): the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
     #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka", "nats"]))]
     pub tunnels: Tunnels,
 
@@ -330,13 +330,13 @@ impl InputOptions {
         self.live || !self.sockets.listen.is_empty() || self.interface.is_some() || self.is_broker()
     }
 
-    /// Returns whether contacts come from flow exports.
+    /// Returns whether contacts come from flow records: flow exports, or the messages of a broker.
     #[must_use]
     pub fn is_exports(&self) -> bool {
         self.exports || !self.sockets.listen.is_empty() || self.is_broker()
     }
 
-    /// Returns whether contacts come from the messages of a broker, Kafka or NATS.
+    /// Returns whether contacts come from the messages of a broker (Kafka or NATS).
     #[must_use]
     pub fn is_broker(&self) -> bool {
         self.kafka.kafka.is_some() || self.nats.nats.is_some()
@@ -349,8 +349,8 @@ impl InputOptions {
         self.kafka.kafka.is_some() || self.nats.nats.as_ref().is_some_and(is_stream)
     }
 
-    /// Checks the values and combinations of options. Options from a command line need not be checked, because clap
-    /// checks them.
+    /// Checks the values and combinations of options. Options from a command line need not be checked, because clap and
+    /// [`Input::open`](crate::Input::open) check them.
     ///
     /// # Errors
     /// Returns [`BadOption`] for the first option that is out of range, conflicts with another option, or needs a

@@ -1,8 +1,8 @@
-//! A parser of packet headers, which finds the hosts, ports and TCP flags of a captured frame.
+//! A parser of packet headers, which finds the hosts, destination port and TCP flags of a captured frame.
 //!
-//! Frames come from capture files, interfaces and sFlow samples. [`headers`] finds the outermost IP header of a frame,
-//! and [`Headers::transport`] reads the transport header of the packet. If a frame has no IP header, [`headers`]
-//! returns the reason as a [`Skip`].
+//! Frames come from capture files, interfaces, sFlow samples and records of sampled packets in NetFlow v9 and IPFIX.
+//! [`headers`] finds the outermost IP header of a frame, and [`Headers::transport`] reads the transport header of the
+//! packet. If a frame has no valid IP header, [`headers`] returns the reason as a [`Skip`].
 //!
 //! ```
 //! use srlg_input::packet::{Skip, headers};
@@ -28,22 +28,24 @@ use crate::reason::reasons;
 reasons! {
     /// The reason why a packet or a row is skipped.
     ///
-    /// If several reasons apply, the first in this order is used: the record (`NoInterface`, `NoTime`, `BadTime`), the
-    /// link type, and the headers from the outermost to the innermost.
+    /// If several reasons apply, the first in this order is used: record (`NoInterface`, `NoTime`, `BadTime`), link
+    /// type, headers from the outermost to the innermost.
     Skip {
-        /// The frame does not carry IPv4 or IPv6, but for example ARP, LLC or an MPLS pseudowire.
+        /// The frame carries neither IPv4 nor IPv6, but for example ARP, LLC or an MPLS pseudowire.
         NotIp = "not-ip",
         /// Frames of this link type cannot be parsed.
         LinkType = "link-type",
         /// The captured bytes end before the end of the fixed IP header, which has 20 bytes in IPv4 and 40 in IPv6.
-        /// Missing options, extension headers and payload do not matter.
+        /// Missing options, extension headers and payload do not matter. Where only UDP datagrams are read, the UDP
+        /// header must be complete too.
         CutHeader = "cut-header",
-        /// A header is invalid: an unexpected IP version, an impossible IPv4 length, or a pcapng packet larger than its
-        /// block.
+        /// A header is invalid: an unexpected IP version, an impossible IPv4 or UDP length, or a pcapng packet larger
+        /// than its block.
         BadHeader = "bad-header",
-        /// The record has no time stamp. Examples are a pcapng simple packet block and a row of a log without a time.
+        /// The record has no timestamp. Examples are a pcapng simple packet block and a row of a log without a time.
         NoTime = "no-time",
-        /// The time stamp is impossible: its fraction is a second or more, or it is before 1970 or after 2554.
+        /// The timestamp is invalid: its fraction is a second or more, it is before 1970 or after 2554, or the time in
+        /// a log cannot be parsed.
         BadTime = "bad-time",
         /// A pcapng packet refers to an interface that its section has not described, or that is not among the first
         /// 65,536 interfaces of the section.

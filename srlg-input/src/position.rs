@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 /// A position in a Kafka topic or a NATS stream.
 ///
 /// A position contains the offset of the next message in each partition. A stream counts as one partition. The input
-/// has already yielded all contacts of the messages before the position. If a position is stored together with these
-/// contacts, [`Input::resume`](crate::Input::resume) continues without a gap.
+/// has already yielded all contacts of the messages before the position. If the results of these contacts are stored
+/// together with the position, [`Input::resume`](crate::Input::resume) continues without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Position {
@@ -15,7 +15,7 @@ pub struct Position {
     /// Offset of the next message in each partition, by partition number.
     pub offsets: BTreeMap<i32, i64>,
     /// Schema of the messages, if the topic name contains a hash of the schema. If a topic with a new schema replaces
-    /// this topic, this schema is needed to read the former topic to its end.
+    /// this topic, the old schema is needed to read the messages that remain in this topic.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub schema: Option<String>,
     /// Time at which the stream was created, in nanoseconds since the Unix epoch, or `None` for a topic. Streams that
@@ -35,9 +35,9 @@ impl Position {
         }
     }
 
-    /// Returns the lower offset of each partition that both positions contain. The result has no offset for a partition
-    /// that only one position contains, and no offsets if the topics differ. Partitions without an offset are read from
-    /// their earliest message.
+    /// Returns a position with the lower offset of each partition that both positions contain. The result has no offset
+    /// for a partition that only one position contains, and no offsets if the topics or streams differ. Partitions
+    /// without an offset are read from their earliest message.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
         let is_same = self.is_in_same(other);

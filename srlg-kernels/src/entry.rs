@@ -5,9 +5,9 @@
 //! its elements and contains the stated number of them. The elements may have any bit pattern. `params` come from
 //! `Config::validate`. Data that is not atomic is not written while the kernel runs.
 //!
-//! Concurrent kernels may access the recorders of an array both singly, at their own width, and packed in 32-bit words.
-//! The memory system performs each of these accesses atomically on aligned 32-bit words. The crate srlg-host calls
-//! [`Kernel::check`] before every launch.
+//! Concurrent kernels may access the recorders of an array in two ways: each at its own width, or packed in 32-bit
+//! words. The memory system performs each of these accesses atomically on aligned 32-bit words. The crate srlg-host
+//! calls [`Kernel::check`] before every launch.
 #![allow(unsafe_code, reason = "a kernel gets its memory as pointers")]
 
 use core::arch::nvptx::{_block_dim_x, _block_idx_x, _grid_dim_x, _thread_idx_x, trap};
@@ -35,7 +35,6 @@ impl Place for DevicePointers {
     type Buffer<T: Element> = Buffer<T>;
 }
 
-/// A buffer of `len` elements at `first`.
 #[repr(C)]
 struct Buffer<T> {
     first: *const T,

@@ -47,7 +47,7 @@ impl Grid {
     }
 }
 
-/// Returns those of the numbers `first`, `first + step` and so on that are below `len`.
+/// Returns `first`, `first + step`, `first + 2 * step` and so on, up to `len` (exclusive).
 #[inline(always)]
 fn stride(first: usize, step: usize, len: usize) -> impl Iterator<Item = usize> {
     // This avoids `step_by`, which checks for a step of 0 and divides.

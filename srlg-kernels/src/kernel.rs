@@ -31,7 +31,7 @@ pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// Returns the number of [`Swapped`](Self::Swapped) values that contain `recorders` recorders.
     fn swapped(recorders: usize) -> usize;
 
-    /// Sets recorder `at` of `all` to `word` if `word` is more recent than the word of the recorder.
+    /// Sets recorder `at` of `all` to `word` if `word` is more recent than its current word.
     ///
     /// # Panics
     /// Panics if `all` does not contain recorder `at`.
@@ -100,12 +100,12 @@ pub trait Carry<'a, From: Place, To: Place> {
     fn writes<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 }
 
-/// A kernel and its arguments. Only the table of kernels implements this trait.
+/// A kernel and its arguments. Only the macro `kernels!` implements this trait, once for each row of the kernel table.
 pub trait Kernel: Send + Sync {
     /// Place of the buffers.
     type Place: Place;
 
-    /// The same kernel, whose buffers are in the place `To`.
+    /// This kernel with its buffers in the place `To`.
     type In<To: Place>: Kernel<Place = To>;
 
     /// Name of the entry point, without the width.
@@ -123,7 +123,7 @@ pub trait Kernel: Send + Sync {
     /// Returns the number of blocks of [`THREADS`](crate::THREADS) threads that the work can occupy.
     fn blocks(&self) -> usize;
 
-    /// Returns the same arguments in the place `To`, after `by` has converted all buffers.
+    /// Returns the arguments in the place `To`, after `by` has converted all buffers.
     fn carry<'a, To: Place>(&'a mut self, by: &mut impl Carry<'a, Self::Place, To>)
     -> Self::In<To>;
 

@@ -13,8 +13,8 @@
 //! - the conditions that must be met before a launch
 //! - the number of threads, or of blocks, that the work can occupy
 //!
-//! All data that several threads may write is atomic, and every access to it is relaxed. Results are minima, sums, and
-//! lists in any order, so the order of the threads does not matter. Kernels that touch recorders may run at the same
+//! All data that several threads may write is atomic, and every access to it is relaxed. Results are minima, sums or
+//! unordered lists, so the order of the threads does not matter. Kernels that touch recorders may run at the same
 //! time, in different queues. Kernels in the same queue run one after the other. No thread waits for another thread.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
@@ -76,7 +76,7 @@ kernels! {
         writes linear: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Kernel that counts the cells of the youngest ages by age and by owner.
+    /// Kernel that counts the cells whose age is less than `ages.len() / 2`, by age and by owner.
     ///
     /// For each age, the first half of `ages` receives the number of cells that IPv4 hosts hold, and the second half
     /// receives the number of cells that IPv6 hosts hold. The [table](owners) of `keys` and `counts` receives the
@@ -88,9 +88,9 @@ kernels! {
         writes counts: [AtomicU32; owners::entries(&params)],
     } threads: cells.len();
 
-    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. The kernel writes the key of
-    /// each owner to `entries` and its cell count to `holds`. If there is room, the kernel writes the ID of each host
-    /// as two words to `hosts`.
+    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. The kernel writes the
+    /// [key](srlg_core::finder::cells::Owner::key) of each host to `entries` and the host's cell count to `holds`. If
+    /// there is room, the kernel writes the ID of each host as two words to `hosts`.
     "list_holders": ListHolders(params: CellsParams, least: u32) {
         reads keys: [u64; owners::entries(&params)],
         reads counts: [u32; owners::entries(&params)],
@@ -101,8 +101,9 @@ kernels! {
     } threads: keys.len(),
     where least > 0;
 
-    /// Kernel that adds the missing `kept` hosts to the list of [`ListHolders`]. The entry of a kept host is its index
-    /// in `kept`, in which the bit [`KEPT`](cells::KEPT) is set.
+    /// Kernel that adds hosts in `kept` to the list of [`ListHolders`]: IPv4 hosts with fewer than `least` counted
+    /// cells, and all IPv6 hosts. The entry of such a host is its index in `kept`, with the bit [`KEPT`](cells::KEPT)
+    /// set.
     "list_kept": ListKept(params: CellsParams, least: u32) {
         reads kept: [KeptHost],
         reads keys: [u64; owners::entries(&params)],
@@ -113,8 +114,8 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: kept.len();
 
-    /// Kernel that lists the indices and words of IPv6 hosts' cells whose age is less than `ages`. It lists a cell only
-    /// if at least `least` counted cells have the same fingerprint.
+    /// Kernel that lists the indices and words of cells that IPv6 hosts hold and whose age is less than `ages`. It
+    /// lists a cell only if at least `least` counted cells have its fingerprint.
     "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
         reads keys: [u64; owners::entries(&params)],
@@ -163,7 +164,7 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Kernel that counts positions of hosts' linear estimators by bin: `positions` positions, starting at `first`.
+    /// Kernel that counts, by bin, `positions` positions of each host's linear estimator, starting at `first`.
     ///
     /// The list `numbers` has `count` entries, which are indices into `hosts`. The kernel processes the listed hosts
     /// from entry `skip` on, until `bins` is full. Each host occupies [`Grouping::bin_words`] words of `bins`.
@@ -210,7 +211,7 @@ kernels! {
 
     /// Kernel that records the hosts in the list `reached`, from entry `first` on, until the buffers are full. For each
     /// host, it writes the index in `hosts` to `recorded`, the host's part of `bins` to `tallies`, and the words of the
-    /// cells of all slots to `peers`.
+    /// host's cells, by slot, to `peers`.
     "record": Record(params: CellsParams, span: Span, skip: u32, first: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -223,7 +224,7 @@ kernels! {
         writes tallies: [AtomicU32; recorded.len() * Grouping::of_ages(span).bin_words()],
     } blocks: recorded.len();
 
-    /// Kernel that computes the weight of each host's union estimator over its first `positions` positions.
+    /// Kernel that computes the weight of the first `positions` positions of each host's union estimator.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
         reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],

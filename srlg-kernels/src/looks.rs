@@ -1,8 +1,8 @@
 //! The kernels that narrow down the candidates in steps. Glimpses dismiss most hosts, and fine regions dismiss further
 //! hosts. The remaining hosts are recorded.
 //!
-//! All hosts are in one array. Each kernel writes a list of host indices and the count of its entries, and the next
-//! kernel reads the list. If the count exceeds the length of the list, the next kernel does nothing.
+//! All hosts are in one array, and each kernel processes a list of hosts. [`Glimpse`] and [`Reach`] write a list and
+//! the count of its entries. If the count exceeds the length of the list, the kernels that read the list do nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -1,9 +1,9 @@
 //! A concurrent table of owners and their cell counts.
 //!
 //! An entry contains a key and a count. A free entry has the key 0. An owner takes the first free entry, starting at
-//! the entry that its key selects. Thread order can change the entries of the owners, but not their counts. The table
-//! has twice as many entries as the array has cells. Therefore, there is always a free entry, and most owners are in
-//! the entry that their key selects.
+//! the entry that its key selects. The order of the threads can affect which entry an owner takes, but not its count.
+//! The table has twice as many entries as the array has cells. Therefore, there is always a free entry, and most owners
+//! are in the entry that their key selects.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

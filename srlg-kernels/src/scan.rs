@@ -1,4 +1,4 @@
-//! The kernels that scan pairs. A kernel reads each pair once and touches recorders of the finder and of the counter.
+//! The kernels that scan pairs. A kernel reads every pair once and touches recorders of the finder and of the counter.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

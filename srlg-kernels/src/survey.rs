@@ -1,4 +1,4 @@
-//! The kernels that count recent recorders and list hot columns when a slice closes.
+//! The kernels that survey the rough estimators, list hot columns and count recent recorders when a slice closes.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -1,9 +1,8 @@
 //! `kernels!`: the macro that generates [`Kernel`](crate::Kernel)s from the rows of the table in `lib.rs`.
 //!
-//! For each row, the macro generates a struct, its `Kernel` implementation, and lines of `for_each_entry_point`. On the
-//! GPU, `entry.rs` also generates entry points from the names in `all_entry_points!`.
+//! For each row, the macro generates a struct, its `Kernel` implementation, and calls in `for_each_entry_point`. In a
+//! build for the GPU, `entry.rs` also generates entry points from the names in `all_entry_points!`.
 
-/// Expands to the recorder type that has this number of bits.
 macro_rules! recorder {
     (8) => {
         srlg_core::Recorder8
@@ -89,7 +88,7 @@ macro_rules! kernels {
             }
         )*
 
-        /// Calls `each` for every entry point. `P` is the kind of memory access of the kernel arguments.
+        /// Calls `each` for every entry point. `P` is the [`Place`] of the buffers in the arguments.
         pub fn for_each_entry_point<P: Place>(mut each: impl FnMut(EntryPoint)) {
             $(kernels!(@entry_points each $kernel P $($($bits)+)?);)*
         }

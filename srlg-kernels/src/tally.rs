@@ -8,8 +8,8 @@ use crate::{Body, Grid, Slices, Tally, Union};
 use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
 
-/// Maximum number of positions of a host that a block processes at a time. The positions are split because a launch has
-/// fewer hosts than blocks.
+/// Maximum number of positions of a host that a block processes at a time. The positions are split so that a few hosts
+/// can occupy many blocks.
 const PART: usize = 4096;
 
 /// Returns the number of parts into which the `positions` of one host are split. Each part is processed by one block.

@@ -12,7 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// Name that the interface requires for a capsule that contains a stream.
+/// Name that the Arrow PyCapsule interface requires for a capsule with a stream.
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Returns `reader` as a capsule. The capsule drops the reader unless a consumer takes it.

@@ -14,7 +14,6 @@ use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use srlg_input::contact::Host;
 
-/// The columns of a table that contain the contacts.
 pub(crate) struct Columns {
     time: Column,
     source: Column,
@@ -26,7 +25,6 @@ struct Column {
     name: String,
 }
 
-/// The contacts in some rows of a table.
 #[derive(Default)]
 pub(crate) struct Rows {
     /// Times of the contacts, in nanoseconds since the Unix epoch.
@@ -36,7 +34,6 @@ pub(crate) struct Rows {
 }
 
 impl Columns {
-    /// Finds the columns by name in `fields`, the fields of the table.
     pub(crate) fn new(
         fields: &Fields,
         time: &str,
@@ -101,7 +98,9 @@ impl Column {
         };
         let time = |(row, &value): (usize, &i64)| {
             let time = u64::try_from(value).ok().and_then(|value| value.checked_mul(unit));
-            time.ok_or_else(|| self.bad_row(first, row, "the time must be in the years 1970 to 2554"))
+            time.ok_or_else(|| {
+                self.bad_row(first, row, "the time must be in the years 1970 to 2554")
+            })
         };
         values.iter().enumerate().map(time).collect()
     }

@@ -17,7 +17,8 @@ use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};
 use crate::report::{Estimate, Health, Peer, Report};
 
-/// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests them.
+/// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests these
+/// pairs.
 const BLOCK: usize = 1 << 15;
 
 /// A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices.
@@ -37,7 +38,7 @@ pub(crate) struct Detector {
     detector: RwLock<SlidingDetector>,
 }
 
-/// The arguments that created a detector: threshold, window, memory, pairs, seed and device.
+/// The arguments with which a detector was created: threshold, window, memory, pairs, seed and device.
 #[derive(Clone, IntoPyObject)]
 struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
 
@@ -226,7 +227,6 @@ impl Detector {
         self.arguments.1
     }
 
-    /// Creates a detector with the default arguments.
     pub(crate) fn default_one(py: Python<'_>) -> PyResult<Self> {
         let Config { threshold, window, .. } = Config::default();
         Self::new(py, threshold, window, None, None, None, "auto")

@@ -8,7 +8,12 @@ use pyo3::prelude::*;
 use srlg::Error as LibraryError;
 
 create_exception!(srlg, Error, PyException, "The base class of all exceptions of this module.");
-create_exception!(srlg, ConfigError, Error, "A size, a slice length, a device name or a query window is invalid.");
+create_exception!(
+    srlg,
+    ConfigError,
+    Error,
+    "A size, a slice length, a device name or a query window is invalid."
+);
 create_exception!(srlg, DeviceError, Error, "A GPU cannot be used, or has failed.");
 create_exception!(
     srlg,
@@ -17,7 +22,7 @@ create_exception!(
     "A snapshot or a delta is damaged, or does not fit the detector."
 );
 create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
-create_exception!(srlg, BusyError, Error, "Another thread has exclusive access to the same object.");
+create_exception!(srlg, BusyError, Error, "Another thread has exclusive access to the object.");
 
 /// Returns the exception for `error`. The exception class depends on how callers can handle the error.
 #[expect(clippy::needless_pass_by_value, reason = "map_err needs a function of this type")]
@@ -53,7 +58,7 @@ pub(crate) fn unreadable(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Returns the exception that is raised while another thread has exclusive use of `object`.
+/// Returns the exception that is raised while another thread has exclusive access to `object`.
 pub(crate) fn busy(object: &str) -> PyErr {
     BusyError::new_err(format!(
         "cannot use the {object}: another thread is changing it; wait for that call, or use one {object} per thread"

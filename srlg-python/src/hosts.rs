@@ -110,7 +110,6 @@ impl<'py> Column<'py> {
         }
     }
 
-    /// Copies the hosts at the indices `rows`.
     pub(crate) fn block(&self, rows: &Range<usize>) -> PyResult<Block> {
         match self {
             Self::Words(view) => copy(view, rows, 1).map(Block::V4),
@@ -174,9 +173,7 @@ impl Block {
     }
 }
 
-/// The pairs of hosts from two blocks.
 pub(crate) enum Pairs {
-    /// Pairs of two IPv4 hosts.
     V4(Vec<IpPair>),
     /// Pairs of hosts of either family.
     V6(Vec<Ip6Pair>),

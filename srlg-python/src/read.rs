@@ -101,7 +101,6 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// An iterator over the contacts of an input, in batches.
 struct Batches {
     input: Arc<Mutex<Input>>,
     schema: SchemaRef,
@@ -129,7 +128,9 @@ impl Iterator for Batches {
         let mut builders = Builders::default();
         // Warnings are logged after the input is unlocked, because logging waits for Python.
         let filled = loop {
-            match builders.fill(&mut self.input.lock().unwrap_or_else(PoisonError::into_inner)) {
+            let step =
+                builders.fill(&mut self.input.lock().unwrap_or_else(PoisonError::into_inner));
+            match step {
                 Ok(Step::Log(line)) => {
                     if let Err(error) = Python::attach(|py| log(py, &line)) {
                         break Err(failed(&error.to_string()));
@@ -242,7 +243,6 @@ fn append(builder: &mut StringBuilder, host: Host) {
     builder.append_value("");
 }
 
-/// Passes `line` to the Python logger `srlg`.
 fn log(py: Python<'_>, line: &LogLine) -> PyResult<()> {
     let method = match line.level {
         LogLevel::Info => "info",
@@ -253,7 +253,7 @@ fn log(py: Python<'_>, line: &LogLine) -> PyResult<()> {
     logger.call_method1(method, ("%s", &line.text)).map(drop)
 }
 
-/// Returns an error that has this text. Zero bytes are replaced, because the stream exports the text as a C string.
+/// Returns an error with this text. Zero bytes are replaced, because the stream exports the text as a C string.
 fn failed(text: &str) -> ArrowError {
     ArrowError::ExternalError(text.replace('\0', "\\0").into())
 }

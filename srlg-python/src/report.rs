@@ -302,7 +302,7 @@ impl Report {
 
     fn _repr_html_(&self) -> String {
         let SliceReport { slice, super_points, health, .. } = &self.report;
-        let mut html = format!("<p>Slice {slice}: {} super points", super_points.len());
+        let mut html = format!("<p>Super points in slice {slice}: {}", super_points.len());
         if let Some(overload) = health.finder.overload {
             write!(html, ". Overload: {overload}").expect("a String takes all");
         }

@@ -1,8 +1,9 @@
 //! The function `scan`, which detects super points in an Arrow table. The time column of the table determines the
 //! slices.
 //!
-//! A step either reads a block of rows or feeds rows of the block to the detector until there is a report. A scan
-//! therefore holds only one block and the reports of one step in memory, regardless of the table size.
+//! A step reads a block of rows, feeds rows of the block to the detector until there is a report, or closes the last
+//! slice. A scan therefore copies only one block at a time and keeps only the reports of one step, regardless of the
+//! table size.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -47,7 +48,7 @@ const BLOCK: usize = 1 << 12;
 /// is installed.
 #[pyfunction]
 #[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
+#[expect(clippy::too_many_arguments, reason = "the arguments are keyword arguments in Python")]
 pub(crate) fn scan(
     data: &Bound<'_, PyAny>,
     time: &str,
@@ -124,13 +125,12 @@ struct State {
     reports: VecDeque<SliceReport>,
     /// Number of rows that were fed to the detector.
     rows: u64,
-    /// The running slice of the detector after the last step.
+    /// The running slice of the detector after the previous step.
     running: Option<u64>,
     /// Whether the scan has ended, after the last slice or after an error.
     is_finished: bool,
 }
 
-/// A table that is being read.
 struct Table {
     reader: ArrayStreamReader,
     columns: Columns,
@@ -142,7 +142,7 @@ struct Table {
 
 #[pymethods]
 impl Scan {
-    /// The number of rows that were fed to the detector so far.
+    /// The number of rows that have been fed to the detector.
     #[getter]
     fn rows(&self) -> PyResult<u64> {
         Ok(self.lock()?.rows)
@@ -201,7 +201,6 @@ impl Scan {
 }
 
 impl State {
-    /// Ends the scan and drops all unread rows.
     fn end(&mut self) {
         self.table = None;
         self.block = Rows::default();
@@ -246,7 +245,7 @@ impl State {
         })
     }
 
-    /// Feeds rows of the block to the detector until there is a report.
+    /// Feeds rows of the block to the detector until there is a report or the block ends.
     fn feed(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
         let Self { block, next, view, slicer, reports, .. } = self;
         let mut sink = Reports { detector, reports };
@@ -299,13 +298,14 @@ impl Table {
         if structs.null_count() > 0 {
             let row = (0..structs.len()).find(|&row| structs.is_null(row)).unwrap_or_default();
             let row = self.rows + row as u64;
-            return Err(PyValueError::new_err(format!("row {row}: null; drop rows with nulls first")));
+            return Err(PyValueError::new_err(format!(
+                "row {row}: null; drop rows with nulls first"
+            )));
         }
         Ok(structs.as_struct().clone().into())
     }
 }
 
-/// A slice sink that ingests pairs into a detector and stores its reports.
 struct Reports<'a> {
     detector: &'a mut SlidingDetector,
     reports: &'a mut VecDeque<SliceReport>,
@@ -330,7 +330,8 @@ impl SliceSink for Reports<'_> {
     }
 }
 
-/// Returns a progress bar for `data` if `progress` is true or, by default, in notebooks if tqdm is installed.
+/// Returns a progress bar for `data` if `progress` is true. If `progress` is `None`, a bar is returned only in a
+/// notebook and only if tqdm is installed.
 fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Option<Py<PyAny>>> {
     let py = data.py();
     let is_notebook = py.import("sys")?.getattr("modules")?.contains("ipykernel")?;

@@ -14,8 +14,6 @@ use srlg::{SliceReport, SuperPoint};
 use crate::error::Error;
 use crate::report::{SIGMAS, kebab_case};
 
-/// Returns a reader that yields the super points of `report` as one batch. `start_ns` is the start of the slice, if
-/// known.
 pub(crate) fn reader(
     report: &SliceReport,
     start_ns: Option<i64>,
@@ -53,7 +51,6 @@ fn batch(report: &SliceReport, start_ns: Option<i64>) -> Result<RecordBatch, Arr
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect())
 }
 
-/// Returns the sampled peers of each super point as a list of structs.
 fn peers(points: &[SuperPoint]) -> Result<ListArray, ArrowError> {
     let all = || points.iter().flat_map(|point| &point.peers);
     let hosts = StringArray::from_iter_values(all().map(|peer| peer.host.to_string()));

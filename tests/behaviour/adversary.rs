@@ -1,8 +1,8 @@
 //! Tests with traffic that is designed to attack the hash functions.
 //!
-//! Anyone who knows the seed can hide a host. In the paper's scheme, they can also make an innocent host a super point,
-//! or make columns hot with very little traffic. Against HalfSipHash with an unknown seed, the same traffic has no
-//! special effect.
+//! Anyone who knows the seed can hide a host. In the paper's scheme, anyone with the seed can also make an innocent
+//! host a super point, or make columns hot with very little traffic. Against HalfSipHash with an unknown seed, such
+//! traffic has no special effect.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::ip;
@@ -14,11 +14,12 @@ use srlg_reference::TaggedModel;
 
 use crate::fixture::{detector, hosts};
 
-/// A host with many peers. `INNOCENT` is a host without peers.
+/// A host with many peers.
 const ATTACKER: u32 = 0x0a00_0001;
+/// A host without peers.
 const INNOCENT: u32 = 0x0a00_0002;
 
-/// Hash families with a seed that the sender of the traffic knows. A known seed helps the sender in each family.
+/// Hash families with a seed that the sender of the traffic knows.
 const KNOWN: [Hashes; 2] = [
     Hashes { family: HashFamily::Murmur, seed: 0 },
     Hashes { family: HashFamily::HalfSip13, seed: 0 },
@@ -51,7 +52,7 @@ fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
     peers.map(|opposite| IpPair { inside: ATTACKER, opposite }).collect()
 }
 
-/// Asserts that `ATTACKER` is reported with a correct estimate. `pairs` must be its 20,000 contacts.
+/// Asserts that `ATTACKER` is reported with a correct estimate. `pairs` must be the 20,000 contacts of `ATTACKER`.
 fn assert_counted(config: Config, pairs: &[IpPair]) {
     let (report, _) = report(config, pairs);
     assert_eq!(hosts(&report), [ip(ATTACKER)]);
@@ -147,7 +148,7 @@ fn companions<const ROWS: usize>(
     companions
 }
 
-/// For each cell of `ATTACKER`, returns a contact of a different host that touches the cell.
+/// For each cell of `ATTACKER`, returns a contact of another host that touches this cell.
 fn takers(config: Config) -> Vec<IpPair> {
     let mut cells = Cells::new(config);
     let mut wanted: Vec<u32> = cells.of(ATTACKER);
@@ -192,7 +193,8 @@ fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
     }
 }
 
-/// For each row, returns the contacts of 400 hosts, one each, which fill the rough estimator of `INNOCENT`.
+/// For each row, returns contacts of 400 hosts, one per host. These contacts fill the rough estimator of `INNOCENT` in
+/// the row.
 fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
     let rsra = params.finder().rsra().unwrap();
     let columns = |host| {
@@ -231,8 +233,8 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
     }
 }
 
-/// Returns contacts of 100 hosts with 75 peers each, which fill the paper's union estimator of `INNOCENT`. In each row,
-/// the same 1,500 peers are divided among 20 of these hosts.
+/// Returns contacts of 100 hosts with 75 peers each, which fill the paper's union estimator of `INNOCENT`. There
+/// are 20 hosts per row, among which 1,500 peers are divided. All rows have the same peers.
 fn linear_companions(params: &Params) -> Vec<IpPair> {
     let columns =
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));

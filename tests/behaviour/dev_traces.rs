@@ -1,7 +1,7 @@
 //! Tests that compare every super point in every window of real traffic with the exact answer.
 //!
-//! The tests read the traces in the folder that the environment variable `SRLG_DATA` names. If it is not set, the tests
-//! print a message and pass.
+//! The environment variable `SRLG_DATA` names the folder that contains the traces (default: `../shared/data`). If this
+//! folder is missing, the tests print a message and pass.
 
 use approx::abs_diff_eq;
 use srlg_traffic::family::number;
@@ -31,7 +31,6 @@ impl Cut {
     }
 }
 
-/// A detector whose reports are compared with the exact answer.
 struct Comparison {
     detector: SlidingDetector,
     threshold: f64,
@@ -79,14 +78,13 @@ impl Comparison {
     }
 }
 
-/// Detectors with different thresholds and the exact window, all of which process the same trace.
 struct Replay {
     exact: ExactWindow,
     comparisons: Vec<Comparison>,
 }
 
 impl Replay {
-    /// Closes the running slice of all detectors. Returns whether all reports had no candidates.
+    /// Closes the running slice of all detectors. Returns whether no report had candidates.
     fn close(&mut self) -> bool {
         let mut is_silent = true;
         for comparison in &mut self.comparisons {
@@ -128,8 +126,8 @@ impl Replay {
     }
 }
 
-/// Compares all windows of `traces` at each threshold. Returns the number of super points that were compared at each
-/// threshold.
+/// Compares all windows of `traces` with the exact answer. Returns the number of super points that were compared at
+/// each threshold.
 fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) -> [usize; N] {
     let mut compared = [0; N];
     for trace in traces {
@@ -145,7 +143,7 @@ fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) 
     compared
 }
 
-/// Returns whether the trace covers a month. Its test takes several minutes.
+/// Returns whether the trace covers a month. A test with such a trace takes several minutes.
 fn is_long(trace: &Path) -> bool {
     trace.to_string_lossy().contains("darpa98")
 }

@@ -38,8 +38,8 @@ fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
     peers.into_iter().map(pair).collect()
 }
 
-/// Returns the estimate for a host with `peers` peers. If `spread` is set, its contacts are spread over the window.
-/// Otherwise, all contacts are in the last slice.
+/// Returns the estimate for a host with `peers` peers. If `spread` is set, the host's contacts are spread over
+/// the window. Otherwise, all contacts are in the last slice.
 fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
     let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();

@@ -203,12 +203,10 @@ fn the_papers_scheme_answers_no_query_for_an_ipv6_host() {
     assert_eq!(detector.cardinality(mapped).unwrap(), detector.cardinality(V4).unwrap());
 }
 
-/// Asserts that the paper's scheme rejected an [`Ip6Pair`].
 fn assert_refused(came: &Result<(), Error>) {
     assert!(matches!(came, Err(Error::Ip6InPaper)), "{came:?}");
 }
 
-/// Asserts that every ingest method accepts an empty list of IPv6 pairs.
 fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
     let none: [Ip6Pair; 0] = [];
     detector.ingest(&none).unwrap();

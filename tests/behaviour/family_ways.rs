@@ -1,4 +1,5 @@
-//! Tests that pairs of both types are counted in the same way, by every ingest method and in any mixture.
+//! Tests that pairs of both types (`IpPair` and `Ip6Pair`) are counted in the same way, by every ingest method and in
+//! any mixture.
 
 use proptest::prelude::*;
 use srlg::config::HashFamily;
@@ -45,7 +46,6 @@ fn ways() -> impl Strategy<Value = Vec<(Pairs, Way)>> {
     prop::collection::vec((pairs(), way), 1..12)
 }
 
-/// Runs `$work` with pairs of either type.
 macro_rules! of_either_type {
     ($all:expr, |$pairs:ident| $work:expr) => {
         match $all {

@@ -148,7 +148,8 @@ fn a_batch_of_both_types_goes_to_its_slice() {
     assert!(fed.snapshot().unwrap() == one.snapshot().unwrap());
 }
 
-/// Ingests pairs of slices close to the running slice. Returns each slice number with its pairs, in ingest order.
+/// Ingests pairs of the next slice, the running slice and the three slices before it. Returns each slice number with
+/// its pairs, in ingest order.
 fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {

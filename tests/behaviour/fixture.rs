@@ -37,7 +37,6 @@ pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
     }
 }
 
-/// Returns one pair of `host` for each peer number in `peers`.
 pub(crate) fn contacts(host: Ipv4Addr, peers: Range<u32>) -> Vec<IpPair> {
     peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
 }

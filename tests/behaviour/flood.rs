@@ -1,6 +1,6 @@
-//! Tests of a flood of hosts with one contact each, which is the traffic that fills cells fastest. The tests are 1:64
-//! scale models of 20 million and 60 million pairs per window with the default sizes, such as 2^18 cells. The numbers
-//! of cells, lines and pairs are divided by 64. The sender does not know the seed of the hashes.
+//! Tests of a flood of hosts with one contact each, which is the traffic that fills cells fastest. The tests model
+//! 20 million and 60 million pairs per window in a detector that has the default sizes (2^18 cells). The scale is 1:64:
+//! the numbers of cells, lines and pairs are divided by 64. The sender does not know the seed of the hashes.
 
 use srlg::config::{HashFamily, Scheme};
 use srlg::report::Overload;
@@ -37,7 +37,7 @@ fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }
 
-/// Runs traffic for two windows. Returns the reports of the slices with a full window.
+/// Runs traffic for two windows. Returns the reports on all full windows.
 fn reports(flood: u32) -> Vec<SliceReport> {
     let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
     let mut reports = Vec::new();

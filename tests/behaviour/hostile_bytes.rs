@@ -61,7 +61,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
     }
 }
 
-/// Replaces the checksum of changed bytes by the correct one.
+/// Corrects the checksum at the end of `bytes`.
 pub(crate) fn fix_up(bytes: &mut [u8]) {
     if let Some(end) = bytes.len().checked_sub(4) {
         let sum = crc32fast::hash(&bytes[..end]);
@@ -95,7 +95,7 @@ fn with_frame(
     forged
 }
 
-/// Returns the maximum memory that docs/format.md allows, excluding the words and the attachment of a snapshot.
+/// Returns the maximum number of bytes that reading a delta may allocate, according to docs/format.md.
 fn most(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
     let [rough, linear] = params.arrays().map(|shape| shape.recorders as u64);
@@ -107,7 +107,8 @@ fn word_bytes(detector: &SlidingDetector) -> u64 {
     params.recorder_bytes() as u64
 }
 
-/// Reads `bytes` as a delta and as a snapshot, and merges the valid results. Returns whether one of them is valid.
+/// Reads `bytes` as a delta and as a snapshot, and merges the result if it is valid. Returns whether `bytes` is valid
+/// as either. Asserts that no more memory is allocated than docs/format.md allows.
 fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     let (params, most) = (*detector.params(), most(detector));
     let mut said = false;

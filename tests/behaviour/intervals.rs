@@ -87,12 +87,11 @@ fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOS
     counts
 }
 
-/// Returns the address of host `number` with `peers` peers.
 fn host(peers: u32, number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(peers << 16 | number)
 }
 
-/// Returns the contacts of all hosts for which `is_now` returns true.
+/// For each host, returns the contacts whose number satisfies `is_now`.
 fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     for (peers, hosts) in HOSTS {
@@ -106,7 +105,6 @@ fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     pairs
 }
 
-/// Compares the intervals of all hosts over the whole window with the true values, and adds the results to `counts`.
 fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len()]) {
     let window = detector.params().window();
     for ((peers, hosts), counts) in HOSTS.into_iter().zip(counts) {
@@ -120,8 +118,8 @@ fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len
     }
 }
 
-/// For each peer count, prints the shares and calls `assert` with the interval counts. This is done for each window and
-/// distribution of contacts, then for the sums over all windows, and finally for the sums over all distributions.
+/// For each peer count, prints the shares and calls `assert` with the interval counts. The counts are those of each
+/// window, of all windows of a distribution, and finally of all distributions.
 fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
     let judge = |counts: [IntervalCounts; HOSTS.len()], what: &str| {
         for (counts, (peers, _)) in counts.into_iter().zip(HOSTS) {

@@ -154,7 +154,7 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
 }
 
 /// A touch in the previous window can hide echoes that an estimate reads. Touches before the previous window cannot
-/// hide them.
+/// hide such echoes.
 #[test]
 fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     let window = u64::from(tagged().window);

@@ -63,8 +63,7 @@ fn telling() -> impl Strategy<Value = Telling> {
     ]
 }
 
-/// A message in transit, with the slice in which it arrives and its position among the messages that arrive in the same
-/// slice.
+/// A message in transit. Messages that arrive in the same slice are merged in the order of `place`.
 #[derive(Clone, Debug)]
 struct Message {
     bytes: Vec<u8>,
@@ -72,7 +71,6 @@ struct Message {
     place: u32,
 }
 
-/// Returns the messages that `node` sends in its running slice.
 fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
     match telling {
         Telling::Whole => vec![node.delta(1 + LATE).unwrap().to_bytes().unwrap()],

@@ -113,7 +113,6 @@ proptest! {
 
 /// Two deltas of the first node of a mesh.
 struct Growth {
-    /// The delta of the first slice.
     first: Delta,
     /// The delta of the first slice after three windows.
     last: Delta,
@@ -144,7 +143,6 @@ impl Growth {
         Self { first, last: delta_of_a_slice() }
     }
 
-    /// Returns the number of recorders in the last delta, divided by the number in the first delta.
     fn factor(&self) -> f64 {
         self.last.recorders() as f64 / self.first.recorders() as f64
     }
@@ -165,7 +163,7 @@ fn deltas_do_not_grow_when_windows_have_passed() {
 #[ignore = "measures, for docs/measurements.md"]
 fn growth_of_deltas() {
     println!(
-        "\n| pairs of each node in a slice | nodes | first slice: recorders | bytes | after three windows: recorders | bytes |"
+        "\n| pairs per node and slice | nodes | first slice: recorders | bytes | after three windows: recorders | bytes |"
     );
     println!("|---|---|---|---|---|---|");
     for (nodes, pairs) in [(1, 2_000), (4, 2_000), (1, 20_000), (4, 20_000)] {

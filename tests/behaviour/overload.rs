@@ -186,7 +186,7 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
 }
 
 /// Returns the pairs of the scanner and of hosts with three contacts each. The three peers are chosen for the seed so
-/// that every host makes its columns hot. The row with the most hot columns has `columns` of them.
+/// that every host makes its columns hot. The row with the most hot columns has `columns` hot columns.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();

@@ -7,7 +7,6 @@ use srlg::config::{HashFamily, RsraSizes, Scheme};
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, IpPair, SlidingDetector};
 
-/// Returns a configuration of the tagged scheme with small arrays.
 pub(crate) fn tagged() -> Config {
     Config {
         threshold: 32,
@@ -20,7 +19,6 @@ pub(crate) fn tagged() -> Config {
     }
 }
 
-/// Returns a configuration of the paper's scheme with small arrays.
 pub(crate) fn paper() -> Config {
     let finder =
         RsraSizes { rows: 4, column_bits: 12, width: 8, bit_stride: 10, hot_limit: 1 << 14 };
@@ -36,7 +34,7 @@ pub(crate) fn host(number: u32) -> IpAddr {
     }
 }
 
-/// Ingests `pair`. If `is_short` is set and both hosts are IPv4, the pair is ingested as an [`IpPair`].
+/// Ingests `pair`, as an [`IpPair`] if `is_short` is set and both hosts are IPv4.
 pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
     let ingested = match [pair.inside, pair.opposite] {
         [[0, 0, 0xffff, inside], [0, 0, 0xffff, opposite]] if is_short => {

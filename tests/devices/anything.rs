@@ -65,8 +65,8 @@ fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
     contacts.iter().map(|&(host, opposite)| Ip6Pair::new(any_host(host), peer(opposite))).collect()
 }
 
-/// Runs `$work` with the pairs of `$contacts`. If the flag of `$contacts` is set and the scheme supports IPv6, they are
-/// `Ip6Pair`s.
+/// Runs `$work` with the pairs of `$contacts`. If the flag of `$contacts` is set and the scheme supports IPv6, these
+/// pairs are `Ip6Pair`s.
 macro_rules! of_type {
     (($config:expr, $contacts:expr), |$pairs:ident| $work:expr) => {
         match $contacts {

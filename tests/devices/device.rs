@@ -19,7 +19,6 @@ macro_rules! on_every_device {
     )+ };
 }
 
-/// The GPU under test.
 const GPU: Device = Device::Cuda(0);
 
 /// Runs `test` on the GPU. If there is no usable GPU, panics if one is required, and prints a message otherwise.
@@ -31,8 +30,8 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     }
 }
 
-/// Returns the error that explains why there is no usable GPU, or `None` if there is one. Panics if a GPU fails for any
-/// other reason, so that the failure is not mistaken for a missing GPU.
+/// Returns the error that explains why there is no usable GPU, or `None` if there is one. Panics on any other error,
+/// so that a GPU failure is not mistaken for a missing GPU.
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {
         Ok(_) => None,
@@ -51,7 +50,6 @@ fn is_required() -> bool {
     std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Creates a detector and asserts that it runs on `device`.
 pub(crate) fn detector(device: Device, config: Config) -> SlidingDetector {
     let detector = SlidingDetector::new(config, device).unwrap();
     assert_eq!(detector.device(), device);

@@ -15,7 +15,7 @@ on_every_device!(
     no_pair_of_ipv6_in_the_paper_s_scheme,
 );
 
-/// A function that ingests pairs into a detector. The number is their delay in slices.
+/// A function that ingests pairs into a detector. Its last argument is the delay of the pairs, in slices.
 type Feed = fn(&SlidingDetector, &FamilyPairs, u32);
 
 /// Ingests one pair at a time from one thread, IPv6 pairs first. This is the reference for all other feeds.
@@ -29,7 +29,7 @@ fn in_batches(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     detector.ingest_late(&pairs.v6, late).unwrap();
 }
 
-/// Ingests small batches of IPv4 pairs and IPv6 pairs in turn, from four threads.
+/// Ingests small IPv4 and IPv6 batches alternately, from four threads.
 fn in_turn(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs, late: u32) {
     std::thread::scope(|scope| {
         for thread in 0..4 {

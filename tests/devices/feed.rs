@@ -6,7 +6,6 @@ use srlg::{Config, Device, SliceReport, SlidingDetector};
 use crate::device::detector;
 use crate::traffic::Slice;
 
-/// A function that ingests the pairs of a slice into a detector.
 pub(crate) type Feed = fn(&SlidingDetector, &Slice);
 
 /// Ingests one pair at a time from one thread, late pairs first. This is the reference for all other feeds.
@@ -17,7 +16,7 @@ pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     slice.pairs.iter().for_each(|&pair| detector.ingest(&[pair]).unwrap());
 }
 
-/// Ingests all pairs with the same delay in one batch, late pairs last.
+/// Ingests one batch per delay: first the pairs that are on time, then the late pairs.
 pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     detector.ingest(&slice.pairs).unwrap();
     for (slices_late, pairs) in &slice.late {
@@ -45,16 +44,15 @@ pub(crate) fn reports(
     traffic.iter().map(&mut report).collect()
 }
 
-/// Returns the reference detector after `traffic`, and its reports.
+/// Ingests `traffic` into a reference detector. Returns the detector and its reports.
 pub(crate) fn expected(config: Config, traffic: &[Slice]) -> (SlidingDetector, Vec<SliceReport>) {
     let mut reference = detector(Device::Cpu, config);
     let reports = reports(&mut reference, traffic, one_at_a_time);
     (reference, reports)
 }
 
-/// Asserts that a detector on `device` that ingests with `feed` has the same reports and recorders as the reference.
-/// The reference runs on the CPU and ingests one pair at a time. At least one report must have more than three super
-/// points.
+/// Asserts that `feed` on `device` yields the same reports and recorders as [`one_at_a_time`] on the CPU. At least one
+/// report must have more than three super points.
 pub(crate) fn assert_equals_one_at_a_time(
     device: Device,
     config: Config,
@@ -68,7 +66,6 @@ pub(crate) fn assert_equals_one_at_a_time(
     assert_equal_recorders(&mut tested, &mut reference);
 }
 
-/// Asserts that the snapshots and deltas of both detectors, and therefore their recorders, are equal.
 pub(crate) fn assert_equal_recorders(
     tested: &mut SlidingDetector,
     reference: &mut SlidingDetector,

@@ -34,8 +34,8 @@ fn floods(device: Device) {
     }
 }
 
-/// Divides `pairs` into batches and passes them to `ingest`. Many lengths are close to a power of 2, such as the
-/// recorders of a line (32) and the threads of a GPU block (256).
+/// Divides `pairs` into batches. Most of their lengths are next to a power of 2, because a line has 32 recorders and a
+/// GPU block has 256 threads.
 fn batches(pairs: &[IpPair], mut ingest: impl FnMut(&[IpPair])) {
     let mut rest = pairs;
     for length in [0, 1, 2, 31, 32, 33, 257, 1023, 1025, 4099, 16_385].into_iter().cycle() {
@@ -59,7 +59,6 @@ fn batches_of_every_length(device: Device) {
     }
 }
 
-/// Ingests a quarter of the pairs from each of four threads, and the late pairs from a fifth thread.
 fn at_once(detector: &SlidingDetector, slice: &Slice) {
     std::thread::scope(|scope| {
         for share in slice.pairs.chunks(slice.pairs.len().div_ceil(4).max(1)) {

@@ -1,9 +1,9 @@
 //! A test suite for every device. Detectors on the device must equal, bit for bit, a CPU detector that ingests one pair
 //! at a time from one thread. The reports must be close to the exact answer.
 //!
-//! Each test is a function of a device, and runs as `NAME::cpu` and `NAME::cuda`. On the CPU, the two detectors also
-//! ingest in different ways. Otherwise they would be identical, and no test could fail. If there is no GPU,
-//! `NAME::cuda` fails if `SRLG_REQUIRE_CUDA=1` is set, and prints `skipped` otherwise.
+//! Each test is a function of a device, and runs as `NAME::cpu` and `NAME::cuda`. On the CPU, the tested detector and
+//! the reference ingest in different ways, because no test could fail if both ingested in the same way. If there is no
+//! GPU, `NAME::cuda` fails if `SRLG_REQUIRE_CUDA=1` is set, and prints `skipped` otherwise.
 
 #[macro_use]
 mod device;

@@ -18,7 +18,6 @@ fn traffic(seed: u64) -> Vec<Slice> {
     with_late(backbone(seed, 7, 100_000))
 }
 
-/// Returns the part of `slice` that node `node` of `nodes` sees.
 fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
     let mine = |pairs: &[_]| pairs.iter().copied().skip(node).step_by(nodes).collect();
     Slice {
@@ -69,7 +68,7 @@ fn snapshots_of_an_earlier_slice_age(device: Device) {
     }
 }
 
-/// Merges a delta of `leader` into `follower`. The delta covers five slices, because pairs are up to four slices late.
+/// Merges a delta of five slices, because pairs are up to four slices late.
 fn follow(follower: &mut SlidingDetector, leader: &mut SlidingDetector) {
     let delta = leader.delta(5).unwrap();
     assert!(delta.recorders() > 1000);

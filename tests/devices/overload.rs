@@ -17,7 +17,8 @@ on_every_device!(
     as_many_candidates_as_the_limit,
 );
 
-/// Returns the report on `slice`. Asserts that a CPU detector that ingests one pair at a time returns the same report.
+/// Returns the report on `slice` and asserts that a CPU detector that ingests one pair at a time returns the same
+/// report.
 fn report(device: Device, config: Config, slice: &Slice) -> SliceReport {
     let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
     whole(&tested, slice);

@@ -1,7 +1,7 @@
 //! Tests with recorded traffic: attacks, testbed traffic and background radiation.
 //!
-//! The tests read the traces in the folder that the environment variable `SRLG_DATA` names. If it is not set, the tests
-//! print a message and pass.
+//! The environment variable `SRLG_DATA` names the folder that contains the traces (default: `../shared/data`). If this
+//! folder is missing, the tests print a message and pass.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,8 @@ use crate::traffic::{Slice, presets};
 
 on_every_device!(every_trace_in_eight_slices);
 
-/// Number of slices of equal length into which a trace is divided.
 const SLICES: u64 = 8;
-/// Maximum number of records that are read from the start of a trace. The number is limited because the reference
-/// ingests one pair per call, which is slow.
+/// Maximum number of records per trace. It is limited because the reference ingests one pair per call, which is slow.
 const MOST_RECORDS: usize = 100_000;
 
 fn traces() -> Vec<PathBuf> {

@@ -27,8 +27,8 @@ mod memory_of_the_device_that_is_refused {
     use crate::device::detector;
     use crate::traffic::{contacts, small};
 
-    /// GPU memory that stays free for tests that run at the same time, in bytes. It is less than the 8.6 GB that the
-    /// largest array of lines needs.
+    /// GPU memory that is left free for parallel tests, in bytes. It must be less than the 8.6 GB that the lines in
+    /// this test need.
     const LEFT: usize = 7 << 30;
 
     #[test]

@@ -38,7 +38,7 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     late(detector, slice);
 }
 
-/// Ingests the same pairs as [`from_the_device`], but as [`Ip6Pair`]s. Late pairs are still ingested as [`IpPair`]s.
+/// Ingests like [`from_the_device`], but passes all pairs that are on time as [`Ip6Pair`]s.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let mapped = |host| [0, 0, 0xffff, host];
     let pair =

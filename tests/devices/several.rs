@@ -1,5 +1,5 @@
-//! Tests of several detectors in one process, each of which sees a part of the traffic. After a merge, they must equal
-//! one detector that saw everything. The detectors are used in turn from one thread, or in parallel from several
+//! Tests of several detectors in one process, each of which sees a part of the traffic. Merged detectors must
+//! equal one detector that saw everything. The detectors are used in turn from one thread, or in parallel from several
 //! threads.
 //!
 //! If there is a second GPU, the second detector runs on it, so that a call in the context of the wrong GPU fails.

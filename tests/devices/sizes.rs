@@ -20,11 +20,9 @@ on_every_device!(
     windows_of_more_than_511_slices,
 );
 
-/// Number of pairs per call. It is a prime, so that the calls start at different offsets modulo the number of threads
-/// in a block.
+/// Maximum number of pairs per call. It is prime, so that the calls are not aligned with blocks of threads.
 const PIECE: usize = 337;
 
-/// Ingests `pairs` piece by piece: in turn from ordinary memory, from pinned memory, and with `resident`.
 fn every_way<P: Pair>(
     detector: &SlidingDetector,
     pairs: &[P],
@@ -39,7 +37,6 @@ fn every_way<P: Pair>(
     }
 }
 
-/// Ingests the pairs in every way. If the device is a GPU, this includes GPU memory.
 fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     #[cfg(feature = "cuda")]
     if detector.device() != Device::Cpu {
@@ -51,8 +48,8 @@ fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
 }
 
 /// Asserts that a detector on `device` has the same reports and recorders as a CPU detector that ingests one pair at a
-/// time. Both hash families are tested. Both detectors advance by `jump` slices per slice of traffic. Returns the
-/// number of super points in all reports.
+/// time. Both detectors advance by `jump` slices after each item of `slices`. Returns the number of super points in all
+/// reports.
 fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> usize {
     let (mut super_points, mut pairs) = (0, FamilyPairs::default());
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
@@ -74,7 +71,6 @@ fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> u
     super_points
 }
 
-/// Returns three slices with the pairs of eight hosts, each of which has `peers` peers.
 fn slices(peers: u32) -> Vec<Vec<IpPair>> {
     let pairs = contacts(8, peers);
     pairs.chunks(pairs.len().div_ceil(3)).map(<[_]>::to_vec).collect()

@@ -7,19 +7,17 @@ use srlg_traffic::synthetic::{Backbone, Model};
 /// The pairs that arrive in one slice.
 #[derive(Clone, Default)]
 pub(crate) struct Slice {
-    /// Pairs that are not late.
     pub(crate) pairs: Vec<IpPair>,
     /// Late pairs, with their delay in slices.
     pub(crate) late: Vec<(u32, Vec<IpPair>)>,
 }
 
-/// One of `LATE_SHARE` packets is late.
+/// One in `LATE_SHARE` packets is late.
 const LATE_SHARE: usize = 16;
 /// Maximum delay of a packet, in slices.
 const MOST_LATE: u32 = 4;
 
-/// Returns the packets of `slices` slices, with `pairs` distinct pairs in total and two packets per pair. No packet is
-/// late.
+/// Returns the packets of each slice, with about `pairs` distinct pairs in total and two packets per pair on average.
 pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     let model = Backbone {
         seed,
@@ -37,7 +35,8 @@ pub(crate) fn flood() -> Vec<Vec<IpPair>> {
     Model::Flood.slices(5, 40, 600_000).collect()
 }
 
-/// Delays some of the packets. Packets that would arrive after the last slice are dropped.
+/// Delays every 16th packet of a slice by up to [`MOST_LATE`] slices. Packets that would arrive after the last slice
+/// are dropped.
 pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     let mut traffic = vec![Slice::default(); slices.len()];
     for (now, packets) in slices.into_iter().enumerate() {
@@ -54,7 +53,7 @@ pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     traffic
 }
 
-/// Returns both presets with the given window and a threshold of 256.
+/// Returns the default configuration and the paper's, with a threshold of 256.
 pub(crate) fn presets(window: u32) -> [Config; 2] {
     [Config::default(), Config::paper()].map(|preset| Config { threshold: 256, window, ..preset })
 }
@@ -70,24 +69,21 @@ pub(crate) fn small() -> Config {
     }
 }
 
-/// Sizes of a small RSRA.
 pub(crate) const ROUGH: RsraSizes =
     RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
 
-/// Returns a small configuration of the paper's scheme.
 pub(crate) fn small_paper() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 40, stride: 8 };
     Config { scheme, linear_width: 128, ..small() }
 }
 
-/// Returns a small configuration of the paper's scheme in which the counter has an odd number of recorders.
+/// Returns a variant of [`small_paper`] whose counter has an odd number of recorders.
 pub(crate) fn small_odd() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
     Config { scheme, linear_width: 129, ..small_paper() }
 }
 
-/// Returns `config` with the given limits on hot columns and candidates. The tagged scheme has no hot columns and
-/// ignores `hot_limit`.
+/// Returns `config` with these limits. The tagged scheme has no hot columns and ignores `hot_limit`.
 pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> Config {
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {

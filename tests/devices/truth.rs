@@ -17,8 +17,8 @@ on_every_device!(
 
 const THRESHOLD: u32 = 256;
 
-/// Asserts that every estimate in `report` is within five of its standard errors, and that every host with at least 1.2
-/// θ peers is reported. Returns the number of super points.
+/// Asserts that every estimate is within five standard errors, and that every host with at least 1.2 θ peers is
+/// reported. Returns the number of super points.
 fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     for point in &report.super_points {
         let truth = f64::from(exact.cardinality(number(point.host)));
@@ -34,8 +34,7 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     report.super_points.len()
 }
 
-/// Asserts for every slice of `traffic` that the report is close to the exact answer. `family` determines which hosts
-/// are IPv6. Returns the number of super points in all reports.
+/// Calls [`assert_near`] for every slice of `traffic`. Returns the number of super points in all reports.
 fn compare(device: Device, family: Family, traffic: &[Vec<IpPair>], window: u32) -> usize {
     let config = Config { threshold: THRESHOLD, window, ..Config::default() };
     let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));

@@ -1,5 +1,4 @@
-//! Tests of windows of all lengths: short windows, windows with epochs of several slices, and queries over a part of
-//! the window.
+//! Tests of short windows, windows with epochs of several slices, and queries over a part of the window.
 
 use srlg::config::Scheme;
 use srlg::{Config, Device, IpPair};

@@ -1,10 +1,9 @@
-//! Tests that run the small examples in the same way as users.
+//! Tests that run the programs in the folder `examples` as users run them.
 
 use std::process::{Command, Output};
 
 use approx::assert_abs_diff_eq;
 
-/// Returns a command that runs the example `name`. Cargo builds the examples before it runs the tests.
 fn example(name: &str) -> Command {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
@@ -13,7 +12,6 @@ fn example(name: &str) -> Command {
     Command::new(path)
 }
 
-/// Runs the example `name` and returns its output. Panics if the example fails.
 fn printed(name: &str) -> String {
     printed_with(name, &[])
 }

@@ -1,7 +1,7 @@
 //! Export of flows and packets as NetFlow v5, NetFlow v9, IPFIX and sFlow. The bytes follow the specifications of the
 //! formats.
 //!
-//! This module shares no code with the decoder, so that they cannot share a mistake.
+//! This module and the decoder share no code, so that they cannot share a mistake.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub struct Flow {
     pub packets: u32,
     /// Number of bytes, excluding frame headers.
     pub octets: u32,
-    /// Times of the first and the last packet, in milliseconds after the first packet of all flows.
+    /// Times of the first and the last packet, in milliseconds after the first packet of the traffic.
     pub times_ms: [u32; 2],
 }
 
@@ -74,7 +74,8 @@ pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
 pub const EXPORT_S: u32 = 10;
 /// Uptime of the exporter at the first packet, in milliseconds.
 const UPTIME_MS: u32 = 100_000;
-/// Maximum number of records per message. The limit ensures that a message fits into an Ethernet frame.
+/// Maximum number of records per NetFlow v9 or IPFIX message. The limit ensures that a message fits into an Ethernet
+/// frame.
 const RECORDS: usize = 15;
 /// Enterprise number of reverse information elements (RFC 5103).
 const REVERSE_ENTERPRISE: u32 = 29_305;
@@ -84,9 +85,9 @@ const REVERSE: u16 = 0x8000;
 /// A field of a template: its element number and its length in bytes.
 type Field = (u16, u16);
 
-/// Fields for bytes, packets and TCP flags. `CONVERSATION` contains the fields for the protocol and the ports. NetFlow
-/// v9 and IPFIX have the same element numbers for all these fields.
+/// Fields for bytes, packets and TCP flags, the same in NetFlow v9 and IPFIX.
 const COUNTS: [Field; 3] = [(1, 4), (2, 4), (6, 1)];
+/// Fields for the protocol and the ports, the same in NetFlow v9 and IPFIX.
 const CONVERSATION: [Field; 3] = [(4, 1), (7, 2), (11, 2)];
 /// NetFlow v9 fields for the uptimes at the first and the last packet.
 const UPTIMES: [Field; 2] = [(22, 4), (21, 4)];
@@ -153,7 +154,7 @@ fn times(flow: &Flow) -> Vec<u8> {
     times.map(u64::to_be_bytes).concat()
 }
 
-/// Returns NetFlow v5 datagrams of `flows`, which must be IPv4.
+/// Returns NetFlow v5 datagrams that contain `flows`, which must be IPv4.
 #[must_use]
 pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -211,7 +212,7 @@ impl V9Header {
     }
 }
 
-/// Returns NetFlow v9 datagrams of `flows`. The first datagram contains the templates.
+/// Returns NetFlow v9 datagrams that contain `flows`. The first datagram contains the templates.
 #[must_use]
 pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -234,7 +235,8 @@ pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     sets.enumerate().map(|(number, (records, set))| message(number, records, &set)).collect()
 }
 
-/// Returns IPFIX messages that contain `records`. The first message contains the templates, which have `fields`.
+/// Returns IPFIX messages that contain `records`. The first message contains the templates, in which `fields` follow
+/// the address fields.
 fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<Vec<u8>> {
     let mut before = 0;
     let message = |(records, set): (usize, Vec<u8>)| {
@@ -248,7 +250,7 @@ fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) ->
     [(0, templates(2, fields))].into_iter().chain(data(records)).map(message).collect()
 }
 
-/// Returns IPFIX messages of `flows`. The first message contains the templates.
+/// Returns IPFIX messages that contain `flows`. The first message contains the templates.
 #[must_use]
 pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -259,7 +261,7 @@ pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
 }
 
 /// Returns IPFIX messages in which each record contains both directions of a conversation. If there is no reverse flow,
-/// its fields are 0.
+/// the reverse fields are 0.
 #[must_use]
 pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     let record = |(forward, reverse): &(Flow, Option<Flow>)| {
@@ -274,8 +276,8 @@ pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     messages(&fields.collect::<Vec<_>>(), flows.iter().map(record))
 }
 
-/// Returns sFlow v5 datagrams, each with the time of its last packet, in microseconds after the first packet. Every
-/// packet is sampled, and each sample contains a raw packet header.
+/// Returns sFlow v5 datagrams and the time of the last packet in each datagram, in microseconds after the first packet
+/// of the traffic. Every packet is sampled, and each sample contains a raw packet header.
 #[must_use]
 pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let framed = |format: u32, content: &[u8]| {

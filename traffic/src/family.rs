@@ -14,8 +14,8 @@ pub enum Family {
     V4,
     /// IPv6. The high 16 bits of a number select a /64 network, and the low 16 bits are the interface identifier.
     V6,
-    /// Both families. A hash of an inside host's number selects its family, so that each family has half of the inside
-    /// hosts. A peer has the family of its inside host.
+    /// Both families. Each family has half of the inside hosts: a hash of the host number selects the family of an
+    /// inside host. A peer has the family of its inside host.
     Mixed,
 }
 
@@ -29,7 +29,7 @@ pub struct FamilyPairs {
 }
 
 impl Family {
-    /// All families, each with the name that [`FromStr`] accepts.
+    /// All families and the names that [`FromStr`] accepts for them.
     pub const ALL: [(&'static str, Self); 3] =
         [("4", Self::V4), ("6", Self::V6), ("mixed", Self::Mixed)];
 
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Returns the addresses of the inside host and of the peer in `pair`. Both have the same family.
+    /// Returns the addresses of the inside host and of the peer in `pair`. Both addresses have the same family.
     #[must_use]
     pub fn hosts(self, IpPair { inside, opposite }: IpPair) -> (IpAddr, IpAddr) {
         match self.is_v6(inside) {
@@ -51,7 +51,8 @@ impl Family {
         }
     }
 
-    /// Replaces the contents of `all` with `pairs`, whose hosts get addresses of this family.
+    /// Converts the hosts of `pairs` to addresses of this family, and replaces the contents of `all` with the converted
+    /// pairs.
     pub fn split(self, pairs: &[IpPair], all: &mut FamilyPairs) {
         all.v4.clear();
         all.v6.clear();
@@ -109,7 +110,7 @@ pub fn ip(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(number).into()
 }
 
-/// Returns the number of `host`, whose address may be of any [`Family`].
+/// Returns the number of `host`, whether its address is IPv4 or IPv6.
 #[must_use]
 pub fn number(host: IpAddr) -> u32 {
     let [_, high, _, low] = limbs(host);

@@ -9,9 +9,9 @@
 //! | [`oracle`] | exact sliding cardinalities, computed with hash maps |
 //! | [`score`] | false rates of a detector, and errors of its estimates |
 //!
-//! An evaluation uses synthetic traffic or a trace, the oracle, a detector and the score, in this order. This crate
-//! does not depend on a detector. It generates the input of a detector and compares its reports with the exact
-//! cardinalities. The memory of this crate grows with the traffic.
+//! An evaluation passes synthetic traffic or a trace to the oracle and to a detector, and then scores the reports of
+//! the detector. This crate does not depend on a detector. It generates the input of a detector and compares the
+//! detector's reports with the exact cardinalities. The memory usage of this crate grows with the traffic.
 #![forbid(unsafe_code)]
 
 pub mod export;

@@ -1,9 +1,9 @@
 //! Exact sliding cardinalities of all hosts, computed with hash maps.
 //!
-//! At the end of slice t, a pair is counted if its last touch is in slices t - window + 1 to t. Every pair in the
-//! window is in exactly one bucket. The slice of the bucket is not later than the slice of the pair's last touch.
-//! Touches and expiries therefore take amortised O(1) time. The memory grows with the number of distinct pairs in the
-//! window.
+//! At the end of slice t, a pair is counted if its last touch is in slices t - window + 1 to t. Each slice has a bucket
+//! of pairs, and every pair in the window is in exactly one bucket. The slice of this bucket is not later than the
+//! slice of the pair's last touch. Touches and expiries therefore take amortised O(1) time. The memory grows with the
+//! number of distinct pairs in the window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -24,10 +24,8 @@ use std::collections::hash_map::Entry;
 pub struct ExactWindow {
     /// Number of the running slice. It starts at `window` so that `now - window` cannot be negative.
     now: u64,
-    /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
-    /// Buckets of pairs. The index of a bucket is its slice modulo the window. If a pair has been touched again when
-    /// its bucket expires, the pair moves to the bucket of its last touch.
+    /// Buckets of pairs. The index of a bucket is its slice modulo the length of the window.
     buckets: Vec<Vec<IpPair>>,
     /// Cardinality of every host with at least one peer.
     cardinalities: FxHashMap<Address, u32>,
@@ -89,7 +87,7 @@ impl ExactWindow {
         points
     }
 
-    /// Moves the window forward by `slices` slices without touches.
+    /// Moves the window forward by `slices` slices.
     pub fn skip(&mut self, slices: u64) {
         // After a whole window of slices, all pairs have expired.
         for _ in 0..slices.min(self.buckets.len() as u64) {
@@ -99,8 +97,8 @@ impl ExactWindow {
         self.now += slices.saturating_sub(self.buckets.len() as u64);
     }
 
-    /// Removes the pairs whose last touch was in `slice`. A pair in the same bucket that was touched later moves to the
-    /// bucket of its last touch.
+    /// Empties the bucket of `slice`. A pair that was touched again moves to the bucket of its last touch, and all
+    /// other pairs are removed.
     fn expire(&mut self, slice: u64) {
         let bucket = self.bucket(slice);
         for pair in std::mem::take(&mut self.buckets[bucket]) {
@@ -131,7 +129,6 @@ mod tests {
     use proptest::prelude::*;
     use rustc_hash::FxHashSet;
 
-    /// A window that stores every touch and searches all touches for distinct pairs.
     #[derive(Default)]
     struct Naive {
         now: i64,

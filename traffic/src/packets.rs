@@ -1,5 +1,5 @@
-//! A few seconds of IPv4 and IPv6 packets: a scanner, a flood, a busy server and background traffic. [`pcap`] converts
-//! them to a pcap file.
+//! A few seconds of IPv4 and IPv6 packets: a scanner, a flood, a busy server and background traffic.
+//! [`Packet::frame`] converts a packet to a frame, and [`pcap`] combines frames into a pcap file.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

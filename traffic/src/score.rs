@@ -1,8 +1,8 @@
 //! Scores that compare the reports of a detector with the exact answer.
 //!
-//! A [`Score`] stores counts and sums, so the scores of slices can be added to a score of all slices. Ratios are
-//! computed from the totals. If there are no true super points, a ratio is `None`, not NaN. [`MeanRates`] are means in
-//! which every window has the same weight.
+//! A [`Score`] stores counts and sums, so the scores of several slices can be added up. Ratios are computed from the
+//! totals. If there are no true super points, a ratio is `None`, not NaN. [`MeanRates`] are means in which every window
+//! has the same weight.
 
 use rustc_hash::FxHashMap;
 use srlg_core::Address;
@@ -37,8 +37,8 @@ impl Score {
     /// Scores a report against the exact answer for the same window.
     ///
     /// A host is a super point if its true cardinality is at least `threshold`. `truth` contains the true cardinalities
-    /// of all super points, and may also contain hosts below the threshold. `reported` contains the estimates. A list
-    /// may be in any order, but must not contain a host twice.
+    /// of all super points, and may also contain hosts below the threshold. `reported` contains the estimates. Both
+    /// lists may be in any order, but must not contain a host twice.
     #[must_use]
     pub fn of(truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) -> Self {
         let mut missing: FxHashMap<Address, u32> =

@@ -2,10 +2,10 @@
 //!
 //! Model A describes a period of 300 s. Pareto(m, a) is the Pareto distribution with minimum m and tail index a. 99.4 %
 //! of the hosts have Pareto(1, 2.2) cardinalities and are new in every period. The remaining 0.6 % are the *staying*
-//! hosts, which exist in every period. Their cardinalities are Pareto(48, 1.1) and vary by up to 15 % in each period. A
-//! tenth of the staying hosts are scanners, and three tenths are active for only 30 to 150 s of a period. A pair is one
-//! flow of Pareto(1, 0.8) packets. A flow with more than one packet has a duration of Pareto(0.5 s, 0.8), at most 900
-//! s.
+//! hosts, which exist in every period. Their cardinalities are Pareto(48, 1.1), multiplied by a random factor from 0.85
+//! to 1.15 in each period. A tenth of the staying hosts are scanners, and three tenths are active for only 30 to 150 s
+//! of a period. In a period, each pair has one flow of Pareto(1, 0.8) packets. The duration of a flow with more than
+//! one packet is Pareto(0.5 s, 0.8), at most 900 s.
 //!
 //! The flows of one period are kept in memory and need 24 bytes each. Equal parameters produce the same packets in the
 //! same order on every machine.
@@ -54,12 +54,14 @@ pub struct Backbone {
     pub pairs: u32,
     /// Mean number of packets per pair. Model A has 46.
     pub packets_per_pair: u32,
-    /// Hosts with known cardinalities, each at most once. The background does not use them.
+    /// Hosts with known cardinalities. Each host may be listed only once. The background does not use these hosts as
+    /// inside hosts.
     pub planted: Vec<PlantedHost>,
 }
 
 impl Default for Backbone {
-    /// Returns 300 slices of one second with a million distinct pairs, 10 packets per pair, and no planted hosts.
+    /// Returns parameters for 300 slices of one second, a million distinct pairs, 10 packets per pair, and no planted
+    /// hosts.
     fn default() -> Self {
         Self {
             seed: 1,
@@ -72,10 +74,10 @@ impl Default for Backbone {
     }
 }
 
-/// A host with a known cardinality, which the background does not use.
+/// A host with a known cardinality. The background does not use it as an inside host.
 ///
-/// In every cycle of `min(period, slices)` slices, it contacts each of its peers once, always in the same slice of the
-/// cycle. In any window as long as a cycle, and in the whole stream, its cardinality is exactly
+/// In every cycle of `min(period, slices)` slices, the host contacts each of its peers once, always in the same slice
+/// of the cycle. In any window as long as a cycle, and in the whole stream, its cardinality is exactly
 /// [`PlantedHost::cardinality`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedHost {
@@ -103,9 +105,9 @@ impl Backbone {
 /// Returns `count` distinct pairs for benchmarks. Their inside hosts are drawn at random from the first `hosts` inside
 /// hosts.
 ///
-/// Each peer is a bijection of a counter. The pairs are therefore distinct, and a peer can have any address, including
-/// that of an inside host. At most 2^32 pairs are returned. `hosts` must be at most [`INSIDE_HOSTS`]. If `hosts` is 0,
-/// all pairs have the first inside host.
+/// A bijection converts a counter to the address of each peer. The pairs are therefore distinct, and a peer can have
+/// any address, including that of an inside host. At most 2^32 pairs are returned. `hosts` must be at most
+/// [`INSIDE_HOSTS`]. If `hosts` is 0, all pairs have the first inside host.
 pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item = IpPair> {
     let mut rng = Rng::new(seed, hosts.into());
     let key = mix(seed) as u32;
@@ -115,7 +117,7 @@ pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item =
     })
 }
 
-/// Mixes a 32-bit integer with the finaliser of murmur3, which is a bijection.
+/// Applies the finaliser of murmur3, which is a bijection, to a 32-bit integer.
 const fn scatter(value: u32) -> u32 {
     let mut x = value;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);

@@ -1,8 +1,8 @@
 //! Record files of real traffic, which are named `NAME.spt.zst`.
 //!
 //! A file is one zstd frame that contains 12-byte records, sorted by time. A record consists of three 32-bit
-//! little-endian integers: the time in milliseconds, the source address and the destination address. Reading a file
-//! ends with an error if the file is truncated, is longer than its frame, or has an incorrect checksum.
+//! little-endian integers: the time in milliseconds, the source address and the destination address. Reading ends with
+//! an error if the file is damaged, for example truncated, longer than its frame, or inconsistent with its checksum.
 
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -12,7 +12,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Size of a record, in bytes.
 const RECORD_BYTES: usize = 12;
 
 /// Suffix of the names of record files.
@@ -113,7 +112,7 @@ impl Trace {
         Ok(Some(Record { time_ms: word(0), source: word(4), destination: word(8) }))
     }
 
-    /// Decodes the next records. At the end of the frame, the buffer remains empty.
+    /// Refills the buffer, which remains empty at the end of the frame.
     fn fill(&mut self) -> io::Result<()> {
         // The decoder is fastest if it is asked for many bytes at once.
         let many = 4096 * RECORD_BYTES as u64;
@@ -185,8 +184,8 @@ pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Returns the record files in the folder `dev` of [`data_dir`], for tests. If the data folder is missing, prints a
-/// message and returns an empty list.
+/// Returns the record files in the folder `dev` of [`data_dir`], for tests. If the data folder is missing, this
+/// function prints a message and returns an empty list.
 ///
 /// # Panics
 /// Panics if the folder `dev` is missing or has no record files.
@@ -196,7 +195,7 @@ pub fn dev_traces() -> Vec<PathBuf> {
         eprintln!("skipped: the data folder is missing; set SRLG_DATA");
         return Vec::new();
     };
-    let traces = record_files(&folder.join("dev")).expect("the data folder must contain a folder dev/");
+    let traces = record_files(&folder.join("dev")).expect("the data folder must contain dev/");
     assert!(!traces.is_empty(), "the folder dev/ contains no record files");
     traces
 }

@@ -1,14 +1,14 @@
-//! The chore `cargo xtask gpu-model`, which counts the GPU resources that the kernels use. It runs their PTX in an
-//! interpreter.
+//! The chore `cargo xtask gpu-model`, which runs the PTX of the kernels in an interpreter and counts the GPU resources
+//! that they use.
 //!
 //! Each workload ([`Work`]) of the program `gpu_model` in srlg-benches is run twice, once with one round and once with
-//! two. The difference between the two runs is the cost of a round. With `--check`, this cost is compared with the
-//! [`bounds`]. If the sources of the interpreter are missing, the chore prints `skipped` and succeeds.
+//! two. The difference between the two runs is the cost of a round. With `--check`, the chore fails if this cost
+//! exceeds its [`bounds`]. If the sources of the interpreter are missing, the chore prints `skipped` and succeeds.
 //!
-//! The time of a kernel in the model is the longer of two times. The first is the time to issue its instructions, if
-//! all multiprocessors issue at full rate. The second is the time to transfer the 32-byte sectors that it accesses. The
-//! model ignores stalls, main memory, and contention between the threads of a warp for one address. These effects can
-//! be measured only on a GPU.
+//! In the model, the time of a kernel is its issue time or its transfer time, whichever is longer. The issue time is
+//! the time in which all multiprocessors issue the instructions of the kernel at full rate. The transfer time is the
+//! time to transfer the 32-byte sectors that the kernel accesses. The model ignores stalls, main memory, and contention
+//! between the threads of a warp for one address. These effects can be measured only on a GPU.
 
 mod bounds;
 mod report;
@@ -32,7 +32,6 @@ pub(crate) struct Arguments {
     work: Option<String>,
 }
 
-/// Counts and prints the cost of every workload. With `--check`, also compares the costs with the bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if let Some(asked) = &arguments.work {
         let names = WORKS.iter().map(|work| work.name).collect::<Vec<_>>();
@@ -71,7 +70,10 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
         std::env::var_os("SRLG_PTXRUN").map_or("../shared/tools/ptxrun".into(), PathBuf::from);
     let manifest = root.join(sources).join("Cargo.toml");
     if !manifest.exists() {
-        println!("skipped: {} is missing; set SRLG_PTXRUN to its folder", manifest.display());
+        println!(
+            "skipped: {} is missing; set SRLG_PTXRUN to the source folder of the PTX interpreter",
+            manifest.display()
+        );
         return Ok(None);
     }
     let target = root.join("target/ptxrun");
@@ -83,7 +85,7 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(target.join("release")))
 }
 
-/// Returns the cost per unit of each kernel in a round of `work`. The last item is the cost of copies.
+/// Returns the cost per unit of each kernel that `work` runs. The last item is the cost of copies.
 fn count(program: &Path, interpreter: &Path, work: &Work) -> Result<Vec<(String, Usage)>> {
     let run = |rounds| run_of(program, interpreter, work, rounds);
     let ((one, units), (two, _)) = program::one_and_two(run)?;

@@ -3,10 +3,11 @@
 //! Times on a shared machine vary by 50 %, but repeated counts by callgrind, a tool of valgrind, agree to within 0.1 %.
 //! Each workload ([`Work`]) of the program `instructions` in srlg-benches is run twice, once with one round and once
 //! with two. The difference between the two runs is the cost of a round, without start-up, allocation and traffic
-//! generation. With `--check`, this cost is compared with the [`bounds`].
+//! generation. With `--check`, the chore fails if this cost exceeds its [`bounds`].
 //!
-//! The AVX2 code is counted on every processor, because valgrind does not support wider vectors. The counts do not
-//! reflect memory latency and mispredicted branches, so benchmarks are still needed.
+//! The processor must have AVX2. The AVX2 code is counted even if the processor has AVX-512, because valgrind does not
+//! support AVX-512. The counts do not reflect memory latency or mispredicted branches, so benchmarks are still
+//! needed.
 
 mod bounds;
 mod callgrind;
@@ -26,7 +27,6 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Counts and prints the instructions of every workload. With `--check`, also compares the counts with their bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(
         has_avx2(),
@@ -48,8 +48,6 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns the cost per unit of a round of `work`. The cost of a round is the difference between a run with two rounds
-/// and a run with one.
 fn count(program: &Path, work: &'static Work) -> Result<Count> {
     let run = |rounds| callgrind::count(program, work.name, rounds);
     let ((one, _), (two, units)) = program::one_and_two(run)?;

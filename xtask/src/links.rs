@@ -1,7 +1,7 @@
 //! The chore `cargo xtask links`, which finds dead links in the Markdown files that git tracks.
 //!
-//! A link is dead if its file is missing, or if the file does not have a heading with the link's anchor. Anchors follow
-//! the rules of GitHub. Links to other sites are not checked.
+//! A link is dead if its file is missing or outside the repository, or if the file has no heading with the link's
+//! anchor. Anchors follow the rules of GitHub. Links to other sites are not checked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

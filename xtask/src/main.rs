@@ -1,7 +1,7 @@
 //! Chores of the workspace, run as `cargo xtask <chore>`.
 //!
 //! A chore finds its files relative to the root of the workspace, regardless of the current directory and
-//! `CARGO_TARGET_DIR`. If it fails, it prints one line with the cause and the remedy.
+//! `CARGO_TARGET_DIR`. If it fails, its last message gives the cause and, in most cases, the remedy.
 
 mod gpu_model;
 mod instructions;
@@ -44,7 +44,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the root of the workspace.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
 }

@@ -1,4 +1,5 @@
-//! Programs of srlg-benches whose costs are counted. They are built like a user's release build of the library.
+//! Programs of srlg-benches whose costs are counted. They are built as users build the library, regardless of compiler
+//! flags in the environment.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +26,6 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
-/// Builds the program `name` and returns its path.
 pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     let mut command = cargo();
     for (name, _) in std::env::vars_os() {

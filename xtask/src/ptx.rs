@@ -1,9 +1,9 @@
 //! The chore `cargo xtask ptx`, which compiles the GPU kernels to a text file that is committed.
 //!
 //! The crate `srlg-kernels` is compiled to [`COMMITTED`]. Because this file is committed, users of the library do not
-//! need a GPU tool chain. The file starts with a [`Stamp`]: the compiler, a hash of everything that affects the code,
-//! and a hash of the text. A test computes both hashes again, and fails if the sources changed after the PTX was built,
-//! or if the PTX was edited. With `--check`, the PTX is also rebuilt and assembled.
+//! need a GPU tool chain. The file starts with a [`Stamp`]: the compiler, a hash of the sources and settings, and a
+//! hash of the text. A test computes both hashes again, and fails if the sources changed after the PTX was built, or if
+//! the PTX was edited. With `--check`, the chore verifies both hashes, rebuilds the PTX and assembles it.
 
 mod assembly;
 mod build;
@@ -34,12 +34,12 @@ const TOUCHED: &str = "the PTX was edited; run cargo xtask ptx";
 /// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Check the committed PTX instead of writing it: compare it with a new build, and assemble it with ptxas.
+    /// Check the committed PTX instead of writing it: compare it with a new build by the same compiler, and assemble it
+    /// with ptxas.
     #[arg(long)]
     check: bool,
 }
 
-/// Builds and writes the PTX. With `--check`, checks the committed PTX instead.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if arguments.check {
         return check(root);
@@ -49,7 +49,6 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds the PTX of the current kernels, writes it to `file`, and returns its stamp.
 fn build(root: &Path, file: &str) -> Result<Stamp> {
     let toolchain = Toolchain::find(root)?;
     let sources = fingerprint::of(root)?;
@@ -79,13 +78,13 @@ fn check(root: &Path) -> Result<()> {
     inspect(root, COMMITTED)
 }
 
-/// Returns the stamp of the committed PTX. Returns an error if the PTX was edited or is older than its sources.
+/// Returns the stamp of the committed PTX, or an error if the PTX was edited or is older than its sources.
 fn up_to_date(root: &Path) -> Result<Stamp> {
     let sources = fingerprint::of(root)?;
     verified(&read(root, COMMITTED)?, &sources)
 }
 
-/// Returns the stamp of `text`. Returns an error if the text was edited or was not built from `sources`.
+/// Returns the stamp of `text`, or an error if the text was edited or was not built from `sources`.
 fn verified(text: &str, sources: &str) -> Result<Stamp> {
     let stamped = StampedPtx::read(text);
     let StampedPtx { stamp, untouched } = stamped

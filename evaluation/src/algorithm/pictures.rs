@@ -9,23 +9,26 @@ use super::svg::{OTHER, OWN, Svg, TEXT, filled, stroked};
 const SIDE: u32 = 1 << (CELL_BITS / 2);
 /// Distance between the upper left corners of adjacent cells, in pixels.
 const STEP: f64 = 6.0;
-/// Upper left corner of the square that shows all cells, in pixels.
+/// Left edge of the square that shows all cells, in pixels.
 const LEFT: f64 = 8.0;
+/// Top edge of the square that shows all cells, in pixels.
 const TOP: f64 = 24.0;
 
-/// Returns the file name and the SVG text of each picture.
 pub(super) fn all(state: &State) -> [(&'static str, String); 3] {
     [("cells.svg", cells(state)), ("line.svg", lines(state)), ("survival.svg", survival(state))]
 }
 
-/// Draws the array of cells as a square, next to a table of the hosts with the most cells.
 fn cells(state: &State) -> String {
     let square = STEP * f64::from(SIDE);
     let mut svg = Svg::new(440);
     svg.text(
         LEFT,
         14.0,
-        format_args!("{} of {} cells are in the window", state.cells.len(), 1 << CELL_BITS),
+        format_args!(
+            "{} of {} cells have a touch in the window",
+            state.cells.len(),
+            1 << CELL_BITS
+        ),
     );
     svg.rect([LEFT - 1.0, TOP - 1.0, square + 2.0, square + 2.0], &stroked(TEXT, 0.5));
     let squares = |places: &mut dyn Iterator<Item = u32>| {
@@ -61,7 +64,7 @@ fn corner(place: u32) -> [f64; 2] {
     [LEFT + x, TOP + y]
 }
 
-/// Returns the opacity of a cell that a host other than the subject touched. Older cells are fainter.
+/// Returns the opacity of cells of this `age` that hosts other than the subject hold. Older cells are fainter.
 fn shade(age: u32) -> f64 {
     0.85 - 0.65 * f64::from(age) / f64::from(WINDOW - 1)
 }
@@ -149,7 +152,6 @@ fn table_of_hosts(svg: &mut Svg, state: &State) {
     svg.text(424.0, y + 36.0, format_args!("peer {}", contact.peer));
 }
 
-/// Draws the lines of the subject: their recorders, and the verdict on each position.
 fn lines(state: &State) -> String {
     const HEIGHT: f64 = 108.0;
     let mut svg = Svg::new(74 + HEIGHT as u32 * state.lines.len() as u32);
@@ -172,7 +174,8 @@ fn lines(state: &State) -> String {
         brackets.sort_by_key(|[low, high]| high - low);
         for (rank, bracket) in brackets.into_iter().enumerate() {
             let [from, to] = bracket.map(|at| column(at) + 11.5);
-            let depth = y + 62.0 + 4.0 * rank as f64;
+            // With more brackets, the lowest ones coincide rather than reach the next line's label.
+            let depth = y + 62.0 + 4.0 * rank.min(7) as f64;
             svg.path(
                 &format!("M{from:.1} {:.1}V{depth:.1}H{to:.1}V{:.1}", y + 57.0, y + 57.0),
                 &stroked(OWN, 1.0),
@@ -231,7 +234,7 @@ fn legend_of_lines(svg: &mut Svg, y: f64) {
         recorder(svg, content, x, y);
         svg.text(x + 30.0, y + 16.0, name);
     }
-    let meaning = "Empty recorder: untouched. Position: 3 = own touch of age 3; h3 = hidden from age 3 on; \
+    let meaning = "Empty: untouched, or older than two windows. Position: 3 = own touch of age 3; h3 = hidden from age 3 on; \
                    x3 = excluded at age 3; · = open";
     svg.text(62.0, y + 44.0, meaning);
 }
@@ -239,7 +242,6 @@ fn legend_of_lines(svg: &mut Svg, y: f64) {
 /// Left, right, top and bottom edges of the survival curve, in pixels.
 const ENDS: [f64; 4] = [44.0, 410.0, 20.0, 300.0];
 
-/// Draws the survival curve, next to a table with one row per age.
 fn survival(state: &State) -> String {
     let mut svg = Svg::new(344);
     axes(&mut svg);
@@ -267,7 +269,7 @@ fn survival(state: &State) -> String {
     svg.finish()
 }
 
-/// Returns the values of the survival function S: one before each age, and one after the last age.
+/// Returns the survival function S: its value before each age, and its value after the last age.
 fn survivors(state: &State) -> Vec<f64> {
     let mut shares = vec![1.0];
     for step in &state.steps {

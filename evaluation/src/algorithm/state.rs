@@ -1,7 +1,7 @@
 //! The arrays of a small detector after synthetic traffic, and the values that can be read from them for one host.
 //!
-//! This module does not compute the places and tags of the host itself. It ingests a single pair into an empty array
-//! and reads the recorders that the pair touched.
+//! To find the cell, the recorders and the tags of a pair, this module ingests only this pair into an empty array and
+//! reads the recorders that the pair touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -34,7 +34,6 @@ const LINES: u32 = 256;
 /// Number of hosts in the table of the picture `cells.svg`.
 const LISTED: usize = 12;
 
-/// Length of the traffic, in slices: three windows.
 const SLICES: u32 = 3 * WINDOW;
 
 /// Large hosts besides the subject: the last byte of the address, and the number of new peers per window.
@@ -88,15 +87,15 @@ pub(super) enum Content {
         age: u32,
         is_own: bool,
     },
-    /// The echo of a touch of this age. If it is not the host's own echo, it may also be a touch that has left the
-    /// window.
+    /// The echo of a touch of this age. If `is_own` is false, the recorder may instead contain a touch that has left
+    /// the window.
     Echo {
         age: u32,
         is_own: bool,
     },
 }
 
-/// The class of a position in the survival analysis, with its age in slices.
+/// The class of a position in the survival analysis. Every class except `Open` has an age in slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Open,
@@ -123,8 +122,9 @@ pub(super) struct Step {
     pub(super) own: u32,
     pub(super) hidden: u32,
     pub(super) excluded: u32,
-    /// Numbers of positions at risk (R) and of touched positions (d), both corrected for the expected false matches.
+    /// Number of positions at risk (R), corrected for expected false matches.
     pub(super) risk: f64,
+    /// Number of touched positions (d), corrected for expected false matches.
     pub(super) touched: f64,
     /// True share of the positions that have no touch of this age or younger.
     pub(super) truth: f64,
@@ -137,7 +137,7 @@ pub(super) struct State {
     /// Indices of the cells that the subject touched in the window and that other hosts have overwritten.
     pub(super) lost: Vec<u32>,
     pub(super) contact: Contact,
-    /// The hosts with the most cells, in descending order of this number.
+    /// The hosts with the most cells, in descending order of `cells`.
     pub(super) hosts: Vec<Host>,
     /// Number of hosts that hold cells but are not in `hosts`.
     pub(super) other_hosts: usize,
@@ -363,7 +363,6 @@ impl<'a> Arrays<'a> {
         self.lines.view().touch(pairs, 0);
     }
 
-    /// Ages all recorders by one slice.
     fn age(&mut self) {
         age_all(&mut self.cells.recorders, self.cells.params.age_step(), 0);
         age_all(&mut self.lines.recorders, self.lines.params.step(1) as u16, 0);
@@ -385,7 +384,7 @@ impl<'a> Cells<'a> {
         CellArray::new(self.params, &self.recorders)
     }
 
-    /// Returns the index, word and age of each cell that is in the window.
+    /// Returns the index, word and age of each cell whose touch is in the window.
     fn touched(&self) -> impl Iterator<Item = (u32, u64, u32)> {
         let cells = (0..).zip(&self.recorders).map(|(place, cell)| (place, cell.word()));
         cells
@@ -413,7 +412,7 @@ impl<'a> Cells<'a> {
         hosts
     }
 
-    /// Returns a contact that was decoded from a cell of the subject, and the indices of the subject's lost cells.
+    /// Decodes a contact from a cell of the subject, and returns it with the indices of the subject's lost cells.
     fn of_subject(&self, of_subject: &[(u32, u32)]) -> Result<(Contact, Vec<u32>)> {
         let inside = SUBJECT.to_bits();
         let spots = self.params.spots(inside);
@@ -440,7 +439,8 @@ impl<'a> Cells<'a> {
             }));
         }
         Ok((
-            contact.context("cannot decode a contact: all cells are too new; choose another seed")?,
+            contact
+                .context("cannot decode a contact: all cells are too new; choose another seed")?,
             lost.into_iter().collect(),
         ))
     }

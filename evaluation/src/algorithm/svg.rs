@@ -2,9 +2,11 @@
 
 use std::fmt::{Display, Write as _};
 
-/// Colours of texts and frames, of the subject, and of other hosts.
+/// Colour of texts and frames.
 pub(super) const TEXT: &str = "#757d86";
+/// Colour of the subject.
 pub(super) const OWN: &str = "#d55e00";
+/// Colour of other hosts.
 pub(super) const OTHER: &str = "#2f81c7";
 
 /// Width of all pictures, in pixels.
@@ -24,12 +26,10 @@ impl Svg {
         let _ = writeln!(self.body, "{element}");
     }
 
-    /// Adds a text that starts at `x`.
     pub(super) fn text(&mut self, x: f64, y: f64, text: impl Display) {
         self.add(format_args!("<text x=\"{x}\" y=\"{y}\">{text}</text>"));
     }
 
-    /// Adds a text with additional attributes in `style`.
     pub(super) fn styled(&mut self, x: f64, y: f64, style: &str, text: impl Display) {
         self.add(format_args!("<text x=\"{x}\" y=\"{y}\" {style}>{text}</text>"));
     }
@@ -60,12 +60,10 @@ impl Svg {
     }
 }
 
-/// Returns the style of a filled shape.
 pub(super) fn filled(colour: &str, opacity: f64) -> String {
     format!("fill=\"{colour}\" fill-opacity=\"{opacity:.2}\"")
 }
 
-/// Returns the style of a line or an outline.
 pub(super) fn stroked(colour: &str, width: f64) -> String {
     format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"")
 }

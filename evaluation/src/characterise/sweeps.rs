@@ -1,7 +1,7 @@
 //! Sweeps of the command `characterise`, and their configurations: presets, plans, and presets with modified sizes or
 //! tags.
 //!
-//! Along a sweep, one parameter varies.
+//! In each sweep, one parameter varies.
 
 use std::ops::Range;
 
@@ -21,29 +21,28 @@ pub(super) struct Step {
     pub(super) entrants: Vec<Entrant>,
 }
 
-/// The traffic, and the hosts whose errors are measured.
+/// The traffic, and the hosts for which errors are measured.
 #[derive(Clone)]
 pub(super) struct Setting {
     /// Number of distinct pairs per window.
     pub(super) load: u32,
-    /// Number of slices per window. The load per window is the same for any number of slices.
     pub(super) window: u32,
     pub(super) threshold: u32,
     /// Bands of true cardinality into which the hosts are grouped.
     pub(super) bands: Vec<Range<u32>>,
-    /// Maximum number of hosts that are estimated per band and stream.
+    /// Maximum number of hosts whose cardinality is estimated, per band and stream.
     pub(super) most_hosts: usize,
 }
 
-/// A configuration and the series to which it belongs. If `x` is `None`, it has one point per band, in the middle of
-/// the band.
+/// A configuration and the series to which it belongs.
 pub(super) struct Entrant {
     pub(super) series: String,
+    /// Position on the x axis. `None` selects the geometric mean of the ends of each band.
     pub(super) x: Option<f64>,
     pub(super) config: Config,
 }
 
-/// Returns all sweeps, whose JSON objects contain `details`. If `quick` is set, all sizes are much smaller.
+/// Returns all sweeps, whose JSON objects contain `details`. If `quick` is set, the traffic is much smaller.
 pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     let sweep = |place: &str, x, setting: &str, steps| {
         let heading = match place {
@@ -63,7 +62,7 @@ pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     let any_load = format!("{theta}, windows of {window} slices");
     let any_threshold = format!("{pairs} of {window} slices");
     let all_set = format!("{theta}, {any_threshold}");
-    let any_window = format!("{theta}, {pairs} for any number of slices");
+    let any_window = format!("{theta}, {pairs} of any length");
     let octaves = vec![Step { setting: octaves(&base), entrants: presets_at(None) }];
     let tags = vec![tags(&base, load)?, tags(&base, 4 * load)?];
     Ok(vec![
@@ -107,7 +106,6 @@ fn windows(base: &Setting, quick: bool) -> Vec<Step> {
     windows.iter().map(step).collect()
 }
 
-/// Returns a step for each threshold, with the presets and a plan.
 fn thresholds(base: &Setting, quick: bool) -> Result<Vec<Step>> {
     let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
     let step = |&threshold: &u32| {
@@ -122,7 +120,7 @@ fn presets_at(x: Option<f64>) -> Vec<Entrant> {
     Preset::value_variants().iter().map(entrant).collect()
 }
 
-/// Returns a step with the presets and a plan for the setting. The plan uses as much memory as the default preset.
+/// Returns a step with the presets, and with a plan that uses at most as much memory as the default preset.
 fn with_plan(setting: Setting, x: u32) -> Result<Step> {
     let bytes = Config::default().validate()?.recorder_bytes();
     let mut entrants = presets_at(Some(x.into()));
@@ -137,8 +135,7 @@ fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
     Ok(Entrant { series: "planned".to_owned(), x: Some(x), config })
 }
 
-/// Returns a step with several sizes of each preset, each twice the previous one, and with plans for the sizes of the
-/// default preset.
+/// Returns a step with several sizes of each preset, and with a plan for each size of the default preset.
 fn memory(base: &Setting, quick: bool) -> Result<Step> {
     let doublings = if quick { -1..=0 } else { -3..=2 };
     let mut entrants = Vec::new();
@@ -177,8 +174,8 @@ fn resized(config: Config, doublings: i32) -> Config {
     Config { scheme, ..config }
 }
 
-/// Returns a step with the default preset and several numbers of tags. With more tags, a recorder has room for fewer
-/// ages, so an epoch has more slices.
+/// Returns a step with several numbers of tags for the default preset. If there are more tags, a recorder has room for
+/// fewer ages, so an epoch has more slices.
 fn tags(base: &Setting, load: u32) -> Result<Step> {
     let preset = Config { window: base.window, ..Config::default() };
     let mut entrants = Vec::new();

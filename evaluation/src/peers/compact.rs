@@ -1,16 +1,16 @@
-//! Exact answers in a compact table, which uses the fewest bytes per pair that a simple hash table can reach.
+//! Exact answers from a compact hash table. It uses about as few bytes per pair as a simple hash table can.
 //!
 //! A pair has 64 bits. A bijection maps it to a number whose high part selects a bucket, so the table stores only the
-//! low part. This is quotienting (Knuth, The Art of Computer Programming, vol. 3, section 6.4, exercise 13). A place
-//! has 7 bytes:
+//! low part. This is quotienting (Knuth, The Art of Computer Programming, vol. 3, section 6.4, exercise 13). A slot has
+//! 7 bytes:
 //!
 //! ```text
-//! | rest of the number | 1 bit: which of two bijections | time of the last touch |
+//! | low part of the number | 1 bit: which of two bijections | time of the last touch |
 //! ```
 //!
-//! A pair has two buckets of [`PLACES`] places, one for each bijection. Pairs move to their other bucket to make room,
-//! as in a cuckoo hash table (Dietzfelbinger and Weidling, 2007). Therefore, 19 of 20 places are in use before the
-//! table grows by a quarter.
+//! Each bijection assigns a pair to a bucket, which has [`PLACES`] slots. Pairs move to their other bucket to make
+//! room, as in a cuckoo hash table (Dietzfelbinger and Weidling, 2007). Therefore, the table normally grows only when
+//! 19 of 20 slots are in use. It then grows by a quarter.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -18,10 +18,10 @@ use srlg_traffic::synthetic::mix;
 
 use super::exact::{PairTable, SlidingMap, table_bytes};
 
-/// Number of places per bucket.
+/// Number of slots per bucket.
 const PLACES: usize = 4;
 
-/// Number of bits per place.
+/// Number of bits per slot.
 const BITS: u32 = 56;
 
 /// Maximum number of pairs that are moved for one new pair. If this is not enough, the table grows.
@@ -29,10 +29,9 @@ const MOST_MOVES: u32 = 500;
 
 type Place = [u8; BITS as usize / 8];
 
-/// The pairs of a sliding window in a compact table.
 pub(crate) type CompactPairs = SlidingMap<CompactTable>;
 
-/// A hash table that stores each pair in a place of 7 bytes, and a map with the number of pairs per host.
+/// A hash table that stores each pair in a slot of 7 bytes, and a map with the number of pairs per host.
 pub(crate) struct CompactTable {
     layout: Layout,
     places: Vec<Place>,
@@ -42,28 +41,27 @@ pub(crate) struct CompactTable {
     cardinalities: FxHashMap<Address, u32>,
 }
 
-/// The split of a pair's number into the index of a bucket and a rest, which is stored in a place.
+/// The split of a pair's number into the index of a bucket and a low part, which is stored in a slot.
 #[derive(Clone, Copy)]
 struct Layout {
     buckets: u64,
-    /// Number of 64-bit values per bucket, which is rounded up so that the buckets cover all values.
+    /// Number of 64-bit values per bucket, rounded up so that the buckets cover all values.
     numbers: u64,
-    /// Length of a stored time, in bits.
     time_bits: u32,
 }
 
-/// The content of a place that is in use.
+/// The content of a slot that is in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
     rest: u64,
     is_second: bool,
-    /// Time of the last touch, from 1 to [`Layout::period`]. The value 0 marks a place that is not in use.
+    /// Time of the last touch, from 1 to [`Layout::period`]. The value 0 marks a slot that is not in use.
     time: u32,
 }
 
 impl Layout {
-    /// Creates the layout of the smallest table for windows of `window` slices. The number of buckets is so large that
-    /// a place has room for the time.
+    /// Creates the layout of the smallest table for windows of `window` slices. It has just enough buckets for the low
+    /// part of a number, the bit of the bijection and a time to fit into a slot.
     fn least(window: u32) -> Self {
         // There is a time for each slice in a window, one for a slice that has left it, and 0.
         let time_bits = (window + 2).next_power_of_two().trailing_zeros();
@@ -93,7 +91,7 @@ impl Layout {
         place
     }
 
-    /// Returns the entry of a place, or `None` if the place is not in use.
+    /// Returns the entry of a slot, or `None` if the slot is not in use.
     fn unpack(self, place: Place) -> Option<Entry> {
         let mut bytes = [0; 8];
         bytes[..place.len()].copy_from_slice(&place);
@@ -103,7 +101,7 @@ impl Layout {
         (time > 0).then_some(Entry { rest: word >> (self.time_bits + 1), is_second, time })
     }
 
-    /// Returns the bucket and the rest of a pair under one of the two bijections.
+    /// Returns the bucket and the low part of a pair's number under one of the two bijections.
     fn split(self, pair: IpPair, is_second: bool) -> (usize, u64) {
         let number = forward(u64::from(pair.inside) << 32 | u64::from(pair.opposite), is_second);
         ((number / self.numbers) as usize, number % self.numbers)
@@ -151,7 +149,7 @@ const fn backward(number: u64, is_second: bool) -> u64 {
 }
 
 impl CompactTable {
-    /// Inserts a pair that is not in the table. If a pair is still without a place after the maximum number of moves,
+    /// Inserts a pair that is not in the table. If a pair is still without a slot after the maximum number of moves,
     /// returns this pair and its time.
     fn insert(&mut self, pair: IpPair, time: u32) -> Option<(IpPair, u32)> {
         let (mut pair, mut time, mut is_second) = (pair, time, false);
@@ -164,20 +162,20 @@ impl CompactTable {
                 return None;
             }
             if step == 0 {
-                // The other bucket may have a free place, so it is tried before any pair is moved.
+                // The other bucket may have a free slot, so it is tried before any pair is moved.
                 is_second = true;
                 continue;
             }
             self.random = mix(self.random);
             let moved = std::mem::replace(&mut places[self.random as usize % PLACES], entry);
-            let moved = self.layout.unpack(moved).expect("all places of the bucket are in use");
+            let moved = self.layout.unpack(moved).expect("all slots of the bucket are in use");
             (pair, time) = (self.layout.pair(bucket, moved), moved.time);
             is_second = !moved.is_second;
         }
         Some((pair, time))
     }
 
-    /// Moves all pairs to a table that is at least a quarter larger.
+    /// Moves all pairs to a table that is larger by a quarter, or by more if a pair would have no slot.
     fn grow(&mut self) {
         let former = std::mem::take(&mut self.places);
         let pairs: Vec<_> = entries(self.layout, &former).collect();

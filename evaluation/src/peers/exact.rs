@@ -1,4 +1,4 @@
-//! Exact answers from hash maps that store the last slice of each pair.
+//! Exact answers from hash maps that store, for each pair, the slice of its last touch.
 //!
 //! A [`SlidingMap`] consists of a [`PairTable`] and the number of the running slice. At every close, a pass over the
 //! table removes the pairs that have left the window. This module contains two tables. [`Sets`] is the simplest
@@ -14,10 +14,8 @@ use crate::system::System;
 
 /// A table of pairs, each with the slice of its last touch.
 pub(crate) trait PairTable {
-    /// Name of the table in results and plots.
     const NAME: &str;
 
-    /// Creates an empty table for windows of `window` slices.
     fn new(window: u32) -> Self;
 
     /// Records that `pair` occurred in the slice `now`.
@@ -41,7 +39,6 @@ pub(crate) struct SlidingMap<Table> {
 }
 
 impl<Table: PairTable> SlidingMap<Table> {
-    /// Creates an empty map for windows of `window` slices and super points with at least `threshold` peers.
     pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, now: 0, table: Table::new(window) }
     }
@@ -115,7 +112,6 @@ impl PairTable for Sets {
 /// A hash map of pairs, with the hash function of `rustc-hash`.
 pub(crate) type ExactPairs = SlidingMap<Pairs>;
 
-/// All pairs, and the number of pairs per host.
 #[derive(Default)]
 pub(crate) struct Pairs {
     last_touch: FxHashMap<IpPair, u32>,
@@ -161,8 +157,8 @@ impl PairTable for Pairs {
 
 /// Returns the size in bytes of the table in a hash map that has this `capacity` and entries of type `T`.
 ///
-/// The maps of the standard library and of `rustc-hash` use the layout of hashbrown. The number of places is a power of
-/// two, and at most 7/8 of them are in use. Each place has a control byte, and 16 more control bytes follow the last
+/// The maps of the standard library and of `rustc-hash` use the layout of hashbrown. The number of slots is a power of
+/// two, and at most 7/8 of them are in use. Each slot has a control byte, and 16 more control bytes follow the last
 /// group.
 pub(super) const fn table_bytes<T>(capacity: usize) -> usize {
     let places = match capacity {

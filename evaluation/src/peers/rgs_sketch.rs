@@ -1,4 +1,5 @@
-//! RGS-Sketch, the most accurate published sketch with less than a megabyte of memory, for windows that do not slide.
+//! RGS-Sketch, a sketch for windows that do not slide. With less than a megabyte of memory, it is the most accurate
+//! published sketch.
 //!
 //! Zhang, Huang, Sun and Gao, "RGS-Sketch: An Accurate, Invertible, and Mergeable Sketch for Online Super Spreader
 //! Detection in High-speed Data Streams", PVLDB 18(4), 2024.
@@ -7,10 +8,10 @@
 //! A pair that increases a register of its group adds to the count of its host. The added amount is the reciprocal of
 //! the probability that a new pair of the group increases a register. Hosts and counts are stored in buckets of
 //! [`CELLS`] cells. In a full bucket, the host of the pair may replace the host with the smallest count c, as in the
-//! Space-Saving algorithm. The probability of a replacement is 1 / (c + 1). If no host is replaced, the register keeps
-//! its value.
+//! Space-Saving algorithm. The probability of a replacement is 1 / (c + 1). If the host of the pair is not stored, the
+//! register keeps its value.
 //!
-//! Counts cannot decrease, so the sketch restarts in every window.
+//! Counts cannot decrease, so the sketch restarts after every window.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -43,7 +44,7 @@ struct Cell {
     count: u32,
 }
 
-/// A sketch of all pairs since its last restart. It restarts in every window.
+/// A sketch of all pairs since its last restart. It restarts after every window.
 pub(crate) struct RgsSketch {
     window: u32,
     threshold: u32,
@@ -55,12 +56,11 @@ pub(crate) struct RgsSketch {
 }
 
 impl RgsSketch {
-    /// Creates an empty sketch of at most `memory_bytes`, for windows of `window` slices and super points with at least
-    /// `threshold` peers.
+    /// Creates an empty sketch of at most `memory_bytes`.
     ///
     /// # Panics
     ///
-    /// Panics if the memory is too small for a bucket and for the groups of a host.
+    /// Panics if the memory is too small for a bucket and the groups of a host.
     pub(crate) fn new(window: u32, threshold: u32, memory_bytes: usize, seed: u64) -> Self {
         let (part, whole) = BUCKET_SHARE;
         let buckets = memory_bytes * part / whole / size_of::<[Cell; CELLS]>();
@@ -114,8 +114,8 @@ fn gain(registers: u64) -> f64 {
 }
 
 /// Adds `gain` to the count of `host`. If the bucket is full of other hosts, `host` may replace the host with the
-/// smallest count. Returns whether the bucket changed. `chance` is a uniform random number, whose halves serve two
-/// independent choices.
+/// smallest count. Returns whether the bucket changed. `chance` is a uniform random number. Its low half decides how
+/// `gain` is rounded, and its high half decides whether a host is replaced.
 fn count(bucket: &mut [Cell; CELLS], host: Address, gain: f64, chance: u64) -> bool {
     let (high, low) = (chance >> 32, chance as u32);
     let fraction = f64::from(low) / 2_f64.powi(32);

@@ -5,10 +5,10 @@
 //!
 //! A [`SpreadSketch`] consists of [`ROWS`] rows of buckets, and a host has one bucket in every row. A bucket counts the
 //! pairs of its hosts in a [`Bitmap`]. It also stores a candidate: the host of the pair whose hash has the most leading
-//! zeros. This is most likely the host with the most pairs. Merging the sketches of two streams gives the sketch of the
-//! first stream followed by the second. A sketch cannot forget pairs. A [`SketchRing`] therefore has one sketch for
-//! every slice of the window, and one sketch into which they are merged at every close. [`TwoZones`] consists of two
-//! sketches, like a sliding sketch with time zones, and forgets bucket by bucket.
+//! zeros. The candidate is most likely the host with the most pairs. Merging the sketches of two streams gives the
+//! sketch of the first stream followed by the second. A `SpreadSketch` cannot forget pairs. A [`SketchRing`] therefore
+//! has one sketch for every slice of the window. At every close, these sketches are merged into an additional sketch.
+//! [`TwoZones`] consists of two sketches, as in Sliding Sketches (Gou et al., KDD 2020), and forgets bucket by bucket.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -21,14 +21,13 @@ pub(crate) struct SketchRing {
     threshold: u32,
     /// Index of the running slice's sketch.
     current: usize,
-    /// Sketches of the slices in the window, indexed by the number of the slice modulo the number of slices per window.
+    /// Sketches of the slices in the window. The index is the slice number modulo the length of the window.
     slices: Vec<SpreadSketch>,
     merged: SpreadSketch,
 }
 
 impl SketchRing {
-    /// Creates an empty ring for windows of `window` slices and super points with at least `threshold` peers. All
-    /// sketches together use at most `memory_bytes`.
+    /// Creates an empty ring, whose sketches together use at most `memory_bytes`.
     ///
     /// # Panics
     ///
@@ -76,9 +75,9 @@ impl System for SketchRing {
 /// Gou, He, Zhang, Wang, Liu, Yang, Wang and Cui, "Sliding Sketches: A Framework using Time Zones for Data Stream
 /// Processing in Sliding Windows", KDD 2020. OmniWindow (SIGCOMM 2023) uses a SpreadSketch in this form as a baseline.
 ///
-/// Once per window, a scan reaches each bucket. It moves the content of the new zone to the old zone, whose previous
-/// content is discarded. A report covers both zones. A bucket therefore covers the last one to two windows, depending
-/// on the position of the scan.
+/// Once per window, a scan reaches each bucket. It replaces the bucket in the old zone with the bucket in the new zone,
+/// which becomes empty. A report covers both zones. A bucket therefore covers the last one to two windows, depending on
+/// the position of the scan.
 pub(crate) struct TwoZones {
     window: u32,
     threshold: u32,
@@ -89,8 +88,7 @@ pub(crate) struct TwoZones {
 }
 
 impl TwoZones {
-    /// Creates two empty zones for windows of `window` slices and super points with at least `threshold` peers. Both
-    /// zones together use at most `memory_bytes`.
+    /// Creates two empty zones, which together use at most `memory_bytes`.
     ///
     /// # Panics
     ///
@@ -133,7 +131,7 @@ impl System for TwoZones {
     }
 }
 
-/// Number of rows, as in the paper's evaluation.
+/// Number of rows, as in the evaluation of the SpreadSketch paper.
 const ROWS: u32 = 4;
 
 /// The buckets of a sketch, row after row.
@@ -154,8 +152,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Replaces the candidate if `level` is at least the current level, so the latest of several candidates with equal
-    /// levels is kept.
+    /// Replaces the candidate if its level is at most `level`. Of several candidates with equal levels, the latest is
+    /// kept.
     fn propose(&mut self, candidate: Address, level: u32) {
         if level >= self.level {
             (self.candidate, self.level) = (candidate, level);
@@ -169,7 +167,6 @@ impl SpreadSketch {
         Self { seed, columns, buckets: vec![Bucket::default(); (ROWS * columns) as usize] }
     }
 
-    /// Returns the number of bytes that a sketch uses per column.
     const fn bytes_per_column() -> usize {
         ROWS as usize * size_of::<Bucket>()
     }
@@ -219,7 +216,6 @@ impl SpreadSketch {
         counts.into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the indices of the buckets of `host`, one per row.
     fn buckets_of(&self, host: Address) -> [usize; ROWS as usize] {
         let (low, high) = (u64::from(host), u64::from(host) | 1 << 32);
         let (first, second) = (mix(self.seed ^ low), mix(self.seed ^ high));
@@ -229,12 +225,12 @@ impl SpreadSketch {
     }
 }
 
-/// Number of bitmaps. Each except the last receives half as many hashes as the previous one. For a maximum count C and
-/// b bits, Estan et al. use `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for a maximum count
-/// of 350,000.
+/// Number of bitmaps. For a maximum count C and b bits per bitmap, Estan et al. use
+/// `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for a maximum count of 350,000.
 const COMPONENTS: usize = 13;
 
-/// Number of bits of a component. According to Estan et al., an error of 10 % requires 0.6367 / 0.1^2 bits.
+/// Number of bits of each component except the last. According to Estan et al., an error of 10 % requires
+/// 0.6367 / 0.1^2 bits.
 const BITS: f64 = 64.0;
 
 /// Maximum number of set bits in a component that is used for counting: 0.9311 of all bits, as in Estan et al.
@@ -245,10 +241,10 @@ const MOST_SET: u32 = 59;
 /// Estan, Varghese and Fisk, "Bitmap algorithms for counting active flows on high-speed links", IEEE/ACM Transactions
 /// on Networking 14(5), 2006.
 ///
-/// It has [`COMPONENTS`] bitmaps. Component i has 64 bits and receives 2^-(i+1) of the hashes. The last component has
-/// 128 bits and receives all remaining hashes. The bitmap of a set of hashes does not depend on their order or on
-/// repetitions. The bitmap of a union of sets is the bitwise OR of their bitmaps. The standard error is 10 % for counts
-/// up to about 350,000.
+/// It has [`COMPONENTS`] bitmaps. Each component i except the last has 64 bits and receives 2^-(i+1) of the hashes. The
+/// last component has 128 bits and receives all remaining hashes. The bitmap of a set of hashes does not depend on
+/// their order or on repetitions. The bitmap of a union of sets is the bitwise OR of their bitmaps. The standard error
+/// is 10 % for counts up to about 350,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bitmap([u64; COMPONENTS + 1]);
 

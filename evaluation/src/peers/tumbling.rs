@@ -1,7 +1,7 @@
 //! A hash map with one distinct-count estimator per host. The estimators are from public crates.
 //!
-//! An estimator cannot forget a pair, so a [`TumblingMap`] restarts every `window` slices. Only every `window`-th
-//! report covers a whole window. The other reports cover fewer slices.
+//! An estimator cannot forget a pair, so a [`TumblingMap`] restarts every `window` slices. Every `window`-th report
+//! covers a whole window, and the reports in between cover fewer slices.
 
 use super::exact::table_bytes;
 use crate::system::System;
@@ -20,7 +20,6 @@ pub(crate) type EstimatorMap = TumblingMap<CardinalityEstimator<Address>>;
 pub(crate) type HyperLogLogMap =
     TumblingMap<HyperLogLogPlus<Address, BuildHasherDefault<DefaultHasher>>>;
 
-/// An estimator of the number of distinct addresses.
 pub(crate) trait DistinctCounter {
     /// Name of the crate in tables and plots.
     const NAME: &str;
@@ -30,14 +29,12 @@ pub(crate) trait DistinctCounter {
     /// Counts `address` once.
     fn add(&mut self, address: Address);
 
-    /// Returns the approximate number of distinct addresses that were added.
     fn estimate(&mut self) -> f64;
 
-    /// Returns the number of heap bytes that the estimator uses.
     fn heap_bytes(&self) -> usize;
 }
 
-/// Estimators of all hosts, which restart in every window.
+/// Estimators of all hosts, which restart after every window.
 pub(crate) struct TumblingMap<Counter> {
     window: u32,
     threshold: u32,

@@ -1,8 +1,9 @@
 //! The measurement of one plan, with planted hosts in consecutive windows of one detector.
 //!
-//! The first window contains only background traffic, with the load of the plan. In every later window, the number of
-//! pairs that have left the window therefore equals the number of pairs in it. Each later window contains new planted
-//! hosts. Only its last slice is closed, so that no earlier report can have kept a host as a candidate.
+//! The first window contains only background traffic, with the load of the plan. Therefore, from the second window on,
+//! the number of pairs that have left the window equals the number of pairs in the window. From the second window on,
+//! each window contains new planted hosts, and only its last slice gets a report. No earlier report can therefore have
+//! kept a planted host as a candidate.
 //!
 //! The number of distinct pairs in a window equals the load, apart from a few random pairs that coincide. The pairs are
 //! spread evenly over the slices of the window. They belong to background hosts, and to planted hosts with known
@@ -21,7 +22,7 @@ use super::{Place, Plans};
 use crate::feed::Feeder;
 use crate::missed;
 
-/// Number of bytes of recorders that a pass reads in about 50 ns, the time to ingest one pair.
+/// Number of bytes that a pass over the recorders reads in about 50 ns, the time to ingest one pair.
 const BYTES_PER_PAIR: u64 = 800;
 
 /// Host number of the first planted host. Background hosts have smaller numbers.
@@ -32,13 +33,15 @@ const FIRST_PLANTED: u32 = 1 << 31;
 pub(super) struct Outcome {
     /// Number of planted hosts of each kind.
     pub(super) hosts: u32,
-    /// Sums of the errors for hosts with θ peers, of the squares of these errors, and of their fourth powers.
+    /// Sum of the errors for hosts with θ peers.
     pub(super) errors: f64,
+    /// Sum of the squared errors for hosts with θ peers.
     pub(super) squares: f64,
+    /// Sum of the fourth powers of the errors for hosts with θ peers.
     pub(super) fourths: f64,
     /// Number of hosts with θ peers whose estimate is at least θ.
     pub(super) high: u32,
-    /// Number of hosts with θ peers whose estimate is at least θ and that were not reported.
+    /// Number of hosts with θ peers that were not reported although their estimate is at least θ.
     pub(super) high_missed: u32,
     /// Number of hosts with 2θ peers that were not reported.
     pub(super) missed: u32,
@@ -46,9 +49,7 @@ pub(super) struct Outcome {
     pub(super) false_reports: u32,
     /// Number of candidates in the last report.
     pub(super) candidates: usize,
-    /// Number of windows whose report states the overload [`Overload::Crowded`].
     pub(super) crowded: u32,
-    /// Number of windows whose report states the overload [`Overload::Raised`].
     pub(super) raised: u32,
     /// Probability of missing a host with θ peers, as stated in the last report.
     pub(super) miss_probability: f64,
@@ -73,7 +74,7 @@ pub(super) fn run(
     let params = detector.params();
     let acting = traffic.acting(plan.config.linear_width);
     let std_error =
-        params.expected_error(threshold, acting).expect("the tagged scheme has a formula");
+        params.expected_error(threshold, acting).expect("the tagged scheme has an error formula");
     let mut outcome = Outcome { std_error, ..Outcome::default() };
     let mut feeder = Feeder::new(options.family);
     for number in 0..=windows {
@@ -91,7 +92,7 @@ pub(super) fn run(
 }
 
 impl Outcome {
-    /// Closes the last slice of a window and adds the results for the planted hosts of the window.
+    /// Closes the last slice of a window and adds the results for its planted hosts.
     fn window(
         &mut self,
         detector: &mut SlidingDetector,
@@ -132,11 +133,12 @@ impl Outcome {
         (self.squares / f64::from(self.hosts)).sqrt()
     }
 
-    /// Returns the standard deviation of the root mean square, relative to the root mean square. The standard deviation
-    /// of the mean of the squares is that of one square divided by the square root of their number. The relative
-    /// standard deviation of the root is half that of the mean. For n normal errors, whose kurtosis is 3, the result is
-    /// 1/sqrt(2n). Small errors are whole numbers with approximately a Poisson distribution, whose kurtosis is 3 plus
-    /// the reciprocal of its variance.
+    /// Returns the relative standard deviation of the root mean square.
+    ///
+    /// With n hosts, the mean square has the standard deviation of one squared error, divided by sqrt(n). The relative
+    /// standard deviation of the root is half that of the mean square. For normal errors, whose kurtosis is 3, the
+    /// result is 1/sqrt(2n). Small errors approximately have a Poisson distribution, whose kurtosis is 3 plus the
+    /// reciprocal of the variance.
     pub(super) fn noise(&self) -> f64 {
         let hosts = f64::from(self.hosts);
         let measured = self.fourths * hosts / (self.squares * self.squares);
@@ -165,8 +167,7 @@ impl Background {
         }
     }
 
-    /// Returns the sizes of background hosts, as mean numbers of peers. Each size accounts for an equal share of the
-    /// pairs.
+    /// Returns the sizes of background hosts, as mean numbers of peers.
     fn sizes(self, threshold: u32) -> Vec<u32> {
         match self {
             Self::Small => vec![10],
@@ -185,16 +186,16 @@ struct Traffic {
     load: u32,
     window: u32,
     sizes: Vec<u32>,
-    /// Number of peers of each of the three kinds of planted hosts.
+    /// Numbers of peers of the planted hosts, by kind: θ/2, θ and 2θ.
     planted: [u32; 3],
-    /// Number of planted hosts of each kind per window.
+    /// Number of planted hosts per kind and window.
     each: u32,
 }
 
 impl Traffic {
-    /// Creates the traffic for `place`, whose load is at least 4θ. Planted hosts have θ/2, θ or 2θ peers. There are at
-    /// most `most_each` hosts per kind, and their pairs are at most a quarter of the load. However, each kind has at
-    /// least one host.
+    /// Creates the traffic for `place`, whose load is at least 4θ. Each kind has at most `most_each` planted hosts, and
+    /// all planted hosts together have at most a quarter of the pairs. However, each kind has at least one host, even
+    /// if this quarter is exceeded.
     fn new(place: &Place, background: Background, seed: u64, most_each: u32) -> Self {
         let Place { threshold, window, load, .. } = *place;
         let planted = [threshold / 2, threshold, 2 * threshold];
@@ -219,8 +220,7 @@ impl Traffic {
         self.each * self.planted.iter().sum::<u32>()
     }
 
-    /// Returns the planted hosts of a kind in a window. `window` is at least 1. Hosts of kind 0 have θ/2 peers, hosts
-    /// of kind 1 have θ, and hosts of kind 2 have 2θ.
+    /// Returns the planted hosts of one kind in `window`, which is at least 1. `kind` is an index into `self.planted`.
     fn planted(&self, window: u32, kind: u32) -> impl Iterator<Item = Address> + use<> {
         let first = FIRST_PLANTED + (window * self.planted.len() as u32 + kind) * self.each;
         first..first + self.each

@@ -1,13 +1,13 @@
 //! DCDS: Wang, Guan, Qin, "A data streaming method for monitoring host connection degrees of high-speed links", IEEE
 //! Transactions on Information Forensics and Security 6 (2011).
 //!
-//! A [`Config`] creates a [`Dcds`], which consists of several arrays of bit vectors. The number of vectors in array i
-//! is modulus i. The *name* of a host is its address under a bijection. The remainder of the name modulo modulus i is
-//! the index of the host's vector in array i. The Chinese remainder theorem recovers the name from the indices of a
+//! A [`Dcds`] consists of several arrays of bit vectors. Each array has a modulus, which is also its number of vectors.
+//! The *name* of a host is the number to which a bijection maps its address. The index of the host's vector in an array
+//! is the name modulo the modulus of the array. The Chinese remainder theorem recovers the name from the indices of a
 //! combination of hot vectors. The moduli are pairwise coprime and their product is at least 2^32, so that the
-//! remainders determine the name. A combination with a name of 2^32 or more does not belong to a host.
+//! remainders determine the name. A combination whose name is 2^32 or more does not belong to a host.
 //!
-//! Where the description leaves a choice open, this implementation favours the system. The bijection spreads
+//! Where the description leaves a choice open, this implementation favours DCDS. The bijection spreads
 //! neighbouring hosts over all vectors. Once the moduli of the first arrays determine the name, the remaining arrays
 //! only verify it. The number of bits that other hosts set in an AND by chance is estimated, and their contribution is
 //! subtracted.
@@ -20,8 +20,8 @@ use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 /// Number of IPv4 addresses, which is also the number of names.
 const NAMES: u64 = 1 << Address::BITS;
 
-/// The configuration of DCDS. Its sizes are the moduli, that is, the number of vectors in each array. They are pairwise
-/// coprime, with a product of at least 2^32.
+/// The configuration of DCDS. The sizes are the moduli, that is, the number of vectors in each array. Moduli are
+/// pairwise coprime, with a product of at least 2^32.
 pub(crate) type Config = super::Config<Vec<u32>>;
 
 impl Config {
@@ -41,7 +41,7 @@ impl Config {
         let vectors = (bytes as u64 * 8 / u64::from(vector_bits)) as u32;
         let moduli = (3..=8).map(|arrays| coprime_moduli(vectors / arrays, arrays as usize));
         let mut enough = moduli.filter(|moduli| product(moduli) >= u128::from(NAMES) << 24);
-        let sizes = enough.next().expect("memory for enough vectors in at most 8 arrays");
+        let sizes = enough.next().expect("the memory must hold enough vectors in at most 8 arrays");
         Self { threshold, sizes, vector_bits, most_combinations: MOST_COMBINATIONS, seed }
     }
 }
@@ -71,9 +71,9 @@ fn product(moduli: &[u32]) -> u128 {
 /// The DCDS system. See the [module](self).
 pub(crate) type Dcds = VectorFilter<Remainders>;
 
-/// A mapping between hosts and their names, based on the Chinese remainder theorem. A join solves `x = known (mod
-/// product)` and `x = vector (mod modulus)`. The known value stays below 2^32 and below the product of the moduli, so
-/// sums cannot overflow.
+/// A mapping between a host and its vectors, based on the remainders of its name. A join solves `x = known (mod
+/// product)` and `x = vector (mod modulus)`. The known value stays below 2^32 and below the product of the joined
+/// moduli, so sums cannot overflow.
 pub(crate) struct Remainders {
     /// Factor and offset of the linear step `factor * x + offset`. A name is computed from an address in three steps:
     /// the linear step, `x ^ (x >> 16)`, and the linear step again.
@@ -95,7 +95,6 @@ struct Congruence {
 }
 
 impl Remainders {
-    /// Returns the name of `host`. Its remainders are the indices of the host's vectors.
     fn name(&self, host: Address) -> u32 {
         let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
         let once = linear(host);
@@ -125,7 +124,7 @@ impl Reversal for Remainders {
     /// # Panics
     /// Panics if the moduli are not pairwise coprime, or have a product below 2^32.
     fn new(moduli: &Vec<u32>, keys: &mut KeySequence) -> (Self, Vec<u32>) {
-        assert!(product(moduli) >= NAMES.into(), "the moduli determine an address");
+        assert!(product(moduli) >= NAMES.into(), "the product of the moduli must be at least 2^32");
         let key = keys.next_key();
         let factor = hash(0, key) | 1; // odd, so that no bits are lost
         // In Newton's iteration, an odd number is its own inverse to 3 bits, and each step doubles the number of

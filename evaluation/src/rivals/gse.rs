@@ -1,14 +1,14 @@
 //! GSE: Shin, Im, Yoon, "A grand spread estimator using a graphics processing unit", Journal of Parallel and
 //! Distributed Computing 74 (2014).
 //!
-//! A [`Config`] creates a [`Gse`], which consists of one array of bits that all hosts share. The virtual vector of a
-//! host consists of `vector_bits` bits of the array, which hashes select. A pair sets one bit of the vector. Let V_m be
-//! the fraction of zero bits in the array, and V_s the fraction in the vector. The maximum likelihood estimate is then
-//! `vector_bits * (ln V_m - ln V_s)`.
+//! A [`Gse`] consists of one array of bits that all hosts share. The virtual vector of a host consists of `vector_bits`
+//! bits of the array, which hashes select. A pair sets one bit in the vector of its inside host. Let V_m be the
+//! fraction of zero bits in the array, and V_s the fraction of zero bits in the vector. The maximum likelihood estimate
+//! is then `vector_bits * (ln V_m - ln V_s)`.
 //!
-//! A *glimpse* reads the first bits of a host's vector. If far too many of them are zero, the host is dismissed and the
-//! remaining bits are not read. The published algorithm reads all bits, which takes about ten times as long for the
-//! same report.
+//! A *glimpse* reads the first bits of a host's vector. If far too many of these bits are zero, the host is dismissed
+//! and the remaining bits are not read. The published algorithm reads all bits, which takes about ten times as long for
+//! the same report.
 //!
 //! The system estimates cardinalities but cannot recover hosts, so it also stores an exact set of the hosts in the
 //! slice. [`System::memory_bytes`] does not include this set.
@@ -19,7 +19,7 @@ use rustc_hash::FxHashSet;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 use srlg_core::{Address, IpPair};
 
-/// Number of bits that are read first from a vector.
+/// Number of bits in a glimpse.
 const GLIMPSE: u32 = 256;
 /// Maximum shortfall of ones in a glimpse, in standard deviations. Only one in 10^12 hosts at the threshold exceeds it.
 const GLIMPSE_DEVIATIONS: f64 = 7.0;
@@ -38,12 +38,14 @@ pub(crate) struct Config {
 impl Config {
     /// Returns the configuration for `bytes` of memory and super points that have at least `threshold` peers.
     ///
-    /// `bytes` is rounded down to whole words and limited to 512 MiB. Vectors have `4 * threshold` bits. Let s be the
-    /// number of bits per vector, `t = n / s`, and a the number of pairs per bit of the array. An estimate of n peers
-    /// then has the variance `s (e^(t + a) - t - 1)`, which is nearly `n^2 / 2s + s a`. In larger vectors, other hosts
-    /// set more bits. In smaller vectors, more pairs share a bit, and a count cannot exceed `s ln s`. Vectors of `4 *
-    /// threshold` bits are best at a = 1/32, which corresponds to 4 million pairs in 16 MiB. For each host that the
-    /// glimpse does not dismiss, all bits of its vector are read. These reads take most of the time of `close_slice`.
+    /// `bytes` is rounded down to whole words and limited to 512 MiB. Vectors have `4 * threshold` bits, which is best
+    /// for 4 million pairs in 16 MiB. Most of the time of `close_slice` is spent on reading the vectors of hosts that
+    /// the glimpse does not dismiss.
+    ///
+    /// Let s be the number of bits per vector, `t = n / s`, and a the number of pairs per bit of the array (1/32 for 4
+    /// million pairs in 16 MiB). An estimate of n peers then has the variance `s (e^(t + a) - t - 1)`, which is nearly
+    /// `n^2 / 2s + s a`. Larger vectors contain more bits that other hosts have set. In smaller vectors, more pairs
+    /// share a bit, and a count cannot exceed `s ln s`.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
         Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
@@ -60,17 +62,15 @@ pub(crate) struct Gse {
 }
 
 impl Gse {
-    /// Creates a system with an empty window.
-    ///
     /// # Panics
     /// Panics if the array is empty or not a whole number of words, or if vectors are empty.
     pub(crate) fn new(config: Config) -> Self {
         let Config { array_bits, vector_bits, seed, .. } = config;
         assert!(
             array_bits > 0 && array_bits.is_multiple_of(WORD),
-            "the array is a whole number of words"
+            "the array must be a whole number of words"
         );
-        assert!(vector_bits > 0, "a virtual vector has bits");
+        assert!(vector_bits > 0, "a virtual vector must have at least one bit");
         let mut keys = KeySequence::new(seed);
         let keys = std::array::from_fn(|_| keys.next_key());
         let array = vec![0; (array_bits / WORD) as usize];
@@ -82,13 +82,13 @@ impl Gse {
         hash(index, self.keys[1])
     }
 
-    /// Returns the index in the array of a bit of a vector, based on the hash of the host and the constant of the bit.
+    /// Returns the array index of a virtual bit. `host` is the hash of the host, and `constant` represents the bit.
     fn place(&self, host: u32, constant: u32) -> u32 {
         reduce(hash(host ^ constant, self.keys[3]), self.config.array_bits)
     }
 
-    /// Returns the estimate for `host`, based on the fraction of zero bits in the array and the constants of all bits.
-    /// Returns `None` if the glimpse has fewer than `least` ones.
+    /// Returns the estimate for `host`, or `None` if its glimpse has fewer than `least` ones. `zero_fraction` applies
+    /// to the whole array, and `constants` has one constant per bit of a vector.
     fn estimate(
         &self,
         host: Address,
@@ -111,8 +111,9 @@ impl Gse {
         Some(linear_count(bits - seen - ones(others), bits) + background)
     }
 
-    /// Returns the minimum number of ones in the glimpse of a host at the threshold. The calculation assumes that a
-    /// glimpse is a random sample of the vector, and that the vector has the expected number of zeros.
+    /// Returns the minimum number of ones in a glimpse at which the host is not dismissed. A host at the threshold
+    /// hardly ever has fewer ones. The calculation assumes that a glimpse is a random sample of the vector, and that
+    /// the vector has the expected number of zeros.
     fn least_glimpse(&self, zero_fraction: f64) -> u32 {
         let Config { threshold, vector_bits, .. } = self.config;
         let share = f64::from(threshold) / f64::from(vector_bits);
@@ -159,7 +160,6 @@ impl System for Gse {
         report
     }
 
-    /// Returns the size of the shared array in bytes, without that of the set of hosts.
     fn memory_bytes(&self) -> usize {
         size_of_val(self.array.as_slice())
     }

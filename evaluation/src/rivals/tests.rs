@@ -1,8 +1,7 @@
 use super::*;
 use approx::abs_diff_eq;
 
-/// Threshold of all systems. At this threshold, vectors have 512 bits in DCDS and GSE. In VBFA, they have 192 bits at 1
-/// MiB of memory.
+/// At this threshold, vectors have 512 bits in DCDS and GSE. In VBFA, vectors have 192 bits if the memory is 1 MiB.
 const THRESHOLD: u32 = 128;
 const MEMORY: usize = 1 << 20;
 
@@ -17,7 +16,7 @@ fn systems() -> [Box<dyn System>; 3] {
     [Box::new(dcds), Box::new(vbfa), Box::new(gse)]
 }
 
-/// Returns distinct addresses, computed with a bijection from consecutive numbers.
+/// Returns distinct addresses. A bijection computes them from consecutive numbers.
 fn addresses(seed: u64) -> impl Iterator<Item = Address> {
     let key = KeySequence::new(seed).next_key();
     (0..).map(move |number| hash(number, key))

@@ -1,13 +1,14 @@
 //! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter", IEEE Transactions on Information
 //! Forensics and Security 11 (2016).
 //!
-//! A [`Config`] creates a [`Vbfa`], which consists of five arrays of bit vectors. There are six hash functions. The
-//! first four extract runs of consecutive address bits, and each run selects the vector in one array. The fifth hashes
-//! the address and selects the vector in the fifth array. The sixth hashes the pair and selects the bit. Runs start 8
-//! bits apart and the last run wraps around, so that each run overlaps the next. Hosts are recovered from hot vectors
-//! whose runs agree where they overlap. The runs cover the address, so four agreeing runs determine one address.
+//! A [`Vbfa`] consists of five arrays of bit vectors. There are six hash functions. The first four functions extract
+//! runs of consecutive address bits, and each run selects the vector in one array. The fifth function hashes the
+//! address and selects the vector in the fifth array. The sixth function hashes the pair and selects the bit. Runs
+//! start 8 bits apart, and the last run wraps around. If runs are longer than 8 bits, each run overlaps the next. Hosts
+//! are recovered from hot vectors whose runs agree where they overlap. The runs cover the address, so four agreeing
+//! runs determine one address.
 //!
-//! Where the description leaves a choice open, this implementation favours the system. The AND includes the vector of
+//! Where the description leaves a choice open, this implementation favours VBFA. The AND includes the vector of
 //! the fifth array. The number of bits that other hosts set in the AND by chance is estimated from the fill of all five
 //! arrays, and their contribution is subtracted.
 
@@ -25,16 +26,15 @@ const STRIDE: u32 = Address::BITS / RUNS as u32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunBits(u32);
 
-/// Sizes and limits of a [`Vbfa`].
 pub(crate) type Config = super::Config<RunBits>;
 
 impl Config {
     /// Returns the configuration for `bytes` of memory. The sizes do not depend on the `threshold`.
     ///
-    /// Runs have 13 bits, 5 of which overlap. With one bit less, more invalid combinations would be accepted when there
-    /// are many super points. With one bit more, vectors would be half as long. The memory is divided among the
-    /// vectors, in whole words. Less than one word per vector, or 320 KiB in all, remains unused. [`Vbfa::new`] panics
-    /// if there is less than one word per vector.
+    /// Runs have 13 bits, so consecutive runs overlap by 5 bits. With one bit less, more invalid combinations would be
+    /// accepted if there are many super points. With one bit more, vectors would be half as long. The memory is divided
+    /// among the vectors, in whole words. Less than one word per vector, or 320 KiB in all, remains unused.
+    /// [`Vbfa::new`] panics if there is less than one word per vector.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let sizes = RunBits(13);
         let words = bytes / size_of::<u64>() / ((RUNS + 1) << sizes.0);
@@ -46,7 +46,6 @@ impl Config {
 /// The VBFA system. See the [module](self).
 pub(crate) type Vbfa = VectorFilter<Runs>;
 
-/// A mapping between a host and its vectors, based on runs of address bits.
 pub(crate) struct Runs {
     bits: u32,
     key: Key,
@@ -81,7 +80,7 @@ impl Reversal for Runs {
     /// # Panics
     /// Panics if runs do not have 8 to 16 bits.
     fn new(&RunBits(bits): &RunBits, keys: &mut KeySequence) -> (Self, Vec<u32>) {
-        assert!((STRIDE..=16).contains(&bits), "runs have 8 to 16 bits");
+        assert!((STRIDE..=16).contains(&bits), "runs must have 8 to 16 bits");
         (Self { bits, key: keys.next_key() }, vec![1 << bits; RUNS + 1])
     }
 

@@ -1,9 +1,9 @@
-//! Measurement of the ingest rate from a capture file, in pairs per second. The time includes parsing, as in `srlg
-//! detect`.
+//! Measurement of the ingest rate from a capture file, in pairs and in bytes per second. The time includes parsing, as
+//! in `srlg detect`.
 //!
-//! The file contains traffic of the backbone model with repeated pairs. It is a temporary file, which is deleted when
-//! the process ends. It is read from the page cache and not from a disk. Both hosts of a packet are counted, so each
-//! packet yields two pairs. Slices start but are not closed, because closes are measured separately.
+//! The file contains [`Backbone`] traffic with a mean of ten packets per pair. It is a temporary file, which is deleted
+//! after the measurement. It is read from the page cache and not from a disk. Both hosts of a packet are counted, so
+//! each packet yields two pairs. Slices start but are not closed, because closes are measured separately.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};

@@ -1,19 +1,20 @@
-//! The entrants in an ingest race: the detector, common alternatives (peers), and the limits of the machine.
+//! The entrants in an ingest race: the detector, common alternatives, and the limits of the machine.
 //!
 //! **The detector** ingests the slices with one or more threads.
 //!
-//! **A peer** cannot be shared by threads. It therefore has one instance per thread, and each instance counts different
-//! inside hosts. Pairs are split by inside host before the measurement, although a user has to split them at run time.
-//! With the traffic `distinct` and `flood`, a round starts with empty maps. The maps keep their capacity from the
-//! previous round, so the time does not include growth. With the traffic `packets`, the maps already contain one window
-//! of link traffic, and the first round adds the pairs of the round. In later rounds, the maps already contain all
-//! pairs, whereas in continuous operation they would contain 97 of 100. Peers ingest the pairs of all slices as one
-//! slice. This does not affect the ingest rate, because closes are not measured here.
+//! **An alternative** cannot be shared by threads. It therefore has one instance per thread, and each instance counts
+//! different inside hosts. Pairs are split by inside host before the measurement, although a user has to split them at
+//! run time. With the traffic `distinct` or `flood`, a round starts with empty maps. The maps keep their capacity from
+//! the previous round, so the time does not include growth of the maps. With the traffic `packets`, the maps contain
+//! one window of link traffic before the first round, which adds its own pairs. In later rounds, the maps already
+//! contain all pairs, whereas in continuous operation they would contain 97 % of them. Alternatives ingest the pairs of
+//! all slices as one slice. The number of slices does not affect the ingest rate, because closes are not measured here.
 //!
 //! **The machine** accesses as much memory as the recorders use, on pages of the same size. A pair requires at least
 //! one touch of a random recorder. As a limit for ingest, the CPU therefore accesses 16-bit words at random indices. It
 //! stores a new value, or the minimum of the new and the old value, with plain loads and stores. Closing a slice reads
-//! all recorders once. As a limit for closes, [`reads`] measures reading and adding words in sequence.
+//! all recorders once. As a limit for closes, [`reads`] measures how fast the CPU reads words in sequence and adds them
+//! up.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicU16;
@@ -32,15 +33,15 @@ use crate::feed::{in_parallel, split_by_host};
 use crate::peers::Peer;
 use crate::sample::{Sample, seconds, timed};
 
-/// Number of rounds for approximate peers, which the ratio to the best exact map does not include.
+/// Number of rounds for approximate alternatives, on which the ratio to the best exact map does not depend.
 const FEW_ROUNDS: u32 = 2;
 
 const SWEEPS: usize = 8;
 
-/// Kind of touch that stores the minimum of two words, which is the least work that ingesting a pair requires.
+/// Kind of touch that stores the minimum of the old and the new value. Ingesting a pair requires at least this work.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// A function that ingests the part of a slice that one thread processes.
+/// A function that ingests one thread's part of a slice.
 type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
 
 /// Creates an entrant for a detector that ingests `slices` from ordinary memory.
@@ -65,7 +66,6 @@ pub(super) fn pairs<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Result<
     pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
 }
 
-/// Ingests batches of pairs, which may be of both families, into `detector`.
 pub(super) fn batches(detector: &SlidingDetector, batches: &[PairBatch]) -> Result<()> {
     batches.iter().try_for_each(|batch| Ok(batch.ingest(detector)?))
 }
@@ -106,21 +106,21 @@ fn round<Slice>(
     Ok(seconds)
 }
 
-/// The part of the pairs that one instance of a peer ingests. Pairs are split by inside host.
+/// The part of the pairs that one instance of an alternative ingests. Pairs are split by inside host.
 pub(super) struct Share {
     before: Vec<IpPair>,
     pairs: Vec<IpPair>,
 }
 
-/// Splits the traffic by inside host, into one part per thread.
 pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
     let before = split_by_host(&traffic.before, threads);
     let pairs = split_by_host(traffic.slices.iter().flatten(), threads);
     before.into_iter().zip(pairs).map(|(before, pairs)| Share { before, pairs }).collect()
 }
 
-/// Creates an entrant for a peer that ingests each of the `shares` with a thread. Windows have one slice, so that the
-/// next round starts empty. A ring keeps a full window of sketches, which together use as much memory as srlg.
+/// Creates an entrant for an alternative that ingests each of the `shares` in a separate thread. Except in a ring,
+/// windows have one slice, so that closing the slice empties the tables. A ring has sketches for a full window, which
+/// together use at most as much memory as the recorders of srlg.
 pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
     let window = if peer == Peer::Ring { setting.config.window } else { 1 };
     let config = Config { window, ..setting.config };
@@ -160,7 +160,6 @@ pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'sta
     ])
 }
 
-/// Creates an entrant that performs random touches from several threads.
 fn touching(
     setting: &Setting<'_>,
     threads: u32,
@@ -175,8 +174,8 @@ fn touching(
         value -= 1;
         let memory_bytes = memory.len();
         let words = <[AtomicU16]>::mut_from_bytes(&mut memory);
-        let words: &[AtomicU16] =
-            words.map_err(|_| anyhow!("the mapping has an odd number of bytes"))?;
+        let words: &[AtomicU16] = words
+            .map_err(|_| anyhow!("cannot measure touches: the memory size in bytes is odd"))?;
         let share = |thread| touches * thread / threads_u64..touches * (thread + 1) / threads_u64;
         let seconds = timed(|| {
             in_parallel((0..threads_u64).map(share), |numbers| {
@@ -195,7 +194,7 @@ pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<
     }
     let memory = memory(setting)?;
     let words = <[u64]>::ref_from_bytes(&memory)
-        .map_err(|_| anyhow!("the mapping is not a whole number of words"))?;
+        .map_err(|_| anyhow!("cannot measure reads: memory size is not a multiple of 8 bytes"))?;
     let seconds = seconds(setting.options.repeat, || {
         timed(|| {
             for _ in 0..SWEEPS {
@@ -222,8 +221,8 @@ fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
     Ok(memory)
 }
 
-/// Returns a pseudorandom index below `places`, computed with the finaliser of MurmurHash3. The computation requires as
-/// much work as that of a recorder's index.
+/// Returns a pseudorandom index below `places`, computed with the finaliser of MurmurHash3. This takes about as much
+/// work as computing the index of a recorder.
 const fn place(number: u32, places: usize) -> usize {
     let mut x = number;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);
@@ -235,7 +234,6 @@ const fn place(number: u32, places: usize) -> usize {
 pub(super) struct Round {
     /// Time spent on the measured work, in seconds. Preparation is excluded.
     seconds: f64,
-    /// Memory of the entrant after the round, in bytes.
     memory_bytes: usize,
 }
 
@@ -243,7 +241,7 @@ pub(super) struct Round {
 pub(super) struct Place<'a> {
     pub(super) system: String,
     pub(super) threads: u32,
-    /// Maximum number of rounds, which is small for slow systems.
+    /// Maximum number of rounds after the warm-up round, which is small for approximate alternatives.
     most_rounds: u32,
     seconds: Vec<f64>,
     pub(super) memory_bytes: usize,
@@ -263,7 +261,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the statistics of the work per second, if each round does the same `work`.
+    /// Returns statistics of the work per second. Each round does the same `work`.
     pub(super) fn rate(&self, work: f64) -> Sample {
         Sample::rate(work, &self.seconds)
     }
@@ -299,7 +297,6 @@ pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
 mod tests {
     use super::*;
 
-    /// Creates an entrant whose rounds become longer by one second each time.
     fn tiring(name: &str, mut seconds: f64) -> Place<'_> {
         Place::new(name, 1, move || {
             seconds += 1.0;

@@ -22,14 +22,16 @@ pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Resul
     let copy = copy(setting, ordinal)?;
     metrics.push(setting.metric("copy_pinned_to_device", "GB/s", 1, copy).system("machine"));
     let pinned = metrics.iter().rfind(|metric| metric.name == "ingest_pinned_distinct");
-    let pinned = pinned.context("the metric of pinned ingest is missing")?.sample;
+    let pinned = pinned
+        .context("cannot compute pinned_share_of_copy: ingest_pinned_distinct was not measured")?
+        .sample;
     let share = pinned.scaled(100.0 * PAIR / 1e3 / copy.median);
     metrics.push(setting.metric("pinned_share_of_copy", "%", 1, share));
     Ok(())
 }
 
-/// Measures the ingest rate from the memory of the GPU, in pairs per second. For distinct pairs, also measures the rate
-/// if the running slice already contains the pairs.
+/// Measures the ingest rate from the memory of the GPU, in millions of pairs per second. With the traffic `distinct`,
+/// also measures the rate for pairs that the running slice already contains.
 pub(super) fn resident(
     setting: &Setting<'_>,
     gpu: u32,
@@ -62,7 +64,8 @@ pub(super) fn resident(
     Ok(())
 }
 
-/// Measures the copy rate from pinned memory to the GPU, in billions of bytes per second. All pairs are copied at once.
+/// Measures the copy rate from pinned memory to the GPU, in billions of bytes per second. All pairs are copied in
+/// one call.
 fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
     let detector = setting.detector()?;
     let mut pinned = detector.pinned_pairs(setting.pairs as usize)?;
@@ -81,7 +84,7 @@ fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
 
 /// Calls `look` with the pinned bytes, which do not move during the call, and returns its result.
 fn with_bytes(pinned: &mut PinnedPairs, mut look: impl FnMut(&[u8]) -> Result<f64>) -> Result<f64> {
-    let mut outcome = Err(anyhow!("the pinned memory was not read"));
+    let mut outcome = Err(anyhow!("cannot measure the copy rate: the pinned memory was not read"));
     pinned.fill(|pairs| outcome = look(pairs.as_bytes()))?;
     outcome
 }

@@ -7,14 +7,14 @@
 //!
 //! A [`Traffic`] has a name and the slices of one round. Equal settings generate the same pairs.
 //!
-//! - `distinct`: all pairs are distinct and in one slice. Pairs touch random recorders. At the start of the slice, no
-//!   recorder has been touched.
+//! - `distinct`: all pairs are distinct and belong to one slice. Pairs touch random recorders. At the start of the
+//!   slice, no recorder has been touched.
 //! - `packets`: consecutive seconds of a busy link. Each second is a slice. The traffic is that of model A, which has a
 //!   mean of 46 packets per pair in five minutes. A second has [`SECOND`] packets on average, so a window of 300 s has
-//!   6.5 million distinct pairs. A few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and
-//!   37,000 pairs.
-//! - `flood`: the slices of `packets`, in which four of five packets are replaced by packets to one victim. Each packet
-//!   to the victim has a different spoofed source.
+//!   6.5 million distinct pairs. A few pairs account for most of the packets. Most slices have 0.6 to 0.8 million
+//!   packets and about 37,000 distinct pairs.
+//! - `flood`: the slices of `packets`, in which four out of five packets are replaced by packets to one victim. Each
+//!   packet to the victim has a different spoofed source.
 
 use std::iter;
 
@@ -33,9 +33,8 @@ use crate::feed::batches;
 use crate::peers::Peer;
 use crate::sample::Sample;
 
-/// Number of pairs in a pinned buffer. The number of buffers depends on the traffic.
+/// Maximum number of pairs in a pinned buffer. The number of buffers depends on the traffic.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
-/// Numbers of threads for which ingest is measured.
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -65,7 +64,8 @@ fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<
     entrants::own(setting, &traffic.slices, threads, entrants::pairs)
 }
 
-/// Measures the ingest rate of the same pairs in IPv6 and in both families, and the ratios to the rate in IPv4.
+/// Measures the ingest rates of the pairs after conversion to IPv6 and to a mix of both families, and their ratios to
+/// the IPv4 rate.
 fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.config.validate()?.finder().cells().is_none() {
         return Ok(()); // the paper's scheme does not support IPv6
@@ -91,7 +91,7 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Measures srlg and all peers with one thread per share. With distinct pairs, also measures the limits.
+/// Measures srlg and all alternatives to it with one thread per share. With distinct pairs, also measures the limits.
 fn contest(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -141,7 +141,6 @@ fn add_limit(
     }
 }
 
-/// Adds the ingest rate and the memory of a system.
 fn add_place(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -158,8 +157,8 @@ fn add_place(
     metrics.push(memory.detail("traffic", traffic.name));
 }
 
-/// Measures ingest from pinned memory. The memory is filled before the measurement, because an application would fill
-/// it while the detector reads a second buffer.
+/// Measures ingest from pinned memory. The buffers are filled before the measurement, because an application would fill
+/// one buffer while the detector reads another.
 fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     let owner = setting.detector()?;
     let buffers = |slice: &Vec<IpPair>| {
@@ -178,7 +177,8 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Approximate number of packets per second on the link. It is limited to the number of pairs in a round.
+/// Approximate number of packets per second on the link. A round with fewer pairs contains about one second of
+/// traffic.
 const SECOND: u32 = 1_000_000;
 /// Length of a window, in seconds.
 const WINDOW: u32 = 300;
@@ -187,23 +187,21 @@ const PACKETS_PER_PAIR: u32 = 46;
 /// In a flood, one packet in `BACKGROUND` is background traffic, which is not sent to the victim.
 const BACKGROUND: usize = 5;
 
-/// Named traffic for one round.
 pub(super) struct Traffic {
     pub(super) name: &'static str,
-    /// All pairs in one window of link traffic, which peers ingest once before the first round. The list is empty for
-    /// `distinct`, and for `flood`, which fills most of the window itself. It is also empty on a GPU.
+    /// All pairs in one window of link traffic, which alternatives ingest once before the first round. The list is
+    /// empty for `distinct`, and for `flood`, which fills most of the window itself. It is also empty on a GPU.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
 }
 
 impl Traffic {
-    /// Returns the slices with all hosts as IPv6 hosts.
     pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
         self.slices.iter().map(|slice| v6_pairs(slice)).collect()
     }
 
-    /// Returns the slices in batches. Half of the inside hosts are IPv6 hosts. The victim of a flood may have either
-    /// family.
+    /// Returns the slices as batches of both families. Half of the inside hosts are IPv6 hosts. The victim of a flood
+    /// is either an IPv4 or an IPv6 host, depending on its number.
     pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
         let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
         self.slices.iter().map(batches).collect()
@@ -213,7 +211,7 @@ impl Traffic {
 pub(super) fn all(setting: &Setting<'_>) -> [Traffic; 3] {
     let packets = packets(setting);
     let flood = flood(setting.options.seed, &packets);
-    // On a GPU, no peers are measured.
+    // On a GPU, no alternatives are measured.
     let before = if setting.device == Device::Cpu { before(setting) } else { Vec::new() };
     let distinct = vec![setting.distinct(setting.pairs)];
     [

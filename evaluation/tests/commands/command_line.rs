@@ -1,4 +1,4 @@
-//! Tests of the output and the error messages of the program.
+//! Tests of `generate` and `convert`. The submodules test `peers`, `traces` and `speed`.
 
 use crate::program::{failure, fresh, objects, program, run};
 use std::collections::HashSet;

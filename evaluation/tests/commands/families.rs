@@ -1,4 +1,4 @@
-//! Tests of commands with IPv6 hosts and with both families: results are as accurate as with IPv4.
+//! Tests of the option `--family`. Results for IPv6 and mixed traffic must be as accurate as those for IPv4.
 
 use crate::program::{failure, objects, program, run};
 use approx::assert_abs_diff_eq;
@@ -6,8 +6,6 @@ use serde_json::Value;
 
 const FAMILIES: [&str; 3] = ["4", "6", "mixed"];
 
-/// Runs a command line once per family and returns the JSON objects of each run. Asserts that every object names its
-/// family.
 fn of_families(line: &str) -> [Vec<Value>; 3] {
     FAMILIES.map(|family| {
         let objects = objects(program(line).args(["--family", family]));

@@ -1,4 +1,4 @@
-//! Tests that run the program `srlg-evaluation` with tiny sizes. Each command has a module.
+//! Tests that run the program `srlg-evaluation` with tiny sizes. Most commands have a module of their own.
 
 mod characterise;
 mod command_line;

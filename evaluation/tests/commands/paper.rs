@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// Command line for two loads, two discrete windows and three sliding windows. It runs for a second or two.
+/// Command line of a run that takes one or two seconds.
 const SMALL: &str = "paper --load 100k,200k --windows 2 --sliding-windows 3 --window 20 \
                      --threshold 64 --rival-memory 400k,1M --seed=5";
 
@@ -13,7 +13,7 @@ fn paper(line: &str, output: &Path) -> Output {
     program(line).arg("--output").arg(output).output().unwrap()
 }
 
-/// Returns the lines of `text`. The last cell of each table line is removed, because it contains times.
+/// Returns the lines of `text`, without the last cell of each table line, which contains times.
 fn without_times(text: &str) -> Vec<&str> {
     let end = |line: &str| if line.starts_with('|') { last_cell(line) } else { line.len() };
     text.lines().map(|line| &line[..end(line)]).collect()

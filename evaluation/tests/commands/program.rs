@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Returns a command that runs the program with the arguments in `line`.
 pub(crate) fn program(line: &str) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_srlg-evaluation"));
     program.args(line.split(' '));
@@ -16,7 +15,7 @@ pub(crate) fn run(line: &str) -> Output {
     program(line).output().unwrap()
 }
 
-/// Runs the program with `--json`. Asserts that the run succeeds, and returns the JSON objects that it prints.
+/// Runs the program with `--json` and returns the objects that it prints.
 pub(crate) fn objects(program: &mut Command) -> Vec<Value> {
     let output = program.arg("--json").output().unwrap();
     // A progress bar would be useless in a pipe, so it must not be drawn.
@@ -25,8 +24,8 @@ pub(crate) fn objects(program: &mut Command) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Runs a command, asserts that it succeeds, and returns the page that it wrote into `folder`. Also asserts that the
-/// page has the table and the plots of each sweep, and compares the command lines on the page with a snapshot.
+/// Runs a command and returns the page that it wrote into `folder`. Checks the tables, the plots and the commands on
+/// the page.
 pub(crate) fn page(line: &str, folder: &Path, sweeps: &[(&str, &[&str])]) -> String {
     let output = program(line).arg("--output").arg(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -55,7 +54,7 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
     path
 }
 
-/// Returns the error message of a failed run, in which `TMP` replaces the path of cargo's folder for test files.
+/// Returns the error message of a failed run. In the message, `TMP` replaces the path of cargo's folder for test files.
 /// Asserts that the exit status is 2 and that the message is a single line.
 pub(crate) fn failure(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);

@@ -7,7 +7,8 @@ use srlg_core::EstimateRange;
 
 use super::{Id, LINE, Region, TaggedModel};
 
-/// Counts of the positions in a host's linear estimator. Element m of each list counts positions of age m.
+/// Counts of the positions in one region of a host's linear estimator. Element m of each list counts positions of age
+/// m.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaggedTally {
     /// Number of positions at each age.
@@ -16,14 +17,15 @@ pub struct TaggedTally {
     pub own: Vec<u32>,
     /// Number of positions at each age that do not show the host's own touch but may hide one.
     pub hidden: Vec<u32>,
-    /// Number of hidden positions at each age whose touch recorder and echo recorder both have that age.
+    /// Number of hidden positions at each age whose two recorders both have this age. The delay of an echo, W, is first
+    /// subtracted from its age.
     pub hidden_twice: Vec<u32>,
-    /// Number of positions at each age whose touch recorder and echo recorder both have that age, and both exclude a
+    /// Number of positions at each age whose two recorders both have this age, as in `hidden_twice`, and both exclude a
     /// touch of the host.
     pub excluded_twice: Vec<u32>,
 }
 
-/// An estimate of the number of peers of a host.
+/// An estimate of a host's number of peers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TaggedEstimate {
     /// n: estimated number of peers.
@@ -93,9 +95,10 @@ impl TaggedModel {
 
     /// Returns whether a glimpse keeps `host` as a candidate.
     ///
-    /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if the estimate from this
-    /// tally is more than four standard deviations below the value that θ peers would produce. The test allows for any
-    /// distribution of ages. The calculation is the same as in the fast code. It uses integers, in units of 2^-16.
+    /// A glimpse is the tally of the first eighth of the fine region, rounded up to whole lines. It gives an upper
+    /// bound on the estimate. The host is dismissed if this bound is more than four standard deviations below the mean
+    /// for θ peers. The test is valid for any distribution of contacts over the window. As in the fast code, the
+    /// bound and the deviation are computed with integers. Fractions are in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
@@ -150,10 +153,10 @@ impl TaggedModel {
         below * below <= 16 * variance.div_ceil(unit)
     }
 
-    /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The product
-    /// over the ages is the Kaplan-Meier estimate of the share of positions without a touch of the host. Linear
-    /// counting converts this share to a cardinality. The variance is Greenwood's, plus the variance from a partly
-    /// covered oldest epoch.
+    /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The
+    /// Kaplan-Meier estimate of the share of positions without a touch of the host is a product with one factor per
+    /// age. Linear counting converts this share to a cardinality. The variance is Greenwood's, plus the variance from a
+    /// partly covered oldest epoch.
     fn estimate_of(
         &self,
         tally: &TaggedTally,
@@ -193,8 +196,8 @@ impl TaggedModel {
         (at_risk - hidden - (hidden + hidden_twice) / other_tags, own - chances / other_tags)
     }
 
-    /// Returns the number of epochs that overlap the last `window` slices. Each epoch has `epoch` slices. Also returns
-    /// the share of the oldest of these epochs that is in the window.
+    /// Returns the number of epochs that overlap the last `window` slices, and the share of the oldest epoch that is in
+    /// the window. Each epoch has `epoch` slices. In the running epoch, only the slices so far count.
     pub(super) fn span(&self, window: u32, epoch: u64) -> (usize, f64) {
         let (running, window) = (self.slice % epoch + 1, u64::from(window));
         if window <= running {
@@ -206,16 +209,16 @@ impl TaggedModel {
     }
 }
 
-/// Returns the variance of the number of touches in the window that belong to the oldest epoch. The epoch has `touches`
+/// Returns the variance of the number of touches of the oldest epoch that are in the window. The epoch has `touches`
 /// touches, and a `share` of it is in the window. The formula allows for the case that all touches are in one slice.
 fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0);
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// Returns `cardinality` as an estimate, or as a lower bound if the host is beyond the range. Negative results are
-/// raised to 0. `variance` assumes a Poisson-distributed number of peers, so the variance of this number, which is
-/// `cardinality`, is subtracted.
+/// Returns `cardinality` as an estimate. If the host is beyond the range, returns a lower bound that is two standard
+/// errors below `cardinality`. Negative results are raised to 0. `variance` includes the variance of a
+/// Poisson-distributed number of peers, which equals `cardinality` and is subtracted.
 fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
     let bound = if is_beyond { cardinality - 2.0 * std_error } else { cardinality };
@@ -256,7 +259,7 @@ impl TaggedModel {
         self.pooled(&tallies, window)
     }
 
-    /// Returns the estimate from all regions. It is computed age by age.
+    /// Returns the estimate from all regions, which is computed age by age.
     fn pooled(&self, tallies: &[TaggedTally], window: u32) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
         let mut at_risk: Vec<f64> = self.regions.iter().map(|region| region.width.into()).collect();

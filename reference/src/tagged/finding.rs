@@ -15,7 +15,7 @@ const SLOTS: u32 = 64;
 /// host.
 const BANK_BITS: u32 = 18;
 
-/// The owner of a cell: an IPv4 host, or all IPv6 hosts with this fingerprint and bank.
+/// The owner of a cell: an IPv4 host, or all IPv6 hosts with a certain fingerprint and bank.
 enum Owner {
     V4(Ipv4Addr),
     V6 { fingerprint: u32, bank: u32 },
@@ -25,11 +25,11 @@ enum Owner {
 type Point = (u32, u32);
 
 impl TaggedModel {
-    /// Returns the super points among `candidates`, which are the hosts whose estimate is at least θ. The largest
-    /// estimate comes first.
+    /// Returns the super points: the hosts in `candidates` whose estimate is at least θ. The largest estimate comes
+    /// first.
     ///
-    /// The fast code first dismisses hosts by their glimpse. This saves time and changes the result for about one host
-    /// in 100,000.
+    /// To save time, the fast code first dismisses hosts by their glimpse. At θ = 1024, this dismisses at most one in
+    /// 100,000 hosts that have θ peers.
     #[must_use]
     pub fn super_points(&self, candidates: &[IpAddr]) -> Vec<(IpAddr, TaggedEstimate)> {
         let estimate = |&host| (host, self.estimate(host, self.config.window));
@@ -149,8 +149,8 @@ impl TaggedModel {
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
     }
 
-    /// Returns τ. On average, 32 to 64 pairs of a host with θ peers are sampled. If θ is below 32, all pairs are
-    /// sampled.
+    /// Returns τ. If θ is below 64, all pairs are sampled. Otherwise, 32 to 64 pairs of a host with θ peers are sampled
+    /// on average.
     fn tau(&self) -> u32 {
         (self.config.threshold / 32).max(1).ilog2()
     }
@@ -215,7 +215,6 @@ impl TaggedModel {
         self.hash(id.hi, OWNER_KEY) >> (32 - name_bits(self.cell_bits))
     }
 
-    /// Returns the owner of the cell that has the number `place` and contains `word`.
     fn owner(&self, place: u32, word: u64) -> Owner {
         let (name, names) = ((self.body(place, word) >> 32) as u32, 1 << name_bits(self.cell_bits));
         if name >= names {
@@ -225,7 +224,7 @@ impl TaggedModel {
         Owner::V4(Ipv4Addr::from_bits(self.config.hash.unscramble(image, self.keys[OWNER_KEY])))
     }
 
-    /// Returns the body of a cell's word, which consists of the bits below the age. The veil is removed.
+    /// Returns the body of a cell's word: the bits below the age, without the veil.
     fn body(&self, place: u32, word: u64) -> u64 {
         (word & (u64::MAX >> self.age_bits)) ^ self.veil(place)
     }
@@ -258,7 +257,7 @@ fn fours(count: usize) -> impl Iterator<Item = [usize; 4]> {
     (0..count).flat_map(move |a| (a + 1..count).flat_map(move |b| of_two(a, b)))
 }
 
-/// Returns the number of bits of a name. The number is at least 20.
+/// Returns the number of bits of a name.
 pub(super) fn name_bits(cell_bits: u32) -> u32 {
     (32 - cell_bits + SLOTS.ilog2()).max(20)
 }
@@ -279,7 +278,6 @@ fn product(a: u32, b: u32) -> u32 {
     product as u32
 }
 
-/// Returns `x` to the power of `exponent` in the field, computed by repeated squaring.
 fn power(x: u32, exponent: u32) -> u32 {
     (0..32).rev().fold(1, |power, bit| {
         let square = product(power, power);
@@ -299,8 +297,7 @@ fn symbol(host: Limbs, slot: u32) -> u32 {
     terms.fold(0, |sum, term| sum ^ term)
 }
 
-/// Returns the host that has these symbols in these slots. All slots must differ. The four linear equations are solved
-/// by Gaussian elimination.
+/// Returns the host that has these symbols in these slots. All slots must differ.
 fn solve(points: [(u32, u32); 4]) -> Limbs {
     // A row contains the powers of slot + 1, followed by the symbol of the slot.
     let mut rows = points.map(|(slot, symbol)| {

@@ -18,7 +18,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::
     }
 }
 
-/// Returns the error for an invalid seed. The error does not contain the seed, because the seed is a secret.
+/// Returns an error that does not contain the seed, because the seed is a secret.
 fn refused<E: de::Error>() -> E {
     E::custom(format_args!("the seed must be a string of {DIGITS} hexadecimal digits"))
 }

@@ -8,14 +8,14 @@
 pub struct Estimate {
     /// Estimated number of distinct peers. The meaning depends on `range`.
     pub cardinality: f64,
-    /// Standard error of `cardinality`, if `range` is [`EstimateRange::Within`].
+    /// Standard error of `cardinality`. It has no meaning if `range` is [`EstimateRange::Beyond`].
     ///
-    /// The interval of ±1.96 standard errors covers the true value in about 95 % of cases, for loads of up to 3
-    /// distinct pairs per recorder. [`Params::errors_hold`](crate::Params::errors_hold) checks this condition. The
-    /// errors of hosts with the same peers are correlated. In the paper's scheme, errors under load are larger than
-    /// stated.
+    /// In the tagged scheme, the interval of ±1.96 standard errors covers the true value in 88 to 97 % of cases. This
+    /// coverage applies to hosts with at least 100 peers and to loads of up to 3 distinct pairs per recorder.
+    /// [`Params::errors_hold`](crate::Params::errors_hold) checks the load. If two hosts have the same peers, their
+    /// errors are correlated. In the paper's scheme, errors under load are larger than stated.
     pub std_error: f64,
-    /// Whether the cardinality is within the range of the estimator.
+    /// Whether `cardinality` is an estimate, was raised to 0, or is beyond the range of the estimator.
     pub range: EstimateRange,
 }
 
@@ -28,25 +28,26 @@ pub enum EstimateRange {
     Within,
     /// The expected touches of other hosts exceed the observed touches, so the estimate is 0.
     ClampedToZero,
-    /// The estimator is full.
+    /// The estimator is full, possibly because of the touches of other hosts.
     ///
     /// In the tagged scheme, the cardinality is two standard errors below the estimate from the visible touches. This
     /// lower bound holds in 97.5 % of cases. In the paper's scheme, the cardinality is the maximum that can be
-    /// estimated, `η' ln η'`. This is a lower bound only if other hosts did not fill the estimator.
+    /// estimated, `η' ln η'`. This maximum is a lower bound only if other hosts did not fill the
+    /// estimator.
     Beyond,
 }
 
 impl Estimate {
     /// Returns the cardinality minus `sigmas` standard errors, or 0 if the difference is negative. If `sigmas` is 1.96,
-    /// the true value is below the result in 2.5 % of cases. If `range` is [`EstimateRange::Beyond`], the result is the
-    /// cardinality itself, which is a lower bound.
+    /// the result is the lower end of the 95 % interval. If `range` is [`EstimateRange::Beyond`], the result is the
+    /// cardinality itself.
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. If `sigmas` is 1.96, the true value is above the result
-    /// in 2.5 % of cases. If `range` is [`EstimateRange::Beyond`], the result is infinite.
+    /// Returns the cardinality plus `sigmas` standard errors. If `sigmas` is 1.96, the result is the upper end of the
+    /// 95 % interval. If `range` is [`EstimateRange::Beyond`], the result is infinite.
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)
@@ -73,10 +74,10 @@ impl EstimateRange {
     }
 }
 
-/// Returns the cardinality that linear counting computes, which is `-η' ln((η' - weight) / η')` (equation 9,
-/// `eq_SLE_cardinalityEst`). The weight must be at least 0.
+/// Returns the cardinality that linear counting computes if `weight` of the η' = `width` recorders are in the window:
+/// `-η' ln((η' - weight) / η')` (equation 9, `eq_SLE_cardinalityEst`). The weight must be at least 0.
 ///
-/// Returns `None` if all `width` recorders are within the window, because the cardinality is then beyond the range.
+/// Returns `None` if all `width` recorders are in the window, because the cardinality is then beyond the range.
 #[must_use]
 pub fn linear_cardinality(weight: f64, width: u32) -> Option<f64> {
     let width = f64::from(width);

@@ -1,9 +1,9 @@
-//! The paper's counter: rows of overlapping linear estimators. Its estimate subtracts the average background of other
-//! hosts.
+//! The paper's counter: rows of overlapping linear estimators. The estimate of a host subtracts the average background
+//! of other hosts.
 
 pub mod background;
 mod params;
-#[allow(clippy::module_inception, reason = "the rows of the counter `rows`")]
+#[allow(clippy::module_inception, reason = "the main item of this module is the array `Rows`")]
 mod rows;
 
 use super::tagged::{GROUP, InWindow, Selection, Words};

@@ -1,4 +1,4 @@
-//! The rules that apply to every counter.
+//! Configuration rules that apply to all counters.
 
 use crate::config::Config;
 use crate::error::ConfigError;
@@ -13,7 +13,6 @@ pub(super) fn check_width(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Checks that 32 bits can index all `recorders` of an array.
 pub(super) fn check_recorders(recorders: u64) -> Result<(), ConfigError> {
     if recorders > u64::from(u32::MAX) {
         return Err(ConfigError::TooManyRecorders { recorders });

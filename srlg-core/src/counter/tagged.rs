@@ -115,7 +115,7 @@ impl Accumulator for Bins {
     fn tally_into(&self, tally: &mut Tally) {
         match tally {
             Tally::Visible(histograms) => self.fill(histograms),
-            Tally::Union(_) => panic!("the tally belongs to another counter"),
+            Tally::Union(_) => panic!("the tally belongs to a different counter"),
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! # The array
 //! The array has M = 2^m cells of 64 bits. A keyed hash of the whole pair samples one pair in 2^τ and assigns it to one
-//! of η = 64 *slots*. Host and slot determine the one cell that the pair touches. A host therefore touches at most η
-//! cells, however many peers it has. A cell contains the host that touched it last:
+//! of η = 64 *slots*. The host and the slot determine the one cell that the pair touches. A host therefore touches at
+//! most η cells, however many peers it has. A cell contains the host that touched it last:
 //!
 //! ```text
 //! word     age | body                            a smaller word is more recent
@@ -12,32 +12,33 @@
 //! bits     11     1   20            32           with 2^18 cells and more
 //! ```
 //!
-//! - **IPv4.** The image x = P(host) is a keyed bijection of the 32-bit address. `high` contains the m highest bits of
-//!   x, and `low` contains the remaining bits. With `name = low · η + slot` and `cell = high xor h(name)`, cell and
-//!   name determine x, and x determines the host. A word therefore decodes to exactly the host that touched the cell.
-//!   The peer field contains the image of the peer's address under a second bijection.
+//! - **IPv4.** The number x = P(host) is the image of the 32-bit address under a keyed bijection. `high` contains the m
+//!   highest bits of x, and `low` contains the other bits. The name is `low · η + slot`, and the cell is
+//!   `high xor h(name)`. The cell and the name determine x, and x determines the host. A word therefore decodes to
+//!   exactly the host that touched the cell. The peer field contains the image of the peer's address under a second
+//!   bijection.
 //! - **IPv6** ([`spell`]). An address of 128 bits does not fit into a cell. Each cell therefore contains one value of a
 //!   polynomial over GF(2^32) whose coefficients are the four words of the address. Any four cells of a host determine
 //!   its address; they *spell* it.
-//! - **Veil.** The body is xored with a multiple of the cell number. Without this veil, hosts with small bodies would
-//!   win all ties in all cells.
+//! - **Veil.** The body is xored with the *veil* of the cell, a constant that is computed from the cell number. Without
+//!   veils, hosts with small bodies would win the ties in all cells.
 //! - **Minimum.** Touches and merges keep the smaller word. Ageing increases the age and saturates the *whole* word. As
-//!   with all recorders, the result therefore does not depend on order, repetition, or the assignment to threads and
-//!   nodes.
+//!   with all recorders, the result therefore does not depend on the order or repetition of touches, or on their
+//!   assignment to threads and nodes.
 //!
-//! With fewer than 2^18 cells, names have more bits and ages have fewer. If the window has too many slices for these
-//! ages, ages count epochs of several slices.
+//! With fewer than 2^18 cells, names have more bits and ages have fewer. If the window has more slices than an age can
+//! count, ages count epochs of several slices.
 //!
 //! # Finding
-//! At the end of a slice, the detector counts the cells that each host holds in the window
+//! When a slice closes, the detector counts the cells that each host holds in the window
 //! ([`owner`](CellsParams::owner)). Hosts that hold at least `c_min` cells are candidates. This count takes one pass
 //! over the cells, regardless of the traffic.
 //!
 //! # Missing
-//! A host with n peers has μ = n / (2^τ η) samples per slot on average. A slot is *visible* if its most recent sample
-//! is more recent than all touches of its cell by other hosts. Let G(u) be the share of the cells that no host touched
-//! at age u or less. The pass over the cells also measures G. If contacts are spread evenly over W ages, a slot is
-//! visible with the following probability:
+//! A host with n peers has μ = n / (2^τ η) samples per slot on average. A slot is *visible* if the host touched its
+//! cell and no other host touched this cell with a smaller word. Let G(u) be the share of the cells that no host
+//! touched at age u or less. The pass over the cells also measures G. If contacts are spread evenly over W ages, a slot
+//! is visible with the following probability:
 //!
 //! ```text
 //! p = Σ_u (e^(-μu/W) - e^(-μ(u+1)/W)) · (G(u-1) - G(u)) / ln(G(u-1) / G(u))
@@ -47,17 +48,19 @@
 //! age, the host wins the tie with probability 1 / (k + 1). The number k is Poisson-distributed with mean x = ln(G(u-1)
 //! / G(u)). The mean of 1 / (k + 1) is therefore (1 - e^-x) / x. Multiplied by G(u-1), this mean is the quotient above.
 //!
-//! A host is missed if fewer than c_min of its η slots are visible. The probability of a miss is `P(Binomial(η, p) <
-//! c_min)` ([`chance`]). This formula holds for any load, because G is measured. `c_min` is the largest number of cells
-//! for which the probability of missing a host with θ peers is at most 1.3e-4.
+//! A host is missed if fewer than c_min of its η slots are visible. The probability of a miss is
+//! `P(Binomial(η, p) < c_min)` ([`chance`]). This formula holds for any load, because G is measured. `c_min` is the
+//! largest number of cells for which the probability of missing a host with θ peers is at most 1.3e-4. `c_min` is at
+//! least 2.
 //!
-//! If epochs have several slices, the youngest and the oldest age in a window may have fewer slices than an epoch.
-//! Their share of μ is then smaller. Samples and slots are assumed to be independent. For θ below 64, every pair is
-//! sampled, and hosts are missed less often than computed.
+//! If epochs have several slices, the youngest and the oldest age in a window may have fewer slices than an epoch. Ages
+//! with fewer slices have a smaller share of μ. Samples and slots are assumed to be independent. For θ below 64, every
+//! pair is sampled, and hosts are missed less often than computed.
 //!
-//! The load is the number L of distinct pairs in the window. It causes at most L / (2^τ M) touches per cell, because a
-//! host touches at most η cells. At an evenly spread load of about L = θM / 7.1 pairs, 1 % of hosts with θ peers are
-//! missed. For θ = 1024 and 2^18 cells, this load is 38 M pairs. At half this load, one in 10,000 is missed.
+//! The load is the number L of distinct pairs in the window. L pairs cause at most L / (2^τ M) touches per cell on
+//! average, because a host touches at most η cells. At an evenly spread load of about L = θM / 7.1 pairs, 1 % of the
+//! IPv4 hosts with θ peers are missed. For θ = 1024 and 2^18 cells, this load is 38 M pairs. At half this load, one in
+//! 10,000 of these hosts is missed.
 
 pub mod chance;
 mod params;

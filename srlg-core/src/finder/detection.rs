@@ -1,11 +1,11 @@
-//! The closed-form probability that a rough estimator detects a host (equations 2 to 5, `eqt_prb_alphaNoneEmpytBox` to
-//! `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
+//! The closed-form probability that a rough estimator detects a host (equations 2 to 5 of the paper,
+//! `eqt_prb_alphaNoneEmpytBox` to `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
 //!
 //! Each of n peers is sampled with probability `s = 2^-τ`, and a sampled peer touches one of η recorders. A peer avoids
 //! a given set of η - j recorders with probability `1 - s + s·j/η`, independently of all other peers. All touches
 //! therefore fall into a given set of j recorders with probability `(1 - s + s·j/η)^n`. By inclusion and exclusion over
-//! the subsets of a set of w recorders, the probability that the weight is exactly w is `C(η,w) Σ_j (-1)^(w-j) C(w,j)
-//! (1 - s + s·j/η)^n`. The binomial theorem replaces the paper's sum over the number of sampled peers, so the paper's
+//! all subsets of w given recorders, the probability that the weight is exactly w is `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 -
+//! s + s·j/η)^n`. The binomial theorem replaces the paper's sum over the number of sampled peers, so the paper's
 //! recursion FN is not needed.
 
 use super::NOT_FOUND;
@@ -30,18 +30,19 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
     (binomial(width, weight) * terms.sum::<f64>()).max(0.0)
 }
 
-/// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`. The error of
-/// the result is about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. If no other
-/// host touches the recorders, the result is the complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`).
+/// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`. The rounding
+/// error of the result is about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. The
+/// result is the complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`). It applies if no other host
+/// touches the recorders.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);
     lighter.map(|weight| weight_probability(cardinality, width, lsb_threshold, weight)).sum()
 }
 
-/// Returns the minimum cardinality that a rough estimator misses with a probability of at most 1 %. The estimator has
-/// `width` recorders, samples with τ = `lsb_threshold`, and is hot if its weight is at least `hot_weight`. The result
-/// is infinite if every cardinality is missed more often.
+/// Returns the minimum cardinality at which a rough estimator misses a host with a probability of at most 1 %. The
+/// estimator has `width` recorders, samples with τ = `lsb_threshold`, and is hot if its weight is at least
+/// `hot_weight`. The result is infinite if the probability is higher at every cardinality.
 #[must_use]
 pub fn found_from(width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= NOT_FOUND;
@@ -77,7 +78,7 @@ mod tests {
         if balls == 0 { 0.0 } else { 1.0 - partly.sum::<f64>() }
     }
 
-    /// Returns the probability in equations 2 to 4 as printed: a sum over the number α of sampled peers.
+    /// Returns the probability of equations 2 to 4 as the paper prints it: a sum over the number α of sampled peers.
     fn printed(n: u32, width: u32, tau: u32, weight: u32) -> f64 {
         let s = libm::ldexp(1.0, -(tau as i32));
         let given = |balls: u32| {

@@ -1,20 +1,20 @@
 //! [`Overlap`]: a test of a pair of columns in rows 0 and 1 against row 2, before the high address bits are known.
 //!
 //! The pair determines `B(1)`, the low q address bits. These bits determine the low q - δ bits of `B(2)`, and therefore
-//! also of the column in row 2. At least one of the `2^δ` columns that have these bits must have at least `hot_weight`
-//! recorders in common with the pair.
+//! also of the column in row 2. The other bits leave `2^δ` possible columns in row 2. The pair belongs to a candidate
+//! only if one of these columns shares at least `hot_weight` touched recorders with both columns of the pair.
 //!
 //! To test all of these columns at once, a mask is represented by its [`subsets`] of `hot_weight` recorders. Two masks
-//! have at least `hot_weight` ones in common if and only if they have a subset in common. The subsets of all `2^δ`
-//! columns together therefore represent all of these columns.
+//! have at least `hot_weight` ones in common if and only if they have a subset in common. A comparison with the union
+//! of the subsets of all `2^δ` columns therefore tests all of these columns.
 
 use super::params::RsraParams;
 
-/// Maximum number of subsets of `hot_weight` recorders in an estimator: the number of ways to choose 3 of 8 recorders.
+/// Maximum number of subsets of `hot_weight` recorders in an estimator: the binomial coefficient C(8, 3).
 const MOST: usize = 56;
 
-/// Returns, for each mask of a rough estimator, the subsets of `hot_weight` recorders that it contains. Each bit of an
-/// element stands for one subset.
+/// Returns, for each mask of a rough estimator, the subsets of `hot_weight` recorders that the mask contains. The array
+/// is indexed by the mask, and each bit of an element represents one subset.
 #[must_use]
 pub fn subsets(params: &RsraParams) -> [u64; 256] {
     let mut sets = [0u8; MOST];

@@ -1,15 +1,16 @@
 //! The recovery of host addresses from hot columns, by a meet-in-the-middle search.
 //!
 //! The paper extends candidate tuples row by row and tries all combinations of hot columns in the first three rows.
-//! However, two columns leave only a few possible addresses. If v0 and v1 are columns of one host in rows 0 and 1, `v0
-//! xor v1` is `B(1)`, the low q address bits. Then `v0 xor T0(B(1))` is `T1` of the high bits. [`HighTable`], the
-//! inverse of T1, lists the few values of the high bits that have this `T1`. Each address found in this way satisfies
-//! `RHFG[0](inside) = v0` by construction. An address is a candidate only if its columns in rows 2 and above are also
-//! hot.
+//! However, the columns in rows 0 and 1 alone leave only a few possible addresses. If v0 and v1 are columns of one host
+//! in rows 0 and 1, `v0 xor v1` is `B(1)`, the low q address bits. Then `v0 xor T0(B(1))` is `T1` of the high bits.
+//! [`HighTable`], the inverse of T1, lists the few values of the high bits that have this `T1`. Each address found in
+//! this way satisfies `RHFG[0](inside) = v0` by construction. An address is a candidate only if its columns in rows 2
+//! and above are also hot.
 //!
-//! A super point touches the same recorders in every row. Its union estimator USRE, the bitwise AND of the masks of its
-//! columns in all rows, therefore has at least `hot_weight` ones. If the masks of two columns have fewer than
-//! `hot_weight` ones in common, no candidate has both columns. This test therefore never loses a candidate.
+//! A host touches recorders with the same numbers in its columns of all rows. A candidate's union estimator USRE, the
+//! bitwise AND of the masks of its columns in all rows, must therefore have at least `hot_weight` ones. If the masks of
+//! two columns have fewer than `hot_weight` ones in common, no candidate has both columns. A test of the ones in common
+//! therefore never loses a candidate.
 
 use super::params::RsraParams;
 use crate::hash::by_family;
@@ -106,7 +107,7 @@ impl<'a> HighTable<'a> {
 
 /// Returns whether the [`RsraParams::hot_limit`] of `params` permits a search, given the `hot` column counts of rows 0
 /// and 1. Neither count may exceed the limit. In addition, the number of addresses whose columns in both rows are hot
-/// must not exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses share the same two
+/// must not exceed the square of the limit. If q is below 16, an average of `2^(32 - 2q)` addresses share the same two
 /// columns.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {

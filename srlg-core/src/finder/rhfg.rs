@@ -1,10 +1,10 @@
 //! The RHFG (reversible hash functions group), which maps a host to its columns in the RSRA.
 //!
 //! In row 0, the column is `T0(low q bits) xor T1(high bits)`. This is simple tabulation hashing over two chunks of the
-//! address, with table entries that are computed from keys. In row `i > 0`, the column is the same value xor `B(i)`,
-//! the q address bits from bit `(i-1)·δ` on. Two columns of one host therefore reveal bits of its address. Because
-//! `B(1)` is the low chunk, the columns in rows 0 and 1 also reveal `T1` of the high bits. [`regain`](super::regain)
-//! inverts these steps.
+//! address, with table entries that are computed from keys. In row `i > 0`, the column is that of row 0 xor `B(i)`, the
+//! q address bits from bit `(i-1)·δ` on. Two columns of one host therefore reveal bits of its address. Because `B(1)`
+//! is the low chunk, the columns in rows 0 and 1 also reveal `T1` of the high bits. [`regain`](super::regain) inverts
+//! these steps.
 
 use super::params::RsraParams;
 use crate::pair::Address;
@@ -20,7 +20,7 @@ impl RsraParams {
     /// Returns the column of `inside` in `row`, given its [`base_column`](Self::base_column), by equation 6
     /// (`eqt_RHFG_restHashes`) with a shift of `(row - 1)·δ`.
     ///
-    /// With the shift `row·δ` that the paper prints, no `B(row)` contains the low δ bits. See
+    /// With the shift `row·δ` that the paper prints, no `B(row)` contains the low δ bits of the address. See
     /// docs/paper-notes.md#rhfg-shift.
     #[inline]
     #[must_use]

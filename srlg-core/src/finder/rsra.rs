@@ -1,8 +1,8 @@
 //! The RSRA (reversible array of rough estimators), from which the hot columns are read.
 //!
 //! The array has `rows x 2^q x η` recorders, ordered by row and then by column. A rough estimator has η recorders and
-//! samples one peer in `2^τ`. The estimator is *hot* if at least `hot_weight` of its recorders are in the window. A hot
-//! estimator probably has at least θ peers.
+//! samples one peer in `2^τ`. The estimator is *hot* if at least `hot_weight` of its recorders were touched in the
+//! window. The hosts of a hot estimator probably have at least θ distinct peers in total.
 
 use super::params::RsraParams;
 use super::{Finder, FinderPart};
@@ -99,7 +99,7 @@ impl<R: Recorder> Rsra<'_, R> {
 /// recorders are packed in `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
-/// Panics if `words` does not contain all recorders.
+/// Panics if `words` does not contain a recorder that a sampled pair touches.
 #[inline(always)]
 pub fn touch_rsra(
     params: &RsraParams,

@@ -1,8 +1,9 @@
 //! Keyed bijections of 32-bit words, and their inverses, which compute an address from its image.
 //!
-//! Murmur's finaliser is a bijection for every key. HalfSipHash is not, so [`HashFamily::HalfSip13`] uses it in a
-//! Feistel network of four rounds. Each round xors one half of the word with a hash of the other half. Luby and Rackoff
-//! showed that even an attacker with access to both directions cannot distinguish four rounds from a random bijection.
+//! Murmur's finaliser is a bijection for every key. HalfSipHash is not a bijection, so [`HashFamily::HalfSip13`] uses
+//! it in a Feistel network of four rounds. Each round xors one half of the word with a hash of the other half. Luby and
+//! Rackoff showed that even an attacker with access to both directions cannot distinguish four rounds of pseudorandom
+//! functions from a random bijection.
 
 use super::{HashFamily, Key, hash};
 use crate::pair::Address;
@@ -48,7 +49,7 @@ impl HashFamily {
     }
 }
 
-/// Returns the address whose [`hash`] is `image`, by undoing the steps of the hash in reverse order.
+/// Returns the address whose [`hash`] is `image`.
 #[inline(always)]
 fn unhash(image: u32, key: Key) -> u32 {
     let [before, between, after] = key.words;

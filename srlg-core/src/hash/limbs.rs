@@ -1,9 +1,9 @@
 //! IDs of IPv6 addresses: 64-bit keyed hashes of four 32-bit words.
 //!
 //! [`HashFamily::Murmur`] uses the NH hash of UMAC (Black and others): the sum of two products whose factors are sums
-//! of a word and a key word. Two addresses that were not crafted for the seed collide with probability 2^-32. A
-//! bijection of 64-bit words is then applied, because the low and high bits of the sum are weaker than its middle bits.
-//! [`HashFamily::HalfSip13`] computes HalfSipHash of the four words twice, once for each half of the ID.
+//! of a word and a key word. If two addresses were not crafted for the seed, they collide with a probability of at most
+//! 2^-32. A bijection of 64-bit words is then applied, because the low and high bits of the sum are weaker than its
+//! middle bits. [`HashFamily::HalfSip13`] computes HalfSipHash of the four words twice, once for each half of the ID.
 
 use super::half_sip::half_sip_all;
 use super::{HashFamily, Key, mix64};

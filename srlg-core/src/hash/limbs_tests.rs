@@ -43,8 +43,8 @@ fn ids(structure: usize, hash: HashFamily, count: u64) -> Vec<[u32; 2]> {
     (0..count).map(|number| hash.of_limbs(STRUCTURES[structure](number), &keys)).collect()
 }
 
-/// Returns Pearson's statistic over 256 equal bins, minus its mean 255, divided by its standard deviation sqrt(2 * 255)
-/// = 22.6.
+/// Returns the difference between Pearson's statistic over 256 equal bins and its mean 255, in standard deviations of
+/// sqrt(2 * 255) = 22.6.
 fn pearson(bins: impl Iterator<Item = u32>) -> f64 {
     let (mut counts, mut count) = (vec![0u32; 256], 0.0);
     for bin in bins {

@@ -11,16 +11,15 @@ use crate::error::ConfigError;
 /// Lengths of linear estimators to try, in recorders. Longer linear estimators need more time.
 const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
 
-/// Maximum ratio of an error to the minimum error. The shortest linear estimator within this ratio is chosen.
+/// Maximum standard error, as a multiple of the minimum over all lengths. The shortest linear estimator within this
+/// limit is chosen.
 const GOOD_ENOUGH: f64 = 1.05;
 
-/// Number of standard deviations. A normal variable is at least this far below its mean in 1 of 2,000 cases, and at
-/// least this far above its mean equally often.
+/// Number of standard deviations by which a normal variable exceeds its mean in 1 of 2,000 cases.
 const DEVIATIONS: f64 = 3.2905;
 
 const LINE_BYTES: usize = 2 * LINE as usize;
 
-/// A counter with its expected errors.
 #[derive(Clone, Copy)]
 pub(super) struct CounterPlan {
     pub(super) width: u32,
@@ -36,14 +35,13 @@ pub(super) struct CounterPlan {
 /// A rule that a counter breaks.
 enum Broken {
     Load,
-    /// A number of peers that cannot be distinguished from θ, and the standard error of the estimate for a host with
-    /// this number of peers, as a multiple of θ.
+    /// A number of peers that cannot be distinguished from θ, and the standard error of its estimate as a multiple of
+    /// θ.
     Error(u32, f64),
 }
 
 impl Broken {
-    /// Returns a measure of how far a counter is from obeying all rules, for a comparison of counters with the same
-    /// number of lines.
+    /// Returns how far a counter is from obeying all rules. Only counters with the same number of lines are comparable.
     fn distance(&self) -> f64 {
         match self {
             Self::Load => f64::INFINITY,
@@ -82,7 +80,8 @@ impl Load {
         self.width(WIDTHS[0])
     }
 
-    /// Returns the preferred counter with this number of `lines`, or `None` if no such counter obeys the rules.
+    /// Returns the counter with this number of `lines` that [`GOOD_ENOUGH`] selects, or `None` if every counter with
+    /// this number of lines breaks a rule.
     pub(super) fn counter(&self, lines: u32) -> Option<CounterPlan> {
         let plans = || self.widths(lines).filter_map(|width| self.counted(width, lines).ok());
         let least = plans().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
@@ -111,7 +110,7 @@ impl Load {
         let broken = |width| self.counted(width, lines).err();
         let broken = self.widths(lines).filter_map(broken);
         let best = broken.min_by(|a, b| a.distance().total_cmp(&b.distance()));
-        let broken = best.expect("a counter of some width was refused");
+        let broken = best.expect("the counter of at least one width breaks a rule");
         let Self { base: Config { threshold, .. }, distinct_pairs } = *self;
         let recorders = u64::from(lines) * u64::from(LINE);
         match broken {
@@ -151,8 +150,8 @@ impl Load {
         })
     }
 
-    /// Returns the maximum standard error, as a multiple of θ, at which the estimate of a host with `hosts` peers is on
-    /// the correct side of θ in all but 1 of 2,000 cases.
+    /// Returns the maximum standard error for a host with `hosts` peers, as a multiple of θ. With this error, all but 1
+    /// of 2,000 estimates are on the correct side of θ.
     fn most_error(&self, hosts: u32) -> f64 {
         let threshold = f64::from(self.base.threshold);
         libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS

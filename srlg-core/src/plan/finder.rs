@@ -8,12 +8,12 @@ use crate::finder::cells::chance::{AgeHistogram, least_v6};
 use crate::finder::cells::{CellsParams, SLOTS};
 use crate::validate::MOST_CANDIDATES;
 
-/// Maximum share of the hosts with θ peers that the finder may miss if the number of free cells is [`DEVIATIONS`]
-/// standard deviations below its expectation. If the share exceeds [`NOT_FOUND`], reports contain `Overload::Crowded`,
-/// which must not happen with the planned load.
+/// Maximum share of the hosts with θ peers that the finder misses. The share is computed for a number of free cells
+/// that is [`DEVIATIONS`] standard deviations below its expectation. Above [`NOT_FOUND`], reports contain
+/// `Overload::Crowded`, which must be rare with the planned load.
 const ACCEPTED_OF_THRESHOLD: f64 = 0.8 * NOT_FOUND;
 
-/// Number of standard deviations by which the number of free cells may be below its expectation.
+/// Number of standard deviations by which the number of free cells is assumed to be below its expectation.
 const DEVIATIONS: f64 = 3.0;
 
 /// Preferred number of cells for every θ pairs in a window. With this number, a host with θ peers is missed in about 1
@@ -27,7 +27,6 @@ const CANDIDATES: [u64; 2] = [1 << 14, 1 << 16];
 /// less than 1 % of its value.
 const AGES: usize = 64;
 
-/// An array of cells, with the probabilities of missing hosts.
 #[derive(Clone, Copy)]
 pub(super) struct FinderPlan {
     pub(super) cell_bits: u32,
@@ -49,7 +48,8 @@ impl FinderPlan {
         plans.flatten().next().ok_or_else(|| Self::refusal(load, Self::MOST_BITS, None))
     }
 
-    /// Creates the plan with `2^cell_bits` cells. Returns `None` if hosts would be missed too often.
+    /// Creates the plan with `2^cell_bits` cells, or returns `None` if it would miss hosts too often or need too many
+    /// candidates.
     pub(super) fn new(load: &Load, cell_bits: u32) -> Option<Self> {
         let cells = load.cells(cell_bits);
         if load.crowded_miss(&cells) > ACCEPTED_OF_THRESHOLD {
@@ -92,8 +92,7 @@ impl FinderPlan {
         ConfigError::PlanCandidates { distinct_pairs, threshold, limit: MOST_CANDIDATES, least }
     }
 
-    /// Returns the binary logarithm of the preferred number of cells within `memory`. This number of cells may be
-    /// smaller than the load needs.
+    /// Returns the binary logarithm of the preferred number of cells within `memory`. The load may need more cells.
     pub(super) fn preferred_bits(load: &Load, memory: usize) -> u32 {
         let needed = load.distinct_pairs.saturating_mul(CELLS_PER_THRESHOLD)
             / u64::from(load.base.threshold);
@@ -124,8 +123,8 @@ impl Load {
         *params.finder().cells().expect("the tagged scheme has this finder")
     }
 
-    /// Returns the share of IPv4 or IPv6 hosts with θ peers that a finder with `params` misses if the number of free
-    /// cells is [`DEVIATIONS`] standard deviations below its expectation.
+    /// Returns the share of hosts with θ peers, IPv4 or IPv6, that a finder with `params` misses. The number of free
+    /// cells is assumed to be [`DEVIATIONS`] standard deviations below its expectation.
     ///
     /// With x touches per cell, a share g = e^-x of M cells is free, with a standard deviation of at most sqrt(g (1 -
     /// g) / M). A reduction of g by one standard deviation corresponds to sqrt(M (e^x - 1)) more touches.
@@ -151,7 +150,7 @@ mod tests {
     use std::vec;
 
     /// Returns the probability that a host with `contacts` peers in a window of one slice holds at least `cells` cells.
-    /// Each of its slots is visible with probability `shown`.
+    /// Each slot with a contact is visible with probability `shown`.
     fn holding(contacts: u32, shown: f64, cells: usize) -> f64 {
         let mut used = vec![0.0; SLOTS as usize + 1];
         used[0] = 1.0;

@@ -1,4 +1,5 @@
-//! Tests that recent touches and their echoes are recognised as recent, and that hardly any other recorders are.
+//! Tests that recorders with recent touches or their echoes are recognised as recent, and that hardly any other
+//! recorders are.
 
 extern crate std;
 

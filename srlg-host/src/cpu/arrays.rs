@@ -10,7 +10,6 @@ use super::shards::{Array, Shards};
 use super::waiting::FinderArray;
 use crate::finder::CpuFinder;
 
-/// A scheme whose arrays the CPU can store and search.
 pub(super) trait CpuScheme:
     SchemeTypes<Finder: CpuFinder<Recorder: Mappable>, Counter: Counter<Recorder: Mappable>>
 {
@@ -29,13 +28,11 @@ pub(super) struct Arrays<S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Arrays<S> {
-    /// Returns the finder's array, which any number of threads may update.
     #[inline(always)]
     pub(super) fn finder(&self) -> FinderArray<'_, S::Finder> {
         ArrayView::new(S::Finder::params(self.params.finder()), self.finder.shared())
     }
 
-    /// Returns the counter's array, which any number of threads may update.
     #[inline(always)]
     pub(super) fn counter(&self) -> Array<'_, S::Counter> {
         ArrayView::new(S::Counter::params(self.params.counter()), self.counter.shared())

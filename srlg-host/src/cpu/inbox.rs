@@ -9,8 +9,8 @@
 //! drain    touch noted pairs, and apply the list, the previous batch and all buckets
 //! ```
 //!
-//! Noted pairs and touches in buckets count as ingested. [`Inboxes::drain`] therefore applies them before any thread
-//! reads the recorders.
+//! Noted pairs and waiting touches count as ingested. [`Inboxes::drain`] therefore applies them before any thread reads
+//! the recorders.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -23,14 +23,14 @@ use super::recent::LanePair;
 use super::shards::Buckets;
 use super::waiting::Waiting;
 
-/// Maximum number of pairs that are ingested under one lock of an inbox. Ingesting this number takes a few tenths of a
-/// millisecond.
+/// Maximum number of pairs that are ingested under one lock of an inbox. Ingesting this number of pairs takes a few
+/// tenths of a millisecond.
 const PAIRS_PER_LOCK: usize = 1 << 14;
 
-/// The inboxes of all threads that have ingested. When a thread ends, another thread reuses its inbox.
+/// One inbox for each thread that has ingested. A new thread reuses the inbox of a thread that has ended.
 pub(super) struct Inboxes<S: CpuScheme> {
     inboxes: ThreadLocal<Mutex<Inbox<S>>>,
-    /// Number of times that the recently seen pairs were forgotten.
+    /// Number of times the recently seen pairs have been forgotten.
     generation: u64,
 }
 
@@ -39,7 +39,6 @@ impl<S: CpuScheme> Inboxes<S> {
         Self { inboxes: ThreadLocal::new(), generation: 0 }
     }
 
-    /// Ingests `pairs`, whose contacts have these `ages`, through the calling thread's inbox.
     pub(super) fn ingest<P: InboxPair>(&self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let inbox = self.inboxes.get().unwrap_or_else(|| self.first());
         // Long calls are split, so that a thread that drains the inbox does not wait for a whole call.
@@ -48,7 +47,7 @@ impl<S: CpuScheme> Inboxes<S> {
         }
     }
 
-    /// Creates the inbox of the calling thread, when that thread first ingests.
+    /// Creates the inbox of the calling thread.
     ///
     /// This is a separate function, so that a call with one pair does not reserve stack space for an inbox.
     #[cold]
@@ -71,7 +70,6 @@ fn lock<S: CpuScheme>(inbox: &Mutex<Inbox<S>>) -> MutexGuard<'_, Inbox<S>> {
     inbox.lock().expect("no thread panics while it holds the lock of an inbox")
 }
 
-/// The private state of one thread, aligned to cache lines.
 #[repr(align(128))]
 struct Inbox<S: CpuScheme> {
     lanes: Lanes,
@@ -81,11 +79,10 @@ struct Inbox<S: CpuScheme> {
 
 pub(super) struct Lanes {
     v4: Lane<IpPair>,
-    /// Lane of [`Ip6Pair`]s, created when the first of them arrives.
+    /// `None` until the first [`Ip6Pair`] arrives.
     v6: Option<Box<Lane<Ip6Pair>>>,
 }
 
-/// A type of pairs that has its own lane.
 pub(super) trait InboxPair: LanePair {
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self>;
 }

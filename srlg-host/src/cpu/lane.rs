@@ -18,8 +18,8 @@ pub(super) struct Target<'a, S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Target<'_, S> {
-    /// Touches the recorders of the first `count` pairs, whose contacts have these `ages`. The remaining pairs must be
-    /// copies of the first `count`, because their recorders may also be touched.
+    /// Touches the recorders of the first `count` pairs. All further pairs must be copies of the first `count` pairs,
+    /// because the recorders of all pairs may be touched.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let Self { arrays, waiting, buckets, is_only_writer } = self;
@@ -36,15 +36,14 @@ pub(super) struct Lane<P: LanePair> {
     /// The waiting pairs are the first `count` entries.
     waiting: [P::Note; 2 * BATCH],
     count: usize,
-    /// Ages of the waiting pairs.
     ages: Ages,
 }
 
 /// The work that remains after [`Lane::note_few`].
 pub(super) enum Rest {
-    /// All pairs wait in the lane, and no work remains.
+    /// All pairs were noted, and no work remains.
     Nothing,
-    /// All pairs wait in the lane, and a batch is full.
+    /// All pairs were noted, and a batch is full.
     Batch,
     /// No pair was noted, so all pairs must be ingested.
     All,
@@ -52,7 +51,7 @@ pub(super) enum Rest {
 
 // There are two functions, because a loop that serves both kinds of writers is slower.
 for_wider_vectors! {
-    /// Ingests `pairs`, whose contacts have these `ages`, through `lane`, as one of several writers.
+    /// Ingests `pairs` through `lane` as one of several writers.
     pub(super) fn ingest<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
         target: Target<'_, S>,
@@ -62,7 +61,7 @@ for_wider_vectors! {
         lane.ingest(&mut Target { is_only_writer: false, ..target }, pairs, ages);
     }
 
-    /// Ingests `pairs` like `ingest`, as the only writer.
+    /// Ingests `pairs` through `lane` as the only writer.
     pub(super) fn ingest_alone<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
         target: Target<'_, S>,
@@ -127,8 +126,8 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Appends the `pairs` that may not have been ingested yet. `pairs` must not be longer than [`BATCH`], and fewer
-    /// than `BATCH` pairs may be waiting before the call.
+    /// Adds `pairs` to the waiting pairs, except those known to have been ingested. `pairs` must contain at most
+    /// [`BATCH`] pairs, and fewer than `BATCH` pairs must be waiting before the call.
     #[inline(always)]
     fn note(&mut self, pairs: &[P]) {
         let room = &mut self.waiting[self.count..];
@@ -140,7 +139,6 @@ impl<P: LanePair> Lane<P> {
         };
     }
 
-    /// Touches the recorders of the first batch of waiting pairs and removes this batch.
     #[inline(always)]
     fn touch_noted<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         self.touch_batch(target);

@@ -13,12 +13,12 @@ use super::sweep::look_at;
 type Frozen<'a, C> =
     ArrayView<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
 
-/// Calls `each` for every host in `hosts` that no glimpse dismisses, with the index of the host and its tallies.
+/// Calls `each` with the index and the tallies of every host that its glimpse does not dismiss.
 ///
 /// A glimpse examines `glimpse` positions. If `glimpse` is 0, no host is dismissed.
 ///
-/// If a glimpse does not dismiss a host, the remaining positions of that host are counted after the glimpse of the next
-/// host. While the positions of one [`Look`] are counted, the lines of the next `Look` can therefore be prefetched.
+/// The remaining positions of a host are counted after the glimpse of the next host. The lines of each [`Look`] can
+/// therefore be prefetched during the previous one.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,

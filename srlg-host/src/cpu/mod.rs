@@ -42,7 +42,6 @@ use pages::{Pages, WordArray};
 use shards::Shards;
 use sweep::RECORDERS_PER_CHUNK;
 
-/// Creates the CPU backend of a detector with `params`.
 pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     check_memory(params.recorder_bytes())?;
     for_scheme!(&params, Types => Ok(Box::new(CpuBackend::<Types>::new(params)?)))
@@ -51,9 +50,10 @@ pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
 /// Number of hosts that a thread takes at a time.
 const HOSTS_PER_PIECE: usize = 32;
 
-/// Returns an error if less than `bytes` bytes of memory are available.
+/// Returns an error if the system reports fewer than `bytes` bytes of available memory.
 ///
-/// Without this check, the mapping would succeed, but the kernel could kill the process when it fills the memory.
+/// Without this check, the mapping would succeed, but the kernel could kill the process when the recorders are first
+/// written.
 fn check_memory(bytes: usize) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -68,7 +68,6 @@ fn check_memory(bytes: usize) -> Result<(), Error> {
     }
 }
 
-/// The CPU backend of one detector: the arrays, the inboxes that update them, and the search.
 struct CpuBackend<S: CpuScheme> {
     arrays: Arrays<S>,
     inboxes: Inboxes<S>,
@@ -95,20 +94,18 @@ impl<S: CpuScheme> CpuBackend<S> {
         &self.arrays
     }
 
-    /// Applies all ingested pairs and returns the arrays for writing.
     fn drained_mut(&mut self) -> &mut Arrays<S> {
         self.inboxes.drain(&self.arrays);
         &mut self.arrays
     }
 
-    /// Applies all ingested pairs and returns the array with this number.
+    /// Applies all ingested pairs and returns the array with the number `array`.
     fn array(&self, array: usize) -> &dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained();
         let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
         arrays[array]
     }
 
-    /// Applies all ingested pairs and returns the array with this number for writing.
     fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained_mut();
         let arrays: [&mut dyn WordArray; ARRAYS] = [finder, counter];
@@ -134,7 +131,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         Ok(())
     }
 
-    /// For each row of the counter, returns the number of recorders within `span`.
+    /// Returns the number of recorders within `span` in each row of the counter.
     fn row_weights(&mut self, span: Span) -> Vec<u32> {
         let (limit, threads) = (self.counter_limit(span), self.threads);
         let row_len = self.arrays.params.counter_sizes().row_len as usize;
@@ -143,7 +140,8 @@ impl<S: CpuScheme> CpuBackend<S> {
         })
     }
 
-    /// Ages all recorders by `ages`. Returns the number of words in the counter's array that were below `limit` before.
+    /// Ages all recorders by `ages`. Returns the number of words in the counter's array that were below `limit` before
+    /// ageing.
     fn age_all(&mut self, ages: Ages, limit: <CounterRecorder<S> as ReadRecorder>::Word) -> u32 {
         self.inboxes.drain(&self.arrays);
         self.inboxes.forget();
@@ -155,13 +153,12 @@ impl<S: CpuScheme> CpuBackend<S> {
         counter.age_by(CounterRecorder::<S>::saturated(counter_step), limit, threads)
     }
 
-    /// Returns the smallest word that is not within `span`, for the counter's array.
+    /// Returns the limit below which a word of the counter's array is within `span`.
     fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
         self.arrays.params.recent_ranges(span)[COUNTER].of_width().recent
     }
 }
 
-/// Returns the number of `recorders` whose word is below `limit`.
 fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
     let chunks: Vec<&[R]> = recorders.chunks(RECORDERS_PER_CHUNK).collect();
@@ -216,7 +213,8 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
     }
 
-    // Each host is completed before the following one, so that the positions of a glimpse are not examined twice.
+    // The counts of a glimpse are kept until the remaining positions of its host are counted, so that no position is
+    // examined twice.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();

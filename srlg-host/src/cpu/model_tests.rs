@@ -157,6 +157,6 @@ fn check_of_row_0_removes_most_fake_tuples() {
     }
     let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
     assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));
-    // A false host passes with probability 2^-q, and the masks of the union remove more of them.
+    // A false host passes with probability 2^-q, and the masks of the union remove further false hosts.
     assert!(tuples.len() > 100 * candidates.len(), "{} {}", tuples.len(), candidates.len());
 }

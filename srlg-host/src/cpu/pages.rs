@@ -2,7 +2,7 @@
 //!
 //! By default, touches are scattered over 31.6 MB of memory. With pages of 4 KB, most touches would miss the TLB. The
 //! recorders are therefore stored in an anonymous mapping for which huge pages are requested. A mapping provides only
-//! bytes. [`self_cell`] stores it together with a view of these bytes as atomic recorders.
+//! bytes. [`self_cell`] stores the mapping together with a view of its bytes as atomic recorders.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -27,7 +27,6 @@ pub(crate) trait Mappable: Recorder<Word: StateWord> + 'static {
 
     fn shared(mapped: &Self::Mapping) -> &[Self];
 
-    /// Calls `change` with exclusive access to the recorders.
     fn exclusive<T>(mapped: &mut Self::Mapping, change: impl FnOnce(&mut [Self]) -> T) -> T;
 }
 
@@ -88,12 +87,10 @@ impl<R: Mappable> Pages<R> {
         Ok(pages)
     }
 
-    /// Returns the recorders, which any number of threads may touch and read.
     pub(crate) fn shared(&self) -> &[R] {
         R::shared(&self.0)
     }
 
-    /// Calls `change` with exclusive access to the recorders.
     pub(crate) fn exclusive<T>(&mut self, change: impl FnOnce(&mut [R]) -> T) -> T {
         R::exclusive(&mut self.0, change)
     }
@@ -104,7 +101,7 @@ impl<R: Mappable> Pages<R> {
     }
 
     /// Ages every recorder by `step`, on up to `threads` threads. Returns the number of words that were below `limit`
-    /// before.
+    /// before ageing.
     pub(crate) fn age_by(&mut self, step: R::Word, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
@@ -119,16 +116,15 @@ impl<R: Mappable> Pages<R> {
 pub(super) trait WordArray {
     fn words(&self) -> Words;
 
-    /// Returns the words of the recorders whose indices are in `places`.
     fn gather(&self, places: &[u32]) -> Words;
 
-    /// Ages each of `words` by `step` and stores it in the corresponding recorder if it is more recent.
+    /// Ages `words` by `step`. Each recorder then keeps the smaller of its own word and the aged word.
     fn merge(&mut self, words: &Words, step: u64);
 
     /// Writes the recorders within `range` to `coder`.
     fn recent(&mut self, range: RecentRange, coder: &mut Coder);
 
-    /// Ages each word of `section` by `step` and stores it in its recorder if it is more recent.
+    /// Merges the words in `section` like [`merge`](Self::merge).
     fn apply(&mut self, section: &Section<'_>, step: u64);
 }
 

@@ -1,9 +1,9 @@
 //! Selection of positions within a window by means of vector instructions.
 //!
-//! On processors that support these instructions, this code replaces [`pick`](srlg_core::counter::tagged::pick) and
+//! On x86-64 processors with AVX2 or AVX-512 VBMI2, this code replaces [`pick`](srlg_core::counter::tagged::pick) and
 //! takes at most half the time. A vector comparison finds the positions of a whole line quickly; most of the time is
 //! spent on listing them. Here, the selected words of a vector are moved to its front in one step. The vector is then
-//! stored after the words that were selected before. All later steps use the same code on all processors.
+//! stored after the previously selected words. All later steps use the same code on all processors.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_add_epi16, _mm_set1_epi16, _mm_shuffle_epi8, _mm256_cmpeq_epi16,
@@ -95,7 +95,7 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
 /// position `i ^ twist`.
 #[derive(Clone, Copy)]
 struct Twist {
-    /// Order of the bytes within 8 words, determined by the low three bits of the twist.
+    /// Order of the bytes within each group of 8 words, determined by the low three bits of the twist.
     bytes: __m256i,
     /// Whether the halves of each group of 16 words are exchanged.
     quarters: bool,
@@ -129,8 +129,8 @@ impl Twist {
 
 const FIRST_EIGHT: [u16; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Byte orders that move the selected words of 8 words to the front. The index has one bit per word, which is 1 if the
-/// word is selected.
+/// Byte orders that move the selected words in a group of 8 to the front. Bit i of the index is 1 if word i is
+/// selected.
 const PACKINGS: [[u8; 16]; 256] = {
     let mut packings = [[0; 16]; 256];
     let mut choice = 0;

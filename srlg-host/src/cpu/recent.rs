@@ -1,9 +1,9 @@
 //! [`RecentPairs`]: pairs that one thread has recently ingested, so that repeated pairs can be skipped.
 //!
-//! Most packets repeat a pair of the same slice, and a repeated touch has no effect. Skipping a known pair takes a
-//! tenth of the time needed to ingest it. A slot stores a whole pair, so a skipped pair has certainly been ingested. If
-//! hardly any pair repeats, look-ups have no benefit. In that case, look-ups pause and are tried again from time to
-//! time.
+//! Most packets repeat a pair that was already seen in the same slice, and a repeated touch has no effect. Skipping a
+//! known pair takes a tenth of the time needed to ingest it. A slot stores a whole pair, so a skipped pair has
+//! certainly been ingested. If hardly any pair repeats, look-ups have no benefit. In that case, look-ups pause and are
+//! tried again from time to time.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use srlg_core::{BATCH, Batch, Ip6Batch, Ip6Pair, IpPair, Params};
 
 /// Number of slots. A slot takes 8 bytes for an [`IpPair`] and 32 bytes for an [`Ip6Pair`].
 ///
-/// All slots for `IpPair`s fit into the second-level cache of common processors. Those for `Ip6Pair`s need the larger
-/// second-level cache of newer processors.
+/// All slots for `IpPair`s fit into the second-level cache of common processors. All slots for `Ip6Pair`s fit only into
+/// the larger second-level cache of newer processors.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 15;
 
-/// Number of pairs that are looked up before look-ups either continue or pause.
+/// Number of pairs in a trial. After each trial, look-ups either continue or pause.
 const TRIAL: usize = 1 << 14;
 
 /// Length of a pause after a trial that found too few known pairs, in multiples of [`TRIAL`].
@@ -26,13 +26,13 @@ const PAUSE: usize = 15;
 /// saves.
 const LEAST: usize = 8;
 
-/// A pair of one family that a lane can ingest.
+/// A type of pair that a lane can ingest.
 pub(super) trait LanePair: Copy + 'static {
-    /// The compact form of a pair, with all its bits.
+    /// A form of the pair that can be stored and compared quickly. It contains all bits of the pair.
     type Note: Copy + fmt::Debug + Default + PartialEq + Send;
 
-    /// The note stored in the slot of the default note while that slot is empty. It belongs to another slot, so it
-    /// matches no pair.
+    /// The note that marks an empty slot if the default note belongs to that slot. `ELSEWHERE` belongs to a different
+    /// slot, so no pair of the marked slot equals it.
     const ELSEWHERE: Self::Note;
 
     /// The pairs of a batch with their IDs.
@@ -44,16 +44,15 @@ pub(super) trait LanePair: Copy + 'static {
 
     fn note(self) -> Self::Note;
 
-    /// Returns the slot of a note, which may be any function of the note with values below [`SLOTS`].
+    /// Returns the slot of a note. Any function with values below [`SLOTS`] is correct if it maps the default note and
+    /// [`ELSEWHERE`](Self::ELSEWHERE) to different slots.
     fn slot(note: Self::Note) -> usize;
 
     fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
 
-    /// Returns `pairs` with their IDs, in a detector with `params`.
     fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Self::Ids<'a>;
 }
 
-/// Returns the slot number in the high bits of `product`.
 #[inline(always)]
 fn high(product: u64) -> usize {
     (product >> (u64::BITS - SLOT_BITS)) as usize
@@ -141,12 +140,12 @@ impl LanePair for Ip6Pair {
     }
 }
 
-/// The last pair that was ingested in each slot.
+/// The last ingested pair of each slot.
 pub(super) struct RecentPairs<P: LanePair> {
     slots: Box<[P::Note; SLOTS]>,
-    /// Number of pairs until the next decision.
+    /// Number of pairs until the end of the current trial or pause.
     left: usize,
-    /// Number of known pairs in this trial, or `None` while look-ups pause.
+    /// Number of known pairs in the current trial, or `None` while look-ups pause.
     known: Option<usize>,
 }
 
@@ -171,7 +170,7 @@ impl<P: LanePair> RecentPairs<P> {
         self.known.is_none()
     }
 
-    /// Counts `pairs` pairs towards the next decision.
+    /// Counts `pairs` pairs towards the end of the current trial or pause.
     #[inline(always)]
     pub(super) fn pass_over(&mut self, pairs: usize) {
         self.left = self.left.saturating_sub(pairs);
@@ -180,13 +179,13 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
-    /// Copies the pairs that may not have been ingested to the front of `unknown`. Unless look-ups pause, these pairs
-    /// count as known from then on.
+    /// Copies to the front of `unknown` all `pairs` that are not known to have been ingested. Unless look-ups pause,
+    /// these pairs count as known from then on.
     ///
     /// Returns the number of copied pairs.
     ///
     /// # Panics
-    /// Panics if `unknown` is shorter than `pairs`, or if there are more than [`BATCH`] pairs.
+    /// Panics if `unknown` is shorter than `pairs`. May also panic if there are more than [`BATCH`] pairs.
     #[inline(always)]
     pub(super) fn sift(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let unknown = &mut unknown[..pairs.len()];

@@ -1,4 +1,4 @@
-//! [`Shards`]: parts of a counter's array, each changed by one thread at a time.
+//! [`Shards`]: parts of a counter's array. Only one thread at a time changes the recorders of a shard.
 //!
 //! A touch keeps the smaller of two words. With several threads, this needs an atomic read-modify-write operation,
 //! which costs more than all other steps of ingestion together. A single thread needs only a load and a store. Each
@@ -27,12 +27,11 @@ const TOUCHES_PER_BUCKET: usize = 128;
 /// Number of buckets that are applied without a check after a check finds that most touches change a recorder.
 const WITHOUT_LOOK: u32 = 15;
 
-/// The shards of a counter's array. The locks are aligned to cache lines.
 pub(super) struct Shards {
     pub(super) writers: Writers,
     locks: Vec<Lock>,
-    /// Number of bits by which the index of a recorder is shifted right to get the index of its shard. Shards consist
-    /// of whole lines.
+    /// Number of bits by which a recorder's index is shifted right to get the index of its shard. Shards consist of
+    /// whole lines.
     shift: u32,
 }
 
@@ -48,7 +47,6 @@ struct Shard {
 }
 
 impl Shards {
-    /// Creates the shards of an array with `recorders` recorders.
     pub(super) fn new(recorders: usize) -> Self {
         let bits = usize::BITS - (recorders - 1).leading_zeros();
         let shift = bits.saturating_sub(MOST_SHARDS.ilog2()).max(LINE.ilog2());
@@ -76,7 +74,6 @@ impl<C: Counter> Buckets<C> {
         Self { counts: [0; MOST_SHARDS as usize], touches, last: None }
     }
 
-    /// Returns the ID of the inbox that owns these buckets.
     pub(super) fn writer(&self) -> WriterId {
         WriterId(self.touches.as_ptr().addr())
     }
@@ -92,11 +89,11 @@ impl<C: Counter> Buckets<C> {
         shards.writers.sole_turn(self.writer())
     }
 
-    /// Touches the recorders of the first `count` pairs of a batch, whose contacts were `age` epochs ago. The remaining
-    /// pairs must be copies of the first `count`, because their recorders may also be touched.
+    /// Touches the recorders of the first `count` pairs of a batch, whose contacts were `age` epochs ago. All further
+    /// pairs must be copies of the first `count` pairs, because the recorders of all pairs may be touched.
     ///
-    /// Touches that need exclusive access wait. The touches of the only writer wait until the next batch, and those of
-    /// one of several writers wait until their bucket is full.
+    /// Touches that need exclusive access wait: those of the only writer until the next batch, all others until their
+    /// bucket is full.
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
@@ -143,7 +140,6 @@ impl<C: Counter> Buckets<C> {
         }
     }
 
-    /// Sorts the last batch of the only writer into buckets.
     #[cold]
     fn sort_last(&mut self, array: Array<'_, C>, shards: &Shards) {
         if let Some(last) = self.last.take() {

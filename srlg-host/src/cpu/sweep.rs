@@ -19,12 +19,12 @@ for_wider_vectors! {
         count_below(recorders, limit)
     }
 
-    /// Ages all `recorders` by `step`. Returns the number of words that were below `limit` before.
+    /// Ages all `recorders` by `step`. Returns the number of words that were below `limit` before ageing.
     pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
         age_all(recorders, step, limit)
     }
 
-    /// Counts the positions of `look` in `counted`.
+    /// Counts the positions in `array` that `look` selects, and adds the counts to `counted`.
     pub(super) fn look_at<C: Counter>(
         array: ArrayView<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
         look: &Look,

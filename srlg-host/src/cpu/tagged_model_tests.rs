@@ -9,10 +9,8 @@ use srlg_core::{Config, HashFamily, Scheme};
 use contacts::{Contact, HOSTS};
 use node::Node;
 
-/// An action on one of two nodes.
 #[derive(Clone, Debug)]
 enum Action {
-    /// Ingests contacts that are `late` slices late, on `threads` threads.
     Ingest {
         contacts: Vec<Contact>,
         late: u32,
@@ -20,11 +18,11 @@ enum Action {
     },
     Skip(u64),
     Close,
-    /// Saves the state of the node. This replaces the previously saved state.
+    /// Saves the state of the node in place of the previously saved one.
     Keep,
     /// Merges the saved state of the other node, or its current state if none was saved.
     Merge,
-    /// Merges a delta of the other node. For the number n, the delta covers 1 + n mod k slices, where k is the window.
+    /// Merges a delta of the other node. The delta covers `1 + n % window` slices, where n is the value of the field.
     MergeLast(u32),
 }
 
@@ -33,7 +31,7 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
     // it.
     let host = prop_oneof![4 => 0usize..2, 2 => 2usize..4, 1 => 4..HOSTS.len() - 1];
     let contact = (host, prop_oneof![0u32..40, 0u32..4000]);
-    // Strangers, with one or two contacts each, hide cells of the other hosts.
+    // Strangers have at most two peers each. They hide cells of the fixed hosts.
     let stranger = (HOSTS.len()..30_000, 0u32..2);
     let contacts = prop_oneof![
         3 => prop::collection::vec(contact.clone(), 0..200),
@@ -55,8 +53,8 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
     prop::collection::vec((any::<bool>(), step), 1..16)
 }
 
-/// Returns configurations with short and long epochs of both arrays, and with small arrays, in which touches and echoes
-/// compete for recorders.
+/// Returns configurations with short and long epochs. The arrays are so small that touches and echoes compete for
+/// recorders.
 ///
 /// θ is at most 16, so no glimpse dismisses a candidate. Linear estimators have one, two or three regions.
 fn configs() -> impl Strategy<Value = Config> {
@@ -117,7 +115,6 @@ fn glimpsing_configs() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Runs all `steps` on two nodes with `config`. After each step, compares the node that acted with its model.
 fn follow(config: Config, steps: Vec<(bool, Action)>) {
     let mut nodes = [Node::new(config), Node::new(config)];
     for (of_second, step) in steps {

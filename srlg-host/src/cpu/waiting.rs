@@ -1,6 +1,6 @@
 //! [`Waiting`]: deferred touches of a finder, which are applied together.
 //!
-//! One pair in several dozen is sampled, and its recorder is rarely in a cache. An immediate atomic operation would
+//! At θ = 1024, one pair in 32 is sampled, and its recorder is rarely in a cache. An immediate atomic operation would
 //! wait for the recorder's line, and later instructions would wait for this operation. The line is therefore prefetched
 //! immediately, and the touch is applied later.
 
@@ -22,8 +22,8 @@ impl<F: Finder> Waiting<F> {
         Self { count: 0, touches: Box::new([F::Touch::default(); ROOM]) }
     }
 
-    /// Touches the recorders of a batch of pairs, whose contacts were `age` epochs ago. Touches that the finder defers
-    /// are added to the waiting touches.
+    /// Touches the recorders of a batch whose contacts were `age` epochs ago. Touches that the finder defers are added
+    /// to the waiting touches.
     #[inline(always)]
     pub(super) fn touch(&mut self, array: FinderArray<'_, F>, batch: &impl Batch, age: u32) {
         F::touch(array, batch, age, |touch| {

@@ -1,8 +1,8 @@
-//! [`Writers`]: detection of whether a single inbox writes to a counter's array.
+//! [`Writers`]: the inboxes that write to a counter's array, and whether there is only one.
 //!
-//! Most programs ingest on one thread. Until a second thread ingests, the first one needs neither the buckets of
-//! [`Shards`](super::shards::Shards) nor their locks. When a second inbox appears, it waits for the current turn, which
-//! is short. Both inboxes then use shards until the next slice.
+//! Most programs ingest on one thread. Until a second thread ingests, the first one needs neither buckets nor the locks
+//! of [`Shards`](super::shards::Shards). When a second inbox appears, it waits briefly until the first inbox has
+//! finished its current write, which is a [`SoleTurn`]. Both inboxes then use shards until the next slice.
 
 use std::sync::atomic::{
     AtomicBool,
@@ -14,10 +14,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct Writers {
-    /// Whether there are several writers. The value changes only from false to true, under the lock of `first`.
+    /// Whether there are several writers. Until [`forget`](Self::forget) is called, the value changes only from false
+    /// to true, under the lock of `first`.
     are_several: AtomicBool,
-    /// Whether a second inbox waits for the lock of `first`. Without this flag, the only writer could retake the lock
-    /// forever.
+    /// Whether a second inbox has had to wait for the lock of `first`. Without this flag, the only writer could retake
+    /// the lock forever.
     is_asked_for: AtomicBool,
     first: Mutex<Option<WriterId>>,
 }
@@ -53,7 +54,7 @@ impl Writers {
         (!self.are_several.load(Relaxed)).then_some(SoleTurn { _first: first })
     }
 
-    /// Forgets all writers, because the next slice opens.
+    /// Forgets all writers when the next slice opens.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

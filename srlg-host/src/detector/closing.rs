@@ -6,7 +6,7 @@
 //! Closing::finish  age: the window moves -> SliceReport
 //! ```
 //!
-//! The device only counts. All decisions and floating-point operations are implemented in srlg-core.
+//! The device only counts. srlg-core computes the estimates on the CPU from the counts of the device.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -26,8 +26,8 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 /// A slice that is being closed. Its window can be queried until [`end`](Self::end) moves it.
 ///
 /// After a close, the running slice is empty but belongs to the window. A query of k slices then covers only k − 1
-/// slices of traffic. During a close, the query and the report cover the same window. If a `Closing` is dropped before
-/// [`end`](Self::end) is called, no slice is closed.
+/// slices of traffic. During a close, a query of k slices covers k slices of traffic, up to the slice that is being
+/// closed. If a `Closing` is dropped before [`end`](Self::end) is called, no slice is closed.
 ///
 /// Until the `Closing` is dropped or ended, feeds buffer pairs for the next slice, and a feed whose buffer is full
 /// waits. A thread that owns a `Closing` and a feed must not pass the feed more pairs than its capacity.
@@ -71,8 +71,8 @@ pub(super) struct LastReport {
 }
 
 impl LastReport {
-    /// Creates the value for a detector that has not closed a slice. `kept` contains the hosts of the snapshot from
-    /// which it was restored, if any.
+    /// Creates the `LastReport` of a new or restored detector. If the detector was restored from a snapshot, `kept`
+    /// contains the super points of the snapshot's last report.
     pub(super) fn untouched(params: &Params, kept: KeptHosts) -> Self {
         Self { health: Health::untouched(params), kept }
     }
@@ -132,12 +132,12 @@ impl<'a> Closing<'a> {
 
     /// Returns the super points with at least `threshold` peers within the last `window` slices.
     ///
-    /// Each super point is returned with its cardinality and sample peers in these slices. The largest cardinality
+    /// Each super point is returned with its cardinality and sampled peers in these slices. The largest cardinality
     /// comes first. A `threshold` below the detector's own threshold does not find more hosts.
     ///
     /// Only the super points whose cardinality over the whole window reaches `threshold` are queried. A host with
-    /// `threshold` peers in the last `window` slices also has them in the whole window. It is therefore missed only if
-    /// its estimate over the whole window is too low.
+    /// `threshold` peers in the last `window` slices also has them in the whole window. This selection therefore
+    /// excludes such a host only if its estimate over the whole window is too low.
     ///
     /// In the paper's scheme, a GPU reads the whole SLEA once per queried host, and a CPU reads it once per call.
     ///
@@ -208,7 +208,7 @@ impl<'a> Closing<'a> {
         Ok(report)
     }
 
-    /// Closes the slice like [`end`](Self::end). Returns the report and the exclusive access to the detector.
+    /// Closes the slice like [`end`](Self::end), but keeps the exclusive access to the detector.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
         let ExclusiveDetector { params, backend, last } = &mut detector;

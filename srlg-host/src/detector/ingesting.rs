@@ -29,8 +29,8 @@ impl SlidingDetector {
     /// Records a contact for each of `pairs`, `slices_late` slices before the running one.
     ///
     /// The next report is the same as if the pairs had arrived in time. Pairs that are late by at least the length of
-    /// the window have no effect, because no later report would count them.
-    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) reports such pairs.
+    /// the window need not be ingested, because no later report counts them. For a slice that has left the window,
+    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) returns [`TooLate`](crate::ingest::Arrival::TooLate).
     ///
     /// # Errors
     /// Returns the errors of [`ingest`](Self::ingest).
@@ -41,7 +41,7 @@ impl SlidingDetector {
 
     /// Returns a buffer for `len` pairs, in the kind of memory that the device reads fastest.
     ///
-    /// Fill it and pass it to [`ingest_pinned`](Self::ingest_pinned).
+    /// Fill the buffer and pass it to [`ingest_pinned`](Self::ingest_pinned).
     ///
     /// # Errors
     /// Returns [`Error::PinnedMemory`] if the system cannot provide the memory.
@@ -59,7 +59,7 @@ impl SlidingDetector {
         self.ingest_pinned_late(pairs, 0)
     }
 
-    /// Ingests all pairs in a buffer as contacts from `slices_late` slices before the running one.
+    /// Ingests all pairs in a buffer as contacts that occurred `slices_late` slices before the running one.
     pub(crate) fn ingest_pinned_late<P: Pair>(
         &self,
         pairs: &PinnedPairs<P>,
@@ -73,21 +73,22 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// Returns the errors of [`ingest`](Self::ingest). Returns [`Error::NotOnDevice`] if the detector runs on the CPU,
-    /// or [`Error::OtherDevice`] if the pairs are on a different GPU. Returns [`Error::UnalignedPairs`] if their
-    /// address is not aligned, or [`Error::PairsContext`] if their CUDA context reports an earlier error.
+    /// or [`Error::OtherDevice`] if the pairs are on a different GPU or in a different CUDA context. Returns
+    /// [`Error::UnalignedPairs`] if the address of the pairs is not aligned, or [`Error::PairsContext`] if the CUDA
+    /// context of the pairs reports an earlier error.
     #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
     }
 
-    /// Returns a handle for one receiving thread.
+    /// Returns a feed, the handle through which one receiving thread ingests pairs.
     ///
-    /// While another thread closes a slice, the handle buffers up to `capacity` pairs of each type. When the buffer is
+    /// While another thread closes a slice, the feed buffers up to `capacity` pairs of each type. When the buffer is
     /// full, [`Feed::ingest`] blocks.
     ///
-    /// A close waits while a feed ingests at most 4096 new pairs and the same number of buffered pairs. It does not
-    /// wait until a call with more pairs ends. Later calls to the feed ingest its buffered pairs. The next close
-    /// ingests any pairs that remain (see [`StageTimes::hand_in`](crate::report::StageTimes)).
+    /// A close waits for a feed to ingest at most 4096 new pairs, and at most 4096 buffered pairs of each type. It does
+    /// not wait for the end of a call that passes more pairs. Later calls to the feed ingest its buffered pairs. The
+    /// next close ingests any pairs that remain (see [`StageTimes::hand_in`](crate::report::StageTimes)).
     ///
     /// ```
     /// # use srlg_host as srlg;

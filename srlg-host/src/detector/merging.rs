@@ -31,7 +31,7 @@ impl SlidingDetector {
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let mut backend = self.backend.exclusive_until(snapshot.slice())?;
-        // This makes all recorders empty.
+        // This makes all recorders untouched.
         backend.age(Ages::FOREVER)?;
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         backend.set_slice(snapshot.slice());
@@ -62,12 +62,12 @@ impl SlidingDetector {
     /// smaller than a snapshot.
     ///
     /// To keep another detector up to date, take a delta of one slice in every slice (see [`Delta`]). Take it before
-    /// the close, which starts a new, empty slice. A delta includes the touches of deltas that were merged in these
-    /// slices. To send only this detector's own touches, take its delta before merging other deltas.
+    /// the close, which opens a new, empty slice. A delta also includes touches that were merged from other detectors,
+    /// if they belong to the same slices. To send only this detector's own touches, take its delta before any merge.
     ///
-    /// Late pairs ([`ingest_late`](Self::ingest_late)) touch slices before the running one. If pairs may be n slices
-    /// late, take deltas of n + 1 slices. If threads or [feeds](Self::feed) ingest between this call and the close,
-    /// make each delta one slice longer. The next delta then contains the pairs that were ingested in between.
+    /// Late pairs ([`ingest_late`](Self::ingest_late)) belong to slices before the running one. If pairs may be n
+    /// slices late, take deltas of n + 1 slices. If threads or [feeds](Self::feed) ingest between this call and the
+    /// close, make each delta one slice longer. The next delta then contains the pairs that were ingested in between.
     ///
     /// # Errors
     /// Returns [`Error::QueryWindow`] if `slices` is out of range, or an error if a GPU fails.
@@ -104,7 +104,7 @@ impl SlidingDetector {
         sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
     }
 
-    /// Returns, for each array, how much its words have grown since `slice`, in which the `stored` state was taken.
+    /// Returns the steps by which the words of a state taken in `slice` must be aged, one per array.
     fn steps_since(&self, stored: StateKind, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice() {
             return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });
@@ -113,7 +113,6 @@ impl SlidingDetector {
     }
 }
 
-/// Merges the words of all arrays of `snapshot`, aged by `steps`.
 fn merge_words(
     backend: &mut dyn Backend,
     snapshot: &Snapshot,

@@ -1,8 +1,9 @@
-//! The part of a cell search that is common to all devices. It selects the candidates from the ages of all cells and
-//! the owners of some cells.
+//! The part of a cell search that is common to all devices. It selects the candidates from the counts of cells by age
+//! and from the owners of some cells.
 //!
-//! If there are more candidates than the limit, the hosts with the most cells stay candidates. Large super points are
-//! therefore still found in bounded time, and the health reports the overload.
+//! If there are more candidates than the limit, only the hosts with the most cells stay candidates. Large super points
+//! are therefore still found in bounded time. The health reports an overload if the probability of missing a host with
+//! θ peers then exceeds [`ACCEPTED_MISS`].
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,9 +20,8 @@ use super::{FinderFill, FinderHealth, Overload};
 
 #[derive(Clone, Copy)]
 pub(crate) struct CellCounts<'a> {
-    /// Number of cells of each age in the window.
     pub(crate) histogram: AgeHistogram<'a>,
-    /// Number of cells that a candidate must hold (see [`AgeHistogram::c_min`]).
+    /// Number of cells that an IPv4 candidate needs (see [`AgeHistogram::c_min`]).
     pub(crate) c_min: u32,
     /// Number of cells in the window that are held by IPv6 hosts.
     v6: u32,
@@ -48,7 +48,6 @@ impl<'a> CellCounts<'a> {
 /// A cell held by an IPv6 host: the fingerprint of the host, the number of the cell, and its word.
 pub(crate) type HeldCell = (Owner, u32, u64);
 
-/// A host that may be a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Holder {
     owner: Owner,
@@ -57,7 +56,6 @@ struct Holder {
     cells: u32,
 }
 
-/// The hosts that a search selects as candidates, and the health of the finder.
 pub(crate) struct Shortlist {
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
@@ -65,7 +63,7 @@ pub(crate) struct Shortlist {
     pub(crate) is_limited: bool,
 }
 
-/// Selects the hosts with enough cells: c_min for IPv4 hosts, and at least four for IPv6 hosts. If there are more hosts
+/// Selects the hosts with at least c_min cells. An IPv6 host also needs at least four cells. If there are more hosts
 /// than the limit, selects the hosts with the most cells.
 ///
 /// `counts` covers all cells in the window. `v4` yields the IPv4 hosts with at least c_min cells, and the number of
@@ -125,7 +123,7 @@ fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Ve
     }
 }
 
-/// Reduces `found` to the hosts with the most cells, up to the limit. Returns the resulting requirement for a host.
+/// Reduces `found` to at most `limit` hosts, those with the most cells. Returns the requirement that these hosts meet.
 fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     if found.len() <= limit {
         return c_min.into();
@@ -143,12 +141,12 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     }
 }
 
-/// Returns the health of an untouched finder. `span` must be of one age.
+/// Returns the health of an untouched finder. `span` must cover a single age.
 pub(super) fn untouched(params: &CellsParams, span: Span) -> FinderHealth {
     health_of_all(CellCounts::new(params, &mut [0, 0], span))
 }
 
-/// Returns the health of a search that found all hosts with at least c_min cells.
+/// Returns the health of the finder after a search that found all hosts with at least c_min cells.
 pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
     health(counts, counts.c_min.into())
 }
@@ -156,9 +154,9 @@ pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
 /// Miss probabilities of a search that requires a given number of cells.
 #[derive(Clone, Copy)]
 struct Misses {
-    /// Miss probability of a host with θ peers and contacts spread evenly over the window.
+    /// Miss probability of a host with θ peers, if its contacts were spread evenly over the window.
     even: f64,
-    /// Miss probability of a host with θ peers whose contacts were all in the oldest epoch of the window.
+    /// Miss probability of a host with θ peers, if all its contacts were in the oldest epoch of the window.
     burst: f64,
     /// Minimum number of peers at which 99 % of hosts are found.
     found_from: f64,
@@ -209,7 +207,7 @@ mod tests {
     use super::*;
     use srlg_core::Config;
 
-    /// Returns holders that hold these numbers of `cells`. All holders have different owners.
+    /// Returns one holder for each number in `cells`, with different owners.
     fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();

@@ -16,7 +16,6 @@ use crate::vectors::for_wider_vectors;
 /// number of cells.
 const CELLS_PER_THREAD: usize = 1 << 16;
 
-/// The working memory of a search: counts and lists for each part of the cells.
 pub(crate) struct CellSearch {
     params: CellsParams,
     counts: Vec<Counts>,
@@ -28,7 +27,7 @@ struct Counts {
     /// Cell counts of IPv4 hosts by age, followed by cell counts of IPv6 hosts by age. The last count of each family
     /// covers the cells outside the window.
     ages: Vec<u32>,
-    /// Counts of cells in the window, in a table indexed by [`Owner::entry`].
+    /// Saturating counts of cells in the window, indexed by [`Owner::entry`].
     counters: Vec<u8>,
 }
 
@@ -64,8 +63,8 @@ for_wider_vectors! {
         }
     }
 
-    /// Appends the owners of `cells` to `listed`. A cell is omitted if its word is not below `limit` or if the counter
-    /// of its owner is below `least`.
+    /// Appends to `listed` the owners of the cells whose word is below `limit` and whose owner's counter is at least
+    /// `least`.
     fn list(
         params: &CellsParams,
         first: u32,
@@ -87,7 +86,7 @@ for_wider_vectors! {
         }
     }
 
-    /// Appends the `cells` held by IPv6 hosts to `listed`, except the cells that [`list`] would omit.
+    /// Works like [`list`], but appends the cells instead of their owners, and only cells held by IPv6 hosts.
     fn list_held(
         params: &CellsParams,
         first: u32,
@@ -125,7 +124,6 @@ impl Counts {
         Self { ages: Vec::new(), counters: vec![0; params.recorders()] }
     }
 
-    /// Counts `cells` over `span`, after clearing the previous counts. The first cell has the number `first`.
     fn count(&mut self, params: &CellsParams, first: u32, cells: &[u64], span: Span) {
         self.counters.fill(0);
         self.ages.clear();

@@ -13,7 +13,7 @@ use srlg_kernels::survey::WEIGHTS;
 use super::{FinderFill, FinderHealth, Overload};
 use crate::error::Error;
 
-/// For each row, the numbers of hot rough estimators by weight, from 0 to 8.
+/// Numbers of hot rough estimators, by row and by weight from 0 to 8.
 pub(crate) struct HotCounts(pub(crate) Vec<[u32; WEIGHTS]>);
 
 impl HotCounts {
@@ -22,8 +22,7 @@ impl HotCounts {
         self.0[row][weight as usize..].iter().sum()
     }
 
-    /// Returns whether, at `weight`, all rows are within the limit of hot columns and the first two rows can be
-    /// searched.
+    /// Returns whether `hot_limit` permits a search at `weight`.
     fn is_searchable(&self, rsra: &RsraParams, weight: u32) -> bool {
         let is_few = |row| self.columns(row, weight) <= rsra.hot_limit();
         (0..self.0.len()).all(is_few)
@@ -39,8 +38,8 @@ impl HotCounts {
 /// Calls `regain` with increasing weights until it returns a result. Weights at which the limits are exceeded are
 /// skipped.
 ///
-/// Returns that result, or an empty one if no weight yields a result, and the health of the search. `regain` must
-/// return `None` if there are too many candidates.
+/// Returns that result and the health of the finder. If no weight yields a result, the returned result is empty.
+/// `regain` must return `None` if there are too many candidates.
 pub(crate) fn search<T: Default>(
     params: &Params,
     counts: &HotCounts,

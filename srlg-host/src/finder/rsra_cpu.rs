@@ -23,7 +23,6 @@ use crate::vectors::for_wider_vectors;
 /// Number of masks that one thread takes at a time.
 const MASKS_PER_CHUNK: usize = 1 << 15;
 
-/// The masks of the last search, and the table that recovers hosts.
 pub(crate) struct RsraSearch {
     params: Params,
     /// Masks of all `rows x 2^q` rough estimators.
@@ -41,7 +40,7 @@ struct Group {
 /// A column of row 1 that may form a pair with a column of row 0.
 struct Partner {
     column: u32,
-    /// The sets of `hot_weight` recorders that both masks contain, with one bit for each set.
+    /// One bit for each set of `hot_weight` recorders. The bit is 1 if the masks of both columns contain the set.
     sets: u64,
 }
 
@@ -140,7 +139,6 @@ impl RsraSearch {
         rsra(&self.params)
     }
 
-    /// Returns the masks of `row` from the last search.
     pub(crate) fn masks_of_row(&self, row: u32) -> &[u8] {
         let columns = self.rsra().columns() as usize;
         &self.masks[row as usize * columns..][..columns]
@@ -148,7 +146,7 @@ impl RsraSearch {
 
     /// Returns the distinct hosts whose union estimator has a weight of at least `weight`, in ascending order.
     ///
-    /// The result is `None` if there are more hosts than `limit`. The search uses up to `threads` threads.
+    /// The result is `None` if there are more hosts than `limit`.
     fn hosts(&self, weight: u32, limit: u32, threads: usize) -> Option<Vec<Address>> {
         let params = self.rsra();
         let mut of_row_2 = vec![0; overlap_len(params)];
@@ -166,14 +164,14 @@ impl RsraSearch {
         if hosts.len() > limit as usize {
             return None;
         }
-        // Columns 0 and 1 determine the low and the high bits of a host, so no host is found twice.
+        // The columns in rows 0 and 1 determine the low and the high bits of a host, so no host is found twice.
         hosts.sort_unstable();
         Some(hosts)
     }
 
-    /// Returns the hosts whose column in row 0 is in `bases` and whose column in row 1 is in `others`.
+    /// Returns the candidates at `weight` whose column in row 0 is in `bases` and whose column in row 1 is in `others`.
     ///
-    /// The search stops early if `enough` returns true for the number of hosts found so far.
+    /// The search stops early if `enough` returns true for the number of hosts that this call has found.
     fn hosts_of(
         &self,
         weight: u32,

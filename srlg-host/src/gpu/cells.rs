@@ -1,8 +1,8 @@
 //! [`GpuCellSearch`]: a search of cells for candidate hosts.
 //!
 //! The device counts cells by age and by owner. From the counts by age, the CPU computes the number of cells that a
-//! candidate needs. The device then lists the IPv4 hosts with enough cells, and cells held by IPv6 hosts. From the
-//! cells of IPv6 hosts, the CPU recovers the addresses.
+//! candidate needs. The device then lists the IPv4 hosts with enough cells, and cells held by IPv6 hosts. From these
+//! cells, the CPU recovers the addresses of the IPv6 hosts.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -24,18 +24,19 @@ use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates};
 
 pub(super) struct GpuCellSearch<G: Gpu> {
     pub(super) params: CellsParams,
-    /// Cell counts of IPv4 hosts by age, followed by cell counts of IPv6 hosts by age and the sums of the counter's
-    /// rows.
+    /// Cell counts of IPv4 hosts by age, then those of IPv6 hosts, then the sums of the counter's rows.
     ages: G::Memory,
     keys: G::Memory,
     counts: G::Memory,
-    /// The listed hosts: keys of IPv4 hosts or numbers of kept hosts in `entries`, numbers of cells in `holds`, and IDs
-    /// in `hosts`.
+    /// Keys of the listed IPv4 hosts, and numbers of the listed kept hosts.
     entries: G::Memory,
+    /// Cell counts of the listed hosts.
     holds: G::Memory,
+    /// IDs of the listed hosts.
     hosts: G::Memory,
-    /// The listed cells of IPv6 hosts: numbers of cells in `places`, and their words in `words`.
+    /// Indices of the listed cells of IPv6 hosts.
     places: G::Memory,
+    /// Words of the listed cells of IPv6 hosts.
     words: G::Memory,
     /// Hosts that are always candidates.
     kept: G::Memory,
@@ -43,7 +44,7 @@ pub(super) struct GpuCellSearch<G: Gpu> {
 }
 
 impl<G: Gpu> GpuCellSearch<G> {
-    /// Allocates the memory for searches. It has room for the IDs of up to [`LIST_ROOM`] hosts.
+    /// Allocates memory for searches, with room for the IDs of [`LIST_ROOM`] hosts.
     pub(super) fn new(ctx: GpuCtx<'_, G>) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *CellsFinder::params(ctx.params.finder()));
         let (cells, table) = (params.recorders(), owners::entries(&params));
@@ -68,7 +69,8 @@ impl<G: Gpu> GpuCellSearch<G> {
         Ok(search)
     }
 
-    /// Counts the cells of the window by age and by owner. Copies the counts by age through the pinned memory `by`.
+    /// Counts the cells of the window by age and by owner. Copies the counts by age and the row weights to the CPU,
+    /// through the pinned memory `by`.
     ///
     /// Returns the counts by age for both families, and the weights of the counter's rows.
     pub(super) fn count(
@@ -150,8 +152,8 @@ impl<G: Gpu> GpuCellSearch<G> {
         Ok(part)
     }
 
-    /// Starts listing the cells within `span` of IPv6 hosts that may be candidates. `c_min` is the number of cells that
-    /// an IPv4 candidate needs.
+    /// Starts listing cells of IPv6 hosts that may be candidates. Only cells within `span` are listed. `c_min` is the
+    /// number of cells that an IPv4 candidate needs.
     ///
     /// `count` must be 0 and becomes the number of listed cells.
     pub(super) fn list_held(
@@ -186,7 +188,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         ]
     }
 
-    /// Copies the first `count` listed cells of IPv6 hosts through the pinned memory `by`.
+    /// Copies the first `count` listed cells of IPv6 hosts to the CPU, through the pinned memory `by`.
     pub(super) fn held(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -208,7 +210,6 @@ pub(super) fn count_bytes(params: &Params) -> usize {
 }
 
 pub(super) struct HostList {
-    /// The listed hosts, in the order of the list.
     pub(super) hosts: Vec<IpAddr>,
     /// The IPv4 hosts with enough cells, and the number of cells of each host.
     holders: Vec<(Owner, u32)>,
@@ -236,7 +237,6 @@ impl HostList {
         Self { hosts, holders }
     }
 
-    /// Returns whether there are more holders than the candidate limit of `params`.
     pub(super) fn is_beyond_limit(&self, params: &CellsParams) -> bool {
         self.holders.len() > params.candidate_limit() as usize
     }

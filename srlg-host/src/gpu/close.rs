@@ -5,7 +5,7 @@
 //! In the default scheme, a close usually needs two *round trips*: copies for which the CPU waits. The first round trip
 //! copies the cell counts by age, from which the CPU computes c_min. The second one copies the candidates, and the
 //! records of candidates that may be super points. The numbers of candidates and records are not known in advance, so
-//! slightly more are copied than the last close had.
+//! slightly more entries are copied than the last close needed.
 //!
 //! Further round trips are needed if there are more entries than were copied, or if the device had no room for some
 //! hosts. They are also needed if the CPU must recover IPv6 addresses, or if the coarse regions of a host with very
@@ -26,7 +26,7 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::cells::{CellCounts, Shortlist, health_of_all};
 
-/// The part of closing a slice that a device does, and the memory for it.
+/// The part of a close that runs on a device, and the memory for it.
 pub(super) trait Close<G: Gpu>: Send + Sync {
     /// Finds the candidates, like [`Backend::candidates`](crate::backend::Backend::candidates).
     fn candidates(
@@ -54,14 +54,12 @@ pub(super) struct TaggedClose<G: Gpu> {
     search: GpuCellSearch<G>,
     looks: LookMemory<G>,
     last: Totals,
-    /// Records of the search that the CPU has not examined yet.
+    /// The first records of the search, until the CPU examines them.
     pending: Option<PendingRecords>,
 }
 
-/// The records that a search copies first.
 struct PendingRecords {
     turn: Turn,
-    /// The listed hosts, in the order of the list.
     hosts: Vec<IpAddr>,
 }
 
@@ -144,8 +142,8 @@ impl<G: Gpu> TaggedClose<G> {
         Ok(Self { search, looks, last: Totals::default(), pending: None })
     }
 
-    /// Starts listing and examining candidates. Also starts copying the expected number of hosts and records. Returns
-    /// the turn of the records.
+    /// Starts listing and examining candidates, and copying the expected number of hosts and records. Returns the turn
+    /// of these records.
     fn start(
         &mut self,
         ctx: GpuCtx<'_, G>,

@@ -15,7 +15,7 @@ const BLOCKS_PER_PROCESSOR: usize = 8;
 pub(super) struct Arrays<G: Gpu>([G::Memory; ARRAYS]);
 
 impl<G: Gpu> Arrays<G> {
-    /// Allocates both arrays. Work in `queue` sets all recorders to untouched.
+    /// Allocates both arrays and starts setting all recorders to untouched.
     pub(super) fn new(gpu: &G, queue: &G::Queue, params: &Params) -> Result<Self, Error> {
         let [finder, counter] = params.arrays().map(|shape| -> Result<_, Error> {
             let memory = gpu.allocate(shape.bytes().next_multiple_of(size_of::<u32>()))?;
@@ -42,7 +42,6 @@ impl<G: Gpu> Clone for GpuCtx<'_, G> {
 impl<G: Gpu> Copy for GpuCtx<'_, G> {}
 
 impl<'a, G: Gpu> GpuCtx<'a, G> {
-    /// Returns the context with `queue` in place of its own queue.
     pub(super) fn on(self, queue: &'a G::Queue) -> Self {
         Self { queue, ..self }
     }
@@ -67,7 +66,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         self.gpu.fill(self.queue, part, 0)
     }
 
-    /// Copies `from` to `to`, beginning at byte `start` of `to`.
+    /// Starts copying `from` to `to`, beginning at byte `start` of `to`.
     pub(super) fn download(
         self,
         from: Part<'_, G::Memory>,
@@ -77,7 +76,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         self.gpu.download(self.queue, from, to, start)
     }
 
-    /// Copies `bytes` to `to`, which has the same length, through the pinned memory `by`.
+    /// Copies `bytes` to `to`, which must be as long as `bytes`, through the pinned memory `by`.
     pub(super) fn send(
         self,
         by: &mut G::HostMemory,
@@ -92,7 +91,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         Ok(())
     }
 
-    /// Copies `from` in pieces through the pinned memory `by` and calls `take` with the bytes of each piece.
+    /// Copies `from` in pieces to the pinned memory `by` and calls `take` with the bytes of each piece.
     pub(super) fn fetch(
         self,
         from: Part<'_, G::Memory>,

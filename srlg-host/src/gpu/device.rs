@@ -2,8 +2,9 @@
 //! srlg-kernels.
 //!
 //! Work in one queue runs in order. Work in different queues runs in any order. Most functions return before their work
-//! is complete. [`finish`](Gpu::finish), access to pinned memory, and drops of memory wait for work. An error of any
-//! function except `allocate` and `pin` may come from earlier work, and leaves the memory in an unknown state.
+//! is complete. A call to [`finish`](Gpu::finish) waits until a mark is reached. An access to pinned memory, or a
+//! drop of memory, waits for the work that uses the memory. An error of any function except `allocate` and `pin` may
+//! come from earlier work, and leaves the memory in an unknown state.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -20,13 +21,10 @@ pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
     <[T]>::ref_from_bytes(bytes).expect("results are whole values in aligned memory")
 }
 
-/// A device with its own memory.
 pub(crate) trait Gpu: Send + Sync + Sized + 'static {
-    /// Memory of the device. Dropping it waits for the work that uses it.
+    /// Device memory. Dropping it waits for all work that uses the memory.
     type Memory: Memory;
-    /// Pinned host memory, for copies to and from the device.
     type HostMemory: HostMemory;
-    /// A sequence of work that runs in order.
     type Queue: Send + Sync;
     /// A point in a queue.
     type Mark: Send + Sync;
@@ -40,7 +38,6 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Allocates `bytes` bytes of pinned memory, set to zero.
     fn pin(&self, bytes: usize) -> Result<Self::HostMemory, Error>;
 
-    /// Creates an empty queue.
     fn queue(&self) -> Result<Self::Queue, Error>;
 
     /// Creates a mark that has already been reached.
@@ -53,7 +50,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         byte: u8,
     ) -> Result<(), Error>;
 
-    /// Fills `to` with bytes of `from`, beginning at byte `start` of `from`.
+    /// Starts filling `to` with bytes of `from`, beginning at byte `start` of `from`.
     fn upload(
         &self,
         queue: &Self::Queue,
@@ -62,7 +59,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         to: Part<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
-    /// Copies all of `from` to `to`, beginning at byte `start` of `to`.
+    /// Starts copying all of `from` to `to`, beginning at byte `start` of `to`.
     fn download(
         &self,
         queue: &Self::Queue,
@@ -82,7 +79,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         kernel: K,
     ) -> Result<(), Error>;
 
-    /// Lends a user's pairs on the device to `scan`, which starts work with them in `queue`.
+    /// Passes a user's pairs on the device to `scan`, which starts work on them in `queue`.
     #[cfg(feature = "cuda")]
     fn lend(
         queue: &Self::Queue,
@@ -100,7 +97,6 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     fn finish(&self, mark: &Self::Mark) -> Result<(), Error>;
 }
 
-/// A function that starts a scan of pairs in the memory of a device.
 pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error>;
 
 /// Memory of a device.
@@ -112,10 +108,8 @@ pub(crate) trait Memory: Send + Sync + Sized {
 
     fn address(&self, start: usize) -> Self::Address;
 
-    /// Returns the part that consists of the bytes in `range`.
-    ///
     /// # Panics
-    /// Panics if the memory does not contain the range.
+    /// Panics if the memory does not contain `range`.
     fn part(&self, range: Range<usize>) -> Part<'_, Self> {
         assert!(
             range.start <= range.end && range.end <= self.bytes(),
@@ -141,9 +135,8 @@ pub(crate) trait HostMemory: Send + Sync + 'static {
 /// A range of bytes in the memory of a device.
 #[derive(Debug)]
 pub(crate) struct Part<'a, M> {
-    /// The memory that contains the range.
     pub(crate) memory: &'a M,
-    /// Index of the first byte in `memory`.
+    /// Offset within `memory`, in bytes.
     pub(crate) start: usize,
     /// Length in bytes.
     pub(crate) bytes: usize,
@@ -188,7 +181,6 @@ impl<M: Memory> Part<'_, M> {
 /// Values of type `T` in the memory of a device, as passed to a kernel.
 #[repr(C)]
 pub(crate) struct Buffer<A, T> {
-    /// Address of the first value.
     pub(crate) address: A,
     len: u32,
     of: PhantomData<fn() -> T>,

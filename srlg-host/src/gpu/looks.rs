@@ -81,7 +81,6 @@ impl<G: Gpu> LookMemory<G> {
         Ok(memory)
     }
 
-    /// Returns the memory of one of the totals.
     pub(super) fn total(&self, total: Total) -> Part<'_, G::Memory> {
         let at = total as usize * size_of::<u32>();
         self.totals.part(at..at + size_of::<u32>())
@@ -106,7 +105,7 @@ pub(super) struct HostLook<'a, G: Gpu> {
 
 /// A host that has so many peers that its estimate needs all of its regions.
 ///
-/// Its tally takes 10 kB and is not stored, because all hosts of a list may be giants.
+/// Its tally takes about 10 kB by default and is not stored, because all hosts of a list may be giants.
 pub(super) struct Giant {
     pub(super) host: IpAddr,
     pub(super) words: Vec<u64>,
@@ -201,8 +200,7 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts examining the fine regions of the part whose first host has number `skip` among the hosts that no glimpse
-    /// dismissed.
+    /// Starts examining the fine regions of one part. `skip` is the number of hosts in earlier parts.
     fn part(&self, skip: usize) -> Result<(), Error> {
         let Self { ctx, memory, span, .. } = *self;
         let (left, bins) = (self.left(skip), self.bins());
@@ -230,8 +228,8 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts writing the records of `turn`, and returns their memory. The part of `turn` must be the last one that was
-    /// examined.
+    /// Starts writing the records of `turn`, and returns their memory. No other part may have been examined after the
+    /// part of `turn`.
     fn record(&self, turn: Turn) -> Result<Part<'_, G::Memory>, Error> {
         let Self { ctx, memory, span, .. } = *self;
         let left = self.left(turn.skip);
@@ -255,8 +253,8 @@ impl<G: Gpu> HostLook<'_, G> {
         Ok(memory.records.part(0..record_bytes(span, turn.records)))
     }
 
-    /// Returns the list of the hosts that no glimpse dismissed, starting with number `skip`. If there are no glimpses,
-    /// no host is dismissed.
+    /// Returns the list of the hosts that no glimpse dismissed, without the first `skip` hosts. If there are no
+    /// glimpses, no host is dismissed.
     fn left(&self, skip: usize) -> List<'_, G::Memory> {
         let list = List { skip: skip as u32, ..self.list };
         match self.ctx.params.glimpse_positions() {

@@ -98,7 +98,7 @@ use questions::Questions;
 use scheme::for_array;
 use upload::{Uploads, scan};
 
-/// Returns the backend of a detector with `params` on `gpu`. The backend reports its device as `device`.
+/// Creates a backend on `gpu` that reports its device as `device`.
 pub(crate) fn backend<G: Gpu>(
     gpu: G,
     device: Device,
@@ -112,7 +112,7 @@ struct GpuBackend<G: Gpu> {
     uploads: Uploads<G>,
     work: Mutex<Work<G>>,
     arrays: Arrays<G>,
-    /// The queue of all work except scans.
+    /// The queue of all work except uploads and scans of pairs.
     queue: G::Queue,
     /// A mark after the last ageing. Later scans wait for this mark.
     aged: G::Mark,
@@ -130,7 +130,6 @@ struct Work<G: Gpu> {
 }
 
 impl<G: Gpu> GpuBackend<G> {
-    /// Allocates all memory that a detector needs, with untouched recorders.
     fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
         threads::start();
         let queue = gpu.queue()?;
@@ -181,7 +180,7 @@ impl<G: Gpu> GpuBackend<G> {
         Ok(work)
     }
 
-    /// Runs `work`, which uses the device. If the driver fails, the device is marked as lost, because work of other
+    /// Runs `work` unless the device is lost. If the driver fails, the device is marked as lost, because work of other
     /// threads may have failed too.
     fn unless_lost<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         if self.is_lost.load(Relaxed) {

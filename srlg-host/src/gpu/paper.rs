@@ -1,8 +1,7 @@
-//! [`PaperClose`]: a close in the paper's scheme, which needs three round trips if the search stays within its limits.
+//! [`PaperClose`]: a close in the paper's scheme, which usually needs three round trips.
 //!
 //! The host receives the addresses of all candidates before it requests their tallies. The computations of masks, hot
-//! columns and recovered hosts are started together. One copy transfers their counts and the first of the recovered
-//! hosts.
+//! columns and recovered hosts are started together. One copy transfers all counts and the first recovered hosts.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -22,7 +21,8 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::rsra::{HotCounts, high_table, hosts, search};
 
-/// Number of recovered hosts that are copied together with the counts. Without overload, a window has fewer candidates.
+/// Maximum number of recovered hosts that are copied together with the counts. Without overload, a window has fewer
+/// candidates.
 const EAGER_HOSTS: usize = if cfg!(test) { 12 } else { 4096 };
 
 pub(super) struct PaperClose<G: Gpu> {
@@ -113,7 +113,7 @@ impl<G: Gpu> PaperClose<G> {
         Ok(close)
     }
 
-    /// Starts writing the masks of all rough estimators over `span`, and counting the hot estimators by weight.
+    /// Starts computing the masks of all rough estimators over `span`, and the number of hot estimators of each weight.
     fn survey(&self, ctx: GpuCtx<'_, G>, span: Span) -> Result<(), Error> {
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         ctx.start(Survey {
@@ -208,12 +208,11 @@ impl CountsLayout {
         }
     }
 
-    /// Returns the byte range of all counts and the first [`EAGER_HOSTS`] hosts.
     fn eager(&self) -> Range<usize> {
         0..self.hosts.end.min(self.hosts.start + EAGER_HOSTS * size_of::<u32>())
     }
 
-    /// For each row, returns the number of hot rough estimators of each weight. `bytes` is a copy of the counts.
+    /// Reads `weights` from `bytes`, a copy of the counts.
     fn hot_weights(&self, bytes: &[u8]) -> Vec<[u32; WEIGHTS]> {
         values(&bytes[self.weights.clone()]).as_chunks().0.to_vec()
     }

@@ -23,11 +23,9 @@ pub(super) const LIST_ROOM: usize = if cfg!(test) { 12 } else { 8192 };
 /// Minimum size of the pinned memory for results, in bytes.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 
-/// Minimum size of the device memory for results, in bytes. The recorders in a delta of about 250,000 pairs fit into
-/// it.
+/// Minimum size of the device memory for results, in bytes. A delta of about 250,000 pairs fits.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
-/// Memory for the hosts of a query and for its answers.
 pub(super) struct Questions<G: Gpu> {
     /// Tallies, or other data that is copied between host and device.
     pub(super) results: G::Memory,
@@ -156,7 +154,7 @@ impl<G: Gpu> HostBuffer<G> {
         Ok(Self { memory: gpu.allocate(numbers.end)?, copy: gpu.pin(numbers.end)? })
     }
 
-    /// Starts copying `hosts` to the device, and returns the list that contains all of them.
+    /// Starts copying `hosts` to the device, and returns a list of all of them.
     pub(super) fn bring(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -180,9 +178,9 @@ impl<G: Gpu> HostBuffer<G> {
     }
 }
 
-/// Returns the byte ranges of the count, the host IDs and the entries in the memory of a list of `hosts` hosts.
+/// Returns the byte ranges of the count, the host IDs and the entries of a list of `hosts` hosts.
 ///
-/// The count is followed by 4 bytes of padding.
+/// The first range includes 4 bytes of padding after the count.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {
     let ids = size_of::<u64>() + hosts * size_of::<HostId>();
     [0..size_of::<u64>(), size_of::<u64>()..ids, ids..ids + hosts * size_of::<u32>()]
@@ -193,7 +191,6 @@ pub(super) fn sums_bytes(params: &Params) -> usize {
     params.counter_sizes().rows as usize * SUMS * size_of::<u32>()
 }
 
-/// Returns the weight of each row of the counter, computed from the sums in `bytes`.
 pub(super) fn row_weights(bytes: &[u8]) -> Vec<u32> {
     values(bytes).chunks_exact(SUMS).map(|sums| sums.iter().sum()).collect()
 }

@@ -14,9 +14,8 @@ pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };
 /// A 32-bit count that the device computes.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
-    /// Hosts that the search listed.
     Listed,
-    /// Cells that IPv6 hosts hold and that the search listed.
+    /// Listed cells that are held by IPv6 hosts.
     Held,
     /// Hosts that no glimpse dismissed.
     Left,
@@ -24,7 +23,6 @@ pub(super) enum Total {
     Reached,
 }
 
-/// Size of all totals in bytes.
 pub(super) const TOTALS_BYTES: usize = 4 * size_of::<u32>();
 
 #[derive(Clone, Copy, Default)]
@@ -50,11 +48,11 @@ impl Totals {
 /// A run of records that are copied together. Their hosts belong to the same part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Number of the part's first host among the hosts that no glimpse dismissed.
+    /// Number of hosts in earlier parts.
     pub(super) skip: usize,
-    /// Number of the first record within the part.
+    /// Index of the first record within the part.
     pub(super) first: usize,
-    /// Number of records for which there is room.
+    /// Maximum number of records in this turn.
     pub(super) records: usize,
 }
 
@@ -90,7 +88,7 @@ pub(super) fn record_parts(span: Span, records: usize) -> [Range<usize>; 3] {
     [0..peers, peers..tallies, tallies..tallies + records * size_of::<u32>()]
 }
 
-/// Returns the byte range of `records` records over `span` in a copy, which begins with the totals.
+/// Returns the byte range of `records` records over `span` in a copy that starts with the totals.
 pub(super) fn records_in(span: Span, records: usize) -> Range<usize> {
     TOTALS_BYTES..TOTALS_BYTES + record_bytes(span, records)
 }

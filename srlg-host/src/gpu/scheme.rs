@@ -51,7 +51,6 @@ macro_rules! for_array {
 }
 pub(super) use for_array;
 
-/// Starts updating the recorders of `pairs`, whose contacts have these `ages`.
 pub(super) fn start_touches<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     family: Family,
@@ -128,8 +127,8 @@ pub(super) fn start_tallies<G: Gpu>(
 
 /// Starts counting, for each host of `list`, the `positions` of its linear estimator in the tagged counter.
 ///
-/// The results are written to `bins`, which must be all zeros and are grouped by `grouping`. The length of `bins`
-/// limits the number of hosts.
+/// The results are grouped by `grouping` and written to `bins`, which must be all zeros. The length of `bins` limits
+/// the number of hosts.
 pub(super) fn start_bins<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,
@@ -159,7 +158,7 @@ pub(super) fn tally(counter: &CounterPart, answer: &[u8], span: Span) -> Tally {
     }
 }
 
-/// Starts counting the recorders within `span` in each row of the counter. The results are written to `sums`.
+/// Starts counting the recorders within `span` in each row of the counter.
 pub(super) fn start_count<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     span: Span,

@@ -1,5 +1,5 @@
-//! Tests that the GPU backend on a simulated device has the same results as the CPU backend, bit for bit, and tests of
-//! failing devices.
+//! Tests of the GPU backend on a simulated device. The results must equal those of the CPU backend, bit for bit. Some
+//! tests make the device fail.
 
 mod batches;
 mod equality;
@@ -45,7 +45,6 @@ fn cpu(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-/// Returns contacts of `hosts` hosts that have `peers` peers each.
 fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),

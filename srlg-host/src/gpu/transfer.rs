@@ -12,7 +12,6 @@ use super::questions::Questions;
 use crate::error::Error;
 use crate::state::{Coder, Section, StateWord, Words, code};
 
-/// A recorder that kernels, snapshots and deltas support.
 pub(super) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
 
 impl<R: KernelRecorder + Recorder<Word: StateWord>> GpuRecorder for R {}
@@ -137,7 +136,8 @@ fn most_entries<R>(memory: &impl Memory) -> usize {
     memory.bytes() / (size_of::<R>() + size_of::<u32>()) - 1
 }
 
-/// Returns the parts of `memory` that contain the words and the places of a list of `entries` recorders of type `R`.
+/// Returns two parts of `memory` for a list of `entries` recorders of type `R`. The first part contains their words,
+/// and the second part contains their indices in the array.
 fn list_in<R, M: Memory>(memory: &M, entries: usize) -> [Part<'_, M>; 2] {
     let words = entries * size_of::<R>();
     let places = words.next_multiple_of(size_of::<u32>());

@@ -16,7 +16,6 @@ use super::scheme::start_touches;
 use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 
-/// Number of upload buffers. Some buffers are filled while others are copied and scanned.
 pub(super) const BUFFERS: usize = 4;
 
 /// Size of an upload buffer in bytes, a multiple of the pair sizes of both families.
@@ -27,7 +26,7 @@ const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };
 /// Maximum size of the pairs in one scan, in bytes. The size is limited, because a scan counts pairs in 32 bits.
 const BYTES_PER_SCAN: usize = 1 << 30;
 
-/// Starts a scan of `pairs`, whose contacts have these `ages`.
+/// Starts scanning `pairs`, at most [`BYTES_PER_SCAN`] bytes in each scan.
 pub(super) fn scan<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     family: Family,
@@ -42,8 +41,7 @@ pub(super) struct Uploads<G: Gpu> {
     next: AtomicUsize,
 }
 
-/// An upload buffer. The first `filled` bytes of `staging` contain pairs of the type `family`, whose contacts have
-/// these `ages`.
+/// An upload buffer. The first `filled` bytes of `staging` contain pairs of type `family`, which have the ages `ages`.
 pub(super) struct UploadBuffer<G: Gpu> {
     // Fields are dropped in this order, so memory is freed before the queue whose work uses it.
     staging: G::HostMemory,
@@ -51,9 +49,9 @@ pub(super) struct UploadBuffer<G: Gpu> {
     family: Family,
     ages: Ages,
     pairs: G::Memory,
-    /// A mark that the last [`join`](Uploads::join) recorded after all scans.
+    /// A mark that [`join`](Uploads::join) records after the scans in `queue`.
     done: G::Mark,
-    /// Whether `done` comes after all scans.
+    /// Whether `done` comes after all scans in `queue`.
     is_joined: bool,
     pub(super) queue: G::Queue,
 }
@@ -76,7 +74,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(Self { buffers, next: AtomicUsize::new(0) })
     }
 
-    /// Copies `pairs`, whose contacts have these `ages`, into buffers, and submits full buffers.
+    /// Copies `pairs` into buffers and submits full buffers.
     pub(super) fn scan(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -175,7 +173,6 @@ impl<G: Gpu> UploadBuffer<G> {
         Ok(rest)
     }
 
-    /// Starts the copy and the scan of the pairs in the buffer.
     fn submit(&mut self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         if self.filled == 0 {
             return Ok(());

@@ -13,7 +13,8 @@ use crate::ingest::feed::{Arrival, Feed};
 use crate::ingest::pairs::Pair;
 use crate::ingest::pinned::PinnedPairs;
 
-/// A batch of pairs of any two addresses. Each pair is stored as the type that is ingested fastest.
+/// A batch of pairs of any two addresses. Pairs of two IPv4 addresses are stored as [`IpPair`]s, which are ingested
+/// faster. All other pairs are stored as [`Ip6Pair`]s.
 ///
 /// If the detector runs on a GPU, a batch from [`SlidingDetector::pair_batch`] stores pairs in memory that the GPU
 /// reads directly. [`ingest`](Self::ingest) then does not copy the pairs on the CPU.
@@ -72,7 +73,7 @@ impl PairBatch {
         }
     }
 
-    /// Returns the first device error that occurred during a push since the last check, if any.
+    /// Returns the first device error that occurred during a push since the previous check, or `Ok` if none occurred.
     fn check(&self) -> Result<(), Error> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.take().map_or(Ok(()), Err)
@@ -161,8 +162,8 @@ impl PairBatch {
 impl SlidingDetector {
     /// Creates an empty batch with room for `len` pairs of each type in memory that the detector's GPU reads directly.
     ///
-    /// The page-locked memory of the batch takes 80 bytes for each of the `len` pairs. Further pairs are stored in
-    /// ordinary memory. On the CPU, the whole batch is in ordinary memory.
+    /// The batch takes `80 * len` bytes of page-locked memory. Further pairs are stored in ordinary memory. On the CPU,
+    /// the whole batch is in ordinary memory.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -199,7 +200,6 @@ struct FamilyBatch<P: Pair> {
 #[derive(Debug)]
 struct PinnedBuffers<P: Pair> {
     memories: [PinnedPairs<P>; 2],
-    /// Index of the buffer that is being filled.
     filling: usize,
 }
 
@@ -215,8 +215,7 @@ impl<P: Pair> FamilyBatch<P> {
         Ok(Self { pinned: Some(PinnedBuffers { memories, filling: 0 }), rest: Vec::new() })
     }
 
-    /// Adds `pair`. If the device that reads the memory fails, the pair is added nevertheless, and the device's error
-    /// is returned.
+    /// Adds `pair`. If the device fails, the pair is added nevertheless, and the device's error is returned.
     #[inline]
     fn push(&mut self, pair: P) -> Result<(), Error> {
         let mut pushed = Ok(());
@@ -241,7 +240,6 @@ impl<P: Pair> FamilyBatch<P> {
         self.rest.clear();
     }
 
-    /// Returns the pinned buffer that is being filled.
     fn in_pinned(&self) -> Option<&PinnedPairs<P>> {
         self.pinned.as_ref().map(|PinnedBuffers { memories, filling }| &memories[*filling])
     }

@@ -21,15 +21,16 @@
 //!    continue to ingest. It writes the number of the next slice to each `buffer`.
 //! 2. The closer sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer`
 //!    while `wanted` is set. A feed divides the pairs of a call into pieces, and the closer waits only for the current
-//!    piece of each feed. With a piece, the feed ingests at most [`PAIRS_PER_FEED_CALL`] new pairs, and the same number
-//!    of each type from the buffer.
+//!    piece of each feed. With each piece, the feed ingests at most [`PAIRS_PER_FEED_CALL`] new pairs, and up to
+//!    the same number of buffered pairs of each type.
 //! 3. The closer takes back the shares of all slots, so that only its own is left. `Arc::get_mut` then returns the
 //!    backend.
-//! 4. After its work, the closer lends the shares again. It does not touch `buffer`.
+//! 4. After its work, the closer lends the shares again. It does not access `buffer`.
 //!
 //! Buffered pairs are ingested by later calls to the feed and when the feed is dropped, up to [`PAIRS_PER_FEED_CALL`]
-//! pairs of each type at a time. Step 1 ingests all pairs that are still buffered. A thread that reads the recorders
-//! between closes also ingests all buffered pairs ([`settled`](lent::LentBackend::settled)).
+//! pairs of each type at a time. Step 1 of the next close ingests all pairs that are still buffered. A thread that
+//! reads the recorders between closes also ingests all waiting and buffered pairs
+//! ([`settled`](lent::LentBackend::settled)).
 //!
 //! Invariants:
 //! - While a close has the backend, no slot is open and only one reference to the backend exists.
@@ -39,8 +40,8 @@
 //!   the close until then, the slice whose number step 1 wrote is running. The age of pairs with a slice number is
 //!   determined when the pairs are ingested.
 //! - A call that must not wait acquires only free locks, and never waits for a turn.
-//! - Waits are short. If `buffer` is full, a call that may wait waits until the end of one close. It then has its turn:
-//!   the next close takes the share back only after this call has ingested its piece.
+//! - Waits are short. If `buffer` is full, a call that may wait waits until the close ends. The call then has its
+//!   turn: the next close takes the share back only after the call has ingested its piece.
 //! - `buffer` is locked by the thread that appends to it or ingests from it. A feed whose slot is open skips pairs that
 //!   another thread is ingesting.
 //! - `wanted` is a hint. A feed that reads an outdated value of `wanted` either finds its slot closed, or buffers pairs
@@ -66,13 +67,14 @@ pub use running::Arrival;
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
 
-/// Maximum number of new pairs, and of buffered pairs of each type, that a feed ingests while it locks its slot.
+/// Maximum number of new pairs, and of buffered pairs of each type, that a feed ingests while it holds the lock
+/// `share`.
 ///
 /// A close may have to wait for these pairs, which takes a few tenths of a millisecond.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
-/// Maximum number of pairs in a short call, whose pairs may wait. In a longer call, locking takes only a small part of
-/// the time.
+/// Maximum number of pairs in a short call. Pairs of longer calls do not wait in the feed, because locking takes only a
+/// small part of such a call.
 const PAIRS_OF_SHORT_CALLS: usize = 16;
 
 /// A handle through which one thread ingests pairs while the detector exists.
@@ -87,7 +89,7 @@ pub struct Feed {
     known: Known,
 }
 
-/// The part of a slot's state that its feed can use without a lock.
+/// Values that a feed stores about its slot, so that it needs no lock to read them.
 struct Known {
     /// Whether the buffer may contain pairs.
     may_keep: bool,
@@ -106,7 +108,7 @@ impl Feed {
         Self { slot, running, known }
     }
 
-    /// Returns the size, in bytes, of a feed that buffers up to `capacity` pairs of each type.
+    /// Returns the size, in bytes, of a feed's buffer for up to `capacity` pairs of each type.
     ///
     /// The system provides physical memory only for the part that is used.
     #[must_use]
@@ -119,11 +121,11 @@ impl Feed {
     /// [`SlidingDetector::ingest`](crate::SlidingDetector::ingest).
     ///
     /// While another thread closes a slice, pairs are buffered for the next slice. If the buffer is full, the call
-    /// blocks until the slice is closed. Each later call ingests some of the buffered pairs.
+    /// blocks until the slice is closed. After the close, each call also ingests some of the buffered pairs.
     ///
     /// A call may pass a single pair. IPv4 pairs from calls that pass up to 16 pairs wait in the feed, and up to 64 of
-    /// these pairs are ingested together. A close or a query ingests waiting pairs before it starts. Dropping the feed
-    /// also ingests them.
+    /// these pairs are ingested together. The waiting pairs are ingested before a close or a query starts, and when the
+    /// feed is dropped.
     ///
     /// # Errors
     /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
@@ -145,8 +147,8 @@ impl Feed {
     ///
     /// [`Late`](Arrival::Late) pairs are recorded as in
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late). While a slice is being closed, its pairs
-    /// are one slice late, and pairs of the following slice are [`Running`](Arrival::Running). Both are buffered as in
-    /// [`ingest`](Self::ingest), and the call blocks if the buffer is full.
+    /// are one slice late, and pairs of the following slice are [`Running`](Arrival::Running). Late and running pairs
+    /// are then buffered as in [`ingest`](Self::ingest), and the call blocks if the buffer is full.
     ///
     /// If a slice closes during a call that passes many pairs, the position changes, and the call returns the last
     /// position. Once the position is [`TooLate`](Arrival::TooLate), the remaining pairs are not ingested.
@@ -234,7 +236,7 @@ impl Feed {
         self.running.slice()
     }
 
-    /// Stores the pairs of a short call for later ingestion. Returns false if they cannot be stored.
+    /// Stores the pairs of a short call for later ingestion. Returns false if they were not stored.
     #[inline]
     fn append_few<P: Pair>(&self, pairs: &[P]) -> bool {
         let Self { slot, known, .. } = self;
@@ -265,7 +267,7 @@ impl Feed {
         }
     }
 
-    /// Ingests or buffers `pairs`, whose contacts have this `time`. Waits if the buffer is full.
+    /// Ingests or buffers `pairs`. Waits if the buffer is full.
     fn put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<Arrival, Error> {
         let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {
@@ -289,7 +291,7 @@ impl Feed {
     }
 
     /// Ingests or buffers as many of `pairs` as possible without waiting. Returns the position of their slice and the
-    /// number of these pairs.
+    /// number of pairs that were ingested or buffered.
     fn try_put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
         let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {

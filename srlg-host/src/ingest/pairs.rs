@@ -57,7 +57,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the size of a pair in bytes.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) const fn pair_bytes(self) -> usize {
         match self {
@@ -66,13 +65,13 @@ impl Family {
         }
     }
 
-    /// Returns this type, or IPv4 if `count` is 0, because every detector accepts IPv4 pairs.
+    /// Returns this type, or `V4` if `count` is 0, because every detector accepts IPv4 pairs.
     #[inline]
     pub(crate) const fn of(self, count: usize) -> Self {
         if count == 0 { Self::V4 } else { self }
     }
 
-    /// Returns `V4` if `host` is an IPv4 address, possibly mapped to IPv6, and `V6` otherwise.
+    /// Returns `V4` if `host` is an IPv4 address or an IPv4-mapped IPv6 address, and `V6` otherwise.
     pub(crate) const fn of_host(host: IpAddr) -> Self {
         match host.to_canonical() {
             IpAddr::V4(_) => Self::V4,

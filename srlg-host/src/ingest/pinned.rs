@@ -1,4 +1,4 @@
-//! [`PinnedPairs`]: pairs in memory that a GPU reads directly.
+//! [`PinnedPairs`]: pairs in the memory that a device reads fastest.
 
 use std::any::Any;
 use std::fmt;
@@ -21,7 +21,6 @@ pub struct PinnedPairs<P = IpPair> {
     of: PhantomData<P>,
 }
 
-/// Memory for pairs of one type.
 pub(crate) struct PinnedMemory {
     memory: Box<dyn PairMemory>,
     family: Family,
@@ -61,7 +60,7 @@ impl PinnedMemory {
         Some((memory, self.bytes))
     }
 
-    /// Passes the pairs to `scan` as pairs in ordinary memory.
+    /// Passes the pairs to `scan` as a slice in ordinary memory.
     pub(crate) fn scan(
         &self,
         mut scan: impl FnMut(PairSlice<'_>) -> Result<(), Error>,
@@ -75,7 +74,6 @@ impl PinnedMemory {
 }
 
 impl<P: Pair> PinnedPairs<P> {
-    /// Creates a buffer of `len` pairs in memory that `pin` allocates.
     pub(crate) fn new(
         len: usize,
         pin: impl FnOnce(usize) -> Result<Box<dyn PairMemory>, Error>,
@@ -102,7 +100,7 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(())
     }
 
-    /// Appends `pair`. Returns false if the buffer already contains the number of pairs for which it was created.
+    /// Appends `pair`. Returns false if the buffer is full.
     #[inline]
     pub(crate) fn push(&mut self, pair: P) -> Result<bool, Error> {
         let PinnedMemory { memory, family, bytes } = &mut self.memory;
@@ -114,7 +112,6 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(true)
     }
 
-    /// Removes all pairs but keeps the memory.
     pub(crate) const fn clear(&mut self) {
         (self.memory.family, self.memory.bytes) = (Family::V4, 0);
     }

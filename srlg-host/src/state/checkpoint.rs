@@ -4,7 +4,7 @@
 //!
 //! A checkpoint is written under a temporary name, synced and renamed, so a file with the name of a checkpoint is
 //! always complete. The newest two checkpoints are kept, in case one is later damaged on disk. Checkpoint numbers
-//! ascend and are never reused. Files with other names are not touched.
+//! ascend and are never reused. Files whose names do not start with `checkpoint-` are not touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -51,10 +51,10 @@ pub struct Checkpoints {
     next: u64,
 }
 
-/// The newest complete checkpoint in a folder, and any damaged checkpoints that are newer.
+/// The newest undamaged checkpoint in a folder, and any damaged checkpoints that are newer.
 #[derive(Debug)]
 pub struct LatestCheckpoint {
-    /// Snapshot in the newest complete checkpoint, if there is one.
+    /// Snapshot in the newest undamaged checkpoint, if there is one.
     pub snapshot: Option<Snapshot>,
     /// Damaged checkpoints that are newer than `snapshot`.
     pub damaged: Vec<DamagedCheckpoint>,
@@ -95,10 +95,10 @@ impl Checkpoints {
     /// The checkpoint is durable when the call returns.
     ///
     /// # Errors
-    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written. Older checkpoints are then unchanged. Returns
-    /// the same error if the folder cannot be synced, or if an old checkpoint cannot be removed. In both cases, the new
-    /// checkpoint is stored, but before a sync it may not be durable. Also returns the errors of
-    /// [`Snapshot::to_bytes`].
+    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written. Older checkpoints are then unchanged.
+    /// [`Error::Checkpoint`] is also returned if the folder cannot be synced or read, or if an old checkpoint cannot be
+    /// removed. The new checkpoint is then stored, but if the sync failed, it may not be durable. Also returns the
+    /// errors of [`Snapshot::to_bytes`].
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
@@ -118,13 +118,14 @@ impl Checkpoints {
         Ok(path)
     }
 
-    /// Returns the newest checkpoint that can be read, for a detector with `params`.
+    /// Returns the newest undamaged checkpoint, for a detector with `params`.
     ///
-    /// Any damaged checkpoints that are newer are renamed and listed in [`LatestCheckpoint::damaged`].
+    /// Any damaged checkpoints that are newer are renamed and listed in [`LatestCheckpoint::damaged`]. On Unix, a
+    /// checkpoint that the disk fails to read (EIO) is also considered damaged.
     ///
     /// # Errors
-    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint that has different sizes, a
-    /// different seed or an unsupported version is not considered damaged. For these checkpoints, the call returns
+    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint is not considered damaged
+    /// if its sizes or its seed do not match `params`, or if its format version is not supported. The call then returns
     /// [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::Version`] or [`Error::FormerVersion`].
     pub fn latest(&mut self, params: &Params) -> Result<LatestCheckpoint, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
@@ -238,7 +239,6 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
 }
 
-/// Writes a file and syncs it to disk.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     // Any existing file is removed first, so that a link does not lead to a file of another program.
     match fs::remove_file(path) {

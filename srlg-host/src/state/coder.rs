@@ -10,7 +10,6 @@ use super::leb128;
 use super::section::{DENSE, Fold, MOST_PLANES, SPARSE, SectionHeader};
 use crate::vectors::for_wider_vectors;
 
-/// A section that is being written.
 #[derive(Debug)]
 pub(crate) struct Coder {
     shape: ArrayShape,
@@ -31,7 +30,6 @@ enum Places {
 }
 
 impl Coder {
-    /// Creates an empty section of an array for recorders whose words are in `range`.
     pub(crate) fn for_range(shape: ArrayShape, range: RecentRange) -> Self {
         Self::new(shape, Fold::of(shape.width, range))
     }
@@ -41,8 +39,8 @@ impl Coder {
         Self { shape, fold, ends: None, count: 0, places, planes }
     }
 
-    /// Appends recorders. `places` contains their numbers, in ascending order and above all previous ones, and `words`
-    /// contains their words.
+    /// Appends recorders with the numbers `places` and these `words`. The numbers must ascend and exceed all numbers
+    /// already in the section.
     pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
         assert_eq!(W::WIDTH, self.shape.width, "the words differ in width from the array");
         let ([new_first, ..], [.., new_last]) = (places, places) else { return };
@@ -141,7 +139,6 @@ for_wider_vectors! {
         ones
     }
 
-    /// Folds each word and appends its byte number `byte` to `plane`.
     fn append_plane<W: Word>(words: &[W], fold: Fold, byte: usize, plane: &mut Vec<u8>) {
         let (folded, start) = (fold.folded(), plane.len());
         plane.resize(start + words.len(), 0);

@@ -13,13 +13,15 @@ use crate::error::{Error, FormatError, wrong};
 
 /// The recorders touched in the last slices of a detector, and their words.
 ///
-/// A detector can merge the delta that a second detector takes in each slice, either in the same slice or later. If it
-/// merges all of them, its recorders are the same as after merging snapshots. A detector that starts to merge late
-/// reports the same estimates after two full windows, rounded up to whole epochs. Until then, estimates may differ,
-/// because older touches that it has not merged may hide echoes in the second detector.
+/// One detector (the sender) takes a delta in each slice, and another (the receiver) merges it, in the same slice or
+/// later. If the receiver merges all deltas, its recorders are the same as after merging snapshots.
 ///
-/// A delta does not contain super points. As candidates for its next report, a detector keeps only the super points of
-/// its own last report.
+/// A receiver that starts to merge late catches up after two full windows, rounded up to whole epochs. After that, it
+/// reports the same estimates as a receiver that has merged all deltas. Until then, estimates may differ, because older
+/// touches that the receiver has not merged may hide echoes in the sender.
+///
+/// A delta does not contain super points. Unlike merging a snapshot, merging a delta therefore does not add the
+/// sender's super points to the candidates for the next report.
 ///
 /// A delta contains all recent touches, including touches merged from deltas and snapshots of other nodes. To exchange
 /// only their own touches, nodes perform the following steps in every slice:
@@ -31,9 +33,8 @@ use crate::error::{Error, FormatError, wrong};
 /// close_slice    all touches become one slice older
 /// ```
 ///
-/// A node also forwards touches of other nodes if it performs these steps in a different order. The same happens if
-/// deltas cover several slices, or if an epoch has several slices. Collectors that feed other collectors do this on
-/// purpose.
+/// Touches of other nodes are also forwarded if the steps are in a different order, or if deltas or epochs cover
+/// several slices. Collectors that feed other collectors forward touches on purpose.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -60,8 +61,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Creates the delta of the recorders that were touched in the `slices` slices up to `slice`. `touched` has a coder
-    /// for each array.
+    /// Creates the delta of the recorders that were touched in the `slices` slices up to `slice`.
     pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
@@ -97,7 +97,8 @@ impl Delta {
         sections(&self.body, self.shapes).expect("the sections of the body are valid").0
     }
 
-    /// Writes the delta as bytes for [`from_bytes`](Self::from_bytes). The format is documented in docs/format.md.
+    /// Returns the delta as bytes that [`from_bytes`](Self::from_bytes) reads. The format is documented in
+    /// docs/format.md.
     ///
     /// # Errors
     /// Returns [`Error::Compress`] if there is not enough memory for compression.
@@ -176,7 +177,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Splits the recorders in `range`, because their delta has `bytes` bytes and is too large.
+    /// Splits the recorders in `range`, whose delta has `bytes` bytes and is too large.
     fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
         if range.len() < 2 {
             return Err(Error::PartSize { max_bytes: self.max_bytes, least: bytes });

@@ -41,7 +41,7 @@ pub(super) struct Contents<'a> {
     pub(super) fingerprints: Fingerprints,
     pub(super) slice: u64,
     pub(super) slices: u32,
-    /// Sizes of the detector. In a delta, this slice is empty.
+    /// Bytes of the detector's [`Sizes`], which are stored only in a snapshot.
     pub(super) sizes: &'a [u8],
     pub(super) attachment: &'a [u8],
 }
@@ -84,7 +84,7 @@ impl Contents<'_> {
     }
 }
 
-/// A serialised snapshot or delta with a valid checksum.
+/// A serialised snapshot or delta that has a valid checksum.
 pub(super) struct Envelope<'a> {
     pub(super) contents: Contents<'a>,
     body_len: u64,
@@ -156,7 +156,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
 }
 
 impl Envelope<'_> {
-    /// Returns the decompressed body, or an error if it is longer than `most` bytes.
+    /// Returns the decompressed body, or an error if it is damaged or longer than `most` bytes.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow").into());
@@ -169,7 +169,10 @@ impl Envelope<'_> {
         match found {
             Ok(found) if found == body.len() => Ok(body),
             Ok(_) => Err(wrong("the body is shorter than the header states").into()),
-            Err(_) => Err(wrong("the body is not a zstd frame of the length that the header states").into()),
+            Err(_) => {
+                Err(wrong("the body is not a zstd frame of the length that the header states")
+                    .into())
+            }
         }
     }
 }

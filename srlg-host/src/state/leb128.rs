@@ -1,11 +1,11 @@
 //! Gaps between ascending numbers, minus 1, encoded as LEB128.
 //!
-//! Each byte contains seven bits of the number, and the lowest bits come first. The top bit is set if more bytes
+//! Each byte contains seven bits of the encoded value, and the lowest bits come first. The top bit is set if more bytes
 //! follow.
 
 use crate::vectors::for_wider_vectors;
 
-/// Number of gaps that are encoded together if each of them fits into one byte. In a dense list, most gaps do.
+/// Number of gaps that are encoded together if each of them fits into one byte. In a dense list, most gaps fit.
 const GAPS_PER_RUN: usize = 32;
 
 for_wider_vectors! {
@@ -42,7 +42,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Returns the next gap, or `None` if the bytes do not contain a valid 32-bit gap.
+/// Returns the next gap, minus 1, or `None` if `bytes` does not start with a valid 32-bit value.
 #[inline(always)]
 pub(super) fn read<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> {
     let mut value = 0;

@@ -21,11 +21,10 @@ pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) 
     }
 }
 
-/// Number of recorders that are examined before the picked ones are written. Their words fit into the second-level
-/// cache.
+/// Number of recorders that are examined before the picked ones are written. Their words fit into the L2 cache.
 const RECORDERS_PER_RUN: usize = 1 << 16;
 
-/// Number of recorders in a bit mask, which is one line. Arrays that have no lines are split in the same way.
+/// Number of recorders per bit mask, which is the length of a line. Arrays without lines are split in the same way.
 const RECORDERS_PER_LINE: usize = LINE as usize;
 
 /// Number of recorders that are copied together, even if fewer remain.
@@ -45,7 +44,7 @@ struct PickBuffer<W> {
 for_wider_vectors! {
     /// Picks the recorders within `range`.
     ///
-    /// `words` starts at the beginning of a line, and its first recorder has index `first` in the array.
+    /// `words` starts at the beginning of a line. `first` is the index, in the array, of the first recorder in `words`.
     fn pick<W: Word>(
         words: &[W],
         range: RecentRange<W>,
@@ -69,8 +68,7 @@ impl<W: Word> PickBuffer<W> {
         Self { lines, bits, places: vec![0; room], words: vec![W::default(); room], len: 0 }
     }
 
-    /// Picks the recorders of `lines` within `range`. The first recorder of the first line has index `first` in the
-    /// array.
+    /// Picks the recorders within `range`. `first` is the index, in the array, of the first recorder in `lines`.
     #[inline(always)]
     fn pick_lines(&mut self, lines: &[[W; RECORDERS_PER_LINE]], range: RecentRange<W>, first: u32) {
         let mut found = 0;
@@ -87,7 +85,7 @@ impl<W: Word> PickBuffer<W> {
         }
     }
 
-    /// Picks the recorders of `line` whose bits are set. The first recorder of the line has index `first` in the array.
+    /// Picks the recorders whose bits are set. `first` is the index, in the array, of the first recorder in `line`.
     #[inline(always)]
     fn pick_bits(&mut self, line: &[W; RECORDERS_PER_LINE], mut bits: u32, first: u32) {
         let places = &mut self.places[self.len..self.len + RECORDERS_PER_LINE];

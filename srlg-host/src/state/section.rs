@@ -11,7 +11,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::leb128;
 use crate::error::{FormatError, wrong};
 
-/// The header at the start of a section.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct SectionHeader {
@@ -29,8 +28,8 @@ pub(super) struct SectionHeader {
 
 /// A mapping of 16-bit words in two ranges to one range of numbers.
 ///
-/// Words of at least `split + shift` are written as the word minus `shift`. If the ranges cover only a few slices, the
-/// high bytes of touches and echoes are then 0 and need no plane.
+/// `shift` is subtracted from words of at least `split + shift`. If the ranges cover only one slice, the high bytes of
+/// touches and echoes are then 0 and need no plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -67,8 +66,8 @@ impl Fold {
 
 /// The value of `layout` if positions are stored as gaps, minus 1, in LEB128.
 pub(super) const SPARSE: u8 = 0;
-/// The value of `layout` if positions are stored as a bitmap. It starts with the byte that contains the first recorder
-/// and ends with the byte that contains the last.
+/// The value of `layout` if positions are stored as a bitmap. The bitmap starts with the byte that contains the first
+/// recorder and ends with the byte that contains the last recorder.
 pub(super) const DENSE: u8 = 1;
 /// Number of planes of the widest words.
 pub(super) const MOST_PLANES: usize = 8;
@@ -88,7 +87,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Takes the section of an array with this shape from the start of `body`.
+    /// Removes a section from the start of `body` and checks its lengths.
     pub(super) fn take(body: &mut &'a [u8], shape: ArrayShape) -> Result<Self, FormatError> {
         let (header, rest) = SectionHeader::read_from_prefix(body).map_err(|_| CUT)?;
         *body = rest;

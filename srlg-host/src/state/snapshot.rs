@@ -34,8 +34,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates the snapshot, without an attachment, of a detector with these `words` and the hosts `kept` from its last
-    /// report.
     pub(crate) fn new(
         params: &Params,
         slice: u64,
@@ -71,7 +69,8 @@ impl Snapshot {
         Self { attachment, ..self }
     }
 
-    /// Writes the snapshot as bytes for [`from_bytes`](Self::from_bytes). The format is documented in docs/format.md.
+    /// Returns the snapshot as bytes that [`from_bytes`](Self::from_bytes) reads. The format is documented in
+    /// docs/format.md.
     ///
     /// # Errors
     /// Returns [`Error::Compress`] if there is not enough memory for compression.
@@ -120,14 +119,14 @@ impl Snapshot {
     }
 }
 
-/// Appends a section that contains all touched recorders of an array. `words` contains the words of the whole array.
+/// Appends a section with the touched recorders of an array to `body`.
 fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
     let mut touched = Coder::new(shape, Fold::default());
     code(words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut touched);
     touched.finish(body);
 }
 
-/// Returns the words of an array. Recorders that are not in its section are untouched.
+/// Returns the words of an array. Recorders that are not in `section` are untouched (`W::MAX`).
 fn read<W: StateWord>(section: Section<'_>) -> Result<Words, FormatError> {
     let mut words = vec![W::MAX; section.shape().recorders];
     section.walk(|place, word| words[place] = word)?;

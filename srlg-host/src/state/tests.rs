@@ -9,7 +9,7 @@ use super::section::{self, DENSE, Fold, SPARSE, SectionHeader};
 use super::words::{StateWord, with_width};
 use super::{Coder, Section, code};
 
-/// Generates touched recorders: the gap before each of them, and its word, which is later reduced to a smaller width.
+/// Generates touched recorders, each as the gap before it and its 64-bit word.
 fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {
     let word = prop_oneof![0u64..3, 0u64..1000, any::<u64>()];
     // For small gaps, a bitmap is shorter. For gaps in the hundreds, a list of gaps is shorter.
@@ -17,7 +17,6 @@ fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {
     gap.prop_flat_map(move |gaps| prop::collection::vec((gaps, word.clone()), 0..200))
 }
 
-/// Asserts that the section of an array is read as written. Only the recorders in `touched` are touched.
 fn assert_round_trip<W: StateWord>(touched: &[(usize, u64)]) {
     let mut words = Vec::new();
     for &(gap, word) in touched {
@@ -60,7 +59,7 @@ proptest! {
     }
 }
 
-/// Returns the layout of a section of 64-bit recorders, every `step`-th of which was touched.
+/// Returns the layout of a section in which every `step`-th recorder is touched.
 fn layout(step: usize) -> u8 {
     let words: Vec<u64> =
         (0..10_000).map(|at| if at % step == 0 { at as u64 } else { u64::MAX }).collect();

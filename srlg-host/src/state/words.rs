@@ -2,7 +2,6 @@
 
 use srlg_core::Word;
 
-/// The words of an array, one per recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
     W8(Vec<u8>),
@@ -18,7 +17,7 @@ pub(crate) trait StateWord: Word {
     /// Returns the integers in `words`.
     ///
     /// # Panics
-    /// Panics if the words differ in width from `Self`. If the fingerprints are equal, the widths are also equal.
+    /// Panics if the width of `words` is not that of `Self`. Equal fingerprints imply equal widths.
     fn of(words: &Words) -> &[Self];
 }
 
@@ -41,7 +40,7 @@ macro_rules! state_words {
 
 state_words!(u8: W8, u16: W16, u32: W32, u64: W64);
 
-/// Expands to one copy of `$work` for each width. In each copy, `$word` is the integer type of that width.
+/// Evaluates `$work`, in which `$word` is the integer type of width `$width`.
 macro_rules! with_width {
     ($width:expr, $word:ident => $work:expr) => {
         with_width!($width, $word => $work; u8: W8, u16: W16, u32: W32, u64: W64)

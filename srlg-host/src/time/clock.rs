@@ -1,10 +1,11 @@
 //! [`SliceClock`]: assignment of timestamps to slices.
 //!
-//! Slices are aligned to the Unix epoch: slice = floor(time / length). Thus all nodes use the same slice numbers. The
-//! clock never moves back. A late timestamp within the tolerance is assigned to its own slice. A timestamp that is too
-//! late or too far in the future is rejected and counted.
+//! Slices are aligned to the Unix epoch: slice = floor(time / length). Nodes with equal slice lengths therefore number
+//! slices in the same way. The clock never moves back. A late timestamp within the tolerance is assigned to its own
+//! slice. A timestamp that is too late or too far in the future is rejected and counted.
 //!
-//! With a grace period, a slice stays running until a timestamp is later than its end by that period.
+//! A grace period starts at the end of a slice. The slice stays running until a timestamp, or the time passed to
+//! [`SliceClock::pass`], reaches the end of this period.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -15,7 +16,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// The timestamp is the first one, so `slice` is now running.
+    /// The timestamp is the first accepted one, so `slice` is now running.
     Start {
         /// Number of the slice.
         slice: u64,
@@ -24,10 +25,10 @@ pub enum Placement {
     Running,
     /// The timestamp is in a slice before the running one, within the tolerance.
     Late {
-        /// Number of slices before the running one, at least 1.
+        /// Number of slices by which the timestamp is late, at least 1.
         slices: u32,
     },
-    /// Time has moved on to `slice`, which is now running. The caller must first close all slices before it.
+    /// Time has moved on to `slice`, which is now running. The caller must first close all earlier slices.
     ///
     /// Without a grace period, the timestamp is in this slice. With a grace period, the caller must place the timestamp
     /// again.
@@ -43,7 +44,7 @@ pub enum Placement {
         /// Number of the slice that contains the timestamp.
         slice: u64,
     },
-    /// The timestamp is later than the tolerance allows. It is rejected and counted.
+    /// The timestamp is in a slice before the running one, beyond the tolerance. It is rejected and counted.
     TooLate,
     /// The timestamp is too far in the future. It is rejected and counted.
     Future,
@@ -75,11 +76,10 @@ pub struct SliceClock {
     max_ahead: u64,
     /// Time for which a slice stays running after its end, in nanoseconds.
     grace: u64,
-    /// Maximum time by which a timestamp can be ahead of the system clock, in nanoseconds, or `None` if it is not
-    /// limited.
+    /// Maximum time by which a timestamp may be ahead of the system clock, in nanoseconds. `None` means no limit.
     skew: Option<u64>,
-    /// Timestamps up to this time need no comparison with the system clock. With a skew, the system clock is therefore
-    /// usually read only once per slice.
+    /// Timestamps up to this time need no comparison with the system clock, which is therefore usually read only once
+    /// per slice.
     latest: u64,
     /// The running slice as `[start, end)` in nanoseconds, or `None` before the first timestamp.
     running: Option<(u64, u64)>,
@@ -128,7 +128,7 @@ impl SliceClock {
     ///
     /// The grace period may be longer than a slice. During the grace period, records of the following slices are
     /// [`Placement::Early`], and the caller must keep them. All reports are delayed by this period. Without a grace
-    /// period, the first record of the next slice closes the running slice immediately, and late records appear only in
+    /// period, the first record of a later slice closes the running slice immediately, and late records appear only in
     /// later reports.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
@@ -159,8 +159,8 @@ impl SliceClock {
 
     /// Returns the number of the slice that contains `time_ns`.
     ///
-    /// Threads that have no access to the clock can pass this number to
-    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at).
+    /// The call does not change the clock. Each thread can therefore use a copy of the clock to compute the slice
+    /// number for [`Feed::ingest_at`](crate::ingest::Feed::ingest_at).
     #[must_use]
     pub fn slice_of(&self, time_ns: u64) -> u64 {
         time_ns / self.length
@@ -222,7 +222,7 @@ impl SliceClock {
         self.running.is_some()
     }
 
-    /// Returns the number of timestamps rejected because they were later than the tolerance allows.
+    /// Returns the number of timestamps rejected because they were too late ([`Placement::TooLate`]).
     #[must_use]
     pub fn too_late(&self) -> u64 {
         self.too_late

@@ -97,8 +97,8 @@ pub struct Slicer {
 }
 
 impl Slicer {
-    /// Number of waiting pairs, apart from early ones, at which a slicer passes them to the sink. If their slice
-    /// closes, they are passed before that.
+    /// Number of waiting pairs, excluding early pairs, at which a slicer passes these pairs to the sink. When the
+    /// running slice closes, the waiting pairs are passed even if there are fewer.
     pub const BATCH: usize = 1 << 14;
 
     /// Creates a slicer with a `clock` that has not placed any timestamps.
@@ -225,8 +225,8 @@ impl Slicer {
         Ok(())
     }
 
-    /// Passes all waiting pairs to `sink`. Closes all slices before the last slice that has pairs. That slice stays
-    /// running.
+    /// Passes all waiting pairs to `sink`. If there are early pairs, closes all slices before the last slice that has
+    /// early pairs. That slice stays running.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.

@@ -2,7 +2,6 @@
 //!
 //! Invariant: callers pass only slices that contain the field, because they check the length of each record.
 
-/// The byte order of a pcap file or a pcapng section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
     #[default]

@@ -11,8 +11,9 @@ use crate::reason::write_counts;
 /// Counters of the packets that a reader has read so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// Number of complete frames, messages or rows. Skipped ones are included, but blank lines are not. Each direction
-    /// of a logged conversation counts as a row.
+    /// Number of complete frames, messages or rows. Skipped ones are included, but blank lines and header lines are
+    /// not. Each direction of a logged conversation counts as a row. With `Tunnels::Both`, the inner packet of a tunnel
+    /// also counts.
     pub packets: u64,
     /// Number of packets that were delivered as contacts or datagrams.
     pub contacts: u64,
@@ -25,7 +26,7 @@ impl PacketCounts {
         self.skips[reason as usize]
     }
 
-    /// Counts one packet by its `outcome`, and returns the result, if there is one.
+    /// Counts one packet and returns its result, or `None` if it was skipped.
     #[inline(always)]
     pub(crate) fn record<T>(&mut self, outcome: Result<T, Skip>) -> Option<T> {
         self.packets += 1;
@@ -37,7 +38,6 @@ impl PacketCounts {
     }
 }
 
-/// Adds the counters of a second reader.
 impl AddAssign<&Self> for PacketCounts {
     fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;
@@ -52,7 +52,11 @@ impl AddAssign<&Self> for PacketCounts {
 impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;
-        write!(f, "{packets} packets or rows, {contacts} contacts, {} skipped", packets - contacts)?;
+        write!(
+            f,
+            "{packets} packets or rows, {contacts} contacts, {} skipped",
+            packets - contacts
+        )?;
         write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))
     }
 }

@@ -16,9 +16,7 @@ use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
-/// UTF-8 byte order mark, which some programs write at the start of a text file.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Maximum length of a parsed line, in bytes.
 const MAX_LINE: usize = 1024;
 
 /// An optional column of a contact list.
@@ -40,7 +38,7 @@ impl Column {
         }
     }
 
-    /// Parses a `field` of this column and stores its value in `contact`. If the field is empty, the value is unknown.
+    /// Parses `field` into `contact`. An empty field means that the value is unknown.
     fn read(self, field: &str, contact: &mut Contact) -> Result<(), Skip> {
         match self {
             Self::Protocol => contact.protocol = value(field)?,
@@ -56,7 +54,6 @@ fn value<T: std::str::FromStr>(field: &str) -> Result<Option<T>, Skip> {
     value.transpose()
 }
 
-/// A decoder of one contact list.
 pub(crate) struct Csv {
     columns: Vec<Column>,
     /// Whether the header line has been consumed.
@@ -64,7 +61,7 @@ pub(crate) struct Csv {
 }
 
 impl Csv {
-    /// Returns a decoder if the first `line` is the header of a contact list.
+    /// Returns a decoder if `line` is the header of a contact list.
     pub(crate) fn detect(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let more = line.strip_prefix(HEADER)?;
@@ -127,8 +124,7 @@ fn parse_time(field: &str) -> Result<u64, Skip> {
     decimal_ns(field, 6)
 }
 
-/// Parses a time in units of 10^`digits` nanoseconds, which may have a decimal fraction. Returns it in nanoseconds,
-/// rounded down.
+/// Parses a time in units of 10^`digits` ns, with an optional decimal fraction. Returns nanoseconds, rounded down.
 pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -66,9 +66,12 @@ const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {
 
 /// The offset at which a capture ended early, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("stopped at byte {offset} of the capture (after decompression, if it is compressed): {cause}")]
+#[error(
+    "stopped at byte {offset} of the capture (after decompression, if it is compressed): {cause}"
+)]
 pub struct Truncation {
-    /// Offset of the incomplete or damaged record in the decompressed stream, in bytes. All bytes before it are valid.
+    /// Offset of the incomplete or damaged record in the decompressed stream, in bytes. All records before it have been
+    /// read.
     pub offset: u64,
     /// Reason why the record cannot be read.
     pub cause: Cause,
@@ -81,11 +84,11 @@ pub enum Cause {
     /// The input ends inside the record.
     #[error("the input ends inside this record")]
     EndOfInput,
-    /// A pcap record claims more captured bytes than any capture tool writes.
+    /// A pcap record claims more captured bytes than libpcap accepts.
     #[error("the record claims {0} captured bytes, more than 262144")]
     CapturedLength(u32),
     /// A pcapng block length is invalid: not a multiple of 4, too small for the block type, or too large. The limit is
-    /// 512 KiB for packets and interfaces, and 16 MiB for skipped blocks.
+    /// 16 MiB for skipped blocks and 512 KiB for decoded blocks.
     #[error("block of type {kind:#x} claims an impossible length of {length} bytes")]
     BlockLength {
         /// Block type.
@@ -122,7 +125,7 @@ pub enum Cause {
     Gzip(String),
 }
 
-/// The reason why a decoder stops, which is the error type of all file decoders.
+/// The error type of all file decoders.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Failed(CaptureError),
@@ -134,7 +137,7 @@ impl Halt {
         Self::Truncated(Truncation { offset, cause })
     }
 
-    /// Returns the same reason for the record that starts at `offset`.
+    /// Sets the offset of a truncation to `offset`, the start of the record.
     pub(crate) fn moved_to(self, offset: u64) -> Self {
         match self {
             Self::Truncated(Truncation { cause, .. }) => Self::damaged(offset, cause),

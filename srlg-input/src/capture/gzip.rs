@@ -6,17 +6,16 @@ use flate2::read::MultiGzDecoder;
 
 use crate::capture::stream::ByteSource;
 
-/// Number of bytes requested from the inflater at a time. When the inflater finds damage, at most this number of bytes
-/// and its window of 32 KiB are lost.
+/// Maximum number of bytes requested from the inflater at a time. If the data is damaged, at most this number of bytes
+/// and the inflater's window of 32 KiB are lost.
 const INFLATE_STEP: usize = 16 * 1024;
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// An inflater for a source that starts with [`MAGIC`].
 pub(crate) struct Gzip(MultiGzDecoder<CompressedSource>);
 
-/// The compressed source, which records whether its last read failed. If the inflater fails but the source has not
-/// failed, the data is damaged.
+/// A source that records whether its last read failed. If the inflater fails but the source has not failed, the data is
+/// damaged.
 struct CompressedSource {
     inner: Chain<Cursor<Vec<u8>>, ByteSource>,
     failed: bool,
@@ -31,7 +30,6 @@ impl Read for CompressedSource {
 }
 
 impl Gzip {
-    /// Creates an inflater for the bytes in `peeked`, followed by the remaining bytes of `source`.
     pub(crate) fn new(peeked: &[u8], source: ByteSource) -> Self {
         let inner = Cursor::new(peeked.to_vec()).chain(source);
         Self(MultiGzDecoder::new(CompressedSource { inner, failed: false }))

@@ -34,8 +34,8 @@ pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
         .is_some_and(|(header, rest)| is_first(header, rest)))
 }
 
-/// Returns whether a file can start with a message that has this `header`, followed by `rest`. After the header, there
-/// must be a set, or the next message if this message has no sets.
+/// Returns whether a file can start with `header` and `rest`. The header must be followed by a set or, if the message
+/// has no sets, by the next message or the end of the file.
 fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     let Some(content) = length(header).and_then(|length| length.checked_sub(HEADER)) else {
         return false;

@@ -12,8 +12,8 @@ use std::io;
 use crate::capture::error::Halt;
 use crate::capture::stream::Stream;
 
-/// Returns the result of `parse` for the next line, and ignores lines for which it is `None`. Returns `Some(None)` for
-/// a line longer than `longest`, and `None` at the end of the input.
+/// Returns the result of `parse` for the next line for which it is `Some`. Returns `Some(None)` for a line longer than
+/// `longest`, and `None` at the end of the input.
 #[inline]
 pub(crate) fn next<T>(
     input: &mut Stream,

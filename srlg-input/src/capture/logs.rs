@@ -27,10 +27,9 @@ use zeek::Zeek;
 /// Maximum length of a parsed line, in bytes. Suricata records can be a few kilobytes long.
 const MAX_LINE: usize = 64 * 1024;
 
-/// A decoder of one log.
 pub(crate) struct Logs {
     kind: Kind,
-    /// Second direction of the last row, if it has not been returned.
+    /// Second direction of the last row, if it has not been returned yet.
     waiting: Option<Result<Contact, Skip>>,
 }
 
@@ -42,8 +41,7 @@ enum Kind {
 }
 
 impl Logs {
-    /// Returns the decoder for the log that starts with `lines`. If the first line does not start with `#`, it is the
-    /// only one.
+    /// Returns the decoder for the log that starts with `lines`: the leading `#` lines and the line after them.
     pub(crate) fn detect(lines: &[Vec<u8>]) -> Option<Self> {
         let line = lines.first()?;
         let kind = match line.first()? {
@@ -64,7 +62,7 @@ impl Logs {
         }
     }
 
-    /// Returns the contact of the next direction, from the last row or from a new one.
+    /// Returns the second direction of the last row, or the first direction of the next row.
     pub(crate) fn next_contact(
         &mut self,
         input: &mut Stream,
@@ -85,7 +83,7 @@ impl Logs {
 }
 
 impl Kind {
-    /// Parses a line. Returns `None` for an empty line and for a line that describes the log itself.
+    /// Parses a line. Returns `None` for empty lines, header lines and the `#` lines of Zeek.
     fn row(&mut self, line: &[u8]) -> Option<Result<Row, Skip>> {
         if line.is_empty() {
             return None;
@@ -99,7 +97,6 @@ impl Kind {
     }
 }
 
-/// Parses a JSON line. If it has an event type, it is parsed as a Suricata record, and otherwise as a Zeek record.
 fn json(line: &str) -> Result<Row, Skip> {
     let record: Value = serde_json::from_str(line).map_err(|_| Skip::BadRow)?;
     if record.get("event_type").is_some() { eve::row(&record) } else { zeek::json_row(&record) }

@@ -23,17 +23,15 @@ const RECORD_HEADER: usize = 16;
 /// because some tools write longer frames and libpcap accepts them.
 const MAX_CAPTURED: u32 = 262_144;
 
-/// A decoder of one pcap file.
 pub(crate) struct Pcap {
     order: ByteOrder,
     /// Unit of the fractional seconds in record headers: 1 or 1,000 nanoseconds.
     tick_ns: u32,
-    /// Link type, once the file header has been read.
+    /// Link type, or `None` before the file header has been read.
     link_type: Option<u16>,
 }
 
 impl Pcap {
-    /// Returns a decoder if the file starts with one of the four magic numbers.
     pub(crate) fn detect(start: &[u8]) -> Option<Self> {
         let magic = start.get(..4)?;
         [(MICROSECOND_MAGIC, 1_000), (NANOSECOND_MAGIC, 1)].into_iter().find_map(

@@ -1,7 +1,7 @@
 //! The pcapng format: sections of blocks. Packet blocks refer to the interface blocks of their section.
 //!
 //! A block consists of a type, a total length, a body and the length again. Blocks of relevant types are decoded as a
-//! whole, and all remaining blocks are skipped without being buffered.
+//! whole. Blocks of all other types are skipped without being buffered.
 //!
 //! Invariant: a block takes effect only if both copies of its length agree.
 //!
@@ -43,10 +43,10 @@ const DEFAULT_RESOLUTION: u8 = 6;
 /// Bit of a time resolution that selects a power of 2 instead of a power of 10.
 const BINARY: u8 = 0x80;
 
-/// A decoder of one pcapng file.
 #[derive(Default)]
 pub(crate) struct PcapNg {
-    /// Byte order of the current section, which the section header sets before it is used.
+    /// Byte order of the current section. The default value is never used, because every file starts with a section
+    /// header.
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
@@ -130,7 +130,7 @@ impl PcapNg {
     }
 
     /// Applies one complete block. `body` is the block without its tail. For a packet block, returns the number of its
-    /// interface.
+    /// interface, or the reason why the packet is skipped.
     #[inline]
     fn apply(&mut self, kind: u32, body: &[u8]) -> Option<Result<usize, Skip>> {
         match kind {
@@ -181,20 +181,19 @@ impl Head {
     }
 }
 
-/// An interface description block: link type, time resolution and time offset. Times are converted to nanoseconds, and
-/// finer digits are truncated.
+/// An interface description block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interface {
     link_type: u16,
-    /// Length of a tick in seconds, as a negative exponent of 10, or of 2 if [`BINARY`] is set.
+    /// Length of a tick: 10^-n seconds, or 2^-n seconds if the bit [`BINARY`] is set. The other seven bits are n.
     resolution: u8,
     /// Offset added to every timestamp, in seconds.
     offset_s: i64,
 }
 
 impl Interface {
-    /// Parses the body of a block: link type, reserved field, snap length and options. `body` has at least eight bytes.
-    /// An option that overruns the block ends the list of options.
+    /// Parses the body of a block, which must have at least eight bytes. An option that overruns the block ends the
+    /// list of options.
     fn parse(order: ByteOrder, body: &[u8]) -> Self {
         let link_type = order.u16(body, 0);
         let mut interface = Self { link_type, resolution: DEFAULT_RESOLUTION, offset_s: 0 };
@@ -215,8 +214,8 @@ impl Interface {
         interface
     }
 
-    /// Returns the time of `ticks` in nanoseconds since the Unix epoch, or `None` if it is before the epoch or exceeds
-    /// 64 bits.
+    /// Returns the time of `ticks` in nanoseconds since the Unix epoch, rounded down. Returns `None` if it is before
+    /// the epoch or exceeds 64 bits.
     #[inline]
     fn time_ns(&self, ticks: u64) -> Option<u64> {
         let exponent = u32::from(self.resolution & !BINARY);

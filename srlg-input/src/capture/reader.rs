@@ -1,7 +1,7 @@
 //! A reader that detects the format, runs its decoder and counts packets.
 //!
-//! Decoders turn a [`Stream`] into packets and do not count them. Only this module counts packets and records how
-//! reading ended.
+//! Decoders turn a [`Stream`] into packets and do not count them. This module counts packets and records how reading
+//! ended.
 //!
 //! Invariant: after reading has ended, for whatever reason, no further byte is read.
 
@@ -25,7 +25,7 @@ use crate::options::Tunnels;
 use crate::packet::ip::Headers;
 use crate::packet::{Skip, Transport};
 
-/// Maximum number of bytes at the start of a text that are read to detect its format.
+/// Maximum number of bytes that are examined to detect the format of a text.
 const HEAD: usize = 4096;
 
 /// The format of a capture, contact list, log or IPFIX file, detected from the content.
@@ -64,14 +64,15 @@ pub struct Datagram<'a> {
 }
 
 impl Datagram<'_> {
-    /// Creates the datagram of an IPFIX file's message that was exported at `time_ns`, with an empty payload.
+    /// Creates the datagram for a message of an IPFIX file, exported at `time_ns`. Its payload is empty.
     pub(crate) const fn of_file(time_ns: u64) -> Self {
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Self { time_ns, source: nowhere, destination: nowhere, payload: &[] }
     }
 }
 
-/// A function that decodes a packet from its time, in nanoseconds since the Unix epoch, and its headers.
+/// A function that processes a packet. Its arguments are the time, in nanoseconds since the Unix epoch, and the
+/// headers.
 pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
 
 impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
@@ -128,7 +129,7 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
-/// Number of contacts that are read together, which take about 24 KB.
+/// Number of contacts per read, which take about 24 KB.
 const BLOCK: usize = 256;
 
 /// A reader of the contacts or the datagrams of one capture.
@@ -137,7 +138,6 @@ pub struct Reader {
     progress: Progress,
     contacts: Vec<Contact>,
     tunnels: Tunnels,
-    /// Payload of the last datagram.
     payload: Vec<u8>,
 }
 
@@ -146,15 +146,15 @@ struct Progress {
     counts: PacketCounts,
     ended: bool,
     truncation: Option<Truncation>,
-    /// Error that occurred after contacts were read. The contacts are delivered before the error.
+    /// Error that is returned after the contacts that were read before it.
     failure: Option<CaptureError>,
 }
 
 impl Reader {
     /// Opens `input`. Detects the format from the content, and decompresses gzip.
     ///
-    /// An incomplete header is not an error here. The first call to [`next_contacts`](Self::next_contacts) records it
-    /// as a [`Truncation`].
+    /// An incomplete header is not an error here. The first call to [`next_contacts`](Self::next_contacts) or
+    /// [`next_datagram`](Self::next_datagram) records it as a [`Truncation`].
     ///
     /// # Errors
     /// Returns [`CaptureError`] if the input is empty, has an unknown format, or cannot be read.
@@ -243,9 +243,9 @@ impl Reader {
     /// Returns the next complete UDP datagram in file order, with its payload. At the end of the input, this call and
     /// all calls after it return `None`.
     ///
-    /// A capture of a collector's traffic contains flow exports as datagrams. A message of an IPFIX file is returned as
-    /// a datagram from and to `0.0.0.0:0`, because the file does not name the exporter. Its time is the export time in
-    /// the header of the message.
+    /// In a capture of the traffic to a flow collector, the datagrams contain flow exports. A message of an IPFIX file
+    /// is returned as a datagram from and to `0.0.0.0:0`, because the file does not name the exporter. Its time is the
+    /// export time in the header of the message.
     ///
     /// Packets that are not datagrams are counted and skipped. Fragments are not reassembled.
     ///
@@ -274,7 +274,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns the counters of the packets read so far.
+    /// Returns the counters of the packets or rows read so far.
     pub fn counts(&self) -> &PacketCounts {
         &self.progress.counts
     }
@@ -313,7 +313,7 @@ impl Progress {
         if contacts.is_empty() { self.check() } else { Ok(()) }
     }
 
-    /// Returns the error that occurred after contacts were read, and removes it.
+    /// Returns the stored `failure`, if there is one, and clears it.
     fn check(&mut self) -> Result<(), CaptureError> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -352,7 +352,6 @@ impl fmt::Debug for Reader {
 }
 
 impl Decoder {
-    /// Returns the decoder for the format that the first bytes indicate. Texts are recognised by their first line.
     fn detect(input: &mut Stream) -> Result<Self, CaptureError> {
         let start = input.window(8)?;
         if let Some(pcap) = Pcap::detect(start) {
@@ -373,7 +372,6 @@ impl Decoder {
         }
     }
 
-    /// Returns the decoder for a text that starts with `lines`.
     fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
         let line = &lines[0];
         let decoder = Csv::detect(line).map(Self::Csv);
@@ -386,7 +384,7 @@ impl Decoder {
     }
 }
 
-/// Copies the payload of the datagram in a packet to `payload`. The returned datagram has an empty payload.
+/// Copies the UDP payload of a packet to `payload`. The returned datagram has an empty payload.
 fn copy_datagram(
     time_ns: u64,
     headers: &Headers<'_>,
@@ -402,7 +400,6 @@ fn copy_datagram(
     Ok(Datagram { time_ns, source, destination, payload: &[] })
 }
 
-/// Returns whether the first bytes look like text. If they do, the format is detected from the first lines.
 fn is_text(start: &[u8]) -> bool {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))

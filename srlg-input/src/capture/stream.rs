@@ -1,4 +1,4 @@
-//! The buffer between a source of bytes and the decoders, which also decompresses gzip.
+//! A buffer between a source of bytes and the decoders. It also decompresses gzip.
 //!
 //! Invariant: [`Stream::window`] returns fewer bytes than requested only at the end of the stream. A window is never
 //! larger than [`CAPACITY`].
@@ -13,7 +13,6 @@ use crate::capture::gzip::{self, Gzip};
 // It is twice the size of the largest pcap record and fits into a second-level cache.
 pub(crate) const CAPACITY: usize = 512 * 1024;
 
-/// Bytes from a file, a pipe or memory.
 pub(crate) type ByteSource = Box<dyn Read + Send>;
 
 enum Source {
@@ -52,7 +51,6 @@ impl Stream {
         }
     }
 
-    /// Opens a stream of `source`.
     #[cfg(not(feature = "gzip"))]
     pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         Ok(Self::over(Source::Plain(source)))
@@ -77,13 +75,12 @@ impl Stream {
         self.base + self.start as u64
     }
 
-    /// Returns the error that ended the gzip stream early, or `None` if the end has not been reached or there was no
-    /// error.
+    /// Returns the error that ended the gzip stream early, or `None` if no such error has occurred.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// Returns all buffered bytes. There are at least `want` of them, unless the stream ends earlier.
+    /// Reads until at least `want` bytes are buffered or the stream ends, and returns all buffered bytes.
     #[inline]
     pub(crate) fn window(&mut self, want: usize) -> io::Result<&[u8]> {
         if self.end - self.start < want {
@@ -92,7 +89,7 @@ impl Stream {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Returns the next `want` bytes of a record. If the stream ends earlier, a truncation is returned as the error.
+    /// Returns the next `want` bytes. If the stream ends earlier, returns a truncation error.
     #[inline]
     pub(crate) fn need(&mut self, want: usize) -> Result<&[u8], Halt> {
         if self.window(want)?.len() < want {
@@ -101,8 +98,8 @@ impl Stream {
         Ok(&self.buffer[self.start..self.start + want])
     }
 
-    /// Returns whether the stream ends here, between two records. If it ends here because the gzip stream is damaged, a
-    /// truncation is returned as the error.
+    /// Returns whether the stream ends here, between two records. If it ends here because the gzip stream is damaged,
+    /// returns a truncation error.
     #[inline]
     pub(crate) fn is_finished(&mut self) -> Result<bool, Halt> {
         if !self.window(1)?.is_empty() {
@@ -111,14 +108,13 @@ impl Stream {
         if self.damage.is_some() { Err(self.truncated()) } else { Ok(true) }
     }
 
-    /// Forbids or allows reads from the source, which may block for a long time. While reads are forbidden, a request
-    /// for a window that is not in the buffer fails with `WouldBlock`.
+    /// Forbids or allows reads from the source. While they are forbidden, [`window`](Self::window) fails with
+    /// `WouldBlock` if it would have to read.
     #[inline]
     pub(crate) fn hold(&mut self, is_held: bool) {
         self.is_held = is_held;
     }
 
-    /// Returns whether reads are forbidden.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.is_held
@@ -144,7 +140,6 @@ impl Stream {
         Ok(())
     }
 
-    /// Returns a truncation at the current offset.
     #[cold]
     fn truncated(&self) -> Halt {
         Halt::damaged(self.offset(), self.damage.clone().map_or(Cause::EndOfInput, Cause::Gzip))
@@ -170,8 +165,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads once into the free part of the buffer. If the gzip stream is damaged, it ends here, and the error is
-    /// stored in `damage`.
+    /// Reads once into the free part of the buffer. If the gzip stream is damaged, sets `damage` and returns 0.
     fn read_once(&mut self) -> io::Result<usize> {
         let free = &mut self.buffer[self.end..];
         match &mut self.source {

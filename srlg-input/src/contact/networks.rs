@@ -2,12 +2,12 @@
 //!
 //! There is one table of ranges for IPv4 and one for IPv6. IPv4-mapped networks and addresses count as IPv4.
 //!
-//! A look-up needs one load from a table of at most 1 MiB. With up to 10,000 networks, it takes 2 to 4 ns for IPv4 and
-//! 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In IPv6, the
-//! search takes up to 120 ns if thousands of networks are close together and one is far away.
+//! Most look-ups need one load from a table of at most 1 MiB. With up to 10,000 networks, they take 2 to 4 ns for IPv4
+//! and 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search follows, which takes up to 15 ns.
+//! In IPv6, the search takes up to 120 ns if thousands of networks are close together and one is far away.
 //!
-//! The table has 128 bytes per range, up to its maximum size. In addition, a range needs up to 16 bytes for IPv4 and 28
-//! bytes for IPv6. A network adds at most two ranges.
+//! The table has at most 128 bytes per range. In addition, a range needs up to 16 bytes for IPv4 and 28 bytes for IPv6.
+//! A network adds at most two ranges.
 
 use std::net::IpAddr;
 
@@ -82,7 +82,7 @@ impl<T> Networks<T> {
 /// Number of bits before the IPv4 address in an IPv4-mapped address.
 const MAPPED: u8 = 96;
 
-/// The reason why a text is not a network.
+/// The reason why [`parse_network`] rejects a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadNetwork {
@@ -123,7 +123,7 @@ pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     }
 }
 
-/// Deserializes a list of networks and parses each with [`parse_network`].
+/// Deserialises a list of networks and parses each with [`parse_network`].
 ///
 /// # Errors
 /// Returns an error if the value is not a list of strings, or if a network cannot be parsed.
@@ -136,7 +136,7 @@ pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
     networks.map_err(serde::de::Error::custom)
 }
 
-/// Serializes a list of networks in the form that [`deserialize_networks`] reads.
+/// Serialises a list of networks in the form that [`deserialize_networks`] reads.
 ///
 /// # Errors
 /// Returns an error if `serializer` fails.

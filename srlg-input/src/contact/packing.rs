@@ -1,8 +1,8 @@
 //! Packing of the hosts and peers of a view into [`Host`]s, and the names of packed hosts and peers.
 //!
-//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, so that pairs with ports are as
-//! small as IPv4 pairs. An address with a port is packed as 64 bits of the address, 8 bits for the IP version, and the
-//! port.
+//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, so that a pair of an IPv4 host
+//! and a port is as small as an IPv4 pair. An address with a port is packed as up to 64 bits of the address, 8 bits for
+//! the IP version, and the port.
 //!
 //! Invariant: every packed value can be unpacked, because nothing is hashed.
 
@@ -58,7 +58,7 @@ impl Packing {
         self.key
     }
 
-    /// Packs the address, the port, or both, as the key demands. The address bits beyond the prefix must be 0.
+    /// Packs the address, the port, or both, depending on the key. The address bits beyond the prefix must be 0.
     pub(crate) const fn pack(self, address: Host, port: Port) -> Host {
         let bits = port.bits();
         match self.key {
@@ -88,8 +88,8 @@ impl Packing {
         }
     }
 
-    /// Returns the address of a packed host or peer. The address of a network is its first address. A port has no
-    /// address.
+    /// Returns the address of a packed host or peer. For a network, this is its first address. Returns `None` if only
+    /// the port is packed.
     #[must_use]
     pub const fn address(self, packed: Host) -> Option<Host> {
         let bits = packed.as_v6();
@@ -138,7 +138,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// Returns the address or network in the name. A port has neither.
+    /// Returns the address or network in the name, or `None` if the name is only a port.
     #[must_use]
     pub fn network(&self) -> Option<IpNet> {
         match self {
@@ -148,7 +148,7 @@ impl Name {
         }
     }
 
-    /// Returns the port in the name, if it has one.
+    /// Returns the port in the name, or `None` if the name does not have one.
     #[must_use]
     pub const fn port(&self) -> Option<Port> {
         match self {

@@ -18,7 +18,7 @@ pub(crate) const NONE: u32 = 0;
 const SEVERAL: u32 = 1 << 31;
 
 const MOST_BUCKETS: usize = 1 << 18;
-/// Number of buckets per range, chosen so that most buckets lie within one range.
+/// Maximum number of buckets per range, chosen so that most buckets lie within one range.
 const BUCKETS_PER_RANGE: usize = 32;
 
 /// An address as a number.
@@ -34,8 +34,7 @@ pub(crate) trait Number:
 {
     const MAX: Self;
 
-    /// Returns the distance of this number from `base`, limited to `most`. Returns `most` if this number is below
-    /// `base`.
+    /// Returns the distance of this number from `base`, or `most` if the number is farther away or below `base`.
     fn beyond(self, base: Self, most: usize) -> usize;
 }
 
@@ -65,7 +64,7 @@ pub(crate) struct Ranges<A> {
     labels: Vec<u32>,
     /// Binary logarithm of the number of addresses in a bucket.
     shift: u32,
-    /// Number of buckets that would fit between address 0 and the first bucket.
+    /// First address of the first bucket, shifted right by `shift`.
     base: A,
     /// For each bucket, the label of all its addresses, or [`SEVERAL`] and an index into `touched`. The last entry is
     /// [`NONE`] and applies to all addresses outside the buckets.
@@ -114,7 +113,7 @@ impl<A: Number> Ranges<A> {
         self.labels.push(label);
     }
 
-    /// Builds the buckets from the first to the last address with a label.
+    /// Builds the buckets, which cover the addresses from the first to the last network.
     fn fill_buckets(&mut self) {
         let Some(labelled) = self.labels.iter().position(|label| *label != NONE) else { return };
         let first = self.starts[labelled];
@@ -152,13 +151,12 @@ impl<A: Number> Ranges<A> {
         [first, last].map(|address| self.range([0, self.starts.len() - 1], address) as u32)
     }
 
-    /// Returns the index of the range that contains `address`. Its index must be from `first` to `last`.
+    /// Returns the index of the range that contains `address`. The index must be from `first` to `last`.
     #[inline]
     fn range(&self, [first, last]: [usize; 2], address: A) -> usize {
         first + self.starts[first + 1..=last].partition_point(|start| *start <= address)
     }
 
-    /// Returns the label of `address`.
     #[inline]
     pub(crate) fn label(&self, address: A) -> u32 {
         let bucket = (address >> self.shift).beyond(self.base, self.answers.len() - 1);
@@ -166,7 +164,8 @@ impl<A: Number> Ranges<A> {
         if answer & SEVERAL == 0 { answer } else { self.search(answer ^ SEVERAL, address) }
     }
 
-    /// Returns the label of `address`, whose bucket overlaps the ranges `touched[place]`.
+    /// Returns the label of `address`. Its bucket overlaps the ranges from the first to the last one in
+    /// `touched[place]`.
     fn search(&self, place: u32, address: A) -> u32 {
         let touched = self.touched[place as usize].map(|range| range as usize);
         self.labels[self.range(touched, address)]

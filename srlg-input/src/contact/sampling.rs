@@ -1,6 +1,6 @@
-//! Sampling rates of the contacts in a window, and bounds on the number of peers that would be seen without sampling.
+//! Sampling rates of the contacts in a window, and bounds on the expected number of peers without sampling.
 //!
-//! Invariant: contacts that no exporter reported, such as captured packets, count as unsampled.
+//! Invariant: contacts that no exporter reported, such as captured packets, are unsampled and do not change a summary.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::contact::Contact;
 /// A summary of sampling rates: the lowest, the highest, and whether some are unknown.
 ///
 /// If one packet in N is sampled and n peers are seen, the expected number of peers without sampling is between n and
-/// N × n. It is N × n if each peer sent a single packet, so that no better bound is possible.
+/// N × n. It is N × n if only one packet was exchanged with each peer, so the upper bound cannot be lower.
 ///
 /// ```
 /// use std::num::NonZeroU32;

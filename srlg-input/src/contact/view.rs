@@ -9,7 +9,7 @@ use crate::contact::{Contact, Host};
 
 /// Options of a [`View`]. By default, each IPv4 or IPv6 address is a host, and all its contacts count.
 ///
-/// With the feature `clap`, the options are command-line options that need the group `contacts` of
+/// With the feature `clap`, the options are command-line options that require the argument group `contacts` of
 /// [`InputOptions`](crate::InputOptions). With the feature `serde`, the options are read and written as a map from
 /// names to values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,8 +106,8 @@ impl Default for Prefixes {
     }
 }
 
-/// Returns whether `key` has its default value. A default is not serialised, so that earlier versions of srlg can read
-/// a view without ports.
+/// Returns whether `key` has its default value. A default key is not serialised, so that earlier versions of srlg can
+/// read a view without ports.
 #[cfg(feature = "serde")]
 fn is_default<T: Default + PartialEq>(key: &T) -> bool {
     *key == T::default()
@@ -287,8 +287,8 @@ impl View {
         Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer, packings })
     }
 
-    /// Returns the pairs of `contact`. Each pair is a host and its peer. If both endpoints count as hosts, there are
-    /// two pairs, and otherwise at most one.
+    /// Returns the pairs of `contact`. Each pair consists of a host and its peer. If both endpoints count as hosts,
+    /// there are two pairs. Otherwise, there is at most one.
     ///
     /// Whether a host is inside depends on its whole address and not on the prefix lengths. If a host is a network, its
     /// pairs contain the first address of the network.
@@ -342,8 +342,7 @@ impl View {
         self.pairs_of_addresses(contact).iter().any(Option::is_some)
     }
 
-    /// Writes the pairs of `contact` to `to`, and returns which of them exist. Only views with ports call this
-    /// function.
+    /// Writes the pairs of `contact` by role to `to`, and returns for each role whether there is a pair.
     #[cold]
     #[inline(never)]
     fn packed_pairs(
@@ -375,7 +374,7 @@ impl View {
         ]
     }
 
-    /// Returns whether a contact counts for `host`, which has the role `role` in it and whose peer is `opposite`.
+    /// Returns whether the view counts `host` in a contact where it has the role `role` and the peer `opposite`.
     #[inline(always)]
     fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
         (self.role == Role::Any || self.role == role)
@@ -392,7 +391,7 @@ impl View {
         self.networks.get(host).is_some()
     }
 
-    /// Returns whether `contact` passes the filter `only`.
+    /// Returns whether `contact` passes the view's contact filter.
     #[inline]
     fn counts(&self, contact: &Contact) -> bool {
         match self.counted {

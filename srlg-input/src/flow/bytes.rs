@@ -1,13 +1,12 @@
 //! Parsers of integers in network byte order.
 
-/// Takes `N` bytes from the front of `bytes`. Returns `None` if there are fewer bytes.
 pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(*head)
 }
 
-/// Takes `length` bytes from the front of `bytes`. Returns `None` if there are fewer bytes.
+/// Takes `length` bytes from the front of `bytes`.
 pub(crate) fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (head, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;

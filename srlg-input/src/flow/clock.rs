@@ -10,19 +10,20 @@ const MILLISECOND: u64 = 1_000_000;
 const SMALL: u64 = 5 * SECOND;
 /// Maximum clock skew at which times are corrected. Above it, the time of receipt is used.
 const LARGE: u64 = 3_600 * SECOND;
-/// Length of a period for which the smallest difference between receipt and export is kept.
+/// Length of a period. For the current and the previous period, the smallest difference between receipt and export is
+/// kept.
 const SPAN: u64 = 60 * SECOND;
 
 /// The times of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub(crate) export_ns: u64,
-    /// Largest fraction of a second that `export_ns` may lack, because the header truncates it.
+    /// Maximum time by which `export_ns` is too early, because the header truncates it.
     pub(crate) cut_ns: u64,
     /// Uptime of the exporter in milliseconds, if the header states it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) received_ns: u64,
-    /// Time of receipt minus export time, for the datagrams with the smallest delay.
+    /// Estimated time by which the exporter's clock is behind the local clock.
     pub(crate) skew_ns: i64,
     pub(crate) timestamps: Timestamps,
 }
@@ -38,11 +39,11 @@ pub(crate) enum RecordTime {
     Before(u64),
 }
 
-/// The time of the last packet of a record, and the defects of the times that the record states.
+/// The time of the last packet of a record, and defects of the stated times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Last {
     pub(crate) time_ns: u64,
-    /// Whether the stated time is later than the export.
+    /// Whether a stated time is later than the export.
     pub(crate) is_future: bool,
     /// Whether the stated time of the last packet is earlier than that of the first packet.
     pub(crate) is_reversed: bool,
@@ -85,7 +86,7 @@ impl Clock {
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
 
-    /// Returns whether the options ask for the exporter's clock, but this clock is more than an hour off.
+    /// Returns whether the options rely on the exporter's clock, but it is more than an hour off.
     pub(crate) fn is_bad(&self) -> bool {
         self.timestamps != Timestamps::Received && self.skew_ns.unsigned_abs() > LARGE
     }
@@ -102,23 +103,25 @@ impl Clock {
     }
 }
 
-/// Number of consecutive datagrams that must agree before they change the skew of an exporter's clock by more than
-/// [`SMALL`]. A damaged or forged datagram arrives once, or a few times if the network duplicates it. An exporter whose
-/// clock has stepped sends eight datagrams within seconds.
+/// Number of consecutive datagrams that must agree to confirm the `base` of a [`Skew`]. A damaged or forged datagram
+/// arrives once, or a few times if the network duplicates it. An exporter whose clock has stepped sends eight datagrams
+/// within seconds.
 const AGREEING: u32 = 8;
-/// Minimum time between the first and the last of the [`AGREEING`] datagrams. It is so long that a burst of forged
-/// datagrams is interrupted by an exporter that sends every few seconds.
+/// Minimum time between the first and the last of the [`AGREEING`] datagrams. Within this time, an exporter that sends
+/// every few seconds interrupts a burst of forged datagrams.
 const AGREEING_SPAN: u64 = 5 * SECOND;
 
 /// The skew of an exporter's clock: the smallest difference between receipt and export in the current and the previous
 /// minute.
 ///
-/// A delay makes the difference larger, and only a wrong time makes it smaller. If a difference is smaller by more than
-/// [`SMALL`], it is adopted once [`AGREEING`] consecutive datagrams confirm it. Until then, it applies only to the
+/// A delay makes the difference larger, and only a wrong time makes it smaller. If a difference is more than [`SMALL`]
+/// below `base`, it is adopted once [`AGREEING`] consecutive datagrams confirm it. Until then, it applies only to the
 /// datagram from which it was computed.
 ///
-/// Invariant: without confirmation by consecutive datagrams, the skew never falls more than [`SMALL`] below `base`, and
-/// `base` never falls.
+/// After one to two minutes without datagrams, the skew restarts from the next datagram.
+///
+/// Invariant: the skew never falls more than [`SMALL`] below `base`, and `base` never falls. The exceptions are a
+/// restart and a new `base` that consecutive datagrams confirm.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skew {
     since_ns: u64,
@@ -139,8 +142,8 @@ struct Row {
 }
 
 impl Skew {
-    /// Adds the times of a datagram that has records, and returns the skew that applies to it. A difference of more
-    /// than an hour is returned unchanged and is not adopted.
+    /// Adds the times of a datagram and returns the skew that applies to it. A difference of more than an hour is
+    /// returned unchanged and is not adopted.
     pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) -> i64 {
         let difference = received_ns.wrapping_sub(export_ns) as i64;
         if difference.unsigned_abs() > LARGE {
@@ -187,8 +190,8 @@ impl Skew {
 }
 
 impl Row {
-    /// Adds a datagram. If it does not agree with the previous datagrams, the count starts again at 1. Returns whether
-    /// enough datagrams agree over a long enough time.
+    /// Adds a datagram. If it does not agree with the first datagram of the row, it starts a new row. Returns whether
+    /// the row has at least [`AGREEING`] datagrams and is at least [`AGREEING_SPAN`] long.
     fn take(&mut self, difference: i64, received_ns: u64) -> bool {
         let is_new = self.count == 0 || received_ns < self.since_ns;
         if is_new || difference.abs_diff(self.difference) > SMALL {

@@ -19,8 +19,8 @@ reasons! {
         /// A template was dropped because its source had too many templates, or because templates needed too much
         /// memory.
         TemplateGone = "template-gone",
-        /// An exporter or a source was dropped because there were too many, or because templates needed too much
-        /// memory. If an exporter is dropped, each of its sources is also counted.
+        /// An exporter or a source was dropped, because there were too many exporters or sources, or because templates
+        /// needed too much memory. If an exporter is dropped, each of its sources is also counted.
         SourceGone = "source-gone",
         /// A data set is held until its template arrives.
         Held = "held",
@@ -33,9 +33,9 @@ reasons! {
         Options = "options",
         /// An sFlow sample contains counters, dropped packets or unknown content.
         OtherSample = "other-sample",
-        /// A record does not name two hosts.
+        /// A record has neither addresses nor a sampled packet.
         NoHosts = "no-hosts",
-        /// A record has an unspecified address (`0.0.0.0` or `::`).
+        /// A record has an unspecified address (`0.0.0.0` or `::`), or only one address.
         ZeroHost = "zero-host",
         /// A sampled packet is not IP, or too little of it was captured.
         BadFrame = "bad-frame",
@@ -52,7 +52,7 @@ reasons! {
     }
 }
 
-/// Counters of decoded exports, for one exporter or for all.
+/// Counters of decoded exports, for one exporter or for all exporters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Number of datagrams, including those that cannot be decoded.

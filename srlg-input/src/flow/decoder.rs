@@ -1,6 +1,7 @@
 //! The decoder, which determines the exporter and the protocol of each datagram and looks up the state of the exporter.
 //!
-//! The state is in a bounded table, [`Exporters`]. The code of the protocols does not depend on this table.
+//! The state is stored in [`Exporters`], whose tables are bounded. The code of the protocols does not depend on these
+//! tables.
 //!
 //! Invariant: memory stays within [`Decoder::memory_bound`] for any input.
 
@@ -44,10 +45,11 @@ impl Decoder {
         Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
     }
 
-    /// Decodes `payload`, one UDP datagram that `exporter` sent, and passes its contacts to `take`. `received_ns` is
-    /// the time of receipt, in nanoseconds since the Unix epoch.
+    /// Decodes the `payload` of one UDP datagram that `exporter` sent, and passes its contacts to `take`. `received_ns`
+    /// is the time of receipt, in nanoseconds since the Unix epoch.
     ///
-    /// Data sets with an unknown template are held. Their contacts are passed on once the template arrives.
+    /// Data sets with an unknown template are held, within the limits of the options. Their contacts are passed on once
+    /// the template arrives.
     pub fn decode(
         &mut self,
         exporter: SocketAddr,
@@ -107,7 +109,7 @@ impl Decoder {
         &self.exporters.counts
     }
 
-    /// Returns the state of `exporter`, or `None` if the decoder does not have any.
+    /// Returns the state of `exporter`, or `None` if the decoder does not know the exporter.
     pub fn exporter(&self, exporter: SocketAddr) -> Option<&Exporter> {
         let entry = self.exporters.get(&exporter::Key::new(exporter, &self.options));
         entry.map(|entry| &entry.exporter)
@@ -133,8 +135,8 @@ impl Decoder {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Returns the maximum memory that the decoder can use with its options, in bytes. It includes the memory for
-    /// decoding one datagram.
+    /// Returns the maximum memory that the decoder can use with its options, in bytes. The result includes the memory
+    /// for decoding one datagram.
     pub fn memory_bound(&self) -> usize {
         let exporters = self.exporters.most_bytes(&self.options);
         exporters + templates::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES

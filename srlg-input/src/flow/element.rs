@@ -7,7 +7,6 @@ use crate::flow::clock::{RecordTime, SECOND};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Number(Number),
-    /// An IPv6 address.
     Address6(End),
     Time(Moment, Unit),
     Frame,
@@ -48,7 +47,6 @@ pub(crate) enum Number {
     Sampler,
     BiflowDirection,
     FrameType,
-    /// Interface on which the packets arrived.
     Ingress,
 }
 
@@ -159,7 +157,6 @@ impl Element {
         }
     }
 
-    /// Returns the corresponding element for the reverse direction, if the decoder uses it.
     fn reverse(self) -> Option<Self> {
         Some(match self {
             Self::Number(Number::Octets) => Self::Number(Number::ReverseOctets),
@@ -207,8 +204,8 @@ impl Number {
 const NTP_EPOCH: u64 = 2_208_988_800;
 
 impl Unit {
-    /// Converts `units`, a value in this unit, to a time. Returns `None` for an NTP time before 1970. Except with
-    /// [`Delta`](Self::Delta), also returns `None` for zero.
+    /// Converts a value in this unit to a time. Returns `None` for an NTP time before 1970, and for 0 in all units
+    /// except [`Delta`](Self::Delta).
     #[inline]
     pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
         match self {

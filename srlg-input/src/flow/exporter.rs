@@ -21,14 +21,14 @@ pub(crate) struct Key {
     pub(crate) port: u16,
 }
 
-/// A template whose data sets yielded no record.
+/// A template for which at least one data set yielded no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
     /// Observation domain or source ID.
     pub domain: u32,
     /// Template ID.
     pub template: u16,
-    /// Number of data sets that yielded no record so far.
+    /// Number of data sets that have yielded no record so far.
     pub sets: u64,
 }
 
@@ -37,13 +37,12 @@ pub struct Undecodable {
 pub struct Backlog {
     /// Number of data sets.
     pub sets: usize,
-    /// Time at which the first waiting set arrived, in nanoseconds since the Unix epoch. This set may already have been
-    /// dropped.
+    /// Time at which the first set that had to wait arrived, in nanoseconds since the Unix epoch. This set may already
+    /// have been dropped.
     pub since_ns: u64,
 }
 
 impl Backlog {
-    /// Returns the total number of sets of two backlogs, and the earlier of their times.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { sets: self.sets + other.sets, since_ns: self.since_ns.min(other.since_ns) }
     }
@@ -52,7 +51,6 @@ impl Backlog {
 /// Counters and state of one exporter.
 #[derive(Debug)]
 pub struct Exporter {
-    /// Time of receipt of the last datagram.
     pub(crate) last_seen_ns: u64,
     /// Time of receipt of the last datagram that could be decoded.
     pub(crate) last_read_ns: u64,
@@ -96,20 +94,20 @@ impl Exporter {
         &self.counts
     }
 
-    /// Returns the losses of the exporter's datagrams, flows or records.
+    /// Returns the losses of the exporter, in datagrams, flows or records.
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
     /// Returns by how many nanoseconds the exporter's clock is behind the local clock, estimated from the datagrams
-    /// with the smallest delay. Differences of more than an hour are ignored. Without an estimate, the result is 0, as
-    /// for sFlow, whose datagrams state no time.
+    /// with the smallest delay. Datagrams whose export time is more than an hour off are ignored. Without an
+    /// estimate, the result is 0, as for sFlow, whose datagrams state no time.
     pub fn skew_ns(&self) -> i64 {
         self.skew.ns()
     }
 
-    /// Returns the templates whose data sets yielded no record. At most the 16 most recent templates are listed, least
-    /// recent first.
+    /// Returns the templates for which at least one data set yielded no record. Only the 16 templates with the most
+    /// recent failures are listed, least recent first.
     pub fn undecodable(&self) -> &[Undecodable] {
         &self.undecodable
     }
@@ -146,7 +144,7 @@ impl Exporter {
         }
     }
 
-    /// Updates one of the exporter's sequences with a datagram.
+    /// Updates `sequence` and the losses of the exporter with a datagram.
     pub(crate) fn follow(
         &mut self,
         sequence: &mut Sequence,
@@ -187,7 +185,7 @@ pub struct ExporterStatus {
     pub last_record_ns: u64,
     /// Counters of the exporter's datagrams.
     pub counts: FlowCounts,
-    /// Losses of the exporter's datagrams, flows or records.
+    /// Losses of the exporter, in datagrams, flows or records.
     pub losses: Losses,
     /// Number of nanoseconds by which the exporter's clock is behind the local clock.
     pub skew_ns: i64,
@@ -195,12 +193,11 @@ pub struct ExporterStatus {
     pub templates: usize,
     /// Data sets that wait for their templates, if there are any.
     pub backlog: Option<Backlog>,
-    /// Templates whose data sets yielded no record.
+    /// Templates for which at least one data set yielded no record.
     pub undecodable: Vec<Undecodable>,
 }
 
 impl ExporterStatus {
-    /// Returns the status of all exporters of `decoder`.
     pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
         decoder.exporters.iter().map(|(key, entry)| {
             let Entry { exporter, .. } = entry;

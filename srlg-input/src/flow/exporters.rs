@@ -1,8 +1,10 @@
 //! The exporters of a decoder with their sources, and the choice of exporters to drop.
 //!
 //! There are two tables, because the source addresses of UDP datagrams can be forged. Newcomers are exporters that
-//! have not sent a record yet. A newcomer can displace only other newcomers. Known exporters have sent records. They
-//! lose sources or templates only while they use more than their fair share.
+//! have not sent a record yet. A newcomer can displace only other newcomers. Known exporters have sent records, or
+//! their state was loaded. If the table of known exporters is full, the next exporter that becomes known displaces the
+//! least recently seen known one. A known exporter loses sources or templates only while it uses more than its fair
+//! share or more than the maximum for one exporter.
 //!
 //! Invariant: after each datagram, the numbers of exporters and sources and the size of all templates are within the
 //! limits of the options.
@@ -14,12 +16,10 @@ use crate::flow::exporter::{Backlog, Exporter, Key};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
 use crate::flow::source::{self, Source};
 
-/// All exporters of a decoder.
 #[derive(Debug)]
 pub(crate) struct Exporters {
     newcomers: LruCache<Key, Entry>,
     known: LruCache<Key, Entry>,
-    /// Counters of all exporters.
     pub(crate) counts: FlowCounts,
     usage: Usage,
     limit: Usage,
@@ -27,12 +27,10 @@ pub(crate) struct Exporters {
     share: Usage,
 }
 
-/// An exporter with its sources.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) exporter: Exporter,
     pub(crate) sources: LruCache<source::Key, Source>,
-    /// Size of the templates of all sources, in bytes.
     pub(crate) template_bytes: usize,
 }
 
@@ -69,7 +67,6 @@ impl Entry {
         self.sources.iter().map(|(_, source)| source.templates().count()).sum()
     }
 
-    /// Returns the data sets that wait for their templates, if there are any.
     pub(crate) fn backlog(&self) -> Option<Backlog> {
         self.sources.iter().filter_map(|(_, source)| source.backlog()).reduce(Backlog::and)
     }
@@ -116,7 +113,7 @@ impl Exporters {
         }
     }
 
-    /// Returns the maximum size of all exporters in memory, in bytes.
+    /// Returns an upper bound on the memory of all exporters, in bytes.
     pub(crate) fn most_bytes(&self, options: &DecoderOptions) -> usize {
         let source = size_of::<(source::Key, Source)>() + ENTRY_BYTES;
         let held = 2 * options.held_bytes;
@@ -127,7 +124,8 @@ impl Exporters {
         exporters + (options.sources + 1) * (source + held) + self.limit.template_bytes
     }
 
-    /// Returns the exporter of a datagram, and whether it is a newcomer.
+    /// Returns the exporter of a datagram, and whether it is a newcomer. An exporter in neither table is added
+    /// as a newcomer.
     pub(crate) fn hear(&mut self, key: Key, options: &DecoderOptions) -> (&mut Entry, bool) {
         let Self { newcomers, known, counts, usage, limit, .. } = self;
         let is_full = known.len() + newcomers.len() >= limit.sources;
@@ -140,8 +138,8 @@ impl Exporters {
         (newcomers.get_or_insert_mut(key, || Entry::new(options)), true)
     }
 
-    /// Moves an exporter to the table of known exporters, because it has sent a record, or had sent one before its
-    /// state was saved.
+    /// Makes an exporter known and returns its entry. This is called when the exporter sends its first record, or when
+    /// its saved state is loaded.
     pub(crate) fn promote(&mut self, key: Key, options: &DecoderOptions) -> &mut Entry {
         if !self.known.contains(&key) {
             let entry = self.newcomers.pop(&key).unwrap_or_else(|| Entry::new(options));
@@ -174,7 +172,7 @@ impl Exporters {
     }
 
     /// Returns `key` if this exporter uses more than its fair share. Otherwise, returns the least recently seen known
-    /// exporter that exceeds its share, or `key` if there is none.
+    /// exporter that uses more than its fair share, or `key` if there is none.
     fn greedy(&self, key: Key) -> Key {
         let exporters = self.known.len() + self.newcomers.len();
         let fair = Usage {
@@ -207,7 +205,6 @@ impl Exporters {
         self.newcomers.iter().rev().chain(self.known.iter().rev())
     }
 
-    /// Returns all exporters in no particular order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Exporter> {
         let entries = self.newcomers.iter_mut().chain(self.known.iter_mut());
         entries.map(|(_, entry)| &mut entry.exporter)

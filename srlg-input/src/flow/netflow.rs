@@ -8,7 +8,6 @@ use crate::flow::clock::{Clock, RecordTime, SECOND};
 use crate::flow::counts::Reason;
 use crate::flow::sink::{Details, Sink};
 
-/// The protocol of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Version {
     V5,
@@ -49,8 +48,7 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Parses the header of `payload`. Returns `None` if the header is incomplete, or if there are fewer records than
-    /// it states.
+    /// Returns `None` if the header is incomplete, or if there are fewer records than the header states.
     pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Option<Self> {
         let rest = &mut payload;
         bytes::u16(rest)?;
@@ -79,7 +77,6 @@ impl<'a> Export<'a> {
         })
     }
 
-    /// Passes on the contacts of all records.
     pub(crate) fn read<F: FnMut(Contact)>(&self, clock: &Clock, sink: &mut Sink<'_, F>) {
         let records = self.records.chunks_exact(self.record_bytes);
         sink.counts.records += records.len() as u64;
@@ -125,7 +122,7 @@ impl<'a> Export<'a> {
 pub(crate) struct Message<'a> {
     pub(crate) version: Version,
     pub(crate) export_s: u32,
-    /// Uptime of the exporter in milliseconds. Only v9 states it.
+    /// Uptime of the exporter in milliseconds, or `None` for IPFIX, whose messages do not state it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) number: u32,
     pub(crate) domain: u32,
@@ -133,15 +130,14 @@ pub(crate) struct Message<'a> {
     is_cut: bool,
 }
 
-/// An iterator over the remaining sets of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sets<'a> {
     rest: &'a [u8],
-    /// Whether bytes are missing or a length is invalid.
+    /// Whether the message is truncated or the length of a set is invalid.
     pub(crate) is_cut: bool,
 }
 
-/// Largest fraction of a second that an export time may lack, because the header truncates it to seconds.
+/// Maximum truncation error of an export time that a header states in whole seconds.
 pub(crate) const CUT_NS: u64 = SECOND - 1;
 
 impl<'a> Message<'a> {
@@ -173,7 +169,7 @@ impl<'a> Message<'a> {
         self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }
 
-    /// Returns whether bytes are missing or a length is invalid.
+    /// Returns whether the message is truncated or the length of a set is invalid.
     pub(crate) fn is_cut(&self) -> bool {
         let mut sets = self.sets();
         sets.by_ref().for_each(drop);
@@ -188,7 +184,6 @@ impl<'a> Message<'a> {
 impl<'a> Iterator for Sets<'a> {
     type Item = (u16, &'a [u8]);
 
-    /// Returns the ID and content of the next complete set.
     fn next(&mut self) -> Option<Self::Item> {
         // If fewer bytes are left than a header has, they are padding.
         let mut rest = self.rest;

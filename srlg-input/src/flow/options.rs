@@ -23,9 +23,9 @@ pub struct DecoderOptions {
     pub by_port: bool,
     /// Maximum number of exporters. The same limit applies to the number of sources.
     ///
-    /// If there are too many exporters, the exporter without records that was least recently seen is dropped first. An
-    /// exporter may have a quarter of the sources, or 16 if that is more. If it exceeds this number, or its fair share
-    /// when the table is full, its own least recently used source is dropped.
+    /// If there are too many exporters, the least recently seen exporter without records is dropped first. The number
+    /// of sources of one exporter is limited to a quarter of this value, or to 16 if that is more. If an exporter
+    /// exceeds this limit, or its fair share when the table is full, its own least recently used source is dropped.
     pub sources: usize,
     /// Maximum number of templates per source. Above the limit, the least recently used template is dropped.
     pub templates: usize,
@@ -33,12 +33,12 @@ pub struct DecoderOptions {
     pub fields: usize,
     /// Maximum length of a record, in bytes. A template with longer records is rejected.
     pub record_bytes: usize,
-    /// Maximum memory for all templates, in bytes. An exporter may use a quarter of it. If it exceeds this share, or
-    /// its fair share when the memory is full, its own least recently used source or template is dropped.
+    /// Maximum memory for all templates, in bytes. An exporter may use up to a quarter of it. If it exceeds this share,
+    /// or its fair share when the memory is full, its own least recently used source or template is dropped.
     pub template_bytes: usize,
     /// Maximum number of data sets that wait for one template. Above the limit, the oldest set is dropped.
     pub held_sets: usize,
-    /// Maximum size of the waiting data sets per source, in bytes. Above the limit, the oldest set is dropped.
+    /// Maximum memory for the waiting data sets of a source, in bytes. Above the limit, the oldest set is dropped.
     pub held_bytes: usize,
     /// Maximum number of samplers per exporter. Above the limit, the sampler whose rate was received least recently is
     /// dropped.

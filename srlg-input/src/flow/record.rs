@@ -16,18 +16,17 @@ use crate::packet::Headers;
 /// Bit of `present` that is set if the record has an IPv6 address.
 const HAS_ADDRESS6: u32 = 1 << Number::COUNT;
 
-/// Bits of `present` that stand for addresses. At least one of them is set if the record has an address.
+/// Mask for `present`: if any of these bits is set, the record has an address.
 const HAS_ADDRESS: u32 = HAS_ADDRESS6
     | 1 << Number::Source4 as u32
     | 1 << Number::Destination4 as u32
     | 1 << Number::PostSource4 as u32
     | 1 << Number::PostDestination4 as u32;
 
-/// The fields of a record that the decoder uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record<'a> {
     numbers: [u64; Number::COUNT],
-    /// Bit set of the numbers that the record contains.
+    /// Bit set of the numbers that the record contains, and [`HAS_ADDRESS6`].
     present: u32,
     addresses6: [u128; 4],
     times: [Option<RecordTime>; 4],
@@ -38,8 +37,8 @@ pub(crate) struct Record<'a> {
 const _: () = assert!(Number::COUNT < u32::BITS as usize);
 
 impl<'a> Record<'a> {
-    /// Stores the value of `element` from the first `length` bytes. Returns `None` if there are fewer bytes. If a
-    /// number occurs several times, the last value is used, or the largest value for
+    /// Stores the value of `element` from the first `length` bytes of `bytes`. Returns `None` if `bytes` is too short.
+    /// If a record contains a number several times, the last value is used, or the largest value for
     /// [some numbers](Number::is_largest).
     #[inline(always)]
     pub(crate) fn set(&mut self, element: Element, bytes: &'a [u8], length: usize) -> Option<()> {
@@ -69,13 +68,12 @@ impl<'a> Record<'a> {
         Some(())
     }
 
-    /// Returns a number, if the record contains it.
     #[inline(always)]
     pub(crate) fn number(&self, number: Number) -> Option<u64> {
         (self.present & 1 << number as u32 != 0).then(|| self.numbers[number as usize])
     }
 
-    /// Returns the larger of two numbers, if the record contains at least one.
+    /// Returns the larger of two numbers, if the record contains at least one of them.
     #[inline(always)]
     pub(crate) fn larger(&self, numbers: [Number; 2]) -> Option<u64> {
         let is_present = numbers.iter().any(|number| self.present & 1 << *number as u32 != 0);
@@ -84,14 +82,12 @@ impl<'a> Record<'a> {
         is_present.then(|| one.max(other))
     }
 
-    /// Returns a number if the record contains it and it is not 0.
     #[inline(always)]
     pub(crate) fn nonzero(&self, number: Number) -> Option<NonZeroU64> {
         // Numbers that the record does not contain are 0.
         NonZeroU64::new(self.numbers[number as usize])
     }
 
-    /// Returns a time, if the record contains it.
     #[inline(always)]
     pub(crate) fn time(&self, moment: Moment) -> Option<RecordTime> {
         self.times[moment as usize]
@@ -119,7 +115,8 @@ impl<'a> Record<'a> {
         ends.map(|end| self.addresses6[end as usize])
     }
 
-    /// Returns the two hosts. If they come from a sampled packet, also returns the headers of the packet.
+    /// Returns the two hosts of the record. For a record without addresses, decodes the hosts from a sampled packet
+    /// and also returns the headers of the packet.
     pub(crate) fn hosts(&self, nat: Nat) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let post4 = self.ends4([Number::PostSource4, Number::PostDestination4]);
         let post6 = self.ends6([End::PostSource, End::PostDestination]);
@@ -164,8 +161,8 @@ pub(crate) fn is_zero(host: Host) -> bool {
     host.as_v4() == Some(0) || host.as_v6() == 0
 }
 
-/// Returns the two addresses that identify the hosts. `pre` contains the addresses before NAT, and `post` the addresses
-/// after NAT. If an address after NAT is missing, the address before NAT is used.
+/// Returns the addresses that `nat` selects: `pre` (before NAT) or `post` (after NAT). An address that is missing in
+/// `post` is taken from `pre`.
 fn ends<T: Copy + Default + PartialEq>(nat: Nat, pre: [T; 2], post: [T; 2]) -> [T; 2] {
     let of = |at: usize| if post[at] == T::default() { pre[at] } else { post[at] };
     if nat == Nat::Post { [of(0), of(1)] } else { pre }

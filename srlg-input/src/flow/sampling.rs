@@ -2,7 +2,7 @@
 //!
 //! The rates come from options records. They are stored by observation domain and sampler.
 //!
-//! Invariant: a rate of zero counts as no rate.
+//! Invariant: a stated rate of zero is ignored.
 
 use std::num::NonZeroU32;
 
@@ -13,18 +13,16 @@ use crate::flow::options::{ENTRY_BYTES, table};
 /// The scope of a rate: an observation domain (`None`: all domains) and a sampler (`None`: the whole domain).
 pub(crate) type Scope = (Option<u32>, Option<u64>);
 
-/// The sampling rates of an exporter.
 #[derive(Debug)]
 pub(crate) struct Samplers {
     rates: LruCache<Scope, NonZeroU32>,
 }
 
-/// The sampling fields of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SamplingFields {
     /// Sampling interval N: one packet in N is sampled.
     pub(crate) interval: Option<u64>,
-    /// Number of consecutive packets that are sampled. After them, `left_out` packets are skipped.
+    /// Number of consecutive packets that are sampled before `left_out` packets are skipped.
     pub(crate) taken: Option<u64>,
     pub(crate) left_out: Option<u64>,
     /// Number of packets that are sampled out of `population` packets.
@@ -34,7 +32,7 @@ pub(crate) struct SamplingFields {
 }
 
 impl SamplingFields {
-    /// Returns the rate that the record itself states, limited to 32 bits.
+    /// Returns the rate that the record itself states, capped at [`u32::MAX`].
     pub(crate) fn rate(&self) -> Option<NonZeroU32> {
         let interval = self.interval.filter(|interval| *interval > 0);
         let space = || Some((self.taken?, self.taken?.saturating_add(self.left_out?)));
@@ -51,7 +49,7 @@ impl Samplers {
         Self { rates: table(2 * most) }
     }
 
-    /// Returns the maximum size of the rates of `most` samplers in memory, in bytes.
+    /// Returns an upper bound on the memory of the rates of `most` samplers, in bytes.
     pub(crate) const fn most_bytes(most: usize) -> usize {
         2 * most * (size_of::<(Scope, NonZeroU32)>() + ENTRY_BYTES)
     }
@@ -69,8 +67,11 @@ impl Samplers {
         self.rates.put(scope, rate);
     }
 
-    /// Returns the sampling rate that applies to a record of `domain`. In order of precedence, this is the rate in the
-    /// record, the rate of its sampler in the domain, the rate of its sampler in any domain, or the rate of the domain.
+    /// Returns the first of these rates that is known:
+    /// - the rate that the record itself states;
+    /// - the rate of the record's sampler in `domain`;
+    /// - the rate of the record's sampler in any domain;
+    /// - the rate of `domain`.
     pub(crate) fn rate(&self, domain: u32, told: &SamplingFields) -> Option<NonZeroU32> {
         let of = |scope| self.rates.peek(&scope).copied();
         let of_sampler = || {

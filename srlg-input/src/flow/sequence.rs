@@ -1,25 +1,26 @@
 //! Losses of exports, detected by gaps between sequence numbers.
 //!
-//! Sequence numbers have 32 bits and wrap. The caller chooses the unit that they count (flows, datagrams or records).
+//! Sequence numbers have 32 bits and wrap. The caller chooses the counted unit (flows, datagrams or records).
 //!
-//! Invariant: a unit that was counted as lost and then arrives late no longer counts as lost.
+//! Invariant: if a unit that was counted as lost arrives within the limits for reordering, it no longer counts as lost.
 
 /// Limit for reordering: a reordered datagram is fewer than this many datagrams behind the expected one.
 const REORDERED: u32 = 64;
 
-/// Limit for reordering: the uptime in a reordered datagram is less than this many milliseconds below the latest one.
+/// Limit for reordering: the uptime in a reordered datagram is lower than the latest uptime by less than this many
+/// milliseconds.
 const OVERTAKEN_MS: u32 = 60_000;
 
 /// Maximum silence of an exporter, in milliseconds, after which a wrap of its 32-bit uptime is still recognised.
 const DAY_MS: u32 = 86_400_000;
 
-/// Losses of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7, datagrams in v9 and sFlow, and
-/// records in IPFIX.
+/// Losses of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7, datagrams in NetFlow v9 and
+/// sFlow, and records in IPFIX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Number of units that are missing and have not arrived late.
     pub lost: u64,
-    /// Number of datagrams that arrived out of order or repeatedly.
+    /// Number of datagrams that arrived out of order or were duplicates.
     pub reordered: u64,
     /// Number of detected restarts of the exporter.
     pub resets: u64,
@@ -38,11 +39,10 @@ impl Losses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) all: u32,
-    /// Number of units without options records, because some exporters do not count options records.
+    /// Number of units that are not options records, because some exporters do not count options records.
     pub(crate) flows: u32,
 }
 
-/// The state of a sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
     /// Sequence number and units of the previous datagram.
@@ -68,11 +68,11 @@ impl Count {
 }
 
 impl Sequence {
-    /// Adds a datagram with the sequence number `number` and `count` units. If the number of units is unknown, `count`
-    /// is `None`. `uptime_ms` is the uptime of the exporter, if the datagram states it.
+    /// Adds a datagram with the sequence number `number` and `count` units. `count` is `None` if the number of units is
+    /// unknown.
     ///
-    /// A sequence number is the number of units before the datagram. In the IPFIX exports of softflowd, it includes the
-    /// units of the datagram.
+    /// A sequence number is the number of units before the datagram. In the IPFIX exports of softflowd, the sequence
+    /// number includes the units of the datagram.
     pub(crate) fn take(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
         if let Some((last, before)) = self.before {
             let expected = last.wrapping_add(before.all);
@@ -98,7 +98,7 @@ impl Sequence {
         self.before = count.map(|count| (number, count));
     }
 
-    /// Returns by how many milliseconds the uptime fell. If the uptime wrapped, returns 0.
+    /// Returns the decrease in uptime, in milliseconds. A wrap of the uptime is not a decrease.
     fn fell_by(&self, uptime_ms: Option<u32>) -> u32 {
         let now = uptime_ms.unwrap_or(self.uptime_ms);
         let is_on = now.wrapping_sub(self.uptime_ms) < DAY_MS;
@@ -110,7 +110,6 @@ impl Sequence {
 mod tests {
     use super::{Count, Losses, Sequence};
 
-    /// Returns the losses after datagrams of `count` units with the sequence numbers `numbers`.
     fn losses(count: u32, numbers: &[u32]) -> Losses {
         let mut sequence = Sequence::default();
         numbers.iter().for_each(|number| sequence.take(*number, Count::of(count), None));

@@ -11,7 +11,6 @@ use crate::flow::counts::Reason;
 use crate::flow::record::is_zero;
 use crate::flow::sink::{Details, Sink};
 
-/// Returns the agent address of a datagram.
 pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     match datagram.agent_address {
         AddressType::IPv4(address) => address.into(),
@@ -19,8 +18,8 @@ pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     }
 }
 
-/// Passes on the contacts of `datagram`. The time of each contact is the time of receipt, `time_ns`, because the
-/// datagram does not state a time.
+/// Passes the contacts of `datagram` to `sink`. Each contact has the time of receipt, `time_ns`, because the datagram
+/// does not state a time.
 pub(crate) fn read<F: FnMut(Contact)>(
     datagram: &SflowDatagram,
     time_ns: u64,
@@ -55,20 +54,20 @@ pub(crate) fn read<F: FnMut(Contact)>(
 }
 
 /// Returns the ingress interface of a compact sample. The two highest bits of `value` are a format. In formats other
-/// than 0, the other bits are not an interface, but a reason or a number of interfaces.
+/// than 0, the lower 30 bits are not an interface, but a reason or a number of interfaces.
 fn interface(value: u32) -> Option<NonZeroU32> {
     /// Interface number that means the device itself.
     const INTERNAL: u32 = 0x3fff_ffff;
     Some(value).filter(|value| *value < INTERNAL).and_then(if_index)
 }
 
-/// Returns `index` if it is an SNMP index, which has 31 bits and starts at 1.
+/// Returns `index` if it is a valid SNMP index, that is, from 1 to 2^31 - 1.
 fn if_index(index: u32) -> Option<NonZeroU32> {
     NonZeroU32::new(index).filter(|index| index.get() >> 31 == 0)
 }
 
-/// Returns the hosts and details of the packet that the records of a sample describe. The first bytes of the packet
-/// take precedence over decoded fields, if they can be decoded.
+/// Returns the hosts and details of the packet that the records of a sample describe. If the first bytes of the packet
+/// can be decoded, they take precedence over the fields that the agent decoded.
 fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
     let mut outcome = Err(Reason::NoHosts);
     for record in records {

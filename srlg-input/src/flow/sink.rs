@@ -1,7 +1,7 @@
 //! The conversion of a record to contacts, and the counters of a datagram.
 //!
-//! Invariant: a direction without packets does not yield a contact. If only the replies to a flood were seen, a contact
-//! for the empty direction would make the victim look like a scanner.
+//! Invariant: a direction without packets does not yield a contact. The victim of a reflection attack receives replies
+//! but has sent no requests. A contact for the missing requests would make the victim look like a scanner.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -21,7 +21,6 @@ pub(crate) struct Sink<'a, F> {
     pub(crate) take: F,
 }
 
-/// Details of a contact in addition to its time and hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Details {
     pub(crate) packets: Option<NonZeroU64>,
@@ -59,8 +58,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
 }
 
 impl Details {
-    /// Returns the contact between `hosts` that `exporter` reported. The contact has the sampling rate `sampling`,
-    /// unless the details state a rate.
+    /// Creates a contact. If the details do not state a sampling rate, the contact has the rate `sampling`.
     #[inline(always)]
     pub(crate) fn contact(
         &self,
@@ -86,7 +84,7 @@ impl Details {
     }
 }
 
-/// The element that counts since the last report, and the corresponding element that counts in total.
+/// The element with the count since the last report, and the element with the total count.
 type Count = [Number; 2];
 
 const PACKETS: Count = [Number::Packets, Number::TotalPackets];
@@ -94,13 +92,13 @@ const OCTETS: Count = [Number::Octets, Number::TotalOctets];
 const REVERSE_PACKETS: Count = [Number::ReversePackets, Number::ReverseTotalPackets];
 const REVERSE_OCTETS: Count = [Number::ReverseOctets, Number::ReverseTotalOctets];
 
-/// Values of biflowDirection (RFC 5103, section 6.3), which state the initiator of the forward direction.
+/// Values of biflowDirection (RFC 5103, section 6.3), which states how the forward direction was chosen.
 const ARBITRARY: u64 = 0;
 const INITIATOR: u64 = 1;
 const REVERSE_INITIATOR: u64 = 2;
 const PERIMETER: u64 = 3;
 
-/// Passes on the contacts of a data record of `domain`.
+/// Passes the contacts of a data record to `sink`. `domain` is the observation domain of the record.
 pub(crate) fn contacts<F: FnMut(Contact)>(
     record: &Record<'_>,
     domain: u32,
@@ -161,7 +159,6 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     }
 }
 
-/// Converts a number to a narrower type. Returns `None` if the number does not fit.
 fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
     number.and_then(|number| T::try_from(number).ok())
 }
@@ -177,12 +174,10 @@ fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
     number.and_then(|number| NonZeroU8::new(number.get() as u8))
 }
 
-/// Returns whether the record also describes the reverse direction.
 fn is_biflow(record: &Record<'_>) -> bool {
     record.larger(REVERSE_PACKETS).or(record.larger(REVERSE_OCTETS)).is_some()
 }
 
-/// Returns whether a direction has packets or, if the number of packets is not stated, whether it has octets.
 fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
     packets.or(octets).is_some_and(|count| count > 0)
 }

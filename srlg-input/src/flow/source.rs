@@ -1,7 +1,7 @@
 //! The state of an exporter's observation domain, and the decoding of its sets.
 //!
-//! The state consists of the templates, the sets that wait for a template, and the sequence. NetFlow v5, NetFlow v7 and
-//! sFlow use only the sequence.
+//! The state consists of the templates, the sets that wait for a template, and the tracked sequence numbers. NetFlow
+//! v5, NetFlow v7 and sFlow use only the sequence numbers.
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -24,7 +24,7 @@ use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) version: Version,
-    /// Agent address. Only sFlow has one.
+    /// Address of the agent, in sFlow only.
     pub(crate) agent: Option<IpAddr>,
     /// Observation domain, source ID, engine or sub-agent.
     pub(crate) domain: u32,
@@ -34,7 +34,6 @@ pub(crate) struct Key {
 #[derive(Debug)]
 pub(crate) struct Source {
     templates: LruCache<u16, Template>,
-    /// Size of all templates in memory, in bytes.
     pub(crate) template_bytes: usize,
     held: WaitingSets,
     pub(crate) sequence: Sequence,
@@ -50,7 +49,6 @@ impl Source {
         }
     }
 
-    /// Returns the maximum size of the templates in memory, in bytes.
     pub(crate) fn most_template_bytes(options: &DecoderOptions) -> usize {
         // The definition of an enterprise field has 8 bytes. At most three words of 16 bits precede the fields.
         let definition = 6 + options.fields * 8;
@@ -63,7 +61,6 @@ impl Source {
         self.templates.iter().rev()
     }
 
-    /// Returns the data sets that wait for their templates, if there are any.
     pub(crate) fn backlog(&self) -> Option<Backlog> {
         self.held.backlog()
     }
@@ -148,8 +145,8 @@ impl Source {
         }
     }
 
-    /// Learns a template. Returns the reason to count if the template is rejected, or if a template with a different ID
-    /// is dropped for it.
+    /// Learns a template. Returns the reason to count if the template is rejected, or if another template is dropped to
+    /// make room for it.
     pub(crate) fn learn(
         &mut self,
         style: Style,
@@ -198,12 +195,11 @@ impl Source {
     }
 }
 
-/// The context for decoding the sets of a message.
 struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,
     sink: &'a mut Sink<'b, F>,
-    /// Number of held data sets of the message.
+    /// Number of data sets of this message that were held because their templates were missing.
     waiting: usize,
 }
 
@@ -245,8 +241,8 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     }
 }
 
-/// Maximum number of sets of a message that may wait for their templates. A held set needs hundreds of bytes, however
-/// short it is. A real exporter uses few templates and sends one set for each of them.
+/// Maximum number of sets of a message that may wait for their templates. A held set needs hundreds of bytes of
+/// memory, however short it is. A real exporter uses few templates and sends one set for each of them.
 const MOST_WAITING: usize = 64;
 
 /// Memory of a template in the table, in bytes. The definition and the layout steps are not included.
@@ -256,7 +252,6 @@ fn template_bytes(template: &Template) -> usize {
     template.bytes() + TEMPLATE_BYTES
 }
 
-/// A data set and the times of its datagram.
 #[derive(Debug)]
 struct Set {
     template: u16,
@@ -267,25 +262,24 @@ struct Set {
 /// Sets that arrived before their template, limited in number per template and in total bytes.
 #[derive(Debug, Default)]
 struct WaitingSets {
-    /// Sets by `age`, the number of sets that had arrived before the set.
+    /// Sets by arrival number. The arrival number of a set is the number of sets that arrived before it.
     sets: BTreeMap<u64, Set>,
     templates: BTreeMap<u16, MissingTemplate>,
     next_age: u64,
     bytes: usize,
 }
 
-/// A missing template and the sets that wait for it.
 #[derive(Debug)]
 struct MissingTemplate {
     /// Time of receipt of the first set, which may already have been dropped.
     since_ns: u64,
-    /// Ages of the waiting sets, oldest set first.
+    /// Arrival numbers of the waiting sets, oldest set first.
     ages: VecDeque<u64>,
 }
 
 impl Set {
     fn bytes(&self) -> usize {
-        // Maps may be half empty, and a list of ages has capacity for at least four.
+        // Maps may be half empty, and a list of arrival numbers has capacity for at least four.
         let of_template = 2 * size_of::<(u16, MissingTemplate)>() + size_of::<[u64; 4]>();
         2 * size_of::<(u64, Self)>() + of_template + self.records.len()
     }
@@ -321,7 +315,7 @@ impl WaitingSets {
         before - self.sets.len()
     }
 
-    /// Drops the set with this `age`, which is the oldest set of its template.
+    /// Drops the set with the arrival number `age`, which must be the oldest waiting set of its template.
     fn forget(&mut self, age: u64) {
         let Some(set) = self.sets.remove(&age) else { return };
         self.bytes -= set.bytes();

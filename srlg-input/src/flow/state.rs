@@ -20,16 +20,18 @@ use crate::flow::templates::{Definition, Style};
 /// Magic bytes and version of the format.
 const MAGIC: &[u8; 8] = b"SRLGFLW\x01";
 
-/// The reason why bytes are not the state of a decoder.
+/// The reason why bytes are not a valid decoder state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadState {
-    /// The magic bytes are missing.
-    #[error("not the state of a flow decoder, or an unsupported version; start without it")]
+    /// The magic bytes are missing, or the version of the format is not supported.
+    #[error(
+        "cannot load the state of the flow decoder: bad magic bytes or unsupported version; start with an empty state"
+    )]
     Magic,
     /// The bytes are truncated or modified.
     #[error(
-        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {told:#010x}); start without it"
+        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {told:#010x}); start with an empty state"
     )]
     Checksum {
         /// Checksum of the bytes.
@@ -39,7 +41,7 @@ pub enum BadState {
     },
     /// The checksum is correct, but the content is invalid.
     #[error(
-        "the state of the flow decoder contains an impossible length or number; start without it"
+        "the state of the flow decoder contains an impossible length or number; start with an empty state"
     )]
     Content,
 }
@@ -50,7 +52,6 @@ struct SavedSource<'a> {
     templates: Vec<(Style, &'a [u8])>,
 }
 
-/// A saved exporter with its sampling rates.
 type SavedRates = (exporter::Key, Vec<(Scope, NonZeroU32)>);
 
 impl Decoder {
@@ -92,7 +93,7 @@ impl Decoder {
     /// Loads the `bytes` that [`save`](Self::save) returned, in addition to the current state.
     ///
     /// # Errors
-    /// Returns [`BadState`] if the bytes are invalid. In this case, nothing is loaded.
+    /// Returns [`BadState`], and loads nothing, if the bytes are invalid.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadState> {
         let content = checked(bytes)?;
         let (sources, rates) = read(content).ok_or(BadState::Content)?;
@@ -126,7 +127,7 @@ pub(crate) fn is_state(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
 }
 
-/// Returns the content of `bytes` if the checksum is correct.
+/// Checks the magic bytes and the checksum of `bytes`, and returns the content between them.
 fn checked(bytes: &[u8]) -> Result<&[u8], BadState> {
     if !bytes.starts_with(MAGIC) {
         return Err(BadState::Magic);
@@ -174,7 +175,6 @@ fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {
     Some((key, rates?))
 }
 
-/// Writes the number of items, then each item.
 fn put_all<T>(bytes: &mut Vec<u8>, things: impl Iterator<Item = T>, put: impl Fn(&mut Vec<u8>, T)) {
     let at = bytes.len();
     bytes.extend([0; 4]);

@@ -1,7 +1,7 @@
 //! Templates of NetFlow v9 and IPFIX.
 //!
-//! A template set is a sequence of template definitions. Each template keeps its definition as received, which is
-//! saved, and a compiled layout of the fields to read.
+//! A template set is a sequence of template definitions and, in IPFIX, withdrawals. Each template keeps its original
+//! definition, so that it can be saved, and a compiled layout of the fields to read.
 //!
 //! Invariant: every stored template is within the limits of [`DecoderOptions`].
 
@@ -10,7 +10,7 @@ use crate::flow::element::Element;
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
 
-/// A type of template set. Each value is the set ID of the type.
+/// A type of template set. The value of each variant is its set ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     V9 = 0,
@@ -19,7 +19,6 @@ pub(crate) enum Style {
     IpfixOptions = 3,
 }
 
-/// A template, which defines the layout of data records or options records.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) style: Style,
@@ -27,8 +26,7 @@ pub(crate) struct Template {
     pub(crate) compiled: RecordLayout,
 }
 
-/// An entry of a template set: the definition of a template, the withdrawal of a template, or the withdrawal of all
-/// templates of one type.
+/// An entry of a template set.
 #[derive(Debug)]
 pub(crate) enum Definition<'a> {
     Template { id: u16, bytes: &'a [u8], fields: Fields<'a> },
@@ -36,7 +34,6 @@ pub(crate) enum Definition<'a> {
     AllWithdrawn,
 }
 
-/// An iterator over the fields of a template definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields<'a> {
     style: Style,
@@ -54,7 +51,7 @@ impl Style {
     }
 
     /// Reads the first entry of `bytes` and advances `bytes` past it. Returns `None` at the end of the set, at padding,
-    /// or if the entry is truncated.
+    /// or if the entry is invalid or truncated.
     pub(crate) fn next<'a>(self, bytes: &mut &'a [u8]) -> Option<Definition<'a>> {
         let mut rest = *bytes;
         let (id, mut count) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
@@ -139,10 +136,9 @@ impl Template {
     }
 }
 
-/// Length that marks a field of variable length. Each record then states the length of the field.
+/// Length that marks a field of variable length. Each record states the actual length of such a field.
 const VARIABLE: u16 = u16::MAX;
 
-/// A field as defined in a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u16,
@@ -159,7 +155,6 @@ struct LayoutStep {
     length: u16,
 }
 
-/// Size of a compiled field, in bytes.
 pub(crate) const STEP_BYTES: usize = size_of::<LayoutStep>();
 
 /// Maximum memory for the templates that a 64 KiB datagram defines, in bytes. Each field takes up at least four bytes
@@ -170,15 +165,16 @@ pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4
 #[derive(Debug)]
 pub(crate) struct RecordLayout {
     steps: Box<[LayoutStep]>,
-    /// Number of bytes after the last field of variable length. If there is no such field, the length of the record.
+    /// Number of bytes after the last field of variable length, or the length of the record if all fields have a fixed
+    /// length.
     rest: u16,
     /// Minimum length of a record, in bytes.
     least: usize,
 }
 
 impl RecordLayout {
-    /// Compiles `fields`. Returns `None` if the minimum length of a record is 0 or more than `most` bytes. A field of
-    /// variable length has at least its length byte.
+    /// Compiles `fields`. Returns `None` if the minimum length of a record is zero or exceeds `most` bytes. A field of
+    /// variable length takes up at least one byte, which states its length.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
         let mut steps: Vec<LayoutStep> = Vec::new();
         let (mut least, mut offset) = (0, 0);
@@ -239,8 +235,8 @@ impl RecordLayout {
     }
 }
 
-/// Reads the length of a field of variable length (RFC 7011, section 7). It is encoded in one byte, or in three bytes
-/// of which the first is 255. The length may be 0.
+/// Reads the length of a field of variable length (RFC 7011, section 7). The length is encoded in one byte, or in
+/// three bytes of which the first is 255. It may be 0.
 fn variable(bytes: &mut &[u8]) -> Option<usize> {
     match bytes::u8(bytes)? {
         u8::MAX => bytes::u16(bytes).map(usize::from),
@@ -262,7 +258,7 @@ mod tests {
     /// Number, enterprise and length of a field.
     type FieldDefinition = (u16, Option<u32>, u16);
 
-    /// Returns the template ID and the fields of each entry of a set.
+    /// Returns the template ID and the fields for each entry of a set. The ID is 0 if all templates are withdrawn.
     fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<FieldDefinition>)> {
         let bytes = words(set);
         let mut rest = &bytes[..];
@@ -337,7 +333,6 @@ mod tests {
         RecordLayout::new(fields.iter().map(field), most)
     }
 
-    /// Reads a record and returns it with the remaining bytes.
     fn read_record<'a>(
         compiled: &RecordLayout,
         mut bytes: &'a [u8],

@@ -24,7 +24,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes. A broker may send a batch of messages that is larger than the requested size.
 const MOST_BYTES: usize = 32 << 20;
 
-/// The brokers of a Kafka cluster, and the client that connects to them.
 pub(super) struct Cluster {
     brokers: Vec<String>,
     tls: Option<Arc<ClientConfig>>,
@@ -32,7 +31,6 @@ pub(super) struct Cluster {
     client: Mutex<Option<Arc<Client>>>,
 }
 
-/// An error of a request to a broker.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClusterError {
     #[error("{}", cause_of(.0))]
@@ -58,7 +56,7 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
 }
 
 impl Cluster {
-    /// Creates the cluster of `topic` and reads the files that `options` name.
+    /// Reads the certificates and the password that `options` name, but does not connect yet.
     pub(super) fn new(topic: &Topic, options: &KafkaOptions) -> Result<Self, InputError> {
         let tls = options.is_tls().then(|| tls(options.kafka_ca.as_deref())).transpose()?;
         let sasl = match (&options.kafka_user, &options.kafka_password) {
@@ -75,7 +73,6 @@ impl Cluster {
         Ok(Self { brokers: topic.brokers.clone(), tls, sasl, client: Mutex::new(None) })
     }
 
-    /// Returns the partition numbers of `topic`.
     pub(super) async fn partitions(&self, topic: &str) -> Result<Vec<i32>, ClusterError> {
         let topics = self.ask(async |client| Ok(client.list_topics().await?)).await?;
         let found = topics.into_iter().find(|it| it.name == topic);
@@ -84,7 +81,6 @@ impl Cluster {
         Ok(found.partitions.into_iter().collect())
     }
 
-    /// Connects to the leader of partition `number` of `topic`.
     pub(super) async fn leader(
         &self,
         topic: &str,
@@ -137,7 +133,6 @@ impl Cluster {
     }
 }
 
-/// Waits at most [`PATIENCE`] for the response of a broker.
 pub(super) async fn patiently<T>(
     answer: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {

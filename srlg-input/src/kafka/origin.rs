@@ -4,7 +4,6 @@ use crate::kafka::partition::Start;
 use crate::messages::{Format, Layout, News};
 use crate::position::Position;
 
-/// The point at which reading a topic starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The offsets of the stored position. Partitions without a stored offset are new and are read from their earliest
@@ -44,8 +43,8 @@ impl Origin {
         }
     }
 
-    /// Returns the first message to read from `partition`. A partition that was not found in the first lookup is read
-    /// from its earliest message.
+    /// Returns the first message to read from `partition`. If a partition has no stored offset and was not found in the
+    /// first lookup, it is read from its earliest message.
     pub(super) fn start(&self, partition: i32, is_first_look: bool) -> Start {
         match self {
             Self::Position(position) => {
@@ -66,8 +65,8 @@ impl Origin {
     }
 }
 
-/// Returns the format of the topic in the stored position `start`, if the topic of `format` has replaced it. The former
-/// topic must first be read to its end.
+/// If the topic of `format` has replaced the topic of the stored position `start`, returns the format of the replaced
+/// topic. The replaced topic must first be read to its end.
 pub(super) fn former(
     start: Option<&Position>,
     configured: &str,
@@ -90,7 +89,7 @@ pub(super) fn former(
     former
 }
 
-/// Returns whether `topic` has the same configured name as the topic `name`, but a different schema.
+/// Returns whether `topic` may be a former topic of `name`: both consist of `configured` and the hash of a schema.
 fn is_former(topic: &str, configured: &str, name: &str) -> bool {
     let hash = topic.strip_prefix(configured);
     configured != name && hash.is_some_and(|hash| hash.starts_with('-'))

@@ -1,4 +1,4 @@
-//! A partition of a topic, whose messages are fetched from its leader.
+//! A topic partition, whose messages are fetched from the partition's leader.
 
 use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::{OffsetAt, PartitionClient};
@@ -15,7 +15,6 @@ const WAIT_MS: i32 = 500;
 /// message belongs to a transaction marker.
 const EMPTY_ANSWERS: u32 = 3;
 
-/// The first message to read from a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Earliest,
@@ -24,7 +23,6 @@ pub(super) enum Start {
     At(i64),
 }
 
-/// A partition and its read position.
 #[derive(Debug)]
 pub(super) struct Partition {
     pub(super) number: i32,
@@ -32,13 +30,12 @@ pub(super) struct Partition {
     offset: Option<i64>,
     start: Start,
     leader: Option<PartitionClient>,
-    /// Number of consecutive failures.
+    /// Number of consecutive failed fetches.
     pub(super) failures: u32,
     /// Number of consecutive empty responses.
     empty: u32,
 }
 
-/// The result of a fetch.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) messages: Vec<RecordAndOffset>,

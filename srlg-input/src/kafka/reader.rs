@@ -25,11 +25,11 @@ use crate::position::Position;
 /// later than others.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Total size of the messages that are requested from all partitions, in bytes.
+/// Target for the total size of the messages that are requested from all partitions, in bytes. The limits [`BYTES`] for
+/// each partition take precedence.
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
-/// A topic and the settings for reading it.
 pub(super) struct Reader {
     topic: Topic,
     source: Source,
@@ -59,7 +59,6 @@ struct Session<'a> {
     next: Option<(Format, Instant)>,
 }
 
-/// The reason why a session ends.
 enum End {
     Stop,
     /// A topic with this schema replaces the current topic.
@@ -79,7 +78,6 @@ impl Reader {
         Self { topic, source, cluster, decoding, is_earliest, start }
     }
 
-    /// Reads until the input is asked to stop.
     pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
@@ -283,8 +281,8 @@ impl Session<'_> {
         self.outlet.deliver_until(&self.contacts, position)
     }
 
-    /// Records the schema that was fetched last. If it belongs to the current topic, it applies immediately. Otherwise,
-    /// it applies after the current topic has been read to its end.
+    /// Records the schema that was fetched last. A schema of the current topic applies immediately. Any other schema
+    /// applies after the current topic has been read to its end.
     fn note_schema(&mut self, schema: Format, news: &News<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
@@ -298,8 +296,8 @@ impl Session<'_> {
         }
     }
 
-    /// Returns the schema of the replacement topic, once all messages of the current topic have been read. `partitions`
-    /// is the number of partitions of the current topic.
+    /// Returns the schema of the replacement topic, once all messages of the current topic have been read and no
+    /// message has arrived for [`QUIET`]. `partitions` is the number of partitions of the current topic.
     fn replacement(&mut self, partitions: usize) -> Option<Format> {
         let is_read = partitions > 0
             && self.lags.len() == partitions
@@ -310,7 +308,7 @@ impl Session<'_> {
     }
 }
 
-/// Looks up the partitions of a topic. If previous lookups failed, waits before the request.
+/// Looks up the partitions of a topic, after a delay if previous lookups failed.
 async fn look_up(
     cluster: Rc<Cluster>,
     name: Rc<str>,

@@ -1,7 +1,7 @@
 //! The queue between the reader threads and the caller.
 //!
-//! Invariant: the belt drops nothing. A reader thread waits while [`MOST`] or more contacts are on the belt. Meanwhile,
-//! the kernel may drop packets or datagrams, and counts the drops.
+//! Invariant: the belt drops nothing. A reader thread waits while [`MOST`] or more contacts are on the belt. While
+//! threads wait, the kernel may drop packets or datagrams, and counts the drops.
 
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,12 @@ use crate::error::InputError;
 use crate::input::LogLine;
 use crate::position::Position;
 
-/// Number of contacts on the belt at which reader threads wait. The contacts that are added last may exceed it.
+/// Number of contacts on the belt at which reader threads wait. The last added batch may raise the number above this
+/// limit.
 const MOST: usize = 1 << 16;
 
-/// Number of contacts at which the caller is woken. Fewer contacts wait until the end of the tick, because a wake-up
-/// for each datagram would cost more than processing its contacts.
+/// Number of contacts at which the caller is woken. Fewer contacts wait for up to [`TICK`], because a wake-up for each
+/// datagram would cost more than processing its contacts.
 pub(super) const ENOUGH: usize = 1 << 12;
 
 /// Interval at which a waiting thread checks whether to continue.
@@ -37,7 +38,7 @@ pub(crate) struct Load {
     pub(crate) position: Position,
     pub(crate) log: Vec<LogLine>,
     pub(crate) failures: Vec<InputError>,
-    /// Number of running threads.
+    /// Number of running reader threads.
     pub(crate) readers: usize,
     /// Whether the caller has stopped taking contacts.
     is_left: bool,
@@ -99,13 +100,12 @@ impl Belt {
         self.filled.notify_one();
     }
 
-    /// Records that the caller has stopped taking contacts.
     pub(crate) fn leave(&self) {
         self.lock().is_left = true;
         self.emptied.notify_all();
     }
 
-    /// Takes everything from the belt, after waiting for at most one tick. The belt reuses the memory of `spent`.
+    /// Takes everything from the belt, after waiting for at most [`TICK`]. The belt reuses the memory of `spent`.
     pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
         spent.clear();
         let mut load = self.lock();
@@ -129,7 +129,7 @@ impl Belt {
 }
 
 impl Load {
-    /// Returns whether the caller can wait until the end of the tick.
+    /// Returns whether the caller can wait for more contacts.
     fn is_little(&self) -> bool {
         let Self { contacts, log, failures, readers, .. } = self;
         contacts.len() < ENOUGH && log.is_empty() && failures.is_empty() && *readers > 0
@@ -145,8 +145,6 @@ mod tests {
     use super::*;
     use crate::contact::Host;
 
-    /// Calls [`Belt::take`] on a belt that has one reader, and runs `load` after a quarter of a tick. Returns what was
-    /// taken, and the elapsed time.
     fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
         let belt = Belt::default();
         belt.begin();
@@ -165,7 +163,7 @@ mod tests {
         })
     }
 
-    /// Repeats [`take`] until it returns before the end of a tick. On a busy machine, several attempts may be needed.
+    /// Repeats [`take`] until it returns within [`TICK`]. On a busy machine, several attempts may be needed.
     fn take_at_once(load: impl Fn(&Belt)) -> Load {
         let mut attempts = (0..50).map(|_| take(&load));
         attempts.find(|(_, after)| *after < TICK).expect("each attempt took a tick").0

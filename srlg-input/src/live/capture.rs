@@ -1,4 +1,4 @@
-//! Contacts from a network interface, and the input threads that capture them.
+//! Contacts from a network interface, and the input threads that capture its packets.
 //!
 //! `opening` opens a libpcap handle, [`Capture`] reads packets from it and waits for more, and `drops` counts lost
 //! packets.
@@ -55,15 +55,14 @@ pub struct Capture {
     tunnels: Tunnels,
     counts: PacketCounts,
     contacts: Vec<Contact>,
-    /// Time before which packets are skipped, because the captures did not share them yet. The first packet after this
-    /// time sets it to 0.
+    /// Time before which packets are skipped, because the captures did not share them yet. The first packet that is not
+    /// skipped sets this time to 0.
     since_ns: u64,
     drops: [Sum; 2],
-    /// Whether the first of several captures counts the packets that the interface dropped, and this one does not.
+    /// Whether this is not the first of several captures. Only the first one counts the drops of the interface.
     is_further: bool,
     /// Time from which a quiet interface is checked again.
     next_look: Instant,
-    /// Error that ended the capture.
     ended: Option<LiveError>,
 }
 
@@ -99,7 +98,7 @@ impl Capture {
     }
 
     /// Sets which hosts of tunnelled packets are counted: the outer hosts, the inner hosts, or both. If tunnels are
-    /// nested, inner headers need a larger [`snap_length`](CaptureOptions::snap_length) than the default.
+    /// nested, inner headers may need a larger [`snap_length`](CaptureOptions::snap_length) than the default.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
@@ -119,9 +118,11 @@ impl Capture {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`open`](Self::open). Also returns an error if the number of threads is out of range or
-    /// differs from the number of given CPUs. Further errors are that the system cannot share packets among captures,
-    /// or that a thread cannot run on its CPU.
+    /// Returns [`LiveError`] in the cases that [`open`](Self::open) lists, and in these cases:
+    /// - the number of threads is out of range;
+    /// - `options` name CPUs, but not one for each thread;
+    /// - the system cannot share packets among captures;
+    /// - a thread cannot run on its CPU.
     pub fn open_all(interface: &str, options: &CaptureOptions) -> Result<Vec<Self>, LiveError> {
         let CaptureOptions { capture_threads: threads, capture_cpus: cpus, .. } = options;
         opening::size("capture_threads", *threads, CaptureOptions::THREADS)?;
@@ -150,16 +151,16 @@ impl Capture {
         Ok(())
     }
 
-    /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet that arrived within 20 ms has
-    /// a contact.
+    /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet with a contact arrives within
+    /// 20 ms.
     ///
     /// If the caller keeps up, the contact of a packet is returned within about 40 ms of the arrival of the packet.
     /// Packets without a contact are counted and skipped. Packets that this machine sends are captured too.
     ///
     /// # Errors
     /// Returns [`LiveError::Gone`] if the interface was deleted, and [`LiveError::Down`] about a second after it was
-    /// set down. Any other failure returns [`LiveError::Failed`]. The capture has then ended, and later calls return
-    /// the same error.
+    /// set down. For any other failure, returns [`LiveError::Failed`]. After an error, the capture has ended, and all
+    /// later calls return the same error.
     pub fn next_contacts(&mut self) -> Result<&[Contact], LiveError> {
         self.contacts.clear();
         if self.ended.is_none() {
@@ -180,8 +181,8 @@ impl Capture {
     /// Returns the numbers of packets that were lost since the capture was opened. If [`open_all`](Self::open_all)
     /// opened several captures, only the first one counts the packets that the interface dropped.
     ///
-    /// Call this at least once every two minutes, because libpcap's counters have 32 bits. At 14.9 million drops per
-    /// second, a counter passes half of its range in 144 s.
+    /// Call this method at least once every two minutes, because libpcap's counters have 32 bits. At 14.9 million drops
+    /// per second, a counter passes half of its range in 144 s.
     ///
     /// # Errors
     /// Returns [`LiveError::Failed`] if libpcap cannot report the drops.
@@ -222,7 +223,7 @@ impl Capture {
         }
     }
 
-    /// Reads up to [`BLOCK`] packets. Returns whether no more packets are waiting.
+    /// Reads up to [`BLOCK`] packets. Returns `true` if it stopped because no packet was waiting.
     fn take_waiting(&mut self) -> Result<bool, LiveError> {
         let Self { handle, link_type, tunnels, counts, contacts, since_ns, .. } = self;
         let mut left = BLOCK;
@@ -338,7 +339,6 @@ mod sharing {
         Ok(captures)
     }
 
-    /// Pins this thread to the CPU at index `part` of `cpus`, if there is one.
     pub(super) fn pin(cpus: &[u32], part: usize) -> Result<(), LiveError> {
         let Some(&cpu) = cpus.get(part) else { return Ok(()) };
         pin_to(cpu).map_err(|error| LiveError::Cpu { cpu, reason: error.to_string() })
@@ -363,7 +363,6 @@ mod sharing {
     }
 }
 
-/// Starts the capture threads.
 pub(super) fn open(
     name: &str,
     options: &InputOptions,
@@ -381,7 +380,7 @@ pub(super) fn open(
     Ok(())
 }
 
-/// Captures until the input is asked to stop, and then until no packet is waiting, but for at most [`DRAIN`].
+/// Captures until the input is asked to stop. Then reads the waiting packets for at most [`DRAIN`].
 fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut looked = Instant::now();
     let mut asked: Option<Instant> = None;

@@ -8,7 +8,6 @@ use super::now_ns;
 /// Upper bound on the size of a UDP datagram, in bytes.
 const LONGEST: usize = 65_536;
 
-/// A received datagram.
 pub(super) struct UdpDatagram<'a> {
     /// Time at which the datagram was read, in nanoseconds since the Unix epoch.
     pub(super) at_ns: u64,

@@ -22,7 +22,6 @@ sockopt_impl!(
     u32
 );
 
-/// The number of a fanout group.
 #[derive(Clone, Copy)]
 pub(super) struct Group(u16);
 
@@ -45,7 +44,6 @@ pub(super) fn join(
     Ok(Group(getsockopt(handle, PacketFanout)? as u16))
 }
 
-/// Pins this thread to `cpu`.
 pub(super) fn pin_to(cpu: u32) -> rustix::io::Result<()> {
     let (cpu, mut cpus) = (cpu as usize, CpuSet::new());
     if cpu >= CpuSet::MAX_CPU {

@@ -11,7 +11,6 @@ use super::DRAIN;
 use super::belt::TICK;
 use super::outlet::{Outlet, Outlets};
 
-/// Starts the reader thread.
 pub(super) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
     let options = options.clone();
     // The thread also opens the first file, because a pipe may block for a long time.

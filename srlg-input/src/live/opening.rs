@@ -1,4 +1,4 @@
-//! A function that opens an interface with libpcap, and errors that state the remedy.
+//! A function that opens an interface with libpcap, and the errors of captures.
 //!
 //! libpcap reports the cause of an error only as text. Therefore the list of interfaces is checked to identify common
 //! causes.
@@ -182,8 +182,8 @@ pub(crate) fn size(
     size.ok_or(LiveError::Size { option, value, least, most })
 }
 
-/// Converts libpcap's number for a link type to the number in capture files. Of the supported link types, only raw IP
-/// can have different numbers.
+/// Converts libpcap's number for a link type to the number in capture files. For every supported link type except raw
+/// IP, the two numbers are equal.
 fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     let number = match of_libpcap.0 {
         12 | 14 => Some(101),
@@ -197,7 +197,7 @@ fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     })
 }
 
-/// Returns the error for an interface that libpcap does not open.
+/// Returns the error for an interface that libpcap cannot open.
 fn refused(interface: &str, error: &pcap::Error) -> LiveError {
     let reason = reason_of(error);
     let is_permission = || {
@@ -213,7 +213,7 @@ fn refused(interface: &str, error: &pcap::Error) -> LiveError {
     }
 }
 
-/// Returns an error if `interface` does not exist or is down. `was_open` states whether it was open before.
+/// Returns an error if `interface` does not exist or is down.
 pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
     // If interfaces cannot be listed, this one is assumed to be up.
     let devices = Device::list().ok()?;

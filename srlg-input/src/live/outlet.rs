@@ -1,11 +1,11 @@
 //! The destination of a reader thread's contacts: its own [`ContactSink`] or the belt.
 //!
-//! A clock tick means that everything read before it has been delivered. Therefore, before a thread delivers a block of
-//! contacts, it publishes a time for the block and then reads the clock to limit the times of the contacts. A tick is
-//! never later than the published times of blocks that sinks have not accepted yet.
+//! A clock tick means that everything read before it has been delivered. Therefore, a thread publishes the current time
+//! before it delivers a block of contacts. It then reads the clock again and limits the times of the contacts to this
+//! second time. Ticks do not advance beyond the published time until the sink has accepted the block.
 //!
-//! Invariant: threads wait while the caller does not handle ticks. Meanwhile, the kernel may drop packets or datagrams,
-//! and counts the drops.
+//! Invariant: a thread that has a sink waits while the caller does not handle ticks. While threads wait, the kernel
+//! may drop packets or datagrams, and counts the drops.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ const STALL: Duration = Duration::from_millis(250);
 /// Published time of a thread that is not delivering a block.
 const IDLE: u64 = u64::MAX;
 
-/// An error of a [`ContactSink`] or of its creation.
+/// An error of a [`ContactSink`], or of the function that creates it.
 pub type SinkError = Box<dyn Error + Send + Sync>;
 
 /// A receiver of the contacts that one thread of a live input reads.
@@ -66,7 +66,6 @@ pub(crate) struct Outlets<'a> {
     pub(crate) sinks: Option<SinkMaker<'a>>,
 }
 
-/// A function that creates a sink for a thread.
 pub(crate) type SinkMaker<'a> = &'a mut dyn FnMut() -> Result<Box<dyn ContactSink>, SinkError>;
 
 /// The destination of one thread's contacts.
@@ -79,8 +78,7 @@ struct Sink {
     contacts: Box<dyn ContactSink>,
     /// Published time of the block that is being delivered.
     time: Arc<AtomicU64>,
-    /// Buffer for a copy of the contacts of a block. It is used if some of their times must be replaced by the current
-    /// time.
+    /// Buffer for a copy of a block in which future times are replaced by the current time.
     in_time: Vec<Contact>,
 }
 
@@ -105,7 +103,6 @@ impl Outlets<'_> {
         })
     }
 
-    /// Creates the outlet of a new thread.
     pub(crate) fn outlet(&mut self) -> Result<Outlet, InputError> {
         let line = self.line.clone();
         let Some(make) = &mut self.sinks else { return Ok(Outlet { line, sink: None }) };
@@ -189,7 +186,7 @@ impl Deliveries {
         self.passed.notify_all();
     }
 
-    /// Waits while the caller has not handled a tick within [`STALL`]. Returns `false` if the input was dropped.
+    /// Waits until the caller has handled a tick within the last [`STALL`]. Returns `false` if the input was dropped.
     fn wait_for_caller(&self) -> bool {
         let caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         let is_stalled = |caller: &mut Caller| {
@@ -200,7 +197,6 @@ impl Deliveries {
     }
 }
 
-/// Returns `contacts`, with times limited to `now_ns`.
 fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact> {
     contacts.iter().map(move |contact| Contact { time_ns: contact.time_ns.min(now_ns), ..*contact })
 }

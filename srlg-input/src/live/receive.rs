@@ -49,7 +49,7 @@ impl ReceiverState {
     }
 }
 
-/// Maximum number of exporters in the table.
+/// Maximum number of exporters in [`Homes`].
 const MOST: usize = 1 << 16;
 
 /// The assignment of exporters to decoders.
@@ -78,8 +78,7 @@ impl Homes {
     }
 }
 
-/// Receives on `socket`, which has index `here`, until the input is asked to stop. It then continues until no datagram
-/// is waiting, but for at most [`DRAIN`].
+/// Receives on socket `here` until the input is asked to stop. Then reads the waiting datagrams for at most [`DRAIN`].
 pub(super) fn receive(
     socket: &UdpSocket,
     address: SocketAddr,

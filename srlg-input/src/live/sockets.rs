@@ -1,4 +1,4 @@
-//! The sockets that exporters send to, their warnings, and the template file.
+//! The sockets to which exporters send, warnings about their counters, and the template file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -47,7 +47,6 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Binds all sockets and starts the receiving threads.
     pub(crate) fn open(
         options: &InputOptions,
         outlets: &mut Outlets<'_>,
@@ -113,7 +112,6 @@ impl Sockets {
         })
     }
 
-    /// Returns the bound addresses.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses: Vec<_> =
             self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
@@ -121,8 +119,8 @@ impl Sockets {
         addresses
     }
 
-    /// Saves the templates and checks for drops and refused senders, once a minute. Before the first warning, each call
-    /// checks. Returns the log lines.
+    /// Once a minute, saves the templates and returns warnings about increased counters. Until the first warning, every
+    /// call checks the counters.
     pub(crate) fn look(&mut self) -> Vec<LogLine> {
         let is_first = self.warned == Warned::default();
         if !is_first && self.warned_at.elapsed() < MINUTE {
@@ -142,12 +140,11 @@ impl Sockets {
         self.decoders().for_each(|mut decoder| decoder.forget_skews());
     }
 
-    /// Saves the templates for the next run and returns the last log lines.
     pub(crate) fn finish(&mut self) -> Vec<LogLine> {
         [self.save(), self.news()].concat()
     }
 
-    /// Returns warnings about drops and refused senders since the last call.
+    /// Returns a warning for each counter that has increased since the last call.
     fn news(&mut self) -> Vec<LogLine> {
         let SocketStatus { refused, dropped, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
@@ -179,7 +176,6 @@ impl Sockets {
         news
     }
 
-    /// Saves the templates and returns a warning if this fails.
     fn save(&self) -> Vec<LogLine> {
         let Some(path) = &self.templates else { return Vec::new() };
         let failure = save_templates(path, &self.shared).err();
@@ -240,7 +236,8 @@ fn bind(address: SocketAddr, buffer: u32, is_shared: bool) -> io::Result<(Socket
     Ok((socket, bound))
 }
 
-/// Requests a receive buffer of `bytes`. The size may exceed the limit of the system if the process has CAP_NET_ADMIN.
+/// Requests a receive buffer of `bytes` bytes. If the process has CAP_NET_ADMIN, the size may exceed the limit of the
+/// system.
 fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_ok() {
@@ -249,7 +246,6 @@ fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     socket.set_recv_buffer_size(bytes)
 }
 
-/// Returns a warning if the kernel provides a smaller buffer than requested.
 fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogLine> {
     // Linux includes its own overhead: it reports twice the size that is available to datagrams.
     let got = socket.recv_buffer_size().ok()? / 2;
@@ -263,7 +259,6 @@ fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogL
 /// Size of the length field before each decoder's state in a template file, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// Cause of the error when an existing file is not replaced.
 const FOREIGN: &str = "the file exists and is not a template file; use another path";
 
 /// Checks that the template file at `path`, if it exists, is readable and does not belong to another program.
@@ -274,7 +269,8 @@ pub fn check_templates(path: &Path) -> Result<(), InputError> {
     read_templates(path).map(drop)
 }
 
-/// Returns the contents of the file at `path`, if it exists. Returns an error if the file belongs to another program.
+/// Returns the contents of the file at `path`, if it exists. Returns an error if the file cannot be read or belongs to
+/// another program.
 fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
     let error = match fs::read(path) {
         Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => {
@@ -288,7 +284,7 @@ fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
 }
 
 /// Loads the templates from the file at `path`, if it exists, and returns warnings about damage. Returns an error if
-/// the file belongs to another program.
+/// the file cannot be read or belongs to another program.
 fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
     let Some(bytes) = read_templates(path)? else { return Ok(Vec::new()) };
     let Some(parts) = parts(&bytes) else {

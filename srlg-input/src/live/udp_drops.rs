@@ -13,7 +13,7 @@ const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// Counters of the datagrams that were dropped at sockets of this process.
+/// Counters of datagrams dropped at the watched sockets.
 #[derive(Default)]
 pub(super) struct UdpDrops {
     /// Counters of drops, by inode.
@@ -46,7 +46,6 @@ impl UdpDrops {
     }
 }
 
-/// Returns the inode and the number of drops in a row.
 fn row(line: &str) -> Option<(u64, u32)> {
     let mut columns = line.split_ascii_whitespace();
     let inode = columns.nth(INODE)?.parse().ok()?;

@@ -25,7 +25,6 @@ pub struct FlowReader {
     exporters: LruCache<Host, Heard>,
 }
 
-/// The counters of an exporter.
 #[derive(Debug, Default)]
 struct Heard {
     last_ns: u64,

@@ -14,7 +14,7 @@ use crate::messages::schema::SchemaError;
 /// Interval at which a waiting thread checks whether the input is asked to stop.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// Interval at which the schema is fetched again.
+/// Interval at which the schema and the partition list of a Kafka topic are fetched again.
 pub(crate) const REFRESH: Duration = Duration::from_secs(15);
 
 /// Reads the schema, and retries until this succeeds. Returns `None` if the input is asked to stop.

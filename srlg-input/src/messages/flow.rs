@@ -48,7 +48,7 @@ pub(super) struct Flow {
 pub(super) struct Malformed;
 
 impl Flow {
-    /// Returns the time at which the flow was received, if the message states it.
+    /// Returns the time of receipt, or the time of a plain contact. Returns `None` if the message states neither.
     #[inline(always)]
     pub(super) fn received_ns(&self) -> Option<u64> {
         [self.received_ns, self.time_ns].into_iter().find(|ns| *ns > 0)
@@ -82,7 +82,6 @@ impl Flow {
     }
 }
 
-/// Returns `value` if it is not 0 and fits into 32 bits.
 fn narrow(value: u64) -> Option<NonZeroU32> {
     u32::try_from(value).ok().and_then(NonZeroU32::new)
 }

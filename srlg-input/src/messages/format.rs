@@ -28,8 +28,8 @@ pub enum Format {
 
 #[cfg(feature = "kafka")]
 impl Format {
-    /// Returns the name of the topic for messages of this format. `name` may lack the hash of the schema that Akvorado
-    /// appends to it.
+    /// Returns the name of the topic for messages of this format. `name` may lack the schema hash that Akvorado appends
+    /// to topic names.
     pub(crate) fn topic(&self, name: &str) -> String {
         match self {
             Self::Protobuf(layout) => layout.topic(name),
@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// Returns the schema to store in a position, so that the same format can be restored from it.
+    /// Returns the schema to store in a position, so that the same format can be restored from it. JSON has no schema.
     pub(crate) fn schema(&self) -> Option<String> {
         match self {
             Self::Protobuf(layout) => Some(layout.schema()),
@@ -46,7 +46,6 @@ impl Format {
     }
 }
 
-/// Writes the type of the messages, for log lines.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -56,7 +55,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The source of a format.
+/// A message format, or the URL of its schema.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Known(Format),

@@ -43,7 +43,6 @@ struct Minute {
 }
 
 impl<'a> News<'a> {
-    /// Creates the status of the topic, stream or subject at the URL `source`.
     pub(crate) fn new(source: String, line: &'a Line) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
@@ -68,7 +67,7 @@ impl<'a> News<'a> {
         self.set_error();
     }
 
-    /// Records that `subject` can be read. If all failures have then ended, the recovery is logged.
+    /// Records that `subject` can be read, and logs the recovery if no failures remain.
     pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
@@ -85,7 +84,7 @@ impl<'a> News<'a> {
         }
     }
 
-    /// Clears the failures of a topic that is no longer read.
+    /// Clears the failures of a topic that is no longer read, but keeps a failure of the schema.
     #[cfg(feature = "kafka")]
     pub(crate) fn leave_topic(&mut self) {
         let subjects: Vec<_> = self.failures.keys().copied().collect();
@@ -134,9 +133,9 @@ impl Minute {
         Self { started, flows: counts.records, without_hosts: counts.of(Reason::NoHosts) }
     }
 
-    /// Starts the next minute if the current one is over at `now`. In this case, returns the number of flows in the
-    /// finished minute if none of them had two hosts. Returns 0 otherwise. A number above 0 suggests that the schema
-    /// does not match the messages.
+    /// Starts the next minute if the current one is over at `now`. If the finished minute has no flow with two hosts,
+    /// returns its number of flows, and otherwise 0. A number above 0 suggests that the schema does not match the
+    /// messages.
     fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
         if now.duration_since(self.started) < MINUTE {
             return 0;

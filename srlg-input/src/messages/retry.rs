@@ -1,11 +1,11 @@
-//! The delays between attempts to reach a broker or a schema.
+//! The delays between attempts to reach a broker or to fetch a schema.
 
 use std::time::Duration;
 
 /// The initial and the maximum delay.
 const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(15)];
 
-/// Returns the delay after the given number of consecutive failures.
+/// Returns the delay before the next attempt, after `failures` consecutive failures.
 pub(crate) fn delay(failures: u32) -> Duration {
     let [first, longest] = DELAYS;
     let doublings = failures.saturating_sub(1).min(10);

@@ -53,7 +53,7 @@ const NAMES: [(&str, Part); 16] = [
     ("inif", Part::Ingress),
 ];
 
-/// Field numbers of goflow2, and of the fields in which goflow states times in seconds.
+/// Field numbers of goflow2, plus the numbers of the fields in which goflow writes times in seconds.
 const GOFLOW2: [(i32, Part); 14] = [
     (2, Part::ReceivedSeconds),
     (3, Part::Sampling),
@@ -71,7 +71,7 @@ const GOFLOW2: [(i32, Part); 14] = [
     (112, Part::EndNs),
 ];
 
-/// A mapping of the field numbers of a message to the parts of a contact.
+/// A mapping from the field numbers of a message to the parts of a contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     message: String,
@@ -133,8 +133,8 @@ impl Layout {
     /// flow.
     ///
     /// # Errors
-    /// Returns [`SchemaError`] if `schema` has a syntax error, if there is not exactly one such message, or if a field
-    /// of this message has an unsupported type or number.
+    /// Returns [`SchemaError`] if `schema` has a syntax error, or if no or several messages have fields for both
+    /// addresses. A used field with an unsupported type or number is an error too.
     pub fn parse(schema: &str) -> Result<Self, SchemaError> {
         let file = protox_parse::parse("schema.proto", schema)
             .map_err(|error| SchemaError::Syntax(error.to_string()))?;
@@ -204,14 +204,13 @@ impl Layout {
         &self.message
     }
 
-    /// Returns the part of a contact that field `number` contains, if it contains one.
     #[inline(always)]
     pub(super) fn part(&self, number: u64) -> Option<Part> {
         self.parts.get(number as usize).copied().flatten()
     }
 
-    /// Returns the name of the topic for messages of this schema. `name` may lack the hash of the schema that Akvorado
-    /// appends to it.
+    /// Returns the name of the topic for messages of this schema. `name` may lack the schema hash that Akvorado appends
+    /// to topic names.
     #[cfg(any(feature = "kafka", test))]
     pub(crate) fn topic(&self, name: &str) -> String {
         match self.message.strip_prefix("FlowMessagev") {
@@ -221,7 +220,6 @@ impl Layout {
     }
 }
 
-/// Adds `message` and each message nested in it to `flows`, if the message has fields for both addresses of a flow.
 fn find_flows<'a>(message: &'a DescriptorProto, flows: &mut Vec<&'a DescriptorProto>) {
     let has = |wanted| message.field.iter().any(|field| part(field.name()) == Some(wanted));
     if has(Part::Source) && has(Part::Destination) {

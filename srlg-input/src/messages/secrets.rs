@@ -1,4 +1,4 @@
-//! Functions that read certificates, passwords and keys for connections to brokers from files.
+//! Functions that read certificates, passwords and keys from files, for connections to brokers.
 
 use std::fs;
 use std::path::Path;

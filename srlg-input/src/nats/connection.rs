@@ -1,7 +1,7 @@
 //! Connections to NATS servers.
 //!
-//! If a connection is lost, the reader drops the client and opens a new connection. The client does not reconnect by
-//! itself, because it would not report the cause of an error.
+//! If a connection is lost, the reader drops the client and opens a new connection. The reader does not rely
+//! on the client to reconnect, because the client would not report the cause of an error.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ use crate::messages::{password, secret, tls};
 use crate::nats::session::NatsError;
 use crate::options::{BadUrl, NatsOptions, NatsUrl};
 
-/// Maximum number of unread messages of a subject. Above the limit, the client drops messages. One read of the socket
-/// yields far fewer messages.
+/// Maximum number of unread messages of a subject. Above the limit, the client drops messages. The limit is far above
+/// the number of messages that one read of the socket yields.
 const CAPACITY: usize = 1 << 17;
 
 /// The servers, and the settings for connecting to them.
@@ -63,7 +63,6 @@ impl Access {
         Ok(Self { servers, is_tls: options.is_tls(), ca: nats_ca.clone(), identity })
     }
 
-    /// Connects to a server and returns the client and the events of its connection.
     pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<Event>), NatsError> {
         let (sender, events) = unbounded_channel();
         let options = match self.identity.clone() {

@@ -18,7 +18,6 @@ use crate::position::Position;
 /// Maximum number of messages that are decoded before the thread checks for a request to stop.
 const CHUNK: usize = 1_024;
 
-/// A stream or a subject, and the settings for reading it.
 pub(super) struct Reader {
     pub(super) url: NatsUrl,
     pub(super) source: Source,
@@ -35,7 +34,7 @@ enum Target {
 }
 
 impl Reader {
-    /// Reads until the input is asked to stop.
+    /// Reads until the input is asked to stop, or until an error stops it.
     pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
@@ -84,7 +83,7 @@ impl Reader {
     }
 }
 
-/// Connects to a server and reads until the connection is lost.
+/// Connects to a server and reads until an [`Interruption`] occurs.
 async fn connection(
     access: &Access,
     target: &mut Target,

@@ -21,7 +21,6 @@ use crate::messages::{
 };
 use crate::position::Position;
 
-/// An error of a connection, a stream or a subject.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NatsError {
     #[error("cannot connect: {0}")]
@@ -57,7 +56,6 @@ pub(super) enum NatsError {
 /// The reason why a wait ends early.
 #[derive(Debug)]
 pub(super) enum Interruption {
-    /// The input is asked to stop.
     Stop,
     /// An error that stops the input.
     Failure(InputError),
@@ -82,7 +80,6 @@ pub(super) struct Session<'a> {
     fetched: Instant,
 }
 
-/// The event that wakes a waiting session.
 enum Wake<T> {
     Tick,
     Event(Option<Event>),
@@ -162,7 +159,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Checks whether the input is asked to stop, publishes the status, and fetches the schema again when it is due.
+    /// Returns an error if the input is asked to stop. Publishes the status and refetches the schema when they are due.
     fn look(&mut self) -> Result<(), Interruption> {
         if self.news.line.stop.is_asked() {
             return Err(Interruption::Stop);
@@ -196,7 +193,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Logs the messages that were lost since the last call.
+    /// Logs how many messages were lost since the last call.
     pub(super) fn say_losses(&mut self) {
         let source = &self.news.status.source;
         if self.expired > 0 {
@@ -227,7 +224,7 @@ impl<'a> Session<'a> {
         self.flows.read(message, stored_ns, now_ns, |contact| self.contacts.push(contact));
     }
 
-    /// Delivers the contacts of all messages read so far, and then the position after these messages.
+    /// Delivers the contacts of the messages read since the last call, and then the position after these messages.
     pub(super) fn deliver(&mut self, position: Position) -> Result<(), Interruption> {
         let delivered = self.outlet.deliver_until(&self.contacts, position);
         self.contacts.clear();

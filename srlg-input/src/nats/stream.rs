@@ -1,7 +1,7 @@
 //! An in-order reader of the messages in a JetStream stream.
 //!
 //! Each connection creates a consumer without acknowledgements, which starts at the reader's position. The reader
-//! stores its position itself, so the server does not have to.
+//! itself tracks its position, so the server does not have to store it.
 //!
 //! Invariant: every sequence number that the reader passes belongs to a message that was either read or counted as
 //! deleted.
@@ -95,7 +95,7 @@ impl Cursor {
         (cursor, Some(warning))
     }
 
-    /// Reads messages until the connection is lost or the input is stopped.
+    /// Reads messages until the input is stopped or an error occurs, such as a lost connection.
     pub(super) async fn read(
         &mut self,
         client: Client,
@@ -136,7 +136,8 @@ impl Cursor {
         }
     }
 
-    /// Decodes a message. The consumer sequence number of the message must be `sequence` + 1.
+    /// Decodes a message. Returns [`NatsError::Missing`] if its consumer sequence number is not `sequence` + 1, or if
+    /// its stream sequence number is below `self.next`.
     fn take(
         &mut self,
         message: &Message,

@@ -32,7 +32,6 @@ pub fn headers(link_type: u16, frame: &[u8]) -> Result<Headers<'_>, Skip> {
     }
 }
 
-/// Splits off a header of `N` bytes.
 #[inline(always)]
 fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
     bytes.split_first_chunk().ok_or(Skip::CutHeader)
@@ -45,8 +44,8 @@ fn behind_ether_type<const N: usize>(frame: &[u8]) -> Result<Headers<'_>, Skip> 
     ether_type(u16::from_be_bytes([header[N - 2], header[N - 1]]), payload)
 }
 
-/// Parses a payload whose EtherType is `kind`, after any number of VLAN tags. If `kind` is below 0x600, it is the
-/// length of an LLC frame, which is not parsed.
+/// Parses a payload whose EtherType is `kind`, and skips any VLAN tags. If `kind` is below 0x600, it is the length of
+/// an LLC frame, which is not parsed.
 #[inline(always)]
 pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
@@ -97,8 +96,8 @@ fn ppp_protocol(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
     }
 }
 
-/// Parses a BSD loopback frame: an address family in the byte order of the capturing host. The family numbers fit in
-/// one byte, so the byte order is unambiguous.
+/// Parses a BSD loopback frame: an address family in the byte order of the capturing host, then a packet. The family
+/// numbers fit in one byte, so the byte order is unambiguous.
 fn loopback(frame: &[u8]) -> Result<Headers<'_>, Skip> {
     let (family, packet) = header::<4>(frame)?;
     match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {

@@ -41,7 +41,6 @@ impl<'a> Headers<'a> {
         self.packet[0] >> 4 == 4
     }
 
-    /// Returns `N` bytes of the fixed header, starting at `at`.
     #[inline(always)]
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
         *self.packet[at..].first_chunk().expect("the fixed header is complete")
@@ -59,16 +58,16 @@ impl<'a> Headers<'a> {
         NonZeroU64::new(payload.into())?.checked_add(IPV6_FIXED_HEADER as u64)
     }
 
-    /// Returns the contents of the transport header. All values are `None` if the IPv6 extension headers are truncated
-    /// or too many.
+    /// Returns the contents of the transport header. All values are `None` if the IPv6 extension headers are truncated,
+    /// or if there are too many of them.
     #[inline(always)]
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.segment().map_or(Transport::default(), |segment| segment.transport())
     }
 
-    /// Returns the bytes after the IP header and its extension headers, or `None` if the IPv6 extension headers are
-    /// truncated or too many.
+    /// Returns the bytes after the IP header and its extension headers. Returns `None` if the IPv6 extension headers
+    /// are truncated, or if there are too many of them.
     #[inline(always)]
     pub(crate) fn segment(&self) -> Option<Segment<'a>> {
         if self.is_v4() { Some(transport::ipv4(self.packet)) } else { transport::ipv6(self.packet) }

@@ -1,4 +1,4 @@
-//! The data after the IP header: protocol, ports and TCP flags.
+//! The transport data of a packet: protocol, ports and TCP flags.
 //!
 //! Invariant: a value is `None` if it was not captured, or if the packet is a fragment that does not contain it. A
 //! packet with missing values still counts as a contact.
@@ -87,7 +87,6 @@ pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
 }
 
 impl<'a> Segment<'a> {
-    /// Returns the contents of the transport header.
     #[inline(always)]
     pub(crate) fn transport(&self) -> Transport {
         let port = || Some(u16::from_be_bytes(*self.bytes.get(2..4)?.first_chunk()?));

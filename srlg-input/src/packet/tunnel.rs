@@ -11,7 +11,7 @@ use crate::packet::transport::{Segment, UDP};
 /// Maximum number of nested tunnels that are entered.
 pub const MOST_TUNNELS: usize = 4;
 
-/// IP protocol numbers of tunnels: IPv4 and IPv6 in IP, GRE and MPLS.
+/// IP protocol numbers of tunnels: IPv4 in IP, IPv6 in IP, GRE, and MPLS in IP.
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
@@ -99,7 +99,8 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
     }
 }
 
-/// Parses VXLAN (RFC 7348): flags, a network identifier if a flag announces it, and a frame.
+/// Parses VXLAN (RFC 7348): flags, a network identifier and a frame. Returns `None` if the flags do not mark the
+/// identifier as valid.
 fn vxlan(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, frame) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
     if header[0] & 0x08 == 0 { Ok(None) } else { frame::headers(1, frame).map(Some) }

@@ -1,8 +1,8 @@
 //! Tests of inputs: generated files, files from other tools, flow exports, and command-line options.
 //!
 //! The files from other tools are not part of this repository. `SRLG_DATA` names the folder that contains `captures/`
-//! and `flows/`. The default is `../shared/data` next to the workspace. If the folder is missing, the tests that need
-//! it print a note and pass.
+//! and `flows/`. The default is `../shared/data`, relative to the workspace. If the folder is missing, the tests that
+//! need it print a note and pass.
 
 mod captures;
 mod commands;

@@ -9,7 +9,6 @@ use crate::network::{Network, alone};
 use crate::traffic::{DNS, Frame, Traffic, VLAN};
 use crate::{capture, contacts_of_file, drain};
 
-/// Number of packets that most tests send.
 const PACKETS: u32 = 8_000;
 
 #[test]
@@ -96,7 +95,6 @@ fn a_caller_may_pause_for_a_second_while_few_packets_come() {
     });
 }
 
-/// Asserts that `filter` selects exactly the frames for which `is_selected` returns true.
 fn filter_selects(filter: &str, is_selected: impl Fn(&Frame) -> bool) {
     let traffic = Traffic::new(PACKETS);
     let all = contacts_of_file(&traffic);

@@ -1,5 +1,5 @@
-//! Tests of live capture. In each test, tcpreplay sends packets over a pair of virtual interfaces in a separate network
-//! namespace.
+//! Tests of live capture. Each test runs in a separate network namespace, where tcpreplay sends packets over a pair of
+//! virtual interfaces.
 //!
 //! The tests require root, iproute2, util-linux and tcpreplay (`scripts/live.sh`). If a requirement is missing, a test
 //! reports it and passes. If `SRLG_REQUIRE_LIVE` is set, the test fails instead.
@@ -29,7 +29,6 @@ fn timeless(contact: Contact) -> Contact {
     contact
 }
 
-/// Returns the contacts that [`Reader`] reads from the file of `traffic`, with all times set to 0.
 fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     let mut reader = Reader::new(Cursor::new(traffic.file())).unwrap();
     let mut contacts = Vec::new();
@@ -40,8 +39,7 @@ fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     contacts
 }
 
-/// Reads contacts until `player` has sent everything and no contact has arrived for a quarter of a second. Calls
-/// `at_each` for each contact.
+/// Reads contacts until `player` has sent everything and no contact has arrived for a quarter of a second.
 fn drain(
     live: &mut Capture,
     mut player: Player,
@@ -65,8 +63,7 @@ fn drain(
     contacts
 }
 
-/// Sends `traffic` to an interface at `rate`, an option of tcpreplay, and captures it with `options`. Returns the
-/// contacts and the capture.
+/// Sends `traffic` to an interface at `rate`, an option of tcpreplay, and captures it with `options`.
 fn capture(traffic: &Traffic, rate: &str, options: &CaptureOptions) -> (Vec<Contact>, Capture) {
     let network = Network::new();
     let mut live = Capture::open(network.listening(), options).unwrap();

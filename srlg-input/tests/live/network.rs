@@ -54,7 +54,6 @@ impl Network {
         Self::LISTENING
     }
 
-    /// Runs `ip` with the arguments `words`. Panics if the command fails.
     pub(crate) fn ip(&self, words: &[&str]) {
         let output = Command::new("ip").args(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -71,7 +70,6 @@ impl Network {
         Self::start(Command::new("tcpreplay"), traffic, rate, rounds)
     }
 
-    /// Starts sending `traffic` on CPU `cpu`.
     pub(crate) fn play_on(&self, cpu: u32, traffic: &Traffic, rate: &str) -> Player {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", &cpu.to_string(), "tcpreplay"]);
@@ -117,7 +115,6 @@ impl Player {
     }
 }
 
-/// Stops tcpreplay if it is still running, and deletes its file.
 impl Drop for Player {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -127,7 +124,8 @@ impl Drop for Player {
     }
 }
 
-/// Environment variable that contains the path of the test. It is set only in the second run, inside the namespace.
+/// Environment variable that contains the path of the test. It is set only when the test runs again, inside the
+/// namespace.
 const INSIDE: &str = "SRLG_LIVE_TEST";
 /// Environment variable that makes tests fail if a requirement is missing.
 const REQUIRED: &str = "SRLG_REQUIRE_LIVE";
@@ -163,7 +161,6 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
     assert!(said.contains("test result: ok. 1 passed"), "{test} is not a test");
 }
 
-/// Returns the first missing requirement of the tests, if any.
 fn missing() -> Option<&'static str> {
     let needs: [(&[&str], _); 5] = [
         (&["unshare", "--net", "true"], "root, and unshare of util-linux"),

@@ -41,7 +41,6 @@ fn drain(captures: &mut [Capture], players: &mut [Player]) -> Vec<Vec<Contact>> 
     }
 }
 
-/// Returns how often each contact arrived.
 fn counts<'a>(contacts: impl IntoIterator<Item = &'a Contact>) -> HashMap<Contact, u32> {
     let mut counts = HashMap::new();
     contacts.into_iter().for_each(|contact| *counts.entry(*contact).or_default() += 1);

@@ -44,8 +44,8 @@ impl Traffic {
 }
 
 impl Frame {
-    /// Creates frame `number`, whose properties depend on the remainders of `number` for the divisors 2 (UDP), 3
-    /// (port), 4 (IPv6) and 5 (tag). All combinations occur.
+    /// Creates frame `number`. The remainders of `number` divided by 2, 3, 4 and 5 determine the protocol, the port,
+    /// the IP version and the VLAN tag. All combinations occur.
     fn new(number: u32) -> Self {
         let is_udp = number.is_multiple_of(2);
         let is_ipv6 = number % 4 >= 2;

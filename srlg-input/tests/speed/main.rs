@@ -1,4 +1,4 @@
-//! Measurements of the time per packet, flow record and network look-up. Run them with
+//! Measurements of the speed of packet reading, flow decoding and network look-ups. Run them with
 //! `cargo test --release -p srlg-input --test speed -- --ignored --nocapture --test-threads 1`.
 
 mod captures;

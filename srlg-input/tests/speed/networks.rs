@@ -37,7 +37,6 @@ fn networks(is_ipv6: bool, count: u64) -> Vec<IpNet> {
     (0..count).map(network).collect()
 }
 
-/// Returns an address in one of `networks`.
 fn address_in(networks: &[IpNet], number: u64) -> IpAddr {
     let network = networks[(number as usize * 7_919) % networks.len()];
     match (network, address(matches!(network, IpNet::V6(_)), number)) {

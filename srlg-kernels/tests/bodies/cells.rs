@@ -29,7 +29,6 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Asserts that the kernels count and list the same cells for each owner as srlg-core.
 pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) {
     let (params, ages) = (*CellsFinder::params(all.finder()), all.span(9, 5).finder_ages);
     let in_window = owned_in_window(&params, cells, ages);
@@ -65,7 +64,6 @@ pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) 
     assert_none_is_left_out(&params, cells, &in_window);
 }
 
-/// Returns the index and the owner of each cell that was touched in the window.
 fn owned_in_window(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec<(u32, Owner)> {
     let cells = (0..).zip(cells).map(|(place, cell)| (place, cell.word()));
     let in_window = cells.filter(|&(_, word)| params.age(word) < ages);
@@ -204,7 +202,6 @@ fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window
     }
 }
 
-/// Asserts that the kernel gathers the words at a list of indices, some of which are repeated.
 pub(crate) fn assert_gathered<R: KernelRecorder>(recorders: &[R], seed: u64) {
     let place = |i: u64| (seed.wrapping_add(i * i).wrapping_mul(0x9e37_79b9) >> 16) as usize;
     let places: Vec<u32> = (0..99).map(|i| (place(i / 2) % recorders.len()) as u32).collect();

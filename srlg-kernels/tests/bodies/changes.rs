@@ -7,7 +7,6 @@ use srlg_kernels::{Age, Apply, Extract, KernelRecorder, Merge, Slices, filled};
 
 use super::{launch, recorders_of, swapped, untouched, words};
 
-/// Asserts that the kernels that age, merge and list recent recorders give the same results as srlg-core.
 pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     recorders: &[R],
     RecentRange { recent, echo }: RecentRange,

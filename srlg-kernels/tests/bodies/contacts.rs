@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 use srlg_core::{Ip6Pair, IpPair, Limbs};
 
-/// IPv4 addresses, in the form that the kernels for IPv4 pairs read.
 pub(crate) const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
-/// IPv4 and IPv6 addresses, in the form that the kernels for pairs of both families read.
+/// IPv6 addresses, two of which are IPv4-mapped.
 pub(crate) const HOSTS6: [Limbs; 5] = [
     [0x2001_0db8, 0, 0, 1],
     [0x2001_0db8, 0, 0, 2],
@@ -22,7 +21,6 @@ pub(crate) struct Contacts {
     pub(crate) long: Vec<(Ip6Pair, u32)>,
 }
 
-/// Generates contacts of a few IPv4 hosts, each with its age in epochs.
 pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
     let contact =
@@ -30,7 +28,6 @@ pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     prop::collection::vec(contact, 1..500)
 }
 
-/// Generates IPv4 contacts as `IpPair`s, and contacts of both families as `Ip6Pair`s.
 pub(crate) fn contacts_of_both() -> impl Strategy<Value = Contacts> {
     let contact = (0..HOSTS6.len(), 0u32..900, any::<bool>(), 0u32..7);
     let long = contact.prop_map(|(host, peer, is_v6, age)| {

@@ -1,4 +1,4 @@
-//! Tests of the kernels that tally a list of hosts and record the hosts that may be super points.
+//! Tests of the kernels that tally the hosts in a list and record the hosts that may be super points.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -21,7 +21,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Hosts, the indices of the hosts to tally, and the recorders of the counter.
+/// The recorders of the counter, the hosts, and the indices of the hosts to tally.
 #[derive(Clone, Copy)]
 struct List<'a> {
     linear: &'a [Recorder16],
@@ -57,8 +57,8 @@ fn bins(
     loaded(&bins)
 }
 
-/// Asserts that the kernel and srlg-core return the same tallies of `hosts` over `positions`. The kernel tallies the
-/// hosts in reverse order and in two runs.
+/// Asserts that the kernel and srlg-core return the same tallies. The kernel tallies the hosts in reverse order and in
+/// two runs.
 pub(crate) fn assert_tallies(
     params: &TaggedParams,
     linear: &[Recorder16],
@@ -82,7 +82,7 @@ pub(crate) fn assert_tallies(
     }
 }
 
-/// Returns a function that returns the number of positions in `tally` that have a given kind and group.
+/// Returns a function that counts the positions of a given kind and group in `tally`.
 fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
     let Tally::Visible(histograms) = tally else { panic!("a tally of the tagged counter") };
     move |kind, group| {

@@ -27,7 +27,7 @@ use looks::{assert_looks, assert_tallies};
 use search::assert_search_equal;
 use touches::{touched_paper, touched_tagged};
 
-/// Launches `body`: runs all its GPU threads on three CPU threads, in an order that depends on `seed`.
+/// Runs all GPU threads of `body` on three CPU threads, in an order that depends on `seed`.
 fn launch(seed: u64, body: &(impl Body + Sync)) {
     let (blocks, threads) = (3 + (seed % 5) as u32, 8);
     let grid = |thread| Grid { block: thread / threads, blocks, thread: thread % threads, threads };
@@ -68,14 +68,13 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
 
-/// Returns the swapped words that store `recorders` untouched recorders.
+/// Returns the atomic values that contain `recorders` untouched recorders.
 fn swapped<R: KernelRecorder>(recorders: usize) -> Vec<R::Swapped> {
     let bytes = [u8::MAX; 8];
     let untouched = || R::Swapped::read_from_prefix(&bytes).unwrap().0;
     (0..R::swapped(recorders)).map(|_| untouched()).collect()
 }
 
-/// Returns the first `recorders` recorders in `swapped`.
 fn recorders_of<R: KernelRecorder>(mut swapped: Vec<R::Swapped>, recorders: usize) -> Vec<R> {
     let bytes = swapped.as_mut_slice().as_mut_bytes().chunks_exact(size_of::<R>());
     bytes.take(recorders).map(|recorder| R::read_from_bytes(recorder).unwrap()).collect()
@@ -90,7 +89,6 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// Returns the number of recorders within `span` in each row of the counter, as the kernel counts them.
 fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
     let sizes = params.counter_sizes();
     let sums = sizes.rows as usize * survey::SUMS;
@@ -102,7 +100,6 @@ fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) ->
     sums.chunks_exact(survey::SUMS).map(of_row).collect()
 }
 
-/// Returns the number of recorders within `span` in each row of the counter, as srlg-core counts them.
 fn expected_weights(params: &Params, span: Span, linear: &[Recorder16]) -> Vec<u32> {
     let limit = params.recent_ranges(span)[COUNTER].of_width().recent;
     let rows = linear.chunks_exact(params.counter_sizes().row_len as usize);

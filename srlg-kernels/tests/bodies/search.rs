@@ -14,7 +14,6 @@ fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
 }
 
-/// Returns the entries of a list in ascending order. `count` is the number of entries that were added.
 fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
     let list: Vec<u32> = list.into_iter().map(AtomicU32::into_inner).collect();
     let mut list = filled(&list, count).to_vec();
@@ -22,7 +21,6 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
     list
 }
 
-/// Asserts that the kernels return the same masks, counts, hot columns and candidates as srlg-core.
 pub(crate) fn assert_search_equal(all: &Params, rough: &[Recorder16], seed: u64) {
     let (span, params) = (all.span(9, 5), all.finder().rsra().unwrap());
     let mut expected = vec![0; params.estimators()];

@@ -9,13 +9,13 @@ use srlg_kernels::{Slices, Touch, Touch6, TouchPaper};
 
 use super::{Contacts, launch, recorders_of, swapped, untouched, words};
 
-/// Returns the pairs of the contacts that are `age` epochs old, aligned as the kernels read them.
 fn of_age<P: Copy, A>(contacts: &[(P, u32)], age: u32, aligned: impl Fn(P) -> A) -> Vec<A> {
     contacts.iter().filter(|contact| contact.1 == age).map(|contact| aligned(contact.0)).collect()
 }
 
-/// Touches cells and lines with srlg-core, one pair at a time, and returns both arrays. Asserts that the kernels and
-/// whole batches produce the same arrays. The age of a touch in a line is twice its age in a cell.
+/// Touches cells and lines with srlg-core, one pair at a time, and returns both arrays. Asserts that the kernels
+/// produce the same arrays as srlg-core, and that whole batches produce the same cells as single pairs. The age of a
+/// touch in a line is twice its age in a cell.
 pub(crate) fn touched_tagged(
     params: &Params,
     contacts: &Contacts,
@@ -58,7 +58,7 @@ pub(crate) fn touched_tagged(
 }
 
 /// Touches the RSRA and the rows with srlg-core on one thread, and returns both arrays. Asserts that the kernel
-/// produces the same arrays.
+/// produces the same arrays as srlg-core.
 pub(crate) fn touched_paper(
     params: &Params,
     contacts: &[(IpPair, u32)],

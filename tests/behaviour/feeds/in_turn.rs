@@ -8,7 +8,6 @@ use srlg::{Error, IpPair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
 
-/// A call that passes pairs to a feed.
 #[derive(Clone, Debug)]
 struct Call {
     feed: usize,
@@ -21,7 +20,7 @@ struct Call {
     waits: bool,
 }
 
-/// Calls before a close, the number of slices by which the close advances, and calls during the close.
+/// Calls before a close, the number of slices that the close advances, and calls during the close.
 type Round = (Vec<Call>, u64, Vec<Call>);
 
 /// Capacities of the feeds, in pairs.

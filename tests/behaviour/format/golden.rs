@@ -44,8 +44,7 @@ fn reported(mut detector: SlidingDetector) -> SlidingDetector {
     detector
 }
 
-/// Returns the name and the detector of each golden file of version 2. If the file is a delta, its number of slices is
-/// also returned.
+/// Returns the name and the detector of each golden file of version 2, and the number of slices if the file is a delta.
 pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
     vec![
         ("tagged-snapshot", seen(tagged(), 2000), None),

@@ -29,7 +29,7 @@ pub(crate) fn snapshot(slice: u64) -> Snapshot {
     detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())
 }
 
-/// A folder for one test. It is empty at first, and is removed at the end of the test.
+/// A temporary folder that is removed at the end of the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -60,7 +60,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the snapshot of the newest checkpoint. Asserts that no checkpoint is damaged.
+/// Returns the newest snapshot and asserts that no checkpoint is damaged.
 pub(crate) fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
     let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
     assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);

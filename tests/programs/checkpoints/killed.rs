@@ -9,18 +9,15 @@ use srlg::state::{Checkpoints, Snapshot};
 
 use super::folder::{Folder, newest, snapshot};
 
-/// Returns an attachment that contains `number`. It is so large that a process spends most of its time writing.
+/// Returns an attachment that is so large that a process spends most of its time writing.
 fn attachment(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(1 << 19)
 }
 
-/// Returns the number in the attachment of `snapshot`.
 fn number(snapshot: &Snapshot) -> u64 {
     u64::from_le_bytes(*snapshot.attachment().first_chunk().unwrap())
 }
 
-/// Saves checkpoints until the process is killed, and prints their numbers. Another test runs this function in a
-/// separate process.
 #[test]
 #[ignore = "the process that `killed_at_any_moment_the_last_complete_one_is_there` starts and kills"]
 fn saves_until_killed() {
@@ -35,8 +32,8 @@ fn saves_until_killed() {
     }
 }
 
-/// Starts a process that saves checkpoints. Kills the process when `after` has passed since it saved its first
-/// checkpoint. Returns the last number that the process printed.
+/// Starts a process that saves checkpoints, and kills it when `after` has passed since its first checkpoint. Returns
+/// the last number that the process printed.
 fn save_and_kill(folder: &Path, after: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "checkpoints::killed::saves_until_killed", "--ignored", "--nocapture"])

@@ -105,13 +105,13 @@ fn folders_are_made_on_the_way_and_a_file_is_none() {
     }
 }
 
-/// A small in-memory file system that is mounted on a folder.
+/// A tmpfs of 16 MiB that is mounted on a folder.
 #[cfg(target_os = "linux")]
 struct SmallDisk<'a>(&'a std::path::Path);
 
 #[cfg(target_os = "linux")]
 impl<'a> SmallDisk<'a> {
-    /// Mounts a file system of 16 MB. If mounting fails, prints a message and returns `None`.
+    /// Mounts the disk. If this fails, prints a message and returns `None`.
     fn mount(folder: &'a std::path::Path) -> Option<Self> {
         let mut mount = std::process::Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=16m", "tmpfs"]).arg(folder);

@@ -1,7 +1,8 @@
 //! Generation of the packets of each slice from flows.
 //!
 //! [`Source`]s start flows, period by period. Each flow waits in the bucket of the slice in which its next packet is
-//! due. It is therefore not processed in slices without its packets. The memory grows with the number of waiting flows.
+//! due. It is therefore not processed in slices in which it sends no packets. The memory grows with the number of
+//! waiting flows.
 
 use super::Backbone;
 use super::flow::{Flow, TICKS};
@@ -10,14 +11,13 @@ use super::rng::Rng;
 use srlg_core::IpPair;
 use std::collections::VecDeque;
 
-/// Purposes of the random streams for shuffling and for planted hosts. No source of flows uses the same purposes.
+/// Purpose numbers of the random streams for shuffling and for planted hosts. No source of flows uses these numbers.
 const SHUFFLE_STREAM: u64 = 2 << 40;
 const PLANTED_STREAM: u64 = 3 << 40;
 
 /// Maximum number of slices, including the period before the stream. 32-bit ticks can represent twice this number.
 const MOST_SLICES: u32 = 1 << 23;
 
-/// A source of flows.
 pub(crate) trait Source: Send {
     /// Passes each flow of period `number` to `begin`. Period 0 ends when the stream starts.
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow));
@@ -41,8 +41,8 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Creates slices that contain the flows of `sources` and the planted hosts of `frame`. The field `frame.pairs` is
-    /// ignored.
+    /// Creates slices that contain the flows of `sources` and the planted hosts of `frame`. The fields `pairs` and
+    /// `packets_per_pair` of `frame` are ignored.
     pub(super) fn of(frame: &Backbone, sources: Vec<Box<dyn Source>>) -> Self {
         assert!(frame.period > 0, "a period has at least one slice");
         let end = last_slice(frame).expect("the stream is longer than 2^23 slices");
@@ -87,7 +87,6 @@ impl Slices {
         }
     }
 
-    /// Appends the pairs of planted hosts that are due in the running slice.
     fn planted_packets(&self, packets: &mut Vec<IpPair>) {
         let turn = u64::from((self.slice - self.period) % self.round);
         for pairs in &self.planted {
@@ -123,7 +122,7 @@ fn last_slice(model: &Backbone) -> Option<u32> {
     (whole_periods <= MOST_SLICES).then_some(end)
 }
 
-/// Puts `flow` into the bucket of its next packet, if it has one before the slice `end`.
+/// Puts `flow` into the bucket of its next packet, or drops the flow if no packet is left before slice `end`.
 fn wait(waiting: &mut VecDeque<Vec<Flow>>, front: u32, end: u32, flow: Flow) {
     let Some(slice) = flow.next_slice().filter(|&slice| slice < end) else { return };
     let bucket = (slice - front) as usize;

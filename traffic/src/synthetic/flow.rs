@@ -1,4 +1,4 @@
-//! Flows, whose packet times are computed instead of stored.
+//! Flows whose packet times are computed instead of stored.
 //!
 //! A flow is divided into n equal parts, where n is its number of packets. Packet i is sent at a pseudo-random time in
 //! part i. This time depends only on the flow and on i.
@@ -9,9 +9,9 @@ use srlg_core::IpPair;
 /// Number of ticks per slice. Packet times have a resolution of one tick.
 pub(crate) const TICKS: u32 = 256;
 
-/// Minimum duration from the first to the last packet, in seconds (model A).
+/// Minimum duration of a flow with more than one packet, in seconds (model A).
 const SHORTEST_SECONDS: f64 = 0.5;
-/// Maximum duration from the first to the last packet, in seconds (model A).
+/// Maximum duration of a flow, in seconds (model A).
 const LONGEST_SECONDS: f64 = 900.0;
 /// Pareto tail index of the packet counts and of the durations (model A).
 const TAIL: f64 = 0.8;
@@ -24,12 +24,12 @@ pub(crate) struct FlowModel {
 }
 
 impl FlowModel {
-    /// Creates a distribution in which flows have about `mean_packets` packets on average and slices last
-    /// `slice_seconds`.
+    /// Creates a distribution with a mean of about `mean_packets` packets per flow, for slices of `slice_seconds`
+    /// seconds.
     ///
     /// The packet count is a Pareto variate with tail index 0.8 and minimum 1, capped at C and rounded down. Its mean
-    /// is `sum over k = 1..C of k^-0.8 = 5 C^0.2 + zeta(0.8)` (Euler and Maclaurin), where zeta(0.8) = -4.4375. This
-    /// equation is solved for C. A mean of 46 gives C = 100,000, as in model A.
+    /// is `sum over k = 1..C of k^-0.8 = 5 C^0.2 + zeta(0.8)` (Euler-Maclaurin formula), where zeta(0.8) = -4.4375.
+    /// This equation is solved for C. A mean of 46 gives C = 100,000, as in model A.
     pub(crate) fn new(mean_packets: u32, slice_seconds: f64) -> Self {
         let root = (f64::from(mean_packets) + 4.4375) / 5.0;
         Self {
@@ -49,7 +49,6 @@ impl FlowModel {
     }
 }
 
-/// A flow of one pair, some of whose packets may have been sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) pair: IpPair,
@@ -63,7 +62,6 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Creates a flow that starts at tick `start` and sends `packets` packets within `length` ticks.
     pub(crate) const fn new(pair: IpPair, start: u32, length: u32, packets: u32) -> Self {
         Self { pair, start, length, packets, sent: 0 }
     }
@@ -74,7 +72,6 @@ impl Flow {
         (self.sent < self.packets).then(|| self.packet_tick() / TICKS)
     }
 
-    /// Marks the next packet as sent.
     #[inline]
     pub(crate) fn send(&mut self) {
         self.sent += 1;

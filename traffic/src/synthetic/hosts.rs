@@ -1,6 +1,7 @@
 //! Hosts of the background traffic, and the flows that they start in each period.
 //!
-//! In each period, the hosts start the requested number of flows, one per pair. Reserved hosts are not used.
+//! In each period, the hosts start the requested number of flows, one per pair. Reserved hosts, such as
+//! planted hosts, do not start flows.
 
 use super::Backbone;
 use super::calendar::Source;
@@ -12,7 +13,7 @@ use rustc_hash::FxHashSet;
 use srlg_core::{Address, IpPair};
 use std::ops::Range;
 
-/// Share of the staying hosts, which exist in every period and have heavy-tailed cardinalities.
+/// Fraction of all hosts that are staying hosts, which exist in every period and have heavy-tailed cardinalities.
 const STAYING_SHARE: f64 = 0.006;
 /// Minimum number of peers of a staying host.
 const STAYING_FEWEST: f64 = 48.0;
@@ -25,11 +26,12 @@ const PASSING_MOST: f64 = 5000.0;
 /// the integral from 48 to 200,000 is 271.4.
 const MEAN_CARDINALITY: f64 = 3.40;
 
-/// Ratio of the pairs whose flows started before the window to the pairs whose flows start in the window. Measurements
-/// with a million pairs of 10 packets gave 0.9 to 1.2 %.
+/// Fraction by which flows that started before a window increase the number of pairs in the window. Measurements with a
+/// million pairs and 10 packets per pair gave 0.9 to 1.2 %.
 const CARRIED: f64 = 0.011;
 
-/// Purpose of the random stream of the staying hosts. The purpose of a period's stream is the number of the period.
+/// Purpose number of the random stream for the staying hosts. For the flows of a period, the purpose number is the
+/// number of the period.
 const STAYING_STREAM: u64 = 1 << 40;
 
 /// Returns the number of flows that must start in a period so that a window has about `pairs` distinct pairs.
@@ -45,7 +47,6 @@ pub(crate) struct Background {
     period_ticks: u32,
     flows: FlowModel,
     staying: Vec<HeavyHost>,
-    /// Hosts that the background does not use.
     reserved: FxHashSet<Address>,
 }
 
@@ -59,7 +60,6 @@ struct HeavyHost {
 }
 
 impl Background {
-    /// Creates hosts that start `begun` flows in each period. The `reserved` hosts are not used.
     pub(crate) fn new(model: &Backbone, begun: u32, reserved: &[Address]) -> Self {
         let reserved: FxHashSet<Address> = reserved.iter().copied().collect();
         let count = (f64::from(begun) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
@@ -96,7 +96,7 @@ impl Background {
         }
     }
 
-    /// Returns a random range of ticks in the period `whole`. The range is a tenth to a half of the period.
+    /// Returns a random range of ticks that covers a tenth to a half of the period `whole`.
     fn burst(&self, rng: &mut Rng, whole: &Range<u32>) -> Range<u32> {
         let tenth = self.period_ticks / 10;
         let length = tenth + rng.below(4 * tenth + 1);
@@ -104,8 +104,8 @@ impl Background {
         start..start + length.max(1)
     }
 
-    /// Returns the index of the first passing host after `index`. Passing hosts have higher indices than staying hosts
-    /// and are not reserved.
+    /// Returns the index of the first passing host after `index`, and wraps around at the end. Passing hosts are not
+    /// reserved and have higher indices than staying hosts.
     fn next_passing(&self, index: u32) -> u32 {
         // Reserved hosts shift the indices of staying hosts by at most the number of reserved hosts.
         let taken = (self.staying.len() + self.reserved.len()) as u32;

@@ -21,7 +21,8 @@ use std::str::FromStr;
 /// Length of a period, in slices of one second.
 const PERIOD: u32 = 300;
 
-/// Mean number of packets per pair in models A and B. It is small so that many packets belong to new pairs.
+/// Mean number of packets per pair. It is smaller than in model A, which has 46, so that many packets belong to new
+/// pairs.
 const PACKETS_PER_PAIR: u32 = 2;
 
 /// A traffic model.
@@ -35,19 +36,19 @@ const PACKETS_PER_PAIR: u32 = 2;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
-    /// Model A: [`Backbone`] with two packets per pair.
+    /// Model A ([`Backbone`]), but with two packets per pair on average.
     Backbone,
     /// Model B, a metro network of clients, servers, NAT gateways, peer-to-peer hosts and scanners. The cardinalities
-    /// of hosts are lognormal. Peer-to-peer hosts and scanners are active only part of the time. There are 100 super
-    /// points per million pairs.
+    /// of hosts are lognormal. Peer-to-peer hosts and scanners are active only part of the time. At a threshold of
+    /// 1024, there are 100 super points per million pairs.
     Metro,
     /// Model A at 80 % of the load, and a flood from spoofed sources to four victims. Each source sends one packet.
     Flood,
     /// Model A at 90 % of the load, and scanners with constant rates. Each scanner sends one packet to each of 800 to
     /// 1600 targets per window.
     SlowScan,
-    /// Model A at 80 % of the load, and servers that crowds of 1000 to 3000 clients contact. The clients of a crowd
-    /// arrive within five slices and send packets for half a minute.
+    /// Model A at 80 % of the load, and flash crowds of 1000 to 3000 clients each. The clients of a crowd arrive within
+    /// five slices and send packets for half a minute.
     FlashCrowd,
     /// Pairs of model A. All of them occur in every slice, so recorders do not age.
     Persistent,

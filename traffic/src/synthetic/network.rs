@@ -1,7 +1,8 @@
 //! Addresses of inside hosts and of their peers in synthetic traffic.
 //!
-//! A peer is never an inside host, and its address is never in a reserved network. The addresses of a pair therefore
-//! show which of the two hosts is inside.
+//! The address of a peer from this module is never in a reserved network (0.0.0.0/8, 10.0.0.0/8, 127.0.0.0/8, and
+//! 224.0.0.0 or higher). A peer is also never an inside host, so the addresses of a pair show which of the two hosts is
+//! inside.
 
 use super::rng::{Rng, mix};
 use srlg_core::Address;
@@ -55,13 +56,12 @@ pub const fn inside_host(index: u32) -> Address {
     INSIDE_NETWORKS[(x >> 20) as usize].to_bits() | (x & 0x000F_FFFF)
 }
 
-/// Returns whether `address` can be that of a peer. Inside hosts and reserved addresses cannot.
+/// Returns whether a peer can have `address`, that is, whether the address is neither inside nor reserved.
 pub(crate) fn is_opposite(address: Address) -> bool {
     let octet = address >> 24;
     !matches!(octet, 0 | 10 | 127 | 224..) && !is_inside(address)
 }
 
-/// Returns a peer with a uniformly random address.
 pub(crate) fn random_opposite(rng: &mut Rng) -> Address {
     opposite_from(rng.bits())
 }

@@ -1,17 +1,17 @@
 //! The peers of one inside host in one period.
 //!
-//! The kind of host determines how a peer is chosen. If the chosen peer has already occurred, a random peer replaces
-//! it. The peers of a host are therefore distinct.
+//! The kind of the host determines how a peer is chosen. If the chosen peer has already occurred, a random peer
+//! replaces it. The peers of a host are therefore distinct.
 
 use super::network::{is_opposite, opposite_from, random_opposite};
 use super::rng::Rng;
 use rustc_hash::FxHashSet;
 use srlg_core::Address;
 
-/// Number of popular servers. They are 30 % of the peers of a client (model A).
+/// Number of popular servers. They account for 30 % of a client's peers (model A).
 const SERVERS: f64 = 100_000.0;
 
-/// Number of clients from which the clients of a busy server are drawn.
+/// Number of hosts from which the clients of a busy server are drawn.
 const CLIENTS: f64 = 10_000_000.0;
 
 /// Number of networks that contain ordinary peers (model A). Each network has 2^12 addresses.
@@ -45,7 +45,6 @@ impl Peers {
         Self { kind, next: random_opposite(rng), seen: FxHashSet::default() }
     }
 
-    /// Draws a peer that has not been drawn before.
     pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
         let mut peer = match self.kind {
             Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),

@@ -6,7 +6,7 @@
 /// Increment of splitmix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Mixes the bits of `value` with the output function of splitmix64, which is a bijection on 64-bit integers.
+/// Applies the output function of splitmix64, which is a bijection on 64-bit integers, to `value`.
 #[inline]
 #[must_use]
 pub const fn mix(value: u64) -> u64 {
@@ -20,12 +20,11 @@ pub const fn mix(value: u64) -> u64 {
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// Creates a generator for one `purpose`. Generators for different purposes are independent.
+    /// Creates the generator of a random stream. Streams with different purpose numbers are independent.
     pub(crate) const fn new(seed: u64, purpose: u64) -> Self {
         Self(mix(seed) ^ mix(purpose).rotate_left(32))
     }
 
-    /// Returns the next 64 random bits.
     #[inline]
     pub(crate) const fn bits(&mut self) -> u64 {
         let bits = mix(self.0);
@@ -67,7 +66,6 @@ impl Rng {
         libm::pow(ranks, self.unit()) as u64
     }
 
-    /// Shuffles `items` with the Fisher-Yates algorithm.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u32 + 1) as usize);

@@ -1,8 +1,9 @@
 //! A stream of distinct pairs, for loads at which [`Slices`](super::Slices) would need too much memory.
 //!
-//! Hosts are drawn as in model A: 0.6 % of them are *heavy* hosts, whose numbers of peers have a heavy tail, and 99.4 %
-//! have few peers. No pair repeats within 2^32 pairs. In a window of `load` pairs, hosts have the same cardinalities as
-//! in model A on average. Only the heavy hosts are kept in memory: 8 bytes for every 570 pairs of a window.
+//! As in model A, 99.4 % of the hosts have few peers. The other 0.6 % are *heavy* hosts, whose numbers of peers have a
+//! heavy tail. No pair repeats within 2^32 pairs. In a window of `load` pairs, hosts have on average the same
+//! cardinalities as in model A. Only the heavy hosts are kept in memory. A heavy host needs 8 bytes, and there is one
+//! for every 567 pairs in a window.
 
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
@@ -14,12 +15,11 @@ const PAIRS_PER_HEAVY_HOST: f64 = 3.40 / 0.006;
 /// Share of the pairs that belong to passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40 pairs per host.
 const PASSING_SHARE: f64 = 0.436;
 const PASSING_MEAN: f64 = 1.49;
-/// Minimum and maximum number of peers of a heavy host, and their Pareto tail index.
+/// Minimum, maximum and Pareto tail index of the number of peers of a heavy host.
 const HEAVY_FEWEST: f64 = 48.0;
 const HEAVY_MOST: f64 = 200_000.0;
 const HEAVY_TAIL: f64 = 1.1;
 
-/// Purposes of the random streams for the sizes of heavy hosts and for the pairs.
 const SIZE_STREAM: u64 = 6 << 40;
 const PAIR_STREAM: u64 = 7 << 40;
 
@@ -33,7 +33,8 @@ const PAIR_STREAM: u64 = 7 << 40;
 /// ```
 pub struct Stream {
     rng: Rng,
-    /// Cumulative sums of the sizes of the heavy hosts. The size of a host is proportional to its number of pairs.
+    /// Cumulative sums of the sizes of the heavy hosts. The expected number of a host's pairs is proportional to its
+    /// size.
     sums: Vec<f64>,
     passing: u32,
     counter: u32,
@@ -67,7 +68,7 @@ impl Stream {
         }
     }
 
-    /// Draws the index of a heavy host. The probability of a host is proportional to its size.
+    /// Draws the index of a heavy host, with a probability proportional to its size.
     fn heavy(&mut self) -> u32 {
         let all = self.sums[self.sums.len() - 1];
         let place = self.rng.unit() * all;

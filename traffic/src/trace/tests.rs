@@ -4,7 +4,7 @@ use super::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use std::fs;
 
-/// Number of records. They fill several zstd blocks of 128 KiB.
+/// Number of records. It is large enough to fill several zstd blocks of 128 KiB.
 const RECORDS: u32 = 50_000;
 
 fn record(number: u32) -> Record {
@@ -20,7 +20,6 @@ fn compressed() -> Vec<u8> {
     compress_to_vec(&bytes[..], CompressionLevel::Fastest)
 }
 
-/// Writes `bytes` to a file and returns all of its records.
 fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     let path = std::env::temp_dir().join(format!("srlg-trace-{}-{name}", std::process::id()));
     fs::write(&path, bytes).unwrap();
@@ -29,7 +28,6 @@ fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     records
 }
 
-/// Returns the cause of the error that a damaged file with the contents `bytes` produces.
 fn damage(name: &str, bytes: &[u8]) -> io::Error {
     match read(name, bytes).unwrap_err() {
         TraceError::Damaged { source, .. } => source,
@@ -77,7 +75,6 @@ fn an_absent_file_is_named_in_the_error() {
     insta::assert_snapshot!(error);
 }
 
-/// Returns the number after `"records":` in the statistics of a trace.
 fn stated_records(statistics: &str) -> usize {
     let (_, after) = statistics.split_once("\"records\":").unwrap();
     after.trim_start().split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()

@@ -9,10 +9,9 @@ use std::iter::Sum;
 
 use super::report::Sums;
 
-/// Path of this file, for messages.
 const HERE: &str = "xtask/src/gpu_model/bounds.rs";
 
-/// Ratio of a bound to the recorded count. Counts of the same PTX vary only with the order of its threads.
+/// Ratio of a bound to the recorded count. Counts of the same PTX vary only with the order in which its threads run.
 const MARGIN: f64 = 1.02;
 
 const WARP: f64 = 32.0;
@@ -24,7 +23,6 @@ const ISSUED_PER_MICROSECOND: f64 = 132.0 * 4.0 * 1700.0;
 /// Number of 32-byte sectors at random addresses that the L2 cache of an H200 can transfer per microsecond.
 const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
 
-/// All workloads of the program `gpu_model`.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 6] = [
     Work { name: "distinct", what: "scan of new pairs",           unit: "pair",  noted: [296.0, 2.25, 1.707, 0.031, 8.0] },
@@ -42,7 +40,7 @@ const WHAT: [&str; 5] =
 /// A workload of the program `gpu_model`, with its recorded counts.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Name of the workload, which is its argument to the program.
+    /// Name of the workload, which is passed to the program as an argument.
     pub(super) name: &'static str,
     /// Description of the workload, as the subject of a sentence.
     what: &'static str,
@@ -56,12 +54,12 @@ pub(super) struct Work {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     counts: [f64; 5],
-    /// Time of the kernels in the model, in microseconds.
+    /// Time of the kernels according to the model, in microseconds.
     microseconds: f64,
 }
 
 impl Usage {
-    /// Returns the usage per unit if `units` units use `sums` in total.
+    /// Returns the usage per unit, where `sums` is the total of `units` units.
     pub(super) fn of(sums: &Sums, units: f64) -> Self {
         let [issued, loaded, sectors, swaps, atomics] =
             [sums.issued, sums.loaded, sums.sectors, sums.swaps, sums.atomics]
@@ -73,8 +71,8 @@ impl Usage {
         }
     }
 
-    /// Returns the usage per unit if `units` units copy `bytes` bytes in total. The time is 0, because the model covers
-    /// only kernels.
+    /// Returns the usage of copies per unit, where `bytes` is the total of `units` units. The time is 0, because the
+    /// model covers only kernels.
     pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
         Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
     }
@@ -100,8 +98,7 @@ impl fmt::Display for Usage {
     }
 }
 
-/// Header of the table of [`Count`]s.
-pub(super) const HEADER: &str = "per pair, or close            instructions  \
+pub(super) const HEADER: &str = "per pair or per close         instructions  \
                                  sectors loaded          swaps  other atomics   bytes copied    by the model";
 
 /// The current counts of a workload.
@@ -131,7 +128,6 @@ impl Count {
             .then(|| format!("{what}: {}; write the new counts into {HERE}", small.join(", ")))
     }
 
-    /// Returns a description of each count that is above its bound.
     fn above(&self) -> impl Iterator<Item = String> {
         let Work { what, unit, .. } = self.work;
         // The addition ensures that a small increase of a count near zero is not a fault.

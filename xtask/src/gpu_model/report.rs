@@ -15,7 +15,7 @@ pub(super) struct Sums {
     pub(super) sectors: u64,
     /// Number of compare-and-swaps that threads executed.
     pub(super) swaps: u64,
-    /// Number of all other atomics that threads executed.
+    /// Number of atomics that threads executed, except compare-and-swaps.
     pub(super) atomics: u64,
 }
 

@@ -6,14 +6,12 @@
 
 use std::fmt;
 
-/// Path of this file, for messages.
 const HERE: &str = "xtask/src/instructions/bounds.rs";
 
 /// Ratio of a bound to the recorded count. Counts of the same source differ by at most 0.1 % between runs and between
 /// rustc 1.95 and 1.96. The margin of 5 % also allows for compilers with a newer LLVM.
 const MARGIN: f64 = 1.05;
 
-/// All workloads of the program `instructions`.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 9] = [
     Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 74.6 },
@@ -30,7 +28,7 @@ pub(super) const WORKS: [Work; 9] = [
 /// A workload of the program `instructions`, with its recorded count.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Name of the workload, which is its argument to the program.
+    /// Name of the workload, which is passed to the program as an argument.
     pub(super) name: &'static str,
     /// Description of the workload, as the subject of a sentence.
     what: &'static str,
@@ -40,13 +38,11 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Returns the maximum permitted number of instructions per unit.
     fn bound(&self) -> f64 {
         self.noted * MARGIN
     }
 }
 
-/// Header of the table of [`Count`]s.
 pub(super) const HEADER: &str = "instructions                                   taken       bound";
 
 /// The current instruction count of a workload.

@@ -42,7 +42,7 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Returns the total number of instructions in a profile. Returns an error if the profile also counts other events.
+/// Returns the total number of instructions in a profile, or an error if the profile also counts other events.
 fn instructions(profile: &str) -> Result<u64> {
     let events = field(profile, "events:")?;
     ensure!(

@@ -14,8 +14,8 @@ use super::toolchain::BIN;
 /// Architectures that the kernels must run on: Turing, Ampere, Hopper, and two variants of Blackwell.
 pub(super) const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-/// Maximum number of registers per thread. With more registers, fewer than half of a multiprocessor's threads could be
-/// active.
+/// Maximum number of registers per thread. With more registers, fewer than half of the 2,048 threads of a Hopper
+/// multiprocessor could be active.
 const MOST_REGISTERS: u32 = 64;
 
 /// Resource needs of one kernel on one architecture.
@@ -73,7 +73,7 @@ fn numbers(line: &str) -> Vec<u32> {
 }
 
 /// Returns one line for each resource need of `kernels` on `architecture` that exceeds its limit. Returns an error if
-/// `kernels` are not the `expected` ones.
+/// `kernels` are not exactly the `expected` ones, or if a need is unknown.
 pub(super) fn faults(
     kernels: &Kernels,
     expected: &[&str],

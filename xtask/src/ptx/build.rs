@@ -13,8 +13,8 @@ use super::toolchain::Toolchain;
 
 /// Flags for rustc that apply to the kernels, their dependencies and `core`.
 ///
-/// - A panic is an immediate trap without a message. The kernels therefore contain no calls, texts or formatting.
-/// - sm_70 is the first GPU architecture with a memory model. Later architectures accept its PTX.
+/// - A panic is an immediate trap without a message. The kernels therefore contain no calls, strings or formatting.
+/// - sm_70 is the first GPU architecture with a memory model. Later architectures accept PTX for sm_70.
 /// - Loops with a constant number of iterations, such as loops over rows, are unrolled. In a loop that is not
 ///   unrolled, each thread would copy all arguments to its stack to look up the key of a row. With LLVM's default
 ///   threshold of 300, one loop over the rows of the paper's counter is not unrolled. A threshold of 600 is enough to
@@ -64,7 +64,6 @@ const OUTPUTS: [&str; 2] = [
     "nvptx64-nvidia-cuda/release/srlg_kernels.ptx",
 ];
 
-/// Builds the PTX of the current kernels and returns its text.
 pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
     let outputs = OUTPUTS.map(|output| root.join(TARGET).join(output));
     for output in outputs.iter().filter(|output| output.exists()) {

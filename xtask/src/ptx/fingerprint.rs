@@ -1,8 +1,8 @@
-//! The SHA-256 hash of everything in the workspace that affects the PTX.
+//! The SHA-256 hash of everything in the workspace that affects the compilation of the kernels.
 //!
-//! All files of [`CRATES`] except test files are hashed completely, including comments. Only the parts of the workspace
-//! manifest and of the lock file that affect the kernels are hashed. Dependencies of other workspace members therefore
-//! have no effect.
+//! The sources and manifests of [`CRATES`], except test files, and the file `.cargo/config.toml` are hashed completely,
+//! including comments. Only the parts of the workspace manifest and of the lock file that affect the kernels are
+//! hashed. Dependencies of other workspace members therefore have no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,8 +37,7 @@ fn read(root: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// Inserts the file at `path`. If `path` is a folder, inserts all sources and manifests in it, except for test files
-/// and test folders.
+/// Inserts the file at `path`, or all sources and manifests in the folder at `path` except tests.
 fn insert(files: &mut Files, root: &Path, path: &str) -> Result<()> {
     let (full, failure) = (root.join(path), || format!("cannot read {path}"));
     if full.is_dir() {
@@ -71,8 +70,7 @@ fn fingerprint(files: &Files) -> Result<String> {
     Ok(hexadecimal(&hash.finalize()))
 }
 
-/// Returns one text for each package that is compiled into srlg-kernels. It consists of the name, version, source and
-/// checksum of the package.
+/// Returns the name, version, source and checksum of each package that is compiled into srlg-kernels.
 fn packages(files: &Files) -> Result<BTreeSet<String>> {
     let lock = parse(files, "Cargo.lock")?;
     let mut found = BTreeSet::new();
@@ -93,9 +91,9 @@ fn packages(files: &Files) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// Returns the dependencies of `package`, as the lock file names them. For [`CRATES`], dependencies of tests and
-/// optional dependencies are excluded, because the kernels are built without them. For all other packages, optional
-/// dependencies are included, because the lock file does not list the enabled features.
+/// Returns the dependencies of `package`, as the lock file names them. For [`CRATES`], dev-dependencies and optional
+/// dependencies are excluded, because the kernels are built without them. For all other packages, optional dependencies
+/// are included, because the lock file does not list the enabled features.
 fn dependencies(files: &Files, package: &Value) -> Result<Vec<String>> {
     let path = format!("{}/Cargo.toml", text(package, "name"));
     let manifest = if files.contains_key(&path) { parse(files, &path)? } else { Value::Null };
@@ -125,7 +123,7 @@ fn settings(files: &Files, packages: &BTreeSet<String>) -> Result<String> {
     Ok(settings.to_string())
 }
 
-/// Parses a file as TOML. The error message has only one line, unlike that of the parser.
+/// Parses a file as TOML. The error message has only one line, unlike that of the TOML parser.
 fn parse(files: &Files, path: &str) -> Result<Value> {
     toml::from_str(&files[path])
         .map_err(|error| anyhow!("cannot parse {path}: {}", error.message()))
@@ -145,7 +143,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the files of the workspace, with the first `old` in the file at `path` replaced by `new`.
     fn edited(path: &str, old: &str, new: &str) -> Files {
         let mut files = read(crate::root()).expect("this workspace");
         let text = files.get_mut(path).expect("a file of the workspace");

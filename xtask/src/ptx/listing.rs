@@ -52,13 +52,12 @@ fn fault(line: &str) -> Option<&'static str> {
     } else if parts().any(|part| FLOATS.iter().any(|float| part.starts_with(float))) {
         Some("floating point")
     } else if words().any(is_generic) {
-        Some("memory without a state space")
+        Some("memory access without a state space")
     } else {
         None
     }
 }
 
-/// Returns `line` without its comment and without leading and trailing whitespace.
 fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim()
 }
@@ -122,7 +121,7 @@ $L__BB0_2:                              // %call
             ("\tcvt.rn.f64.u32 \t%fd1, %r1;", "floating point"),
             ("\tadd.f16x2 \t%r1, %r2, %r3;", "floating point"),
             ("\t.reg .f32 \t%f<4>;", "floating point"),
-            ("\t@%p1 ld.relaxed.sys.b16 \t%rs1, [%rd1];", "memory without a state space"),
+            ("\t@%p1 ld.relaxed.sys.b16 \t%rs1, [%rd1];", "memory access without a state space"),
         ] {
             let expected = format!("kernel scan: {kind}, line 17: {}", line.trim());
             assert_eq!(with(line), [expected]);

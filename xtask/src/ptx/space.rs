@@ -13,7 +13,6 @@ use std::borrow::Cow;
 
 use anyhow::{Result, ensure};
 
-/// Instructions that access memory.
 const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
 
 /// State spaces that an instruction may name.
@@ -39,7 +38,7 @@ pub(super) fn is_generic(opcode: &str) -> bool {
     accesses && !parts.any(|part| SPACES.contains(&part))
 }
 
-/// Returns `line`. If it contains a generic access, an access to global memory replaces this access.
+/// Returns `line`, with any generic access restricted to global memory and to device scope.
 fn rewritten(line: &str) -> Cow<'_, str> {
     let words = line.split(|letter: char| letter.is_whitespace());
     let Some(opcode) = words.filter(|word| !word.starts_with('@')).find(|word| !word.is_empty())

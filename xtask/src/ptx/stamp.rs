@@ -5,7 +5,6 @@ use sha2::{Digest, Sha256};
 
 use super::hexadecimal;
 
-/// The origin of a PTX file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Versions of rustc and of LLVM.
@@ -14,11 +13,10 @@ pub(super) struct Stamp {
     pub(super) sources: String,
 }
 
-/// The stamp of a file, and whether it matches the text of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StampedPtx {
     pub(super) stamp: Stamp,
-    /// Whether the text below the stamp has the hash in the stamp.
+    /// Whether the text below the stamp matches the hash in the stamp.
     pub(super) untouched: bool,
 }
 
@@ -46,7 +44,6 @@ impl StampedPtx {
     }
 }
 
-/// Returns the SHA-256 hash of `ptx`, in hexadecimal digits.
 fn digest(ptx: &str) -> String {
     hexadecimal(&Sha256::digest(ptx))
 }

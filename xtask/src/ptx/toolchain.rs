@@ -1,4 +1,4 @@
-//! The tool chain that compiles Rust to PTX: rustc, the source of its `core`, and an LLVM bit code linker with its LLVM
+//! The tool chain that compiles Rust to PTX: rustc, the source of its `core`, and an LLVM bitcode linker with its LLVM
 //! tools.
 //!
 //! It consists either of Debian packages and the programs that `scripts/gpu-toolchain.sh` installs, or of a nightly
@@ -14,14 +14,13 @@ use anyhow::{Context, Result, bail, ensure};
 /// depend on `CARGO_TARGET_DIR`.
 pub(super) const BIN: &str = "target/gpu-toolchain/bin";
 
-/// The programs that compile `srlg-kernels` to PTX.
 #[derive(Debug)]
 pub(super) struct Toolchain {
     /// Versions of rustc and of the LLVM that emits the PTX, in one line.
     pub(super) compiler: String,
     pub(super) cargo: PathBuf,
     pub(super) rustc: PathBuf,
-    /// Folders of the bit code linker and of the LLVM tools.
+    /// Folder of the bitcode linker, followed by the folder of the LLVM tools.
     pub(super) folders: Vec<PathBuf>,
 }
 
@@ -62,7 +61,6 @@ impl Toolchain {
         Self::complete(tool("cargo")?.trim().into(), rustc, folders, &version)
     }
 
-    /// Returns the tool chain, or an error if it is incomplete.
     fn complete(
         cargo: PathBuf,
         rustc: PathBuf,
@@ -81,7 +79,6 @@ impl Toolchain {
     }
 }
 
-/// Returns `path`, or an error if it is not a file.
 fn existing(path: PathBuf) -> Result<PathBuf> {
     ensure!(path.is_file(), "{} is missing", path.display());
     Ok(path)
@@ -91,7 +88,6 @@ fn sysroot(rustc: &Path) -> Result<PathBuf> {
     Ok(output(Command::new(rustc).args(["--print", "sysroot"]))?.trim().into())
 }
 
-/// Returns the output of a program, or an error if the program fails.
 fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {program}"))?;

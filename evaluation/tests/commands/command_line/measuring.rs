@@ -1,4 +1,4 @@
-//! Tests of the measuring commands. Sizes are small, so that the tests take little time.
+//! Tests of `peers` and `traces`. Sizes are small, so that the tests take little time.
 
 use super::{failure, fresh, objects, program, run};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the values of `metric`, each after the text in the field `key` of the same object.
 fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64>)> {
     let of_metric = objects.iter().filter(|object| object["metric"] == metric);
     of_metric
@@ -64,7 +63,7 @@ fn sizes_that_are_too_large_are_errors_of_one_line() {
     insta::assert_snapshot!(failures.concat());
 }
 
-/// Creates a folder that has one record file, in which a host scans 150 peers in each of ten minutes.
+/// Creates a folder that contains one record file, in which a host contacts the same 150 peers in each of ten minutes.
 fn record_folder(name: &str) -> PathBuf {
     let folder = fresh(name);
     fs::create_dir_all(&folder).unwrap();

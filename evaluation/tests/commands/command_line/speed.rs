@@ -9,10 +9,8 @@ use super::{failure, objects, program, run};
 
 const SMALL: &str = "speed --pairs 20k --loads 30k --capture 100k --repeat 2 --device cpu";
 
-/// Output of a run on the CPU. Several tests share this output.
 static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| objects(&mut program(SMALL)));
 
-/// Some ingest metrics for IPv6 traffic and for mixed traffic.
 const FAMILIES: [&str; 4] = [
     "ingest_ip6_distinct",
     "ingest_ip6_flood_ratio",
@@ -43,7 +41,6 @@ fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
     }
 }
 
-/// Returns the values of `field` in the objects that have this metric and this number of threads.
 fn all(metric: &str, threads: u32, field: &str) -> Vec<&'static Value> {
     let of = |object: &&Value| object["metric"] == metric && object["threads"] == threads;
     OBJECTS.iter().filter(of).map(|object| &object[field]).collect()

@@ -10,7 +10,8 @@ use srlg::{Config, Device, Error, SlidingDetector};
 fn main() -> Result<(), Error> {
     let config = Config { threshold: 1000, window: 60, ..Config::default() };
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
-    let v6 = |host: u16, group: u16| IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, group, host, 0, 0, 0, 1));
+    let v6 =
+        |host: u16, group: u16| IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, group, host, 0, 0, 0, 1));
     let feeds = [detector.feed(100_000)?, detector.feed(100_000)?];
     let found = thread::scope(|scope| {
         for (half, mut feed) in (0..).zip(feeds) {

@@ -9,14 +9,16 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("srlg-sites-{}", std::process::id()));
     let config = Config { threshold: 1000, window: 10, seed: 7, ..Config::default() };
-    let mut sites = [SlidingDetector::new(config, Device::Cpu)?, SlidingDetector::new(config, Device::Cpu)?];
+    let mut sites =
+        [SlidingDetector::new(config, Device::Cpu)?, SlidingDetector::new(config, Device::Cpu)?];
     for (half, site) in (0..).zip(&mut sites) {
-        let pairs: Vec<IpPair> =
-            (0..800).map(|peer| IpPair { inside: 0x0a00_0001, opposite: half * 800 + peer }).collect();
+        let pairs: Vec<IpPair> = (0..800)
+            .map(|peer| IpPair { inside: 0x0a00_0001, opposite: half * 800 + peer })
+            .collect();
         site.ingest(&pairs)?;
     }
     let [mut left, mut right] = sites;
-    // A delta is of the running slice, so it is taken before the close.
+    // The delta contains the changes of the running slice, so it is created before the close.
     let message = right.delta(1)?.to_bytes()?;
     assert_eq!(right.close_slice()?.super_points.len(), 0);
     Checkpoints::open(&folder)?.save(&left.snapshot()?)?;
@@ -27,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     left.merge_delta(&Delta::from_bytes(&message, left.params())?)?;
     let report = left.close_slice()?;
     std::fs::remove_dir_all(&folder)?;
-    println!("{:.0} opposite hosts of 1600", report.super_points[0].cardinality);
+    println!("{:.0} of 1600 peers", report.super_points[0].cardinality);
     assert_eq!(report.super_points.len(), 1);
     Ok(())
 }

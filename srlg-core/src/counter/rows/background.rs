@@ -1,25 +1,25 @@
 //! The paper's estimate, which corrects for positions that only other hosts set.
 //!
 //! Method (section 4 of the paper): each of n distinct peers sets one of η' recorders. The expected share of unset
-//! recorders is `e^(-n/η')`. Linear counting solves this equation for n. Other hosts set a position of the union of r'
-//! rows with probability p = Π SF(i, k). Here, SF(i, k) is the share of row i's recorders that are in the window. If a
-//! host itself sets w of the η' positions of its union, u = `w + (η' - w)·p` positions are expected to be set. Solving
-//! this equation gives w, and linear counting then gives n.
+//! recorders is `e^(-n/η')`. Linear counting equates the expected share with the observed share and solves for n.
+//! Other hosts set a position of the union of r' rows with probability p = Π SF(i, k). Here, SF(i, k) is the share of
+//! row i's recorders that are in the window. If a host itself sets w of the η' positions of its union, u = `w + (η' -
+//! w)·p` positions are expected to be set. Solving this equation gives w, and linear counting then gives n.
 //!
 //! Standard error: linear counting has the variance `η'(e^t - t - 1)`, where t = n/η'. The number of positions that
 //! only other hosts set is binomial, so w has the variance `(η' - w)·p/(1 - p)`. If w changes by 1, n changes by about
-//! e^t. The formula assumes that the touches of other hosts are spread evenly over a row. They are not, so under load
-//! the actual errors are larger than stated.
+//! e^t. The variance of w assumes that the touches of other hosts are spread evenly over a row. Their actual
+//! distribution is uneven, so under load the actual errors are larger than stated.
 
 use super::params::RowsParams;
 use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinality};
 
 /// Estimates the cardinality of a host with algorithm 8 of the paper (`alg_SLEA_CardinalityEST`). `union_weight` is the
-/// number of positions of its union estimator that are in the window. `row_weights[i]` is the number of recorders of
-/// row `i` that are in the window.
+/// number of positions in the host's union estimator that are in the window. `row_weights[i]` is the number of
+/// recorders of row `i` that are in the window.
 ///
-/// The last line of the printed algorithm uses the raw weight, but the text of the paper corrects it. This function
-/// follows the text.
+/// The last line of the printed algorithm uses the uncorrected weight, but the text of the paper uses the corrected
+/// weight. This function follows the text.
 #[must_use]
 pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> Estimate {
     let width = params.width;
@@ -54,8 +54,8 @@ pub fn share(row_len: u32, row_weights: &[u32]) -> f64 {
 
 /// Returns the weight that a host would have in an unshared linear estimator of `width` recorders (equation 12,
 /// `eq_SLE_modifiedWeight`). The union of the host has `union_weight` positions in the window. Other hosts set a
-/// position with probability `background`. If they are expected to set more than `union_weight` positions, the result
-/// is negative.
+/// position with probability `background`. If other hosts are expected to set more than `union_weight` positions, the
+/// result is negative.
 #[must_use]
 pub fn corrected_weight(union_weight: f64, width: u32, background: f64) -> f64 {
     (union_weight - f64::from(width) * background) / (1.0 - background)

@@ -30,8 +30,6 @@ pub struct RowsParams {
 }
 
 impl RowsParams {
-    /// Creates the params of `rows` rows. Each row has `columns` linear estimators, which start `stride` recorders
-    /// apart. Returns an error if a size is out of range.
     pub(crate) fn new(
         [rows, columns, stride]: [u32; 3],
         config: &Config,

@@ -19,8 +19,8 @@ const POSITIONS_PER_BLOCK: usize = 1024;
 pub type Rows<'a, R> = ArrayView<'a, RowsParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
-    /// Returns `|USLE|^k`: the number of `positions` of the union estimator of `inside` at which the recorder of every
-    /// row is within `span`.
+    /// Returns `|USLE|^k`: the number of `positions` in the union estimator of `inside` at which the recorders of all
+    /// rows are within `span`.
     #[inline(always)]
     #[must_use]
     pub fn tally(self, inside: Address, span: Span, positions: Range<u32>) -> u32 {
@@ -67,7 +67,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// For each of `pairs`, touches its recorder in every row, for contacts `age` slices ago (algorithm 6,
+    /// For each of `pairs`, touches the pair's recorder in every row, for contacts `age` slices ago (algorithm 6,
     /// `alg_SLEA_scan`). Other threads may touch recorders at the same time.
     #[inline(always)]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {
@@ -105,7 +105,7 @@ pub fn touch_rows(
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
-/// For every row, calls `touch` with the index of the recorder of `pair`.
+/// Calls `touch` with the index of the pair's recorder in each row.
 #[inline(always)]
 fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);

@@ -69,7 +69,7 @@ impl Bins {
     /// Counts the first `len` positions of `found`.
     ///
     /// The first loop computes the bins. It uses only 16-bit values, and conditional selections instead of branches, so
-    /// that it vectorises. The second loop counts the positions one by one.
+    /// that it vectorises. The second loop counts the positions, alternately in the two tables.
     #[inline(always)]
     fn count(
         &mut self,

@@ -1,18 +1,18 @@
-//! An upper bound of the [visible](super::visible) estimate, computed in integers. It lets a device without floating
-//! point rule out that a host is a super point.
+//! An upper bound on the [visible](super::visible) estimate, computed in integers. With this bound, a device
+//! without floating point can rule out that a host is a super point.
 //!
-//! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`. R is the number of positions at
-//! risk, and T is the number of tags. The number o of positions that show a touch of the host, minus the false matches
-//! expected from c chances, is d = o - c/(T - 1). Several ages form a group, in which the number of positions at risk
-//! falls from A to B. At every age of the group, the following holds:
+//! The estimate is proportional to the sum over ages of `-ln(1 - d/R)`. Each term is at most `d/(R - d)`. R is the
+//! number of positions at risk, T is the number of tags, and o is the number of positions that show a touch of the
+//! host. If there are c chances for a false match, c/(T - 1) false matches are expected, so d = o - c/(T - 1). Several
+//! ages form a group, in which the number of positions at risk falls from A to B. At every age of the group, the
+//! following holds:
 //!
 //! ```text
 //! B - (h + t)/(T - 1)  <=  R - d  <=  A + c/(T - 1)
 //! ```
 //!
-//! Here, h is the number of hidden positions. At t of these positions, both places have the same age. The number of
-//! chances is c. All three are sums over the ages of the group. The group therefore contributes at most the following
-//! to the sum:
+//! Here, h is the number of hidden positions. At t hidden positions, both places have the same age. The numbers o, c,
+//! h and t are sums over the ages of the group. The group therefore contributes at most the following to the sum:
 //!
 //! ```text
 //! o / (B - (h + t)/(T - 1))  -  c/(T - 1) / (A + c/(T - 1))
@@ -20,8 +20,8 @@
 //!
 //! If the oldest age is only partly in the window, the second term of its group is omitted, because it would subtract
 //! too much. The first term is rounded up and the second is rounded down, in units of 2^-16 peers. The bound exceeds
-//! the estimate, because the number of positions at risk falls within a group. If it falls by half over 64 groups, the
-//! excess is 1 to 2 %.
+//! the estimate, because the number of positions at risk falls within a group. If half of the positions at risk are
+//! lost over 64 groups, the bound exceeds the estimate by 1 to 2 %.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Grouping;
@@ -37,8 +37,8 @@ pub(super) const FRACTION: u32 = 16;
 pub(super) struct Bound {
     /// Counts summed over all ages.
     pub(super) counts: Counts,
-    /// Upper bound of the estimated number of peers that touched these positions, in units of 2^-16. The value is
-    /// `None` if the lower bound of R - d is at most 1 in some group.
+    /// Upper bound on the estimated number of peers that touched these positions, in units of 2^-16. The value is
+    /// `None` if the lower bound on R - d is at most 1 in at least one group.
     pub(super) hosts: Option<u64>,
 }
 
@@ -126,9 +126,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns histograms from tuples of an age and four numbers. The first three are the numbers of own, hidden and
-    /// excluded positions. The last number limits the hidden and the excluded positions at which both places have that
-    /// age.
+    /// Returns histograms from tuples of `age`, `own`, `hidden`, `excluded` and `twice`. At each age, `hidden_twice` is
+    /// `twice`, but at most `hidden`, and `excluded_twice` is `twice`, but at most `excluded`.
     pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
         let mut all = Histograms::EMPTY;
         for &(age, own, hidden, excluded, twice) in ages {

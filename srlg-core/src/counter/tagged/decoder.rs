@@ -8,7 +8,8 @@ use super::tag::{TagPair, high_product};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PositionDecoder {
     tags: u16,
-    /// Factor for dividing a word by `tags`: the upper half of their product is the quotient or one less.
+    /// Factor for dividing a word by `tags`. The upper half of the product of a word and this factor is the
+    /// quotient, or one less.
     reciprocal: u16,
     /// Difference between the word of an echo and the word of its touch, without the tags.
     pub(super) delay: u16,
@@ -24,8 +25,7 @@ impl PositionDecoder {
         }
     }
 
-    /// Returns the older of `touch` and `echo`, the words in the two places of a position. If it is `echo`, the result
-    /// is the word of the touch of this echo, which is smaller by `delay`.
+    /// Returns the word of the older place of a position: `touch`, or `echo` minus `delay`, whichever is larger.
     #[inline(always)]
     pub(super) fn oldest(touch: u16, echo: u16, delay: u16) -> u16 {
         touch.max(echo.saturating_sub(delay))

@@ -1,29 +1,29 @@
 //! The expected error of the [visible](super::visible) estimate.
 //!
-//! Assumptions: contacts are spread evenly over the window, were as frequent before it, and never repeat. The load λ is
-//! the number of distinct pairs in a window, divided by the number of recorders. A time u is relative to the window: 0
-//! is now, and 1 is the start of the window. A touch of the host at time u is not visible if both places of its
-//! position are covered:
+//! Contacts are assumed to be spread evenly over the window, to have been equally frequent before the window, and never
+//! to repeat. The load λ is the number of distinct pairs in a window, divided by the number of recorders. A time u is
+//! relative to the window: 0 is now, and 1 is the start of the window. A touch of the host at time u is not visible if
+//! both places of its position are covered:
 //!
 //! - The place of the touch is covered if another host touched it later. The probability is `1 - e^(-λu)`.
 //! - The place of the echo is covered if any host touched it in the window, or if a later echo was written there. A
-//!   touch that left the window after the host's touch also covers the place, because it looks like an echo. The
+//!   touch that has left the window since the host's touch also covers the place, because it looks like an echo. The
 //!   probability is `1 - e^(-λ - t) e^(-λu) e^(-λu)`, with t = n/η' for n peers.
 //!
-//! A single touch of another host can cover both places. For this, it must be written to the place of the host's touch,
-//! and both hosts must have the same twist. Its echo is then written to the place of the host's echo. One in LINE - 1
-//! hosts has the same twist. All other events are independent. The touch is therefore visible with probability `1 -
-//! G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
+//! A later touch of another host covers both places if it is written to the place of the host's touch and both hosts
+//! have the same twist. The echo of the covering touch is then written to the place of the host's echo. Two hosts have
+//! the same twist with probability 1/(LINE - 1). Otherwise, the two places are covered independently. The host's touch
+//! is therefore visible with probability `1 - G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
 //!
 //! Words distinguish K ages. Of two touches with the same age, the one with the smaller tag is kept. Tags therefore put
 //! the touches of one age in a random order, as exact times would. The order of echoes is independent of the order of
-//! touches. A touch of age a is therefore visible with probability g_a. To obtain g_a from 1 - G, each power of e^(-λu)
-//! is replaced by its mean over age a. At the same age, another host with the same twist covers both places only if
-//! both of its tags are smaller. This is half as likely as a smaller tag in one given place.
+//! touches. Let g_a be the probability that a touch of age a is visible. To obtain g_a from 1 - G, each power of
+//! e^(-λu) is replaced by its mean over age a. At the same age, another host with the same twist covers both places
+//! only if both of its tags are smaller. Two smaller tags are half as likely as one smaller tag in a given place.
 //!
 //! A share e^(-ta/K) of the η' positions has no touch of the host at a smaller age. Therefore, `R_a = η' e^(-ta/K) g_a`
-//! positions are at risk at age a. A share `h = 1 - e^(-t/K)` of them shows a touch of the host. The variance of an
-//! estimate has two parts:
+//! positions are at risk at age a. A share `h = 1 - e^(-t/K)` of the positions at risk shows a touch of the host.
+//! The variance of an estimate has two parts:
 //!
 //! - The touches of the host contribute `η'² Σ h/(R_a (1 - h)) - n` (Greenwood 1926). The term n is subtracted because
 //!   the number of peers is fixed. Without load, this is `η' (e^t - t - 1)`, the variance of linear counting (Whang and
@@ -32,8 +32,8 @@
 //!   (G((a+1)/K) - G(a/K))` positions. One in T of these words has the host's tag and counts as `η'/(R_a (1 - h))`
 //!   peers.
 //!
-//! The sum of an estimate stops at an age at which at most one position is at risk. With n peers, the expected number
-//! of positions at risk at the oldest age is `η' e^(-t) g_(K-1)`.
+//! An estimate is a sum over ages. The sum stops at the first age at which at most one position is at risk. With n
+//! peers, at least `η' e^(-t) g_(K-1)` positions are expected to be at risk at the oldest age.
 //!
 //! A region receives a share p of the n peers. Let V be the sum of both parts for n·p peers, without subtracting n. If
 //! n is Poisson-distributed, an estimate of n from one region has the variance V/p². For independent regions, the terms
@@ -44,17 +44,15 @@ use super::params::{LINE, TaggedParams};
 use super::pooled::COARSE_TELLS;
 use crate::view::ArrayParams;
 
-/// Maximum number of ages that are computed. With more ages, the result is nearly the same. At λ = 5, e^(-λu) changes
-/// by a thirteenth within one age. The mean of its inverse then differs from the inverse of its mean by one part in
-/// 2,000.
+/// Maximum number of ages that are computed. More ages hardly change the result: even at λ = 5, e^(-λu) changes by only
+/// a thirteenth within one age.
 const MOST_AGES: u32 = 64;
 
-/// Share of hosts that have the same twist as a given host.
 const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
 /// Returns the expected standard error, in peers, of the estimate for a host with `cardinality` peers, if a window
-/// contains `distinct_pairs` distinct pairs. The result is infinite if the host is expected to use up all its
-/// positions.
+/// contains `distinct_pairs` distinct pairs. The result is very large or infinite if the host is expected to use up all
+/// its positions.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
     let expected = |region| Expectation::new(params, region, cardinality, distinct_pairs);
@@ -74,7 +72,7 @@ pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
 
 /// A region of a host's linear estimator, under a load from other hosts.
 struct Expectation {
-    /// Number of positions. In the fine region, this is η'.
+    /// Number of positions, which is η' in the fine region.
     width: f64,
     /// Share of the peers that touch the region.
     share: f64,
@@ -103,8 +101,7 @@ impl Expectation {
         }
     }
 
-    /// Returns the inverse of the variance of an estimate from this region. The estimated number of all peers is
-    /// assumed to be Poisson-distributed.
+    /// Returns the inverse of the variance of an estimate from this region, for a Poisson-distributed number of peers.
     fn information(&self) -> f64 {
         // Within one age, the share of positions without a touch of the host decreases by a factor of e^(t/K).
         let step = libm::exp(self.t / f64::from(self.ages));
@@ -123,7 +120,7 @@ impl Expectation {
         self.share * self.share / (self.width * (own + false_matches / self.tags))
     }
 
-    /// Returns the expected number of positions that are at risk at the oldest age of the window.
+    /// Returns a lower bound on the expected number of positions that are at risk at the oldest age of the window.
     fn left(&self) -> f64 {
         self.width * libm::exp(-self.t) * self.shown(self.ages - 1)
     }
@@ -144,8 +141,9 @@ impl Expectation {
         })
     }
 
-    /// Returns 1 - G or g. `none` returns the probability that no touch covers a place. Its argument contains two rates
-    /// in units of λ: that of touches at smaller ages, and that of touches at the same age with smaller tags.
+    /// Returns 1 - G or g, depending on `none`. `none` returns the probability that no touch covers a place. The
+    /// argument of `none` contains two rates of touches, in units of λ: at smaller ages, and at the same age with
+    /// smaller tags.
     fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
         let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);
         none([1.0; 2]) + echo * (1.0 - none([1.0 - SAME_TWIST, 1.0 - SAME_TWIST / 2.0]))

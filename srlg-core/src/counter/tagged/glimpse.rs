@@ -1,4 +1,5 @@
-//! The glimpse: a count of an eighth of the fine region, by which most candidates are dismissed without a full count.
+//! The glimpse: a count of the positions in an eighth of the fine region, which dismisses most candidates without a
+//! full count.
 
 use super::bound::{Bound, FRACTION};
 use super::counts::other_tags;
@@ -23,14 +24,15 @@ pub fn positions(params: &TaggedParams) -> u32 {
 /// `count` returns the number of positions of a kind in a group of [`Grouping::for_bound`](super::Grouping::for_bound).
 ///
 /// Of θ peers, a Poisson-distributed number with mean m touches the positions of the glimpse. Let v be the share of
-/// positions at risk at the oldest age of the window. However old its contact is, each peer is visible with probability
-/// v or more. Each visible peer counts as at most 1/v peers. The number of false matches among C chances is
-/// Poisson-distributed. Its mean, C/(T - 1), is subtracted.
+/// these positions that is at risk at the oldest age of the window. However old its contact is, each peer is visible
+/// with probability v or more. Each visible peer counts as at most 1/v peers. The number of false matches among C
+/// chances is Poisson-distributed with mean C/(T - 1), which is subtracted.
 ///
 /// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). The Chernoff bound for
 /// weighted sums of Poisson variables then applies. The estimate is at least four standard deviations below m with a
-/// probability of at most e^(-16/2), or 3 in 10,000. If m is 128, this probability is about 1 in 100,000. A host is
-/// dismissed if its [bound](super::bound) is more than four standard deviations below m.
+/// probability of at most e^(-16/2), about 3 in 10,000. If m is 128 and there are no other hosts, this probability is
+/// at most 1.3 in 100,000. A host is dismissed if its [bound](super::bound) is more than four standard deviations below
+/// m.
 ///
 /// All numbers are integers, so all devices make the same decision. The variance is rounded up, and m is rounded down.
 /// If fewer than one position in 256 is at risk, the glimpse does not dismiss any host.
@@ -53,7 +55,7 @@ pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize
     below * below <= DEVIATIONS * DEVIATIONS * variance
 }
 
-/// Number of standard deviations below the expected number of peers at which a host is dismissed.
+/// Maximum number of standard deviations by which the bound of a candidate may be below m (see [`may_reach`]).
 const DEVIATIONS: u64 = 4;
 
 /// Returns the number of peers, out of θ, that are expected to touch the positions of a glimpse, in units of 2^-16
@@ -90,8 +92,8 @@ mod tests {
         glimpsed(params) as f64 / f64::from(1 << FRACTION)
     }
 
-    /// Returns the minimum estimate at which the documented rule does not dismiss a host, computed in floating point.
-    /// Returns `None` if the rule does not dismiss any host.
+    /// Returns the minimum estimate that the documented rule accepts, computed in floating point, or `None` if the rule
+    /// accepts all hosts.
     fn least(params: &TaggedParams, histograms: &Histograms, span: Span) -> Option<f64> {
         let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
         let (positions, other_tags) = (f64::from(positions(params)), f64::from(params.tags - 1));

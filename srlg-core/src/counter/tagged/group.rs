@@ -10,15 +10,14 @@ pub const GROUP: usize = 8;
 /// cache, and each line arrives before it is read.
 pub(super) const LINES: usize = 8 * GROUP;
 
-/// Number of positions in [`LINES`] lines.
 pub(super) const POSITIONS: usize = LINES * LINE as usize;
 
 /// Number of positions that are counted in one step. A vector instruction may store up to this number of words after
 /// the last position.
 pub const STEP: usize = 32;
 
-/// Capacity of an array of `InWindow`: the positions of a group, the remaining positions of the previous group, and one
-/// vector.
+/// Capacity of each array in `InWindow`: the positions of a group, the remaining positions of the previous group, and
+/// one vector.
 const ROOM: usize = GROUP * LINE as usize + 2 * STEP;
 
 /// The words of a line.
@@ -35,7 +34,7 @@ pub struct Selection {
     pub twist: u32,
     /// Difference between the word of an echo and the word of its touch, without the tags.
     pub delay: u16,
-    /// Exclusive upper bound for the words of touches in the window. It is at least 1.
+    /// Exclusive upper bound on the words of touches in the window. It is at least 1.
     pub limit: u16,
 }
 
@@ -61,7 +60,7 @@ impl InWindow {
         Self { count: 0, positions: none, touches: none, echoes: none, bins: none }
     }
 
-    /// Removes the first `first` positions, after which fewer than [`STEP`] positions must remain.
+    /// Removes the first `first` positions. Fewer than [`STEP`] positions must remain.
     #[inline(always)]
     pub(super) fn keep_from(&mut self, first: usize) {
         for words in [&mut self.positions, &mut self.touches, &mut self.echoes] {

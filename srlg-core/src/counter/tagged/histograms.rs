@@ -7,17 +7,17 @@ use super::params::{AGES, MOST_POSITIONS};
 use crate::epoch::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Number of kinds of bins: the three of [`Kind`], and `EXCLUDED` and `HIDDEN` plus `TWICE`.
+/// Number of kinds of bins: the three kinds of [`Kind`], `EXCLUDED + TWICE` and `HIDDEN + TWICE`.
 pub(super) const KINDS: usize = 5;
 
-/// Number of bits of a bin. A bin can count all positions of a region, so it cannot overflow into its neighbour.
+/// Number of bits in a bin. A bin can count all positions of a region, so it cannot overflow into its neighbour.
 const BIN_BITS: u32 = 16;
 const _: () = assert!(MOST_POSITIONS < 1 << BIN_BITS);
 
 /// Maximum number of groups for computing a bound, which requires one step per group.
 pub(super) const MOST_GROUPS: usize = 64;
 
-/// The division of the ages of a window into groups of one age or of 2^s ages, in which positions are counted.
+/// A division of the ages in a window into groups of 2^s ages, in which positions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Grouping {
@@ -95,7 +95,7 @@ impl Grouping {
         self.bins().div_ceil((u32::BITS / BIN_BITS) as usize)
     }
 
-    /// Computes word number `word` of a host's bins in this grouping. `words` contains the bins of the same host in the
+    /// Computes word number `word` of a host's bins in this grouping. `words` contains the bins of this host in the
     /// grouping `ages`, in which each group is one age.
     ///
     /// # Panics
@@ -142,19 +142,19 @@ pub const fn bin_place(bin: u32) -> (usize, u32) {
 pub(super) struct Kind;
 
 impl Kind {
-    /// A touch of the host at this age is impossible.
+    /// A touch of the host at the position's age is impossible.
     pub(super) const EXCLUDED: u16 = 0;
-    /// A touch of the host at this age may be hidden.
+    /// A touch of the host at the position's age may be hidden.
     pub(super) const HIDDEN: u16 = 1;
-    /// A touch of the host at this age is visible.
+    /// A touch of the host at the position's age is visible.
     pub(super) const OWN: u16 = 2;
-    /// Value that is added to `HIDDEN` if both places have the same age, and to `EXCLUDED` if both also exclude a
-    /// touch. It is never added to `OWN`.
+    /// Value that is added to a kind if both places have the same age. It is added to `EXCLUDED` only if each place
+    /// excludes a touch, and never to `OWN`.
     pub(super) const TWICE: u16 = 3;
 }
 
-/// The position counts of a host's linear estimator at each age of a window. A position has the age of the older of its
-/// two places. If the host touched the position, its last touch is at least that old.
+/// The position counts of one region of a host's linear estimator, at each age of a window. A position has the age of
+/// the older of its two places. If the host touched the position, its last touch is at least that old.
 ///
 /// The last two fields are needed only to compute the expected number of false matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -164,8 +164,8 @@ pub struct Histograms {
     pub all: [u32; AGES],
     /// Positions that show a touch of the host, or a touch of another host with the same tag.
     pub own: [u32; AGES],
-    /// Positions that do not show a touch of the host but may hide one. At all remaining positions, a touch of the host
-    /// at the position's age would have replaced a word.
+    /// Positions that do not show a touch of the host but may hide one. If a position is neither own nor hidden, a
+    /// touch of the host at the position's age would have replaced a word.
     pub hidden: [u32; AGES],
     /// Hidden positions at which both places have the same age.
     pub hidden_twice: [u32; AGES],
@@ -178,8 +178,8 @@ impl Histograms {
     /// Histograms without positions.
     pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
-    /// Creates histograms from a host's [bins](Grouping::bins), in which positions were counted by
-    /// [`Positions::bin`](crate::counter::Positions::bin). `words` contains the bins in the grouping
+    /// Creates histograms from a host's [bins](Grouping::bins). [`Positions::bin`](crate::counter::Positions::bin)
+    /// returns the bin in which a position is counted. `words` contains the bins in the grouping
     /// [`of_ages`](Grouping::of_ages) of `span`.
     ///
     /// # Panics
@@ -198,8 +198,8 @@ impl Histograms {
         histograms
     }
 
-    /// Replaces the counts of these histograms. `count` returns the number of positions of a kind and an age. The
-    /// number of `ages` must be the same as before.
+    /// Replaces the counts of these histograms. `ages` must be the value with which the histograms were created.
+    /// `count` is as in [`of`](Self::of).
     #[inline(always)]
     pub(super) fn fill(&mut self, ages: usize, count: impl Fn(usize, usize) -> u32) {
         for age in 0..ages.min(AGES) {

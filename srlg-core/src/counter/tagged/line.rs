@@ -1,7 +1,7 @@
-//! [`HostLayout`]: the places and tags of the positions of one host.
+//! [`HostLayout`]: the places and tags of one host's positions.
 //!
-//! The η' positions of a host are in `η' / 32` lines, which a hash scatters over the array. A host with very many peers
-//! therefore overlaps every estimator slightly, instead of a few estimators completely.
+//! The η' fine positions of a host are in `η' / 32` lines, which a hash scatters over the array. The estimator of a
+//! host with very many peers therefore overlaps many other estimators slightly, instead of a few completely.
 //!
 //! A touch of position z is written to place `z % 32` of the host's line `z / 32`. Its echo is written to place `z % 32
 //! ^ twist` of the same line, so it does not cause a second cache miss. The echo looks [`TaggedParams::echo_delay`]
@@ -34,8 +34,7 @@ impl TouchLayout {
         }
     }
 
-    /// Returns the position that a peer touches in the linear estimator of this host. `position` is the position of the
-    /// peer before the flip. Both positions are in the same line.
+    /// Applies the flip of this host to the `position` of a peer. The result is in the same line as `position`.
     #[inline(always)]
     pub(super) fn own_position(self, position: u32) -> u32 {
         position ^ self.flip

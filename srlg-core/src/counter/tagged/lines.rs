@@ -20,8 +20,8 @@ pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     /// Counts the positions of `look` that are in the span of `bins`, and adds them to `bins`.
     ///
-    /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
-    /// reads the line. For each group of lines, it calls `pick`, which is [`super::pick`] or an equivalent function.
+    /// Some time before the function reads a line, it calls `ahead` with the index of a recorder in that line, to
+    /// prefetch the line. For each group of lines, it calls `pick`, which is [`super::pick`] or an equivalent function.
     ///
     /// # Panics
     /// Panics if the range of positions does not start and end at a line boundary.
@@ -45,8 +45,8 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
-    /// For each of `pairs`, touches the recorders of the touch and the echo, for contacts `age` epochs ago (algorithm
-    /// 6, `alg_SLEA_scan`, with one row). No other thread may change recorders at the same time.
+    /// For each of `pairs`, writes the touch and the echo of a contact `age` epochs ago (algorithm 6, `alg_SLEA_scan`,
+    /// with one row). No other thread may change recorders at the same time.
     #[inline(always)]
     pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let aged = self.params.step(age);
@@ -65,8 +65,8 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
     }
 
     /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but does not write if a touch changes
-    /// nothing. Returns the number of touches that changed a recorder. A line that is not written stays in the caches
-    /// of all threads.
+    /// nothing. Returns the number of touches that changed a recorder. A line that is not written stays valid in the
+    /// caches of other cores.
     #[inline(always)]
     pub fn apply_changes(self, touches: &[Touch]) -> usize {
         let mut changes = 0;

@@ -1,17 +1,18 @@
 //! The load of an array of lines, and its effect on the stated errors.
 
-/// Maximum λ (distinct pairs in a window per recorder) at which the stated errors are valid. Up to this load, intervals
-/// of ±1.96 standard errors cover the true value in 88 to 97 % of cases. This applies to hosts with at least 100 peers.
+/// Maximum λ at which the stated errors are valid. λ is the number of distinct pairs in a window, divided by the number
+/// of recorders. Up to this load, intervals of ±1.96 standard errors cover the true value in 88 to 97 % of cases. This
+/// coverage applies to hosts with at least 100 peers.
 ///
-/// The oldest touches are visible with probability e^-λ, and each visible one counts as e^λ peers. If λ is larger,
-/// estimates depend on very few old touches. Estimates and their standard errors are then often too low.
+/// The oldest touches are visible with probability e^-λ, and each visible one counts as e^λ peers. Above this maximum,
+/// estimates depend on very few old touches, so estimates and their standard errors are often too low.
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
 
-/// Maximum λ of a plan. Up to this load, estimates are unbiased. At most 3 % of the true values are below the 95 %
-/// interval, but many are above it.
+/// Maximum λ of a plan. Up to this load, estimates are correct on average. At most 3 % of the true values are below the
+/// 95 % interval, but many are above it.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
-/// Returns λ of an array in which a `share` of the recorders was touched in a window. The share is 1 - e^-λ.
+/// Returns λ of an array in which a `share` of the recorders was touched in a window. The expected share is 1 - e^-λ.
 pub(crate) fn load_of(share: f64) -> f64 {
     -libm::log1p(-share)
 }

@@ -51,8 +51,7 @@ pub struct TaggedParams {
 }
 
 impl TaggedParams {
-    /// Creates the params of an array of `lines` lines with at least `tags` tags. Returns an error if a size is out of
-    /// range.
+    /// Creates the params of an array of `lines` lines with at least `tags` tags.
     pub(crate) fn new(
         lines: u32,
         tags: u32,
@@ -115,8 +114,8 @@ impl TaggedParams {
         width,
         /// Returns the number of tags. A word is `age * tags + tag`.
         tags,
-        /// Returns the number of ages by which an echo looks older than its touch. A window does not have more ages, so
-        /// an echo never hides a touch in the window.
+        /// Returns the number of ages by which an echo looks older than its touch. A window has at most this
+        /// number of ages, so an echo never hides a touch in the window.
         echo_delay,
         /// Returns the number of slices per epoch. An epoch is the unit of ages.
         epoch_slices,
@@ -151,8 +150,8 @@ impl TaggedParams {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `H3(opposite)`, the position that a peer with the ID `opposite` touches in a linear estimator. It is in
-    /// the fine region or in a coarse region.
+    /// Returns `H3(opposite)`, the position that a peer with the ID `opposite` touches in a linear estimator. The
+    /// position is in the fine region or in a coarse region. Within a line, each host permutes the positions.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: u32) -> u32 {

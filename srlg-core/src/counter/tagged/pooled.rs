@@ -1,4 +1,4 @@
-//! The tagged estimate from several regions, for hosts that have used up their fine region.
+//! The tagged estimate from several regions, for hosts that have nearly used up their fine region.
 //!
 //! A peer touches a given position of region r with probability q_r, the rate of the region. Let N(m) be the number of
 //! peers that were last seen at age m or less. These peers leave a position of region r untouched with probability
@@ -12,15 +12,15 @@
 //! e^(-y)` and `B = Σ o_r (1 - d_r/R_r) f²`. With one region, the result is Greenwood's variance.
 //!
 //! Regions are combined age by age, because a fine region that is used up at older ages is still exact at younger ages.
-//! A choice based on the final state of the regions would be biased.
+//! Choosing regions by their final state would bias the estimate.
 //!
 //! The regions to include are also chosen separately at each age. The information in a region is (R - d) q. A coarser
-//! region is excluded if a finer one contains more than 4 times as much information. If a burst has used up the fine
-//! region, most counts are collisions and false matches in a few positions. A coarse region would then add more errors
-//! than information. In this comparison, a region contains no information if R - d is below 4. A region is always
-//! excluded if R is at most 1. R depends only on younger ages, so the sum stays a martingale. If all regions are used
-//! up at one age, the estimate is beyond the range. The coarsest included region is then treated as if one of its
-//! positions were left untouched.
+//! region is excluded if a finer one contains more than 4 times as much information. The coarser region would then add
+//! more errors, from collisions and false matches in a few positions, than information. In this comparison, a region
+//! contains no information if R - d is below 4. A region is always excluded if R is at most 1. R does not depend on
+//! whether the host touched a position at this age, so the sum stays a martingale. If all regions are used up at one
+//! age, the estimate is beyond the range. The coarsest included region is then treated as if one of its positions were
+//! left untouched.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
@@ -34,15 +34,15 @@ use crate::epoch::Span;
 /// Ratio of the information in a finer region to that in a coarser one, above which the coarser one is excluded.
 const FINER_TELLS: f64 = 4.0;
 
-/// Factor in the test for coarse regions. Let p be the share of the peers that touch coarse regions. If more than this
-/// factor times p η' fine positions are at risk, coarse regions are not needed.
+/// Factor in the test for coarse regions. Coarse regions are not needed if more than this factor times p η' fine
+/// positions are at risk. Here, p is the share of the peers that touch coarse regions.
 pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
 
 /// Minimum value of R - d at which a region contains information.
 const TELLING: f64 = 4.0;
 
-/// Maximum number of peers per position at which the first guess is used. The relative error of the guess is at most a
-/// twelfth of the square of this number.
+/// Maximum number of peers per position at which the first guess is returned without Newton steps. The relative error
+/// of the guess is at most a twelfth of the square of this number.
 const SMALL: f64 = 0.02;
 
 /// A region at one age.
@@ -86,7 +86,8 @@ impl Parts {
         self.parts.iter().flatten().copied()
     }
 
-    /// Adds region number `number`, unless R is at most 1 or a finer region contains much more information.
+    /// Adds region number `number`, unless R is at most 1 or a finer region contains more than 4 times as much
+    /// information.
     fn add(&mut self, number: usize, mut part: Part) {
         part.at.touched = part.at.touched.min(part.at.risk);
         let weight = FINER_TELLS * part.weight();
@@ -152,14 +153,14 @@ impl Parts {
 /// coarsest are used up, about 25 are needed.
 const STEPS: u32 = 40;
 
-/// Maximum relative size of the step after which the iteration ends.
+/// Relative step size at which the iteration ends.
 const PRECISION: f64 = 1e-13;
 
 /// Estimates the cardinality of a host over `span` from its `tallies` in the array of `params`. `tallies` contains the
 /// tally of the fine region, or the tallies of all regions.
 ///
 /// # Panics
-/// Panics if the tallies belong to another counter.
+/// Panics if a tally does not belong to the tagged counter.
 #[must_use]
 pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
     match tallies {
@@ -197,7 +198,7 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
         let mut parts = Parts::default();
         for (number, tally) in tallies.iter().enumerate() {
             let Tally::Visible(histograms) = tally else {
-                panic!("the tally belongs to another counter")
+                panic!("the tally belongs to a different counter")
             };
             let at = AtRisk::at_age(params, histograms, age, at_risk[number]);
             parts.add(number, Part { rate: rates[number], at });

@@ -8,7 +8,7 @@ use super::params::LINE;
 use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 
-/// The positions of one host. Different threads may read different positions.
+/// The positions of one host. Each position can be read by a different thread.
 #[derive(Debug)]
 pub struct Positions<'a, R> {
     lines: Lines<'a, R>,

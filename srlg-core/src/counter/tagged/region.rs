@@ -1,23 +1,24 @@
 //! [`Region`]: a part of a linear estimator that counts only a share of the peers.
 //!
 //! About η' ln η' peers use up η' positions, and a host in a flood can have more. The *fine* region of η' positions is
-//! therefore followed by *coarse* regions, which only one peer in 2^s touches. Each peer touches one position, in one
-//! of the regions. The low bits of a peer's hash select the region, and the high bits select the position. The
+//! therefore followed by *coarse* regions, each of which about one peer in 2^s touches. Each peer touches one position,
+//! in one of the regions. The low bits of a peer's hash select the region, and the high bits select the position. The
 //! selections are independent, because s + 16 ≤ 32. All hosts share all lines, so the coarse positions do not make the
-//! fine region smaller.
+//! fine region smaller. In the following table, b is log2(η'), rounded down:
 //!
 //! | fine positions η' | coarse regions | approximate range |
 //! |---|---|---|
-//! | 16,384 and more | 8,192 positions, s = log2(η') - 6 | 640 η' |
-//! | 1,024 to 16,383 | two regions of 4,096 positions, s = log2(η') - 7 and log2(η') - 3 | 2,560 η' |
-//! | 256 to 1,023 | η' positions, s = log2(η') - 6 | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
+//! | 16,384 and more | 8,192 positions, s = b - 6 | 640 · 2^b |
+//! | 1,024 to 16,383 | two regions of 4,096 positions, s = b - 7 and s = b - 3 | 2,560 · 2^b |
+//! | 256 to 1,023 | η' positions, s = b - 6 | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
 //! | fewer | no coarse region | η' ln η' |
 //!
 //! A region of w positions that receives a share p of n peers has ν = n p/w peers per position. The relative variance
-//! of its estimate is (e^ν - 1)/(ν² w). It is smallest at ν = 1.6, and twice as large at 0.35 and 4.2. If the largest n
-//! is 12 times the smallest, a single region is therefore sufficient. From 10^5 to 10^7 peers, the fine region and one
-//! or two coarse regions are needed. If the coarse lines of a host are not read, the peers in the coarse regions add a
-//! relative variance of 1/(2^s n). For a host with 1,024 peers and s = 9, this is a standard error of 0.14 %.
+//! of its estimate is (e^ν - 1)/(ν² w). This variance is smallest at ν = 1.6, and less than 2.5 times the minimum from
+//! ν = 0.35 to ν = 4.2. A single region is therefore sufficient for cardinalities that differ by up to a factor of 12.
+//! To count up to 10^7 peers, an estimator needs one or two coarse regions in addition to the fine region. If the
+//! coarse lines of a host are not read, the peers in the coarse regions add a relative variance of 1/(2^s n). For a
+//! host with 1,024 peers and s = 9, this adds a standard error of 0.14 %.
 
 use crate::hash;
 
@@ -32,7 +33,7 @@ pub struct Region {
     pub first: u32,
     /// Number of positions, a multiple of [`LINE`](super::LINE).
     pub width: u32,
-    /// Mask of low bits. A hash in which these bits are 0 belongs to the region, unless it belongs to a coarser one.
+    /// Mask of low bits. A hash in which these bits are 0 belongs to the region, unless it belongs to a coarser region.
     mask: u32,
 }
 
@@ -40,7 +41,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Regions {
-    /// If an estimator has fewer regions, the last one is repeated.
+    /// If an estimator has fewer than `REGIONS` regions, the last one is repeated.
     regions: [Region; REGIONS],
     count: u32,
 }
@@ -94,7 +95,8 @@ impl Regions {
         }
     }
 
-    /// Returns s of the first coarse region, if any. One peer in 2^s does not touch the fine region.
+    /// Returns s of the first coarse region, or `None` if there is none. One peer in 2^s does not touch the fine
+    /// region.
     pub(super) const fn coarse_bits(&self) -> Option<u32> {
         if self.count > 1 { Some(self.regions[1].mask.count_ones()) } else { None }
     }

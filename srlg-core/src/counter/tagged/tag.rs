@@ -7,7 +7,7 @@
 use super::params::TaggedParams;
 use crate::ids::HostId;
 
-/// The tags of one position, each below the number of tags.
+/// The two tags of one position. Each is smaller than the number of tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TagPair {
     pub(super) touch: u16,
@@ -89,8 +89,8 @@ mod tests {
         }
     }
 
-    /// Returns three numbers of matches between the tags of `a` and `b` at 16,384 positions: touch with touch, echo
-    /// with echo, and touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
+    /// Counts the matches between the tags of `a` and `b` at 16,384 positions: touch with touch, echo with echo, and
+    /// touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
     fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
         let count = |equal: &dyn Fn(TagPair, TagPair) -> bool| {

@@ -1,8 +1,9 @@
 //! [`Touch`]: the change that a pair makes in the array of lines, computed before any recorder is read.
 //!
-//! Computing a touch is pure arithmetic, which vectorises, so [`Touches`] computes a whole batch. Applying the touches
-//! then mostly waits for memory. Any number of threads may apply touches concurrently with compare-and-swap. A thread
-//! with exclusive access to the recorders avoids compare-and-swap, which takes as long as all other work for a touch.
+//! Computing a touch is pure arithmetic, which vectorises, so [`Touches`] computes a whole batch. Most of the time for
+//! applying the touches is then spent waiting for memory. With compare-and-swap, any number of threads may apply
+//! touches concurrently. A thread with exclusive access to the recorders avoids compare-and-swap, which takes as long
+//! as all other work for a touch.
 
 use super::line::HostLayout;
 use super::params::TaggedParams;
@@ -23,7 +24,7 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// Creates the touch of `pair`. `aged` is the word of its age without a tag.
+    /// Creates the touch of `pair`. `aged` is the word of the contact's age, without a tag.
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
         let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
@@ -54,7 +55,7 @@ impl Touch {
 #[repr(align(64))]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
-    /// Words of the touches in the low halves and of the echoes in the high halves.
+    /// One entry per pair: the word of its touch in the low half, and the word of its echo in the high half.
     words: [u32; BATCH],
 }
 
@@ -89,11 +90,11 @@ impl TouchBatch for Touches {
     }
 }
 
-/// Touches the recorders of the touch and the echo of `pair` in the lines of `params`, for a contact `age` epochs ago.
-/// The recorders are packed in `words`. Other threads may touch recorders at the same time.
+/// Applies the touch of `pair` and its echo to the recorders, for a contact `age` epochs ago. The recorders are packed
+/// in `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
-/// Panics if `words` does not contain all recorders.
+/// Panics if `words` does not contain a recorder that the pair touches.
 #[inline(always)]
 pub fn touch_lines(
     params: &TaggedParams,

@@ -1,21 +1,22 @@
 //! The tagged estimate: a survival analysis of a host's own touches.
 //!
-//! The age m of a position in a host's linear estimator is that of the older of its two places. If the host's own last
-//! touch is visible, it has age m. It is hidden only if other hosts overwrote both the touch and its echo. The position
-//! is then *censored*: any touch of the host has age m or is older. Kaplan and Meier (1958) estimate survival from such
-//! data. Of R positions still at risk at age m, d show a touch of the host at age m, and a share 1 - d/R survives. The
-//! product S of these shares over the ages of the window estimates the share of positions that the host did not touch,
-//! regardless of hidden positions.
+//! The age m of a position in a host's linear estimator is the age of the older of its two places. If the host's own
+//! last touch is visible, it has age m. The touch is hidden only if other hosts overwrote both the touch and its echo.
+//! The position is then *censored*: any touch of the host has age m or is older. Kaplan and Meier (1958) estimate
+//! survival from censored data. Of R positions still at risk at age m, d show a touch of the host at age m, and a share
+//! 1 - d/R survives. The product S of these shares over the ages of the window estimates the share of positions that
+//! the host did not touch, even if some touches are hidden.
 //!
 //! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`, which is η' times the cumulative
-//! hazard. This is the non-parametric maximum likelihood estimate. It has a closed form and uses only the host's own
-//! positions.
+//! hazard. This is the non-parametric maximum likelihood estimate. This estimate has a closed form and uses only
+//! the host's own positions.
 //!
 //! # Ties
 //! Of two touches with the same age, the one with the smaller tag is kept. If another host's touch of age m has a
-//! larger tag than the host's own tag, an own touch of that age is excluded. The position is then at risk at age m and
-//! censored at older ages. If the other host's tag is smaller, an own touch may be hidden, and the position is censored
-//! from age m on. Which case applies depends only on the two tags, not on whether a touch of the host exists.
+//! larger tag than the host's own tag, a touch of the host at that age is excluded. The position is then at risk at age
+//! m and censored at older ages. If the other host's tag is smaller, a touch of the host may be hidden, and the
+//! position is censored from age m on. Which case applies depends only on the two tags, not on whether a touch of the
+//! host exists.
 //!
 //! # False matches
 //! Let T be the number of tags. A word of another host has the host's own tag with probability 1/T, and then looks like
@@ -30,9 +31,9 @@
 //! # The oldest epoch
 //! If the window contains only a share s of the slices of its oldest epoch, the hazard of that epoch is multiplied by
 //! s. Of the M touches in this epoch, an unknown number is in the window. If the touches are independent, this number
-//! is binomial with the variance s(1 - s)M. If all touches are in a single slice, it is M or 0, with the variance s(1 -
-//! s)M². The standard error includes the larger variance. It is negligible for evenly spread contacts, but large for a
-//! burst at the start of the window.
+//! is binomial with the variance s(1 - s)M. If all touches are in a single slice, this number is M or 0, with the
+//! variance s(1 - s)M². The standard error includes the larger variance, which is negligible for evenly spread
+//! contacts, but large for a burst at the start of the window.
 //!
 //! # Standard error
 //! The variance of η' ln S is `η'² Σ o/(R(R - d))` (Greenwood 1926), where o is the number of observed matches,
@@ -44,15 +45,15 @@
 //! all regions.
 //!
 //! # Beyond the range
-//! If at most one position is left at risk, the sum stops, and the estimate is beyond the range. The stated lower bound
-//! is two standard errors below the sum so far.
+//! If at most one position is left at risk, the sum stops, and the estimate is beyond the range. If R - d is less than
+//! 1, it is replaced by 1, and the estimate is also beyond the range. In both cases, the result is a lower bound: the
+//! sum minus two standard errors, or 0 if this difference is negative.
 
 use super::histograms::Histograms;
 use super::params::{AGES, TaggedParams};
 use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
 
-/// Estimates the cardinality of a host over `span` from the `histograms` of its fine region.
 pub(super) fn estimate_fine(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -62,8 +63,8 @@ pub(super) fn estimate_fine(
     estimate_run(params, histograms, span, width, params.regions.share(0) / width).stated()
 }
 
-/// Returns the sum over ages for a region of `positions` positions, each of which a peer touches with probability
-/// `rate`.
+/// Returns the sums over the ages of `span` for a region of `positions` positions, each of which a peer touches with
+/// probability `rate`.
 pub(super) fn estimate_run(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -110,9 +111,9 @@ pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
 /// The position counts at one age.
 #[derive(Clone, Copy)]
 pub(super) struct AtRisk {
-    /// R: number of positions that would show a touch of the host.
+    /// R: number of positions that would show a touch of the host at this age.
     pub(super) risk: f64,
-    /// d: number of positions that show a touch of the host, minus the expected number of false matches.
+    /// d: `own`, minus the expected number of false matches.
     pub(super) touched: f64,
     /// o: number of positions that show a touch of the host or a false match.
     pub(super) own: f64,
@@ -138,14 +139,13 @@ impl AtRisk {
     }
 }
 
-/// The sum over the ages of a window.
+/// The sums over the ages of a window, from which an [`Estimate`] is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
     /// Estimated number of peers. It can be negative if fewer false matches occurred than expected.
     pub(super) cardinality: f64,
     /// Variance of `cardinality` under the assumption of a Poisson-distributed number of peers.
     pub(super) variance: f64,
-    /// Whether at least one age had no position left at risk.
     pub(super) is_beyond: bool,
 }
 
@@ -178,15 +178,14 @@ mod tests {
 
     const WINDOW: Span = Span::whole(150, 2);
 
-    /// Returns the estimate from a single region that contains all positions.
     fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
         let width = f64::from(params.width);
         estimate_run(params, histograms, span, width, 1.0 / width).stated()
     }
 
     /// Returns histograms from tuples of an age, a number of positions, and the number of own positions among them.
-    /// Half of the positions that are not own may hide a touch of the host. All remaining positions of the estimator
-    /// have an age outside the window.
+    /// Half of the positions without an own touch may hide a touch of the host. All remaining positions of the
+    /// estimator have an age outside the window.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
         let mut histograms = Histograms::EMPTY;
         for &(age, all, own) in positions {

@@ -32,8 +32,8 @@ impl Requirement {
     }
 }
 
-/// Returns the minimum number of cells of an IPv6 candidate if an IPv4 candidate needs `c_min`. With fewer cells, the
-/// address of the host cannot be spelt.
+/// Returns the minimum number of cells of an IPv6 candidate if an IPv4 candidate needs `c_min` cells. With fewer cells,
+/// the address of the host cannot be spelt.
 #[must_use]
 pub fn least_v6(c_min: u32) -> u32 {
     c_min.max(SPELLING as u32)
@@ -50,7 +50,7 @@ impl From<u32> for Requirement {
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
     counts: &'a [u32],
-    /// Numbers of slices in the window that have the youngest age and that have the oldest age.
+    /// Number of slices in the window at the youngest age, and at the oldest age.
     ends: [u32; 2],
 }
 
@@ -67,7 +67,8 @@ impl<'a> AgeHistogram<'a> {
 
     /// Creates the histogram expected at the end of an epoch if a window of `window` slices contains `distinct_pairs`
     /// pairs. The function fills `counts`. It assumes that contacts are spread evenly over the window and were as
-    /// frequent before it. If `counts` has too few entries, several ages are combined into one.
+    /// frequent before the window as in it. If `counts` has fewer entries than the window has ages, several ages are
+    /// combined into one.
     pub(crate) fn of_load(
         params: &'a CellsParams,
         window: u32,
@@ -125,7 +126,7 @@ impl<'a> AgeHistogram<'a> {
         missed(touched * oldest, asked.into())
     }
 
-    /// Returns the largest number of cells that a host with θ peers holds with a probability of at least 1 -
+    /// Returns the largest `c_min` for which a host with θ peers is missed with a probability of at most
     /// [`ACCEPTED_MISS`]. The result is at least [`LEAST_CELLS`].
     #[must_use]
     pub fn c_min(self) -> u32 {
@@ -134,7 +135,7 @@ impl<'a> AgeHistogram<'a> {
         (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
     }
 
-    /// Returns an upper bound, accurate to within a few percent, of the expected number of hosts that hold at least
+    /// Returns an upper bound, accurate to within a few percent, on the expected number of hosts that hold at least
     /// `cells` cells each. The bound applies to any distribution of `distinct_pairs` pairs over hosts.
     ///
     /// L pairs allow at most L/n hosts with n peers, and a share P(n) of these holds enough cells. For any mix of
@@ -153,12 +154,12 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns the probability that a host with `cardinality` peers holds at least `cells` cells, or an upper bound of
+    /// Returns the probability that a host with `cardinality` peers holds at least `cells` cells, or an upper bound on
     /// this probability.
     ///
     /// For θ below 64, every pair is sampled, and the result of [`miss`](Self::miss) is too large. The function then
-    /// returns the probability that at least `cells` contacts are visible, as if each had a separate slot. If contacts
-    /// share a slot, the host holds fewer cells.
+    /// returns the probability that at least `cells` contacts are visible. This is an upper bound, because a host holds
+    /// fewer cells if contacts share a slot.
     pub(crate) fn most_holding(self, cardinality: f64, cells: u32) -> f64 {
         match self.params.lsb_threshold {
             0 => 1.0 - below(cardinality as u32, self.visible_contacts(), cells),
@@ -166,17 +167,19 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns whether hosts with θ peers are missed with a probability above [`NOT_FOUND`] if a candidate needs
+    /// Returns whether hosts with θ peers may be missed with a probability above [`NOT_FOUND`] if a candidate needs
     /// `cells` cells.
     #[must_use]
     pub fn is_crowded(self, cells: u32) -> bool {
         self.bound(self.threshold(), cells) > NOT_FOUND
     }
 
-    /// Returns the result of [`miss`](Self::miss), or a closer upper bound for θ below 64.
+    /// Returns the result of [`miss`](Self::miss) or, for θ below 64, a tighter upper bound on the probability of a
+    /// miss.
     ///
     /// For θ below 64, every pair is sampled, so a host does not have more visible slots than contacts. The number of
-    /// visible slots is then treated as binomial, with the same mean and at most one trial per contact.
+    /// visible slots is then treated as binomial: with one trial per contact if there are fewer contacts than slots,
+    /// and with the mean that `miss` uses.
     pub(crate) fn bound(self, cardinality: f64, cells: u32) -> f64 {
         let slots = match self.params.lsb_threshold {
             0 => SLOTS.min(cardinality as u32),
@@ -186,8 +189,9 @@ impl<'a> AgeHistogram<'a> {
     }
 
     /// Returns the minimum cardinality, to within 1 %, at which a host holds fewer cells than `asked` with a
-    /// probability of at most [`NOT_FOUND`]. From this cardinality on, 99 % of the hosts whose contacts are spread
-    /// evenly over the window are found. The result is infinite if even the largest hosts are missed more often.
+    /// probability of at most [`NOT_FOUND`]. From this cardinality on, at least 99 % of the hosts whose contacts are
+    /// spread evenly over the window are found. The result is infinite if the probability is higher at every
+    /// cardinality.
     #[must_use]
     pub fn found_from(self, asked: impl Into<Requirement>) -> f64 {
         let asked = asked.into();
@@ -229,14 +233,13 @@ impl<'a> AgeHistogram<'a> {
         visible.sum::<f64>() / self.per_age(slices).sum::<f64>()
     }
 
-    /// Returns the numbers of slices in the youngest age, in each age in between, and in the oldest age.
+    /// Returns the number of slices at the youngest age, at each age in between, and at the oldest age.
     fn slices(self) -> [f64; 3] {
         let [youngest, oldest] = self.ends;
         [youngest, self.params.epoch_slices, oldest].map(f64::from)
     }
 
-    /// Returns one value for each age: `youngest` for the first, `oldest` for the last, and `between` for each age in
-    /// between.
+    /// Yields one value per age, the youngest first.
     fn per_age(self, [youngest, between, oldest]: [f64; 3]) -> impl Iterator<Item = f64> {
         let last = self.counts.len() - 1;
         (0..=last).map(move |age| match age {

@@ -1,5 +1,5 @@
-//! Tests of the frequency of missed hosts, measured with *ghosts*. A ghost is a host whose touches are only compared
-//! with an array that other hosts filled, and never applied to it.
+//! Tests that hosts are missed as often as computed, measured with *ghosts*. A ghost is a host whose touches are only
+//! compared with an array that other hosts filled, and never applied to it.
 
 use super::chance::AgeHistogram;
 use super::tests::{config, params, untouched, whole, words};
@@ -44,8 +44,8 @@ fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Rando
     params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
 }
 
-/// Returns the cells after a window of `samples` sampled pairs, which are spread evenly over time. Each host has three
-/// of them.
+/// Returns cells that `samples` sampled pairs touched, at ages spread evenly over a window. Each host has three of
+/// these pairs.
 fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) -> Vec<Recorder64> {
     let cells = untouched(params);
     for number in 0..samples {
@@ -56,8 +56,7 @@ fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) ->
     cells
 }
 
-/// Returns the share of ghosts with `cardinality` peers that would hold fewer than `c_min` cells of the array. `age_of`
-/// returns a random age for a contact.
+/// Returns the share of ghosts with `cardinality` peers that would hold fewer than `c_min` cells of the array.
 fn missed_ghosts(
     params: &CellsParams,
     cells: &[Recorder64],

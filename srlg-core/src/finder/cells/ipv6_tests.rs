@@ -1,5 +1,5 @@
-//! Tests of the guarantees of cells for IPv6 hosts. The pinned vectors come from an independent Python implementation
-//! that follows the documentation of [`cells`](super).
+//! Tests that cells fulfil their guarantees for IPv6 hosts. The pinned vectors come from an independent Python
+//! implementation that follows the documentation of [`cells`](super).
 
 use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};

@@ -14,12 +14,13 @@ use crate::pair::{ADDRESS_BITS, Ip6Pair};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// η: number of slots of a host, each of which determines one cell. If θ is large enough, a host with θ peers has on
+/// η: number of slots of a host, each of which determines one cell. If θ is at least 32, a host with θ peers has on
 /// average at least half as many samples as slots. With half as many slots, too many samples would share a slot. With
 /// twice as many slots, hosts with many contacts would occupy too many cells.
 pub const SLOTS: u32 = 64;
 
-/// Minimum number of samples that a host with θ peers has on average, if θ itself is not smaller.
+/// Minimum average number of samples of a host with θ peers. If θ is below this number, the average is θ, because every
+/// pair is sampled.
 const SAMPLES: u32 = SLOTS / 2;
 
 /// Minimum threshold. Hosts with fewer peers hold too few cells to be distinguished from other hosts.
@@ -29,11 +30,11 @@ const LEAST_THRESHOLD: u32 = 8;
 /// more.
 const LEAST_NAME_BITS: u32 = 20;
 
-/// Number of low bits in which the numbers of an IPv6 host's cells differ. The bits above them are the host's bank.
-/// Without banks, more hosts would share a fingerprint in an array of more than 2^18 cells.
+/// Maximum number of low bits in which the numbers of an IPv6 host's cells differ. The bits above them are the host's
+/// bank. Without banks, more hosts would share a fingerprint in an array of more than 2^18 cells.
 const BANK_BITS: u32 = 18;
 
-/// Number of bits of a word below its name, which contain the peer or a symbol.
+/// Number of low bits of a word that contain the peer or a symbol.
 pub(super) const PEER_BITS: u32 = 32;
 
 /// The sizes and keys of an array of cells.
@@ -46,14 +47,15 @@ pub struct CellsParams {
     pub(crate) threshold: u32,
     pub(crate) candidate_limit: u32,
     pub(crate) hash: HashFamily,
-    /// Key for hashing the host of a pair, to decide whether the pair is sampled. `opposite_key` is the key for hashing
-    /// its peer.
+    /// Key for hashing the inside host of a pair, to sample pairs and select their slots.
     pub(crate) host_key: Key,
+    /// Key for hashing the peer of a pair, to sample pairs and select their slots.
     pub(crate) opposite_key: Key,
-    /// Key of the bijection of hosts. `peer_key` is the key of the bijection of peers.
+    /// Key of the bijection of IPv4 hosts, and of the hash that computes the fingerprints and banks of IPv6 hosts.
     pub(crate) owner_key: Key,
+    /// Key of the bijection of peers.
     pub(crate) peer_key: Key,
-    /// Key for hashing names to find their cells.
+    /// Key of the hash that selects cells.
     pub(crate) place_key: Key,
     pub(crate) id_keys: IdKeys,
 }
@@ -92,13 +94,13 @@ const fn name_bits(cell_bits: u32) -> u32 {
     if bits < LEAST_NAME_BITS { LEAST_NAME_BITS } else { bits }
 }
 
-/// Returns the number of bits of an age: the bits of a word that the family, the name and the peer do not use.
+/// Returns the number of bits of an age: the bits of a word that the family bit, the name and the peer do not use.
 const fn age_bits(cell_bits: u32) -> u32 {
     u64::BITS - 1 - name_bits(cell_bits) - PEER_BITS
 }
 
-/// Returns the number of ages that words distinguish. The largest age is not counted, because it means that a cell is
-/// untouched.
+/// Returns the number of ages that words distinguish. The largest age is not counted, because untouched cells have this
+/// age.
 const fn most_ages(cell_bits: u32) -> u32 {
     (1 << age_bits(cell_bits)) - 1
 }
@@ -135,11 +137,11 @@ impl CellsParams {
         epoch_slices,
         /// Returns θ, in distinct peers.
         threshold,
-        /// Returns the maximum number of candidates of a search.
+        /// Returns the maximum number of candidates that a search may return.
         candidate_limit,
     }
 
-    /// Returns `pair` with its IDs.
+    /// Returns `pair` with the IDs of its hosts.
     #[inline(always)]
     #[must_use]
     pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
@@ -174,7 +176,8 @@ impl CellsParams {
         1 << self.body_bits()
     }
 
-    /// Returns the number of ages that words distinguish: 2047 with 2^18 cells or more.
+    /// Returns the number of ages that words distinguish, without the largest, which means "untouched": 2047 with 2^18
+    /// cells or more.
     #[must_use]
     pub const fn most_ages(&self) -> u32 {
         most_ages(self.cell_bits)

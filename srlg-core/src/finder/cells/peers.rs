@@ -5,9 +5,9 @@
 //! structure of addresses. Of the sampled pairs in a slot, the pair with the most recent contact is shown. If several
 //! pairs had their most recent contact in the same epoch, the pair with the smallest word is shown. Words are veiled,
 //! so each cell orders pairs differently. Pairs whose last contact was in the same epoch are therefore shown with equal
-//! probability. Pairs with a more recent contact are shown with higher probability.
+//! probability. The more recent the last contact of a pair, the more likely the pair is to be shown.
 //!
-//! An IPv6 peer does not fit into a cell. The cell then contains an IPv4 address with which the host could not have
+//! An IPv6 peer does not fit into a cell. Instead, the cell contains an IPv4 address with which the host could not have
 //! touched this cell, so no peer is shown. IPv6 hosts have no sample peers, because their cells spell their own
 //! addresses.
 

@@ -20,7 +20,8 @@ fn small() -> CellsParams {
 
 const PEER: u32 = 0x0808_0808;
 
-/// Six tuples: a host, a slot, and the cell, name and word of a contact of the host with [`PEER`] at age 0.
+/// Six vectors, each with a host, a slot, a cell, a name, and the word for a contact of the host with [`PEER`] at age
+/// 0.
 type Words = [(u32, u32, u32, u32, u64); 6];
 
 const MURMUR: Words = [

@@ -3,12 +3,13 @@
 //!
 //! The four 32-bit words of an address are the coefficients of a polynomial of degree 3 over GF(2^32). The cell of slot
 //! j contains the *symbol*, the value of the polynomial at j + 1. Four values at different points determine the
-//! polynomial, here by Newton's divided differences. The low bits of the cell number are the slot, so different cells
-//! of a host have different points.
+//! polynomial, which is computed by Newton's divided differences. The low bits of the cell number are the slot, so
+//! different cells of a host have different points.
 //!
-//! Cells that may belong to one host are grouped by a fingerprint of at least 20 bits. About 3 % of the groups contain
-//! cells of two or more hosts. If four cells do not all belong to one host, they spell an address whose fingerprint or
-//! cell numbers do not match the cells. The search then tries a different set of four cells.
+//! Cells that may belong to one host are grouped by a fingerprint of at least 20 bits. In a full array of 2^18 cells in
+//! which each host holds four, about 3 % of the groups contain cells of two or more hosts. If four cells do not all
+//! belong to one host, they spell an address whose fingerprint or cell numbers do not match the cells. The search then
+//! tries a different set of four cells.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::mix64;
@@ -18,12 +19,12 @@ use crate::pair::{Limbs, unmapped};
 /// Number of cells that spell an address.
 pub const SPELLING: usize = 4;
 
-/// Number of sets of four cells that are tried for each cell of a group. In groups of up to 13 cells, all sets are
-/// tried.
+/// Maximum number of sets of four cells to try, as a multiple of the number of cells in a group. In groups of up to 13
+/// cells, all sets are tried.
 const TRIES_PER_CELL: u64 = 64;
 
-/// Maximum number of cells of a group from which sets of four are formed. It is the number of cells of four hosts.
-/// Larger groups do not occur by chance, but can be forged.
+/// Maximum number of cells of a group from which sets of four are formed: the cells of four hosts. Larger groups do not
+/// occur by chance, but can be forged.
 const MOST_TRIED: usize = 4 * SLOTS as usize;
 
 /// Number of bits of a point, which is a number from 1 to [`SLOTS`].
@@ -43,8 +44,8 @@ const fn times(x: u32, point: u32) -> u32 {
     product
 }
 
-/// Returns the product of two elements of GF(2^32). The product is reduced after all steps of the loop, so the steps
-/// are independent. Only the CPU calls this function, for spelling.
+/// Returns the product of two elements of GF(2^32). The product is reduced after the loop, so the steps of the loop are
+/// independent. Only the CPU calls this function, for spelling.
 const fn product(x: u32, y: u32) -> u32 {
     let (mut product, mut bit) = (0u64, 0);
     while bit < u32::BITS {
@@ -111,8 +112,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
 }
 
 impl CellsParams {
-    /// Returns the cell number and the word for a contact of the IPv6 `host` in `slot`, `age` epochs ago. `id` is the
-    /// ID of the host.
+    /// Returns the cell number and the word for a contact of the IPv6 `host` in `slot`, `age` epochs ago.
     #[inline(always)]
     pub(super) fn touch_of_id(&self, host: Limbs, id: HostId, slot: u32, age: u32) -> (u32, u64) {
         let spread = id.lo.wrapping_add(slot.wrapping_mul(0x9e37_79b1));
@@ -129,8 +129,8 @@ impl CellsParams {
         self.hash.of(id.hi, self.owner_key) >> (u32::BITS - self.name_bits())
     }
 
-    /// Calls `each` for every IPv6 host that `cells` spell, with the number of the host's cells, which is at least
-    /// [`SPELLING`].
+    /// Calls `each` for every IPv6 host that the search finds in `cells`. The second argument is the number of the
+    /// host's cells, which is at least [`SPELLING`].
     ///
     /// `cells` contains the numbers and words of cells that have the same fingerprint. The function reorders `cells`.
     pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
@@ -144,7 +144,7 @@ impl CellsParams {
     }
 
     /// Returns a host that four of `cells` spell, and the number of its cells. Moves the host's cells to the front of
-    /// `cells`. The function tries at most `tries` sets of four cells, and decrements `tries` for each set.
+    /// `cells`. At most `tries` sets of four cells are tried, and `tries` is decremented for each set.
     fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
         let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);
         let most = *tries;
@@ -166,7 +166,7 @@ impl CellsParams {
         })
     }
 
-    /// Returns the address that `cells` spell. Returns `None` if a slot occurs twice, or if the address is IPv4-mapped.
+    /// Returns the address that `cells` spell, or `None` if a slot occurs twice or the address is IPv4-mapped.
     fn try_four(&self, cells: [(u32, u64); SPELLING]) -> Option<Limbs> {
         let slots = cells.map(|(place, _)| place % SLOTS);
         let is_twice = |i: usize| slots[..i].contains(&slots[i]);

@@ -51,7 +51,7 @@ impl Full {
         held
     }
 
-    /// Spells all hosts. Returns each spelt host with its number of cells, and the time that spelling took.
+    /// Spells all hosts. Returns the number of cells of each host, and the time that spelling took.
     fn spelt(&self) -> (HashMap<Limbs, u32>, Duration) {
         let mut cells: Vec<(Owner, u32, u64)> = (0..)
             .zip(&self.words)
@@ -72,16 +72,14 @@ impl Full {
     }
 }
 
-/// Returns `count` different random slots.
 fn slots(chance: u64, count: u64) -> impl Iterator<Item = u32> {
     // An odd step visits all 64 slots.
     let (first, step) = (chance as u32, chance as u32 >> 8 | 1);
     (0..count as u32).map(move |it| first.wrapping_add(it.wrapping_mul(step)) % SLOTS)
 }
 
-/// In each round, `per_array` hosts touch 4 to 11 cells each in a new array of 2^18 cells, and the hosts in the array
-/// are spelt. Returns the number of hosts that still hold at least four cells at the end of a round, and the number of
-/// these hosts that are not spelt.
+/// Fills `rounds` arrays of 2^18 cells, in each of which `per_array` hosts touch 4 to 11 cells each, and spells the
+/// hosts. Returns the number of hosts that hold at least four cells in the end, and how many of them are not spelt.
 fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     let mut sums = [0; 2];
     for round in 0..rounds {
@@ -132,7 +130,7 @@ fn a_group_of_all_cells_takes_no_long_time() {
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// Returns a nearly full array of 2^`cell_bits` cells, in which each host holds `each` cells.
+/// Returns a nearly full array of 2^`cell_bits` cells, in which each host holds up to `each` cells.
 fn full_of(cell_bits: u32, each: usize) -> Full {
     let mut full = Full::new(params(config(cell_bits, 1024)));
     let (mut used, cells) = (0, full.words.len());

@@ -1,4 +1,4 @@
-//! Tests of the guarantees of cells, and of the mistakes that their design avoids.
+//! Tests that cells fulfil their guarantees, and tests for mistakes that their design avoids.
 
 use super::chance::{ACCEPTED_MISS, AgeHistogram};
 use super::*;

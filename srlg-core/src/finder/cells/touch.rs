@@ -64,7 +64,7 @@ impl CellArray<'_, Recorder64> {
 /// array. Other threads may touch cells at the same time.
 ///
 /// # Panics
-/// Panics if `cells` has fewer elements than `params` defines.
+/// Panics if `cells` does not contain the cell that a sampled pair touches.
 #[inline(always)]
 pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: &impl PairIds, age: u32) {
     let hash = params.pair_hash(pair);

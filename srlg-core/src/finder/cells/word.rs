@@ -82,8 +82,7 @@ impl CellsParams {
         self.is_sampled(hash) && slot_of(hash) == slot
     }
 
-    /// Returns whether pairs with the hash `pair_hash` are sampled. They are sampled if the highest τ bits of the hash
-    /// are 0.
+    /// Returns whether pairs with this hash are sampled, that is, whether its highest τ bits are 0.
     #[inline(always)]
     pub(super) const fn is_sampled(&self, pair_hash: u32) -> bool {
         pair_hash <= u32::MAX >> self.lsb_threshold
@@ -99,8 +98,7 @@ impl CellsParams {
         Spot { place: image >> low_bits ^ self.shift(name), name }
     }
 
-    /// Returns the cell number and the word for a contact of `pair`, `age` epochs ago. `pair_hash` is the hash of
-    /// `pair`.
+    /// Returns the cell number and the word for a contact of `pair`, `age` epochs ago.
     #[inline(always)]
     pub(super) fn touch_of(&self, pair: &impl PairIds, pair_hash: u32, age: u32) -> (u32, u64) {
         let (host, slot) = (pair.host(), slot_of(pair_hash));
@@ -170,7 +168,7 @@ impl CellsParams {
         })
     }
 
-    /// Returns the IPv4 host of `owner`, or `None` for a fingerprint.
+    /// Returns the IPv4 host that `owner` identifies, or `None` if `owner` is a fingerprint.
     #[inline(always)]
     #[must_use]
     pub fn host(&self, owner: Owner) -> Option<Address> {
@@ -178,7 +176,7 @@ impl CellsParams {
         Some(self.hash.unscramble(image, self.owner_key))
     }
 
-    /// Returns the owner of the cells of the IPv4 `host`.
+    /// Returns the owner that identifies the IPv4 `host`.
     #[inline(always)]
     #[must_use]
     pub fn owner_of(&self, host: Address) -> Owner {
@@ -190,8 +188,7 @@ impl CellsParams {
         (body >> PEER_BITS) as u32 & ((1 << self.name_bits()) - 1)
     }
 
-    /// Returns whether `body` belongs to an IPv6 host. The highest bit of a body is 1 for IPv6 hosts and 0 for IPv4
-    /// hosts.
+    /// Returns whether `body` belongs to an IPv6 host, that is, whether its highest bit is 1.
     #[inline(always)]
     pub(super) const fn is_v6(&self, body: u64) -> bool {
         body >> (PEER_BITS + self.name_bits()) != 0
@@ -221,8 +218,8 @@ const fn join(host: u32, opposite: u32) -> u32 {
     t.wrapping_mul(0xc2b2_ae35)
 }
 
-/// Returns the slot of a sampled pair. Sampling does not use the bits of the slot, because θ is at most 131,072 and τ
-/// at most 12.
+/// Returns the slot of a sampled pair. Sampling uses only the τ highest bits of the hash, with τ at most 11, and
+/// therefore no bits of the slot.
 #[inline(always)]
 pub(super) const fn slot_of(pair_hash: u32) -> u32 {
     pair_hash >> 12 & (SLOTS - 1)

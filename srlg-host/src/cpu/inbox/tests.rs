@@ -26,7 +26,6 @@ fn arrays(params: Params) -> Arrays<TaggedTypes> {
     }
 }
 
-/// Touches the recorders of `pairs` one by one.
 fn touch(arrays: &Arrays<TaggedTypes>, pairs: &[impl PairIds], age: u32) {
     let (finder, counter) = (arrays.params.finder(), arrays.params.counter());
     let cells = CellArray::new(finder.cells().unwrap(), arrays.finder.shared());
@@ -38,8 +37,8 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// A run of pairs: first number, maximum number of distinct pairs, number of pairs, lateness in epochs, pairs per call,
-/// and whether they are [`Ip6Pair`]s.
+/// A run of pairs: smallest pair number, maximum number of distinct pairs, number of pairs, lateness in epochs, pairs
+/// per call, and whether the pairs are [`Ip6Pair`]s.
 type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
@@ -56,7 +55,7 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     prop::collection::vec((0..1u32 << 20, differing, count, late, batch, any::<bool>()), 0..6)
 }
 
-/// Returns the pairs of `run` as [`Ip6Pair`]s. Both hosts and peers are of both families.
+/// Returns the pairs of `run` as [`Ip6Pair`]s, with hosts and peers of both families.
 fn pairs6(run: &Run) -> Vec<Ip6Pair> {
     let limbs = |number: u32| match number % 2 {
         0 => [0, 0, 0xffff, number],

@@ -10,20 +10,16 @@ use super::*;
 use crate::vectors::{cut, on_all_levels};
 use srlg_core::counter::Accumulator;
 
-/// Returns `len` words, about half of which are near 0, like words within a window.
+/// Returns `len` words. About half of them are near 0, like words within a window.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(prop_oneof![0u64..700, any::<u64>()], len)
 }
 
-/// Asserts that all levels count the same number of `words` below `limit`, after conversion to `W`.
 fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
     let (words, limit) = (&cut::<W>(words)[..], W::saturated(limit));
     on_all_levels!(count as level => level(words, limit));
 }
 
-/// Asserts that all levels age recorders of the type `R` with these `words` in the same way.
-///
-/// All levels must also return the same number of words that were below `limit`.
 fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {
     let words = cut::<R::Word>(words);
     on_all_levels!(age_by as level => {

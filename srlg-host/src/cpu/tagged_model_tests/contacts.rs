@@ -28,11 +28,10 @@ const fn v6(host: u128) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(host))
 }
 
-/// The number of a host and the number of its peer. The number of a host is an index into [`HOSTS`], or larger for a
-/// stranger.
+/// The number of a host (an index into [`HOSTS`], or larger for a stranger) and the number of its peer.
 pub(super) type Contact = (usize, u32);
 
-/// Returns the pair of a contact. Every second stranger and every fourth peer has an IPv6 address.
+/// Returns the pair of a contact, with an IPv6 address for every second stranger and every fourth peer.
 pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
     let any = |number: u32, is_v6| match is_v6 {
         true => v6(0x2001_0db8_0001 << 80 | u128::from(number)),
@@ -45,7 +44,7 @@ pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
 
 /// Returns the pair as an [`IpPair`] if both addresses are IPv4 and the address of the peer is even.
 ///
-/// IPv4 pairs with an odd peer are ingested as [`Ip6Pair`]s.
+/// IPv4 pairs whose peer has an odd address are ingested as [`Ip6Pair`]s.
 pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {
     let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.opposite)];
     let [IpAddr::V4(inside), IpAddr::V4(opposite)] = hosts else { return None };

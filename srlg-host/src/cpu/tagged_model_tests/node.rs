@@ -1,6 +1,6 @@
 //! [`Node`]: a detector on the CPU and its model.
 //!
-//! Operations apply to both, and the results must be equal, bit for bit.
+//! Each operation is applied to the detector and to the model, and the results must be equal, bit for bit.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::state::Snapshot;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, SuperPoint};
 
-/// An estimate whose numbers are given as bits, which distinguish 0 from -0.
+/// Cardinality, standard error and range of an estimate. The numbers are stored as bits, to distinguish 0 from -0.
 type Bits = (u64, u64, EstimateRange);
 
 fn bits(cardinality: f64, std_error: f64, range: EstimateRange) -> Bits {
@@ -26,7 +26,6 @@ fn modelled(estimate: TaggedEstimate) -> Bits {
     bits(estimate.cardinality, estimate.std_error, estimate.range)
 }
 
-/// A detector, its model, and the saved state of both.
 pub(super) struct Node {
     pub(super) detector: SlidingDetector,
     model: TaggedModel,
@@ -35,7 +34,7 @@ pub(super) struct Node {
     kept: Option<State>,
 }
 
-/// A snapshot, and the corresponding state of the model.
+/// A saved state: the snapshot of the detector, the model, and [`Node::reported`].
 type State = (Snapshot, TaggedModel, BTreeSet<IpAddr>);
 
 impl Node {
@@ -45,7 +44,6 @@ impl Node {
         Self { detector, model, reported, kept: None }
     }
 
-    /// Ingests `contacts`, which are `late` slices late, on `threads` threads.
     pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
         let pairs: Vec<Ip6Pair> = contacts.iter().map(pair).collect();
         pairs.iter().for_each(|&pair| self.model.touch(pair, late));
@@ -63,7 +61,7 @@ impl Node {
         });
     }
 
-    /// Closes the running slice and returns the reported hosts.
+    /// Closes the running slice, compares the report with the model and returns the reported hosts.
     pub(super) fn close(&mut self) -> Vec<IpAddr> {
         let candidates = self.model.candidates();
         let left = self.left_by_glimpses(&candidates);
@@ -116,8 +114,8 @@ impl Node {
         (self.detector.snapshot().unwrap(), self.model.clone(), self.reported.clone())
     }
 
-    /// Advances to the slice of the saved state of `other` and merges that state. If none was saved, the current state
-    /// of `other` is used.
+    /// Merges the saved state of `other`. If no state was saved, the current state of `other` is used. If the state is
+    /// from a later slice, advances to that slice first.
     pub(super) fn merge(&mut self, other: &Self) {
         let (snapshot, model, reported) = other.kept.clone().unwrap_or_else(|| other.state());
         self.skip_to(snapshot.slice().max(self.detector.slice()));
@@ -126,7 +124,7 @@ impl Node {
         self.reported.extend(reported);
     }
 
-    /// Merges a delta of the last `slices` slices of `other`, unless the delta is older than the window.
+    /// Merges a delta of the last `slices` slices of `other`. A delta that is older than the window must be rejected.
     pub(super) fn merge_last(&mut self, other: &mut Self, slices: u32) {
         let delta = other.detector.delta(slices).unwrap();
         self.skip_to(delta.slice().max(self.detector.slice()));
@@ -140,8 +138,8 @@ impl Node {
         }
     }
 
-    /// Returns a model that contains only the touches of the last `slices` slices. In a line that contains one of these
-    /// touches, the echoes of the same slices also remain. An echo appears one window older than its touch.
+    /// Returns a model that contains only the touches of the last `slices` slices. A line with at least one of these
+    /// touches also keeps the echoes of the same slices. The age of an echo is that of its touch plus `echo_delay`.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());
@@ -165,7 +163,6 @@ impl Node {
         model
     }
 
-    /// Asserts that the detector and the model have the same recorders, tallies and estimates.
     pub(super) fn assert_equal(&mut self) {
         let expected = [Words::W64(self.model.cells.clone()), Words::W16(self.model.slea.clone())];
         let snapshot = self.detector.snapshot().unwrap();
@@ -182,7 +179,6 @@ impl Node {
         }
     }
 
-    /// Returns the tallies of `host` over the last `window` slices.
     fn tallies(&mut self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), window);

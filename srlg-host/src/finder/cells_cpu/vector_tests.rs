@@ -7,8 +7,8 @@ use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, ReadRecorder, Recorder, Rec
 use super::*;
 use crate::vectors::on_all_levels;
 
-/// Returns an array of cells that the `contacts` of `hosts` hosts have touched. Each contact has an age, and every
-/// second host has an IPv6 address.
+/// Returns the words of all cells after `contacts`. A contact consists of a number and an age. Every second of the
+/// `hosts` hosts has an IPv6 address.
 fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> {
     let cells: Vec<Recorder64> =
         (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();

@@ -12,8 +12,6 @@ fn search_of(params: &Params) -> RsraSearch {
     CpuSearch::<u16>::new(params)
 }
 
-/// Asserts that all levels compute the same `count` masks, starting with number `first`, for recorders with these
-/// `ages`.
 fn assert_equal_masks(params: &RsraParams, ages: &[u64], first: usize, count: usize) {
     let ages = cut::<u16>(ages).repeat(params.recorders() / ages.len());
     let rsra = Rsra::new(params, &ages);

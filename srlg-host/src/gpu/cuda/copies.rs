@@ -4,12 +4,12 @@
 //! or from the memory, and a thread that accesses the memory waits for these events. The thread holds the read lock
 //! while it reads the memory. A thread that starts a copy holds the write lock, so no copy starts during a read.
 //!
-//! Up to `BUFFERS` copies from the memory to devices run without waiting for each other. Waiting for a different stream
-//! costs a GPU about ten microseconds.
+//! Up to `BUFFERS` copies from the memory to a device run without waiting for each other. Waiting for a different
+//! stream costs a GPU about ten microseconds.
 //!
 //! Several devices may copy to and from the same memory. Before a copy starts, the host waits for the copies of all
-//! other devices. Devices do not wait for each other, so a failed device does not block them, and its errors stay in
-//! its own context.
+//! other devices. Devices do not wait for each other, so a failed device does not block the others, and its errors stay
+//! in its own context.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -20,21 +20,19 @@ use super::DriverResult;
 use crate::error::Error;
 use crate::gpu::upload::BUFFERS;
 
-/// The copies to and from one piece of pinned memory.
 pub(super) struct Copies {
-    /// Events recorded after the copies. After a driver failure, this is `None`, because the state of the copies is
-    /// unknown.
+    /// `None` after a driver failure, because the state of the copies is then unknown.
     events: RwLock<Option<CopyEvents>>,
     /// Whether all copies are known to be complete, so that no thread needs to wait for the events.
     are_done: AtomicBool,
 }
 
-/// Events recorded after all copies that may still use one piece of pinned memory.
+/// Events of the copies that may still use one piece of pinned memory.
 #[derive(Default)]
 struct CopyEvents {
-    /// An event recorded after all copies to the memory.
+    /// Event recorded after the last copy to the memory.
     download: Option<CudaEvent>,
-    /// Events recorded after copies from the memory. Each of these copies records the event in slot `next`.
+    /// Events recorded after the last copies from the memory. The next copy uses the slot with the index `next`.
     uploads: [Option<CudaEvent>; BUFFERS],
     next: usize,
 }
@@ -67,7 +65,7 @@ impl CopyEvents {
     }
 
     /// Starts a copy in `stream`. A copy to the memory waits for all earlier copies. A copy from the memory waits for
-    /// all earlier copies to the memory.
+    /// all earlier copies to the memory, and for the previous copy of its slot.
     fn start(
         &mut self,
         stream: &CudaStream,

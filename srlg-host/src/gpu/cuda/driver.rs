@@ -154,7 +154,6 @@ impl device::Memory for CudaMemory {
 }
 
 impl Part<'_, CudaMemory> {
-    /// Returns the device address of the first byte.
     pub(super) fn address(self) -> sys::CUdeviceptr {
         let CudaMemory { address, bytes, .. } = self.memory;
         assert!(
@@ -191,7 +190,7 @@ impl CudaHostMemory {
         Ok(Self { context: context.clone(), address, bytes, copies: Copies::none() })
     }
 
-    /// Returns the host address of the range of `bytes` bytes that begins at byte `start`.
+    /// Returns the host address of byte `start`. Panics if the memory ends before byte `start + bytes`.
     fn at(&self, start: usize, bytes: usize) -> *mut c_void {
         assert!(
             start <= self.bytes && bytes <= self.bytes - start,
@@ -200,7 +199,7 @@ impl CudaHostMemory {
         self.address.wrapping_add(start).cast()
     }
 
-    /// Starts filling `to` with bytes of this memory, beginning at byte `start` of this memory.
+    /// Starts filling `to` with the bytes of this memory from byte `start` on.
     pub(super) fn upload(
         &self,
         stream: &CudaStream,
@@ -214,7 +213,7 @@ impl CudaHostMemory {
         self.copies.start(stream, Direction::Upload, copy)
     }
 
-    /// Starts copying all of `from` to this memory, beginning at byte `start` of this memory.
+    /// Starts copying `from` to this memory, beginning at byte `start`.
     pub(super) fn download(
         &self,
         stream: &CudaStream,
@@ -254,7 +253,7 @@ impl Drop for CudaHostMemory {
     }
 }
 
-/// Name of the wait for lent pairs in error messages.
+/// Operation named in errors that occur while waiting for lent pairs.
 const WAIT: &str = "wait for pairs on the device";
 
 /// Returns an error if `address` is not aligned for pairs of `words` 32-bit words.

@@ -7,14 +7,14 @@ use crate::ingest::pairs::Family;
 /// Pairs in the memory of a CUDA device.
 ///
 /// Each pair is `[inside, opposite]`. An address consists of one 32-bit word, or of four words in an
-/// [`Ip6Pair`](crate::ingest::Ip6Pair).
+/// [`Ip6Pair`](crate::ingest::Ip6Pair). The detector reads the pairs without copying them.
 ///
-/// - Pairs in cudarc types (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) are used without a copy. Their
-///   stream and the detector wait for each other on the device. If cudarc tracks events, as it does by default, the
-///   detector also waits for earlier writes to the pairs in other streams.
-/// - Pairs in cust types (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust`. They have
-///   no stream. The call therefore waits for all work on the device before it starts the scan, and for the scan before
-///   it returns.
+/// - Pairs in cudarc types (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) have a stream. This stream and the
+///   detector wait for each other on the device. If cudarc tracks events, as it does by default, the detector also
+///   waits for earlier writes to the pairs in other streams.
+/// - Pairs in cust types (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust` and have
+///   no stream. An ingest therefore waits for all work on the device before it reads the pairs, and returns only after
+///   they have been read.
 ///
 /// All pairs must be in the primary context of the detector's device, in which cudarc and cust allocate by default.
 /// This trait is sealed and cannot be implemented outside this crate.
@@ -57,7 +57,6 @@ impl PairsView<'_> {
     }
 }
 
-/// Implements [`DevicePairs`] for types of device memory.
 macro_rules! device_pairs {
     ($($type:ty: $variant:ident, |$self:ident| $view:expr;)*) => {
         $(

@@ -9,7 +9,7 @@ use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::gpu::backend;
 
-/// For each entry point in the PTX, returns the alignment and size of its parameters.
+/// Returns the entry points in the PTX, with the alignment and size of their parameters.
 fn declared() -> BTreeMap<String, Vec<(usize, usize)>> {
     let entries = PTX.to_str().unwrap().split(".visible .entry ").skip(1);
     entries
@@ -68,7 +68,7 @@ fn opening_a_device_that_no_machine_has_says_so() {
     }
 }
 
-/// Environment variable that is set for the process whose device is to fail.
+/// Environment variable that is set in the process in which the device fails.
 const FAILS: &str = "SRLG_TEST_DEVICE_FAILS";
 
 // A kernel that reads beyond its recorders traps, and the process loses everything that it has on the device. The test
@@ -95,7 +95,6 @@ fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
     assert!(said.contains("test result: ok. 1 passed"), "{said}");
 }
 
-/// Runs the part of the test in which the device fails.
 fn let_it_trap() {
     let params = Config::default().validate().unwrap();
     let lost = backend(Cuda::open(0).unwrap(), Device::Cuda(0), params).unwrap();

@@ -26,7 +26,7 @@ fn fill(batch: &mut PairBatch, numbers: std::ops::Range<u32>) {
     batch.extend(numbers.map(pair));
 }
 
-/// Returns how many uploads, copied bytes and reads of host memory the simulated device has counted.
+/// Returns the numbers of uploads, copied bytes and accesses to pinned memory.
 fn counted(gpu: &SimulatedGpu) -> [u32; 3] {
     ["upload", "bytes", "look"].map(|operation| gpu.count(operation))
 }
@@ -40,8 +40,8 @@ fn pairs_go_to_the_device_from_where_they_were_pushed() {
     let before = counted(&gpu);
     batch.ingest(&detector).unwrap();
     let after = counted(&gpu);
-    // There are 60 IPv4 pairs and 30 other pairs, which take three upload buffers of 416 bytes. The device's host
-    // memory was not read, so no pairs were copied on the host.
+    // There are 60 IPv4 pairs and 30 other pairs, which take three upload buffers of 416 bytes. The host did
+    // not access pinned memory, so it copied no pairs.
     let bytes = 60 * size_of::<IpPair>() + 30 * size_of::<Ip6Pair>();
     assert_eq!(after[0] - before[0], 2 + 3);
     assert_eq!(after[1] - before[1], bytes as u32);

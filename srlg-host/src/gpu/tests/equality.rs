@@ -196,7 +196,8 @@ fn deltas_and_snapshots_that_the_device_has_no_room_for_are_whole() {
 
 /// Returns the number of bytes copied by a close that finds three super points, as the previous close did.
 ///
-/// The number includes the bytes copied for `regions` regions of giants.
+/// The number includes the bytes copied for `regions` regions of giants. For the paper's scheme, the number is not
+/// checked, and the function returns 0.
 fn bytes_of_close(config: &Config, regions: usize) -> usize {
     let params = config.validate().unwrap();
     let (span, count) = (Span::whole(config.window, 1), size_of::<u32>());

@@ -33,8 +33,8 @@ fn cells_of_any_number_are_touched_merged_and_applied_alike() {
     }
 }
 
-/// Asserts that a GPU and a CPU record the same late contacts equally, and that other GPUs can merge the resulting
-/// snapshot and delta.
+/// Asserts that a GPU and a CPU that ingest the same late contacts have equal recorders. Also asserts that two more
+/// GPUs have these recorders after one has merged the snapshot and the other has merged the delta.
 fn assert_recorders_travel(config: Config) {
     let gpu = |order| on(&SimulatedGpu::new(order), config).unwrap();
     let (mut tested, mut one) = (gpu(1), cpu(config));

@@ -12,8 +12,8 @@ use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
 
-/// Number of new peers that each of four hosts has per slice. If there are three devices, each of them sees about 27
-/// new peers per slice and 107 per window.
+/// Number of new peers that each of four hosts has per slice. With three devices, each device sees about 27 new peers
+/// of each host per slice, and 107 per window.
 const PEERS: u32 = 80;
 
 /// Returns the contacts in `slice` that device `number` of `count` sees. Each device sees some peers of each host.
@@ -26,14 +26,13 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// Creates `count` independent simulated devices and a detector on each of them.
 fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
     let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();
     (gpus, detectors)
 }
 
-/// Feeds all detectors at the same time and uses two threads for each. Returns one result per detector.
+/// Feeds all detectors at the same time, with two threads for each.
 fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -51,7 +50,6 @@ fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     })
 }
 
-/// Merges the last `slices` slices of all detectors except the first into the first detector.
 fn merge(detectors: &mut [SlidingDetector], slices: u32) {
     let (first, others) = detectors.split_first_mut().unwrap();
     for other in others {

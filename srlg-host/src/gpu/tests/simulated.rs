@@ -1,9 +1,9 @@
 //! [`SimulatedGpu`]: a simulated GPU.
 //!
 //! The simulated GPU runs the kernels of srlg-kernels on the host, in orders that a GPU might choose. Work stays in its
-//! queue until a thread waits for a result. Queues take turns at random. The threads of a launch run at the same time,
-//! in shuffled order. If work does not wait for work on which it depends, it therefore sometimes runs too early and
-//! gives an incorrect result.
+//! queue until a thread waits for a result. Queues take turns at random. The threads of a launch run in shuffled order,
+//! up to three at the same time. If work does not wait for work on which it depends, it therefore sometimes runs too
+//! early and gives an incorrect result.
 
 mod launch;
 mod world;
@@ -24,7 +24,7 @@ use crate::gpu::device::{Gpu, HostMemory, Memory, On, Part};
 pub(super) use world::Operation;
 use world::{Work, World};
 
-/// A simulated GPU. All clones refer to the same simulated device.
+/// A handle to a simulated GPU, which all clones of the handle share.
 #[derive(Clone)]
 pub(super) struct SimulatedGpu(Arc<Mutex<World>>);
 
@@ -34,7 +34,7 @@ pub(super) struct Bytes {
     bytes: usize,
 }
 
-/// Host memory, which pending copies share.
+/// Pinned host memory, whose words are shared with pending copies.
 pub(super) struct Pages {
     world: SimulatedGpu,
     id: usize,
@@ -68,7 +68,7 @@ impl SimulatedGpu {
         self.0.lock().unwrap()
     }
 
-    /// Creates device memory of `words` words and returns its number.
+    /// Creates device memory of `words` 64-bit words and returns its ID.
     fn memory(&self, words: usize) -> usize {
         let mut world = self.world();
         let id = world.id();
@@ -80,7 +80,7 @@ impl SimulatedGpu {
         self.world().queue(queue).push_back(Work::Do(Box::new(work)));
     }
 
-    /// Queues `copy`, which copies between host memory and a part of device memory.
+    /// Queues `copy`, which receives the bytes of `pages` and of `part`.
     fn copy(
         &self,
         queue: usize,
@@ -218,7 +218,6 @@ impl Gpu for SimulatedGpu {
 }
 
 impl SimulatedGpu {
-    /// Runs all queued work and then frees the memory.
     fn free(&self, id: usize) {
         let mut world = self.world();
         world.run_until(|world| world.queues.values().all(VecDeque::is_empty));

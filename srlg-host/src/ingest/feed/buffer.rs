@@ -1,7 +1,7 @@
 //! [`FeedBuffer`]: the pairs of one feed that arrive during a close.
 //!
 //! Pairs of each type are stored in order of arrival, in runs of equal time. All memory is allocated at creation, for
-//! `capacity` pairs of each type and the same number of runs.
+//! `capacity` pairs and `capacity` runs of each type.
 
 use srlg_core::{Ip6Pair, IpPair};
 
@@ -13,7 +13,6 @@ use crate::ingest::pairs::{Pair, PairSlice};
 pub(super) struct FeedBuffer {
     v4: Runs<IpPair>,
     v6: Runs<Ip6Pair>,
-    /// Maximum number of buffered pairs of each type.
     capacity: usize,
     /// The slice that will be running when new pairs are ingested.
     next: u64,
@@ -21,7 +20,7 @@ pub(super) struct FeedBuffer {
 
 struct Runs<P> {
     pairs: Vec<P>,
-    /// Time and number of pairs of each run.
+    /// Time and length of each run.
     runs: Vec<(Time, usize)>,
     /// Number of runs that were ingested before their slice was running.
     #[cfg(test)]
@@ -29,13 +28,12 @@ struct Runs<P> {
 }
 
 impl FeedBuffer {
-    /// Creates an empty buffer for `capacity` pairs of each type, while the slice `next` is running.
     pub(super) fn new(capacity: usize, next: u64) -> Result<Self, Error> {
         let (v4, v6) = (Runs::new(capacity)?, Runs::new(capacity)?);
         Ok(Self { v4, v6, capacity, next })
     }
 
-    /// Appends as many of `pairs` as there is room for, unless they cannot be ingested. Returns the position of their
+    /// Appends as many of `pairs` as there is room for, if their `time` is in the window. Returns the position of their
     /// slice and the number of appended pairs.
     pub(super) fn keep<P: Pair>(
         &mut self,

@@ -3,8 +3,8 @@
 //! The pairs wait until there are enough of them for one call to the backend.
 //!
 //! Only the feed appends pairs, and it needs no lock. A thread that holds the lock of `taken` takes out all pairs and
-//! ingests them in the running slice. This thread is the feed itself, a closer that is about to take the shares back,
-//! or a thread that reads the recorders.
+//! ingests them in the running slice. This happens in the feed, in a closer before it takes the shares back, and in
+//! each thread that reads the recorders.
 //!
 //! A waiting pair belongs to the slice that is running when the pair is taken out. Before a slice is closed, the pairs
 //! of all calls that have already returned are taken out.
@@ -26,10 +26,8 @@ use super::slot::{lock, try_lock};
 /// Maximum number of waiting pairs.
 const ROOM: usize = BATCH;
 
-/// The waiting pairs, aligned to cache lines.
 #[repr(align(128))]
 pub(super) struct FewPairs {
-    /// Number of the next pair.
     next: AtomicU64,
     /// Number of pairs that have been taken out, which is also the number of the first waiting pair.
     taken: Mutex<u64>,
@@ -40,7 +38,7 @@ pub(super) struct FewPairs {
 pub(super) struct FewEnd(u64);
 
 impl FewEnd {
-    /// The value while no pair has been taken out: pair number `ROOM` is the first one without room.
+    /// The value while no pair has been taken out.
     pub(super) const FIRST: Self = Self(ROOM as u64);
 }
 
@@ -70,7 +68,7 @@ impl FewPairs {
         self.take_from(&mut lock(&self.taken), ingest)
     }
 
-    /// Works like [`take`](Self::take), but does nothing while another thread is taking pairs. Updates `end`.
+    /// Works like [`take`](Self::take) and then updates `end`, but does nothing while another thread is taking pairs.
     ///
     /// Only the feed may call this.
     pub(super) fn try_take<E>(
@@ -102,7 +100,6 @@ impl FewPairs {
         Ok(())
     }
 
-    /// Returns whether the pairs of all earlier calls have been ingested.
     pub(super) fn is_empty(&self) -> bool {
         *lock(&self.taken) == self.next.load(Acquire)
     }

@@ -17,7 +17,6 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::report::StageTimes;
 
-/// The backend of a detector and the slots of its feeds.
 pub(crate) struct LentBackend {
     backend: Arc<dyn Backend>,
     slots: Mutex<Vec<Arc<FeedSlot>>>,
@@ -25,7 +24,6 @@ pub(crate) struct LentBackend {
 }
 
 impl LentBackend {
-    /// Creates the lent backend of a detector with `params`. Slice 0 is running.
     pub(crate) fn new(backend: Box<dyn Backend>, params: Params) -> Self {
         let running = Arc::new(RunningSlice::new(params));
         Self { backend: Arc::from(backend), slots: Mutex::default(), running }
@@ -42,7 +40,7 @@ impl LentBackend {
         &*self.backend
     }
 
-    /// Returns the backend after all waiting and buffered pairs of feeds have been ingested.
+    /// Ingests all waiting and buffered pairs of feeds, and returns the backend.
     pub(crate) fn settled(&self) -> Result<&dyn Backend, Error> {
         self.settle(self.slice())?;
         Ok(self.shared())
@@ -65,8 +63,7 @@ impl LentBackend {
         Ok(Feed::new(slot, Arc::clone(&self.running)))
     }
 
-    /// Returns the backend for exclusive use in the running slice, after all waiting and buffered pairs have been
-    /// ingested.
+    /// Ingests all waiting and buffered pairs, and returns the backend for exclusive use in the running slice.
     pub(crate) fn exclusive(&mut self) -> Result<ExclusiveBackend<'_>, Error> {
         self.exclusive_until(self.slice())
     }

@@ -1,25 +1,24 @@
 //! [`RunningSlice`], which a detector shares with its feeds, and [`Arrival`], the position of a slice relative to the
 //! running slice.
 //!
-//! The running slice changes only while a close has the backend. A thread that has a share of the backend therefore
-//! reads the number of the slice to which the recorders belong.
+//! The running slice changes only while one thread has exclusive use of the backend. A thread that has a share of the
+//! backend therefore reads the number of the slice to which the recorders belong.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use srlg_core::{Ages, Params};
 
-/// The time of contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Time {
     /// The slice that is running when the pairs are ingested.
     Running,
-    /// The slice with this number.
     Slice(u64),
 }
 
 /// The position of a slice whose pairs were passed to a [`Feed`](crate::ingest::Feed).
 ///
 /// The position is relative to the running slice or, while a slice is being closed, to the following slice.
+/// [`Feed::try_ingest_at`](crate::ingest::Feed::try_ingest_at) also returns how many pairs were ingested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "pairs that are `TooLate` or in the `Future` were not ingested"]
 #[non_exhaustive]
@@ -29,19 +28,19 @@ pub enum Arrival {
     /// A slice in the window, before the running slice. The pairs were ingested, and reports count them until the slice
     /// has left the window.
     Late {
-        /// Number of slices before the running one, at least 1.
+        /// Number of slices by which the pairs are late, at least 1.
         slices: u32,
     },
     /// A slice that has left the window. The pairs were not ingested, because no later report would count them. The
     /// caller should drop and count them.
     TooLate,
     /// A slice after the running slice. The pairs were not ingested. The caller should keep them until their slice is
-    /// running and then ingest them again.
+    /// running and then pass them again.
     Future,
 }
 
 impl Arrival {
-    /// Returns the position of `slice` while `running` is running, for a window of `window` slices.
+    /// Returns the position of `slice` relative to the slice `running`, for a window of `window` slices.
     fn of(slice: u64, running: u64, window: u32) -> Self {
         match running.checked_sub(slice) {
             None => Self::Future,
@@ -60,7 +59,6 @@ impl Arrival {
     }
 }
 
-/// The running slice of a detector with `params`.
 pub(crate) struct RunningSlice {
     slice: AtomicU64,
     params: Params,
@@ -85,7 +83,7 @@ impl RunningSlice {
         &self.params
     }
 
-    /// Returns the position of pairs with this `time` while the slice `running` is running.
+    /// Returns the position of `time` relative to the slice `running`.
     pub(super) fn arrival(&self, time: Time, running: u64) -> Arrival {
         match time {
             Time::Running => Arrival::Running,
@@ -93,7 +91,7 @@ impl RunningSlice {
         }
     }
 
-    /// Returns the age of contacts with this `time`. The age is 0 for a slice that is not running yet.
+    /// Returns the ages of contacts with this `time`. They are 0 for a slice that is not running yet.
     pub(super) fn ages(&self, time: Time) -> Ages {
         match time {
             Time::Running => Ages::default(),

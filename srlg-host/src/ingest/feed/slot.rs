@@ -14,10 +14,9 @@ use crate::backend::{Backend, Pairs};
 use crate::error::Error;
 use crate::ingest::pairs::PairSlice;
 
-/// Interval at which a waiting feed checks whether the slice is closed.
+/// Interval at which a waiting feed checks whether the close has ended.
 const POLL: Duration = Duration::from_micros(200);
 
-/// The state that a feed shares with the [`LentBackend`](super::lent::LentBackend), aligned to cache lines.
 #[repr(align(128))]
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. This is only a hint, and `share` contains the actual state.
@@ -27,7 +26,6 @@ pub(super) struct FeedSlot {
     share: Mutex<Share>,
     /// Signalled when a waiting feed has had its turn.
     turn: Condvar,
-    /// Pairs that arrived during a close.
     buffer: Mutex<FeedBuffer>,
     few: FewPairs,
 }
@@ -89,7 +87,6 @@ impl FeedSlot {
         Ok(())
     }
 
-    /// Returns whether any pairs are waiting or buffered.
     pub(super) fn has_pairs(&self) -> bool {
         !self.few.is_empty() || !self.buffer().is_empty()
     }
@@ -109,12 +106,11 @@ impl FeedSlot {
         share.filter(|share| !matches!(share.state, FeedState::Closed))
     }
 
-    /// Locks and returns the pairs that arrived during a close.
     pub(super) fn buffer(&self) -> MutexGuard<'_, FeedBuffer> {
         lock(&self.buffer)
     }
 
-    /// Locks and returns the buffered pairs, unless another thread is ingesting them.
+    /// Locks and returns the buffer. Returns `None` if another thread is using it.
     pub(super) fn try_buffer(&self) -> Option<MutexGuard<'_, FeedBuffer>> {
         try_lock(&self.buffer)
     }
@@ -156,7 +152,7 @@ impl FeedSlot {
         share.unwrap_or_else(PoisonError::into_inner).state = FeedState::Closed;
     }
 
-    /// Sets the `state` that the feed sees.
+    /// Changes the state of the share and resets `wanted`.
     pub(super) fn change(&self, state: FeedState) {
         let mut share = self.share();
         self.ended.store(matches!(state, FeedState::Ended), Relaxed);
@@ -170,12 +166,11 @@ fn scan(backend: &dyn Backend, pairs: &[IpPair]) -> Result<(), Error> {
     backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default())
 }
 
-/// Locks `mutex`. Its data is consistent whenever the lock is free, even after a panic.
+/// Locks `mutex`, whose data is consistent whenever the lock is free, even after a panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks `mutex` unless another thread holds it.
 #[inline]
 pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {

@@ -30,17 +30,13 @@ fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
     [FINDER, COUNTER].map(|array| backend.export(array).unwrap())
 }
 
-/// Asserts that two detectors have the same state and produce the same report.
 fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
     let bytes = |detector: &SlidingDetector| detector.snapshot().unwrap().to_bytes().unwrap();
     assert!(bytes(fed) == bytes(plain));
     assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
 }
 
-/// Returns a detector, a second detector without feeds, and a feed of the first detector that has buffered `peers`
-/// pairs of host 1.
-///
-/// The second detector has ingested the same pairs.
+/// Returns a detector whose feed has buffered `peers` pairs, a detector that has ingested the same pairs, and the feed.
 fn kept(peers: u32) -> (SlidingDetector, SlidingDetector, Feed) {
     let (mut fed, plain) = (detector(), detector());
     let mut feed = fed.feed(peers as usize).unwrap();

@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::vectors::{cut, on_all_levels};
 
-/// Asserts that all levels write the same planes of `words`, converted to `W`.
 fn assert_equal_planes<W: Word>(words: &[u64], range: RecentRange) {
     let (words, fold) = (&cut::<W>(words)[..], Fold::of(W::WIDTH, range));
     on_all_levels!(ones as level => level(words, fold));

@@ -20,7 +20,6 @@ fn words() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-/// Asserts that all levels pick the same recorders from `words`, converted to `W`.
 fn assert_equal_picks<W: Word>(words: &[u64], range: RecentRange) {
     let words = cut::<W>(words);
     on_all_levels!(pick as level => {

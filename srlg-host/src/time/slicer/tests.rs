@@ -10,7 +10,6 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A sink that logs ingested pairs, and the peers of each slice when it closes.
 #[derive(Debug, Default)]
 struct SinkLog {
     running: Option<u64>,

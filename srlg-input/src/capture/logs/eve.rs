@@ -47,7 +47,7 @@ fn hosts(record: &Value) -> Result<[Host; 2], Skip> {
     Ok([field("src_ip")?, field("dest_ip")?])
 }
 
-/// Returns the time of the last packet, or the time of the record if the record does not state it.
+/// Returns the end time of the flow, or the time of the record if the flow has no end time.
 fn last_ns(record: &Value, of: &str) -> Result<u64, Skip> {
     let end = record[of]["end"].as_str().or(record["timestamp"].as_str());
     end.ok_or(Skip::NoTime).and_then(time_ns)
@@ -57,7 +57,6 @@ fn proto(record: &Value) -> Option<u8> {
     record["proto"].as_str().and_then(protocol)
 }
 
-/// Returns the TCP flags, parsed from hexadecimal text.
 fn tcp_flags(record: &Value, name: &str) -> Option<u8> {
     u8::from_str_radix(record["tcp"][name].as_str()?, 16).ok()
 }

@@ -25,9 +25,9 @@ pub(super) struct SenderCounts {
     pub(super) port: Option<u16>,
 }
 
-/// A conversation: its initiator and responder, and the time of its last packet.
 pub(super) struct Conversation {
     pub(super) last_ns: u64,
+    /// Initiator and responder.
     pub(super) hosts: [Host; 2],
     pub(super) protocol: Option<u8>,
     /// Packets from the initiator, and packets from the responder.
@@ -35,7 +35,6 @@ pub(super) struct Conversation {
 }
 
 impl Row {
-    /// Creates a row that has one direction.
     pub(super) fn one(contact: Contact, packets: Option<u64>, octets: Option<u64>) -> Self {
         Self { first: with_counts(contact, packets, octets), second: None }
     }
@@ -89,7 +88,7 @@ pub(crate) fn protocol(name: &str) -> Option<u8> {
 }
 
 /// Parses a time into nanoseconds since the Unix epoch. `field` contains seconds since the epoch, or an ISO 8601 date
-/// and time that has an offset.
+/// and time that has a UTC offset.
 pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     match decimal_ns(field, SECOND) {
         Err(Skip::BadRow) => {
@@ -100,14 +99,13 @@ pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     }
 }
 
-/// Returns `start_ns` plus `duration`, which is in seconds, or `start_ns` if there is no duration.
+/// Adds `duration`, in seconds, to `start_ns`.
 pub(super) fn after(start_ns: u64, duration: Option<&str>) -> Result<u64, Skip> {
     let Some(duration) = duration else { return Ok(start_ns) };
     let duration = decimal_ns(duration, SECOND).map_err(|_| Skip::BadTime)?;
     start_ns.checked_add(duration).ok_or(Skip::BadTime)
 }
 
-/// Parses the number in `field`, if there is one.
 pub(super) fn number<T: std::str::FromStr>(field: Option<&str>) -> Result<Option<T>, Skip> {
     field.map(|field| field.parse().map_err(|_| Skip::BadRow)).transpose()
 }

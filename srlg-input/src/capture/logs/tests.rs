@@ -1,4 +1,4 @@
-//! Tests of rows of every log: directions, times and skipped rows.
+//! Tests of the rows of each kind of log: directions, times and skipped rows.
 
 use std::num::{NonZeroU8, NonZeroU64};
 

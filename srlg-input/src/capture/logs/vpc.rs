@@ -15,7 +15,6 @@ pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dsta
 const NAMES: [&str; 9] =
     ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start"];
 
-/// A decoder of one flow log.
 pub(super) struct Vpc {
     /// Position of each field of [`NAMES`] in a line, if the log has the field.
     places: [Option<usize>; NAMES.len()],

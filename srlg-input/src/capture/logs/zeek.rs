@@ -1,4 +1,5 @@
-//! Zeek's conn.log, as JSON or as separated fields. With separated fields, the header of the log names the separator.
+//! Zeek's conn.log, as JSON or as text with separated fields. In the text format, the header names the separator, which
+//! is a tab by default.
 //!
 //! Fields are found by name. Zeek's own names and common replacements for them are accepted.
 
@@ -8,7 +9,7 @@ use super::row::{Conversation, Row, SenderCounts, after, number, protocol, time_
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
-/// The fields of a conversation, and the possible names of each field.
+/// Accepted names of each field.
 const NAMES: [&[&str]; 13] = [
     &["ts"],
     &["duration"],
@@ -52,7 +53,8 @@ impl Zeek {
         Some(row(places.map(field)))
     }
 
-    /// Parses a header line after its `#`: `separator \x09`, or a keyword and values between separators.
+    /// Parses a header line without its `#`: either `separator \x09`, or a keyword and its values, each preceded by
+    /// the separator.
     fn take_head(&mut self, head: &str) {
         if let Some(separator) = head.strip_prefix("separator ") {
             let byte = separator.strip_prefix("\\x").map(|hex| u8::from_str_radix(hex, 16));
@@ -72,7 +74,6 @@ impl Zeek {
     }
 }
 
-/// Parses a JSON line.
 pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
     let texts = NAMES.map(|names| {
         let value = names.iter().find_map(|name| record.get(*name))?;
@@ -113,8 +114,8 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     Ok(Conversation { last_ns, hosts, protocol, sent }.into())
 }
 
-/// Returns the TCP flags in `history`. Upper-case letters belong to the originator, lower-case letters to the
-/// responder.
+/// Returns the TCP flags that `history` states for the originator or the responder. Upper-case letters belong to the
+/// originator, lower-case letters to the responder.
 fn flags(history: &str, is_originator: bool) -> u8 {
     let letters = history.bytes().filter(|byte| byte.is_ascii_uppercase() == is_originator);
     let flags = letters.map(|letter| match letter.to_ascii_uppercase() {

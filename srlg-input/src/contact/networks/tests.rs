@@ -7,15 +7,14 @@ use proptest::prelude::*;
 
 use super::{BadNetwork, Networks, parse_network};
 
-/// Finds the value of the longest prefix that contains `host` by a linear search. If a network occurs more than once,
-/// its last value applies.
+/// Finds the longest prefix by linear search. If a network occurs more than once, its last value applies.
 fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
     let holding = networks.iter().filter(|(network, _)| network.contains(&host));
     holding.max_by_key(|(network, _)| network.prefix_len()).map(|(_, value)| value)
 }
 
-/// Generates networks that are often equal, nested or adjacent, because most of them have all address bits or at most
-/// one bit set.
+/// Generates networks that are often equal, nested or adjacent, because most of their addresses have no bit, one bit or
+/// all bits set.
 fn v4() -> impl Strategy<Value = IpNet> {
     let bits =
         prop_oneof![any::<u32>(), Just(0), Just(u32::MAX), (0..32).prop_map(|bit| 1_u32 << bit)];
@@ -32,7 +31,6 @@ fn v6() -> impl Strategy<Value = IpNet> {
     (bits, 0..=128_u8).prop_map(|(bits, length)| Ipv6Net::new(bits.into(), length).unwrap().into())
 }
 
-/// Returns the first and last address of every network, the address before the first, and the address after the last.
 fn edges(networks: &[(IpNet, usize)]) -> impl Iterator<Item = IpAddr> {
     networks.iter().flat_map(|(network, _)| match (network.network(), network.broadcast()) {
         (IpAddr::V4(first), IpAddr::V4(last)) => [

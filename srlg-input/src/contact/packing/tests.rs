@@ -18,8 +18,7 @@ fn contact(source: IpAddr, destination: IpAddr, port: Port) -> Contact {
     contact
 }
 
-/// Makes a contact from `source` to `port` at `destination`, and returns the names of the host and the peer in its only
-/// pair.
+/// Returns the names of the host and the peer in the only pair of a contact.
 fn names(options: &ViewOptions, source: &str, destination: &str, port: &str) -> [String; 2] {
     let [source, destination] = [source, destination].map(|text| text.parse().unwrap());
     let contact = contact(source, destination, port.parse().unwrap());

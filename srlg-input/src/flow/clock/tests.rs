@@ -18,7 +18,6 @@ fn good(time_ns: u64) -> Last {
     Last { time_ns, is_future: false, is_reversed: false }
 }
 
-/// Returns the time of the last packet of a record that states only its end time, `told`.
 fn last(clock: Clock, told: RecordTime) -> Last {
     clock.last(None, Some(told), None)
 }

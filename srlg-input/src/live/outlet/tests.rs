@@ -18,7 +18,6 @@ impl ContactSink for Gate {
     }
 }
 
-/// An input that has one thread, and the channel ends that control its sink.
 struct Gated {
     live: Live,
     taken: Receiver<Contact>,
@@ -30,7 +29,6 @@ fn contact(time_ns: u64) -> Contact {
     Contact::new(time_ns, host, host)
 }
 
-/// Starts an input whose thread runs `work`.
 fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Gated {
     let ((taking, taken), (may_return, returning)) = (channel(), sync_channel(1 << 10));
     let mut gate = Some(Gate { taken: taking, may_return: returning });

@@ -12,7 +12,6 @@ const SECOND: u64 = 1_000_000_000;
 
 const NOW: u64 = 1_700_000_000 * SECOND;
 
-/// A builder of Protobuf messages.
 #[derive(Clone, Default)]
 struct Message(Vec<u8>);
 
@@ -72,7 +71,6 @@ fn reader() -> FlowReader {
     FlowReader::new(Format::Protobuf(Layout::goflow2()), &ExportOptions::default())
 }
 
-/// Decodes a message that has at most one contact, and returns the contact.
 fn read(reader: &mut FlowReader, message: &[u8], stored_ns: u64) -> Option<Contact> {
     let mut contacts = Vec::new();
     reader.read(message, stored_ns, NOW, |contact| contacts.push(contact));

@@ -13,7 +13,6 @@ fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
 
 const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 
-/// An IP version: the numbers that identify it in link layers, a packet, and the hosts of the packet.
 struct Family {
     ether_type: [u8; 2],
     ppp: [u8; 2],
@@ -49,7 +48,7 @@ fn families() -> [Family; 2] {
     ]
 }
 
-/// Returns link types and the headers that precede the IP header.
+/// Returns link types, each with the bytes that precede the IP header.
 fn prefixes(family: &Family) -> Vec<(u16, Vec<u8>)> {
     let Family { ether_type, ppp, address_family, link_type, .. } = family;
     let ethernet = |tags: &[u8]| (1, [&[0; 12], tags].concat());
@@ -147,7 +146,6 @@ fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
     }
 }
 
-/// Returns the hosts of [`IPV4`] after the bytes at the indices in `changes` have been replaced.
 fn ipv4_with(changes: &[(usize, u8)]) -> Hosts {
     let mut packet = IPV4;
     changes.iter().for_each(|&(at, byte)| packet[at] = byte);

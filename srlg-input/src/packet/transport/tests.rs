@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns an IPv4 packet whose options take up `options` 32-bit words. `fragment` is its fragment field.
+/// Returns an IPv4 packet whose options take up `options` 32-bit words.
 fn ipv4_packet(protocol: u8, options: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let header = 20 + 4 * usize::from(options);
     let mut packet = vec![0; header];

@@ -11,7 +11,6 @@ use srlg_input::contact::Contact;
 use crate::captures::oracle;
 use crate::reader::build::{self, MICROSECONDS};
 
-/// Returns the reader's result for a pcap file whose only packet is `frame`.
 fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
     let mut file = build::pcap(false, MICROSECONDS, link_type as u32);
     file.record(1, 0, frame);
@@ -38,7 +37,6 @@ fn ipv6(next: IpNumber, payload: u16) -> Ipv6Header {
     }
 }
 
-/// Returns IPv4 and IPv6 packets that contain various headers before the payload.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut add = |write: &dyn Fn(&mut Vec<u8>)| {

@@ -58,8 +58,7 @@ fn every_capture_reads_like_the_oracle_and_no_payload_but_of_ipfix_is_a_file() {
     }
 }
 
-/// Asserts that an IPFIX payload is read as a valid IPFIX file. `payload_ipfix.dat` contains three messages, and every
-/// other payload contains one.
+/// Asserts that an IPFIX payload is read as a valid IPFIX file.
 fn is_whole_messages(name: &str, file: &[u8]) {
     let mut reader = Reader::new(std::io::Cursor::new(file.to_vec())).unwrap();
     let mut read = Vec::new();
@@ -92,7 +91,6 @@ fn compare(name: &str, file: Vec<u8>) {
     println!("{name}: {}; pairs: {} IPv4, {} IPv6", reader.counts(), v4.len(), v6.len());
 }
 
-/// Returns the distinct directed pairs of one IP version.
 fn pairs(contacts: &[Contact], family: fn(&IpAddr) -> bool) -> BTreeSet<(IpAddr, IpAddr)> {
     let pairs = contacts.iter().map(|contact| (contact.source.into(), contact.destination.into()));
     pairs.filter(|(source, destination)| family(source) && family(destination)).collect()

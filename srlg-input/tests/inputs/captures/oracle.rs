@@ -1,6 +1,6 @@
 //! An independent reader of capture files, in which pcap-parser reads the records and etherparse parses the frames.
 //!
-//! For each packet of a file, the reader returns its headers or the name of a skip reason. It supports only
+//! For each packet of a file, the reader returns the headers or the name of a skip reason. It supports only
 //! content that occurs in the test files, and panics on anything else.
 
 use std::net::IpAddr;
@@ -117,7 +117,7 @@ impl Outer {
     }
 }
 
-/// Returns `contact` without any data except its time and hosts.
+/// Returns `contact` with only its time and hosts.
 pub(crate) fn bare(contact: Contact) -> Contact {
     Contact::new(contact.time_ns, contact.source, contact.destination)
 }

@@ -17,7 +17,7 @@ type Pair = [Host; 2];
 struct Found {
     /// Hosts of each nested IP packet, outermost first.
     packets: Vec<Pair>,
-    /// The reason why the innermost hosts cannot be found, if they cannot.
+    /// Reason why the innermost hosts cannot be found, or `None` if they can.
     skip: Option<&'static str>,
 }
 
@@ -41,7 +41,6 @@ fn found() -> Vec<Found> {
     HOSTS.lines().map(row).collect()
 }
 
-/// Returns the hosts of all contacts, and the number of skipped packets for each reason that occurred.
 fn read(tunnels: Tunnels) -> (Vec<Pair>, Vec<(&'static str, u64)>) {
     let mut reader = Reader::new(PACKETS).unwrap().with_tunnels(tunnels);
     let contacts = drain(&mut reader);

@@ -1,4 +1,4 @@
-//! Tests of consecutive files and of a growing file.
+//! Tests of several input files that are read in order, and of a growing file.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -19,7 +19,6 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Creates a named pipe in `folder`. Returns the path of the pipe and an input that reads from it.
 fn follow(folder: &Path) -> (String, Input) {
     let pipe = folder.join("pipe").to_str().unwrap().to_owned();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -109,7 +108,7 @@ fn a_pipe_that_goes_on_yields_at_once_what_comes_and_the_time_meanwhile() {
     to.flush().unwrap();
     let come = Come::of(&mut input, |come| come.pairs.len() == 1 && come.times.len() > 10);
     assert!(come.times.is_sorted());
-    // A time stamp in the future is replaced by the current time.
+    // A timestamp in the future is replaced by the current time.
     to.write_all(b"9999999999999,192.0.2.1,192.0.2.3\n").unwrap();
     let come = Come::of(&mut input, |come| come.pairs.len() == 1);
     assert_eq!(come.pairs[0].1, "192.0.2.3");

@@ -14,7 +14,6 @@ use crate::reader::build::{self, MICROSECONDS, datagram};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Opens an input with command-line options.
 fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     #[derive(clap::Parser)]
     struct Command {
@@ -26,7 +25,6 @@ fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     Ok(Input::open(&command.options)?)
 }
 
-/// Returns the error with which [`open`] rejects `args`.
 fn refused(args: &[&str]) -> InputError {
     *open(args).unwrap_err().downcast().unwrap()
 }
@@ -75,7 +73,6 @@ fn data(number: u32, hosts: std::ops::Range<u32>) -> Vec<u8> {
     v9(number, 7, &[set(256, &hosts.flat_map(record).collect::<Vec<u8>>())])
 }
 
-/// Returns the source and destination of the record for number `host`.
 fn pair(host: u32) -> (String, String) {
     (Ipv4Addr::from_bits(0x0b00_0000 + host).to_string(), "10.0.0.1".to_owned())
 }

@@ -12,7 +12,6 @@ use srlg_input::{Input, InputError, InputOptions};
 
 use crate::commands::{Come, data, open, pair, refused, template};
 
-/// Opens an input that listens on a free port and has the additional options `more`. Returns the input and its address.
 fn listen(more: &[&str]) -> (Input, SocketAddr) {
     let mut input = open(&[&["--listen", "127.0.0.1:0"], more].concat()).unwrap();
     let address = listens_at(&mut input);
@@ -28,7 +27,6 @@ fn listens_at(input: &mut Input) -> SocketAddr {
     address(&come).unwrap()
 }
 
-/// Returns the sum of the first numbers of all lines.
 fn counted(log: &[String]) -> u64 {
     log.iter().filter_map(|line| line.split(' ').find_map(|word| word.parse::<u64>().ok())).sum()
 }

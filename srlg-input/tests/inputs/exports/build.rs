@@ -59,7 +59,6 @@ pub(crate) fn options10(id: u16, of: &[Field]) -> Vec<u8> {
     set(3, &[words(&[id, of.len() as u16, 1]), fields(of, true)].concat())
 }
 
-/// Returns a NetFlow v9 message.
 pub(crate) fn v9(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     v9_at(UPTIME_MS, EXPORT_S, number, domain, sets)
 }
@@ -79,7 +78,6 @@ pub(crate) fn v9_at(
     bytes
 }
 
-/// Returns an IPFIX message.
 pub(crate) fn ipfix(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     let sets = sets.concat();
     let mut bytes = words(&[10, sets.len() as u16 + 16]);
@@ -117,7 +115,6 @@ pub(crate) fn record5(hosts: [&str; 2], counts: [u32; 2], uptime_ms: [u32; 2]) -
     bytes
 }
 
-/// Returns a NetFlow v5 datagram whose sampling field is `sampling`.
 pub(crate) fn v5(number: u32, sampling: u16, records: &[Vec<u8>]) -> Vec<u8> {
     legacy(5, number, sampling, records)
 }

@@ -44,8 +44,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
 const WITHOUT_PAIRS: [&str; 3] =
     ["exatel_malformed-OT", "exatel_malformed_1", "exatel_malformed_2"];
 
-/// Exports of the same 7,055 pairs. [`SAMPLED`] lists sampled exports of these pairs, and the pair counts that other
-/// decoders find.
+/// Exports that all contain the same 7,055 pairs. [`SAMPLED`] lists sampled exports of these pairs, and the pair counts
+/// that other decoders find.
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -66,7 +66,6 @@ fn truth(flows: &Path, name: &str) -> BTreeSet<Pair> {
     text.lines().map(pair).collect()
 }
 
-/// Returns the datagrams of an export that consists of one or several files.
 fn export(flows: &Path, files: &[&str]) -> Vec<Datagram> {
     files.iter().flat_map(|file| datagrams(&flows.join(format!("{file}.pcap")))).collect()
 }
@@ -78,7 +77,6 @@ fn decoded(flows: &Path, files: &[&str]) -> (Decoder, Vec<Contact>) {
     (decoder, contacts)
 }
 
-/// Returns the names of all captures.
 fn names(flows: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(flows).unwrap().map(|entry| entry.unwrap().path());
     let captures = entries.filter(|path| path.extension().is_some_and(|it| it == "pcap"));
@@ -211,7 +209,6 @@ fn nothing_is_missing_from_whole_exports() {
     }
 }
 
-/// Names of IPFIX captures that contain contacts.
 const IPFIX: [&str; 3] =
     ["softflowd_synack_ipfix", "softflowd_synack_ipfix_biflow", "pmacct100_ipfix_cisco"];
 

@@ -10,7 +10,7 @@ use crate::exports::build::{
 };
 use crate::exports::{contacts, counted, decoder};
 
-/// Decodes the IPFIX record `record`, whose template has `fields`. Returns the decoder and the contacts.
+/// Decodes the IPFIX record `record`, whose template has `fields`.
 fn of(options: DecoderOptions, fields: &[Field], record: &[Vec<u8>]) -> (Decoder, Vec<Contact>) {
     let mut decoder = Decoder::new(options).unwrap();
     let sets = [template10(256, fields), set(256, &record.concat())];
@@ -23,7 +23,6 @@ fn hosts(contacts: &[Contact]) -> Vec<String> {
     contacts.iter().map(|it| format!("{} {}", it.source, it.destination)).collect()
 }
 
-/// Returns the packet and octet counts of `contact`.
 fn counts(contact: &Contact) -> [u64; 2] {
     [contact.packets, contact.octets].map(|count| count.map_or(0, NonZeroU64::get))
 }

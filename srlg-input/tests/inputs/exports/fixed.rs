@@ -11,7 +11,6 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Returns `content`, preceded by its `format` and its length.
 fn framed(format: u32, content: &[u8]) -> Vec<u8> {
     [&words(&[format, content.len() as u32])[..], content].concat()
 }
@@ -24,7 +23,6 @@ fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     [head.concat(), samples.concat()].concat()
 }
 
-/// Returns a flow sample that contains the sampling rate `rate` and `records`.
 fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     sample_from(1, rate, records)
 }
@@ -45,7 +43,7 @@ fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> V
     framed(3, &[head, records.concat()].concat())
 }
 
-/// Returns a raw packet header record that contains `packet` and its header protocol.
+/// Returns a raw packet header record that contains `packet`.
 fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
     let padding = vec![0; packet.len().next_multiple_of(4) - packet.len()];
     let head = words(&[protocol, 1_500, 4, packet.len() as u32]);

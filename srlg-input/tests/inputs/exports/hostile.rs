@@ -170,7 +170,6 @@ fn options_out_of_range_are_refused() {
     assert_eq!(Decoder::new(options).unwrap_err(), expected);
 }
 
-/// Returns at most 20 payloads from each capture, and the payloads of all payload files.
 fn payloads() -> Vec<Vec<u8>> {
     let Some(flows) = folder("flows") else { return Vec::new() };
     let mut all = Vec::new();

@@ -52,14 +52,12 @@ fn exporter() -> SocketAddr {
     "192.0.2.1:2055".parse().unwrap()
 }
 
-/// Decodes a payload that arrived from [`exporter`] at `received_ns`, and returns its contacts.
 fn contacts(decoder: &mut Decoder, received_ns: u64, payload: &[u8]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     decoder.decode(exporter(), received_ns, payload, |contact| contacts.push(contact));
     contacts
 }
 
-/// Decodes `datagrams` and returns their contacts in order.
 fn decode(decoder: &mut Decoder, datagrams: &[Datagram]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     for it in datagrams {
@@ -72,7 +70,6 @@ fn pairs(contacts: &[Contact]) -> BTreeSet<Pair> {
     contacts.iter().map(|contact| (contact.source.into(), contact.destination.into())).collect()
 }
 
-/// Returns how often each of `reasons` occurred.
 fn counted<const N: usize>(decoder: &Decoder, reasons: [Reason; N]) -> [u64; N] {
     reasons.map(|reason| decoder.counts().of(reason))
 }

@@ -46,7 +46,7 @@ const EXPORTS: &[Export] = &[
     ("netflow9_test_ubnt_edgerouter", &["_tpl", "_data1024", "_data1025"], 16, 0, 16),
 ];
 
-/// Exports whose files are in the folder of captures.
+/// Exports whose files are in the folder `captures`.
 const ELSEWHERE: &[Export] = &[
     ("payload_netflow5", &[""], 2, 0, 2),
     ("payload_netflow5_test_invalid01", &[""], 0, 0, 0),

@@ -16,8 +16,7 @@ fn rate(contacts: &[Contact]) -> Option<u32> {
     contacts[0].sampling.map(NonZeroU32::get)
 }
 
-/// Returns a NetFlow v9 datagram from `domain` that contains a template and a flow. The fields are [`PLAIN`] and
-/// `fields`.
+/// Returns a NetFlow v9 datagram from `domain` that contains a template and a flow.
 fn flow(number: u32, domain: u32, fields: &[Field], values: &[u8]) -> Vec<u8> {
     let record = [&plain("192.0.2.1", "192.0.2.2", 60, 1)[..], values].concat();
     v9(number, domain, &[template9(256, &[&PLAIN[..], fields].concat()), set(256, &record)])
@@ -101,7 +100,6 @@ fn a_rate_of_zero_is_unknown() {
     }
 }
 
-/// Returns the losses after `payloads` have been decoded.
 fn losses(payloads: &[Vec<u8>]) -> Losses {
     let mut decoder = decoder();
     payloads.iter().for_each(|it| _ = contacts(&mut decoder, RECEIVED_NS, it));

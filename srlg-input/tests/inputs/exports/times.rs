@@ -11,7 +11,6 @@ use crate::exports::{contacts, counted, decoder, exporter};
 
 const HOSTS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 
-/// Returns the contact time of an IPFIX record whose fields are [`PLAIN`] and `fields`.
 fn time(fields: &[Field], values: &[u64]) -> u64 {
     let mut record = plain(HOSTS[0], HOSTS[1], 60, 1);
     for ((_, length), value) in fields.iter().zip(values) {
@@ -96,8 +95,8 @@ fn what_is_odd_about_times_is_counted() {
     assert_eq!(counted(&decoder, [Reason::Future, Reason::Reversed]), [1, 1]);
 }
 
-/// Decodes one export for each delay in `after_s`, by which the time of receipt follows the export time. Each export
-/// contains a flow that ended a second before the export time. Returns the decoder and the contacts.
+/// Decodes one export for each entry of `after_s`, which is the delay from export to receipt in seconds. Each export
+/// contains a flow that ended a second before the export time.
 fn skewed(timestamps: Timestamps, after_s: &[i64]) -> (Decoder, Vec<Contact>) {
     let options = DecoderOptions { timestamps, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(options).unwrap();

@@ -38,8 +38,7 @@ pub(crate) fn frame(host: u8) -> Vec<u8> {
     [&[2; 12][..], &[0x08, 0x00], &ipv4(host)].concat()
 }
 
-/// Returns an IPv4 packet of `protocol` from port 7 of 10.0.0.1 to port 9 of 10.1.0.1. `fragment` is the fragment field
-/// of the packet.
+/// Returns an IPv4 packet of `protocol` from port 7 of 10.0.0.1 to port 9 of 10.1.0.1.
 pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u8> {
     let length = (28 + payload.len()) as u16;
     let [high, low] = length.to_be_bytes();
@@ -109,7 +108,6 @@ impl Fields {
     }
 }
 
-/// Returns an IPFIX message that contains `sets`.
 pub(crate) fn ipfix(export_s: u32, sets: &[u8]) -> Vec<u8> {
     let mut message = Fields::new(true);
     message.u16(10).u16(sets.len() as u16 + 16).u32(export_s).u32(1).u32(9).raw(sets);

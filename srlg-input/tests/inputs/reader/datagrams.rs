@@ -51,7 +51,7 @@ fn a_contact_list_has_no_datagrams() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Reads an IPFIX file to the end. Returns the time and bytes of each message, and the truncation, if any.
+/// Returns the time and bytes of each message in an IPFIX file, and the truncation, if any.
 fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) {
     let mut reader = Reader::new(Cursor::new(bytes.into())).expect("an IPFIX file");
     assert_eq!(reader.format(), Format::IpfixFile);
@@ -77,7 +77,6 @@ fn message(export_s: u32, content: &[u8]) -> Vec<u8> {
     build::ipfix(export_s, &[&[1, 0][..], &length, content].concat())
 }
 
-/// Returns three messages and their times.
 fn three() -> [(u64, Vec<u8>); 3] {
     [(7, &b"first"[..]), (u32::MAX, b"second"), (0, b"")]
         .map(|(export_s, content)| (u64::from(export_s) * SECOND, message(export_s, content)))

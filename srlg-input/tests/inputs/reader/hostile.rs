@@ -69,8 +69,7 @@ fn sections_of_unknown_order_or_version_end_a_pcapng() {
     }
 }
 
-/// A source that returns its bytes, and then fails at every read with the error kind that decompressors return for
-/// damaged data.
+/// A source that fails after its last byte, with the error kind that decompressors return for damaged data.
 struct Failing(io::Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -190,7 +189,6 @@ fn small_and_interrupted_reads_change_nothing() {
     }
 }
 
-/// A source that returns its bytes in two pieces.
 struct Halves(Vec<io::Cursor<Vec<u8>>>);
 
 impl Read for Halves {
@@ -228,7 +226,6 @@ fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
     }
 }
 
-/// Reads the messages of an IPFIX file, and checks their lengths and the counters of the reader.
 fn read_messages(mut reader: Reader, longest: Option<u64>) {
     let (mut messages, mut bytes) = (0, 0);
     while let Some(message) = reader.next_datagram().expect("memory does not fail") {
@@ -241,7 +238,6 @@ fn read_messages(mut reader: Reader, longest: Option<u64>) {
     assert!(reader.truncation().is_none_or(|truncation| truncation.offset == bytes));
 }
 
-/// Reads `bytes` if the reader recognises their format, and checks the counters.
 fn read_any(bytes: Vec<u8>) {
     let length = bytes.len() as u64;
     let packed = bytes.starts_with(&[0x1f, 0x8b]);
@@ -276,7 +272,7 @@ fn valid_files() -> [Vec<u8>; 5] {
     [pcap.bytes, pcapng.bytes, csv, packed, ipfix]
 }
 
-/// Generates the first bytes of files in each format that the reader recognises, and the empty prefix.
+/// Generates the first bytes of a pcap, pcapng, CSV, IPFIX or gzip file, or no bytes.
 fn prefixes() -> impl Strategy<Value = Vec<u8>> {
     let mut section = Fields::new(false);
     section.section(false).interface(1, &[]);

@@ -9,7 +9,8 @@ use crate::synthetic::hosts::Background;
 use crate::synthetic::peers::{Kind, Peers};
 use crate::synthetic::rng::Rng;
 
-/// Purpose of the first random stream of each source. A source has a separate stream for each period.
+/// Purpose numbers of the random streams. A source adds the number of the period to its purpose number, except to
+/// [`SCANNERS_STREAM`], from which the scanners are drawn once.
 const FLOOD_STREAM: u64 = 5 << 40;
 const SCAN_STREAM: u64 = 6 << 40;
 const SCANNERS_STREAM: u64 = SCAN_STREAM + (1 << 32);
@@ -19,8 +20,7 @@ const VICTIMS: u32 = 4;
 
 /// A flood from spoofed sources to several victims. Each source sends one packet at a random time in the period.
 ///
-/// All victims have the same number of sources in a period. The sources of a victim are distinct, and are drawn again
-/// for every period.
+/// The sources of a victim are distinct, and are drawn again for every period.
 pub(super) struct Flood {
     seed: u64,
     victims: Vec<Address>,
@@ -28,7 +28,6 @@ pub(super) struct Flood {
 }
 
 impl Flood {
-    /// Creates a flood with about `pairs` pairs per period.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         Self { seed, victims: own_hosts(VICTIMS), sources_per_victim: pairs / VICTIMS }
     }
@@ -60,14 +59,14 @@ impl Source for Flood {
 
 const FEWEST_TARGETS: f64 = 800.0;
 const MOST_TARGETS: f64 = 1600.0;
-/// Mean number of targets per scanner and period. The numbers are spread evenly from [`FEWEST_TARGETS`] to
-/// [`MOST_TARGETS`].
+/// Mean number of targets per scanner and period. The numbers of targets are spread evenly from
+/// [`FEWEST_TARGETS`] to [`MOST_TARGETS`].
 const MEAN_TARGETS: u32 = 1200;
 
 /// Slow scanners, each of which sends one packet to each of its targets, at equal intervals.
 ///
-/// A scanner has new targets in every period, but sends its packets at the same times. In every window of [`PERIOD`]
-/// slices, it therefore has the same number of targets, and their ages are spread evenly over the window.
+/// A scanner has new targets in every period, but the times of its packets are the same in all periods. In every window
+/// of [`PERIOD`] slices, it therefore has the same number of targets, and their ages are spread evenly over the window.
 pub(super) struct SlowScan {
     seed: u64,
     scanners: Vec<Scanner>,
@@ -82,7 +81,7 @@ struct Scanner {
 }
 
 impl SlowScan {
-    /// Creates scanners that have about `pairs` targets per period in total. The number of scanners is rounded.
+    /// Creates scanners that have about `pairs` targets per period in total.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         let count = (pairs + MEAN_TARGETS / 2) / MEAN_TARGETS;
         let mut rng = Rng::new(seed, SCANNERS_STREAM);
@@ -132,10 +131,10 @@ const PACKETS: u32 = 6;
 /// Length of a client's visit, in slices.
 const VISIT: u32 = 30;
 
-/// Number of periods between two crowds of a server.
+/// Interval between two crowds of a server, in periods.
 const REST: u32 = 3;
 
-/// Servers that sudden crowds of clients contact.
+/// Flash crowds: sudden crowds of clients that contact servers.
 ///
 /// All clients of a crowd start their visits at the same time. A visit lasts half a minute and is divided into six
 /// equal parts, in each of which the client sends one packet. The first packets of a crowd therefore arrive within five
@@ -148,14 +147,14 @@ pub(super) struct FlashCrowd {
 }
 
 impl FlashCrowd {
-    /// Creates crowds that add about `pairs` pairs to a window. The number of crowds is rounded.
+    /// Creates crowds that add about `pairs` pairs to a window.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         let crowds = (f64::from(pairs) / pairs_per_crowd() + 0.5) as u32;
         Self { seed, crowds, servers: own_hosts(crowds * REST) }
     }
 
-    /// Draws the number of clients of each crowd. The range of numbers is divided into equal parts, one for each crowd
-    /// in random order, so the sum hardly varies.
+    /// Draws the number of clients of each crowd. Each number is from a different part of the range, so the sum hardly
+    /// varies.
     fn sizes(&self, rng: &mut Rng) -> Vec<u32> {
         let size = |crowd| {
             let place = (f64::from(crowd) + rng.unit()) / f64::from(self.crowds);
@@ -167,10 +166,10 @@ impl FlashCrowd {
     }
 }
 
-/// Returns the mean number of pairs in a window, divided by the number of crowds in a period.
+/// Returns the mean number of pairs that crowds add to a window, divided by the number of crowds in a period.
 ///
 /// A pair is counted if its last packet is not before the window and its first packet is not after the window. On
-/// average, five sixths of the visit are between these two packets. The window is effectively longer by this time.
+/// average, these two packets are five sixths of a visit apart. The window is effectively longer by this time.
 fn pairs_per_crowd() -> f64 {
     let visible = f64::from(VISIT) * f64::from(PACKETS - 1) / f64::from(PACKETS);
     (FEWEST_CLIENTS + MOST_CLIENTS) / 2.0 * (1.0 + visible / f64::from(PERIOD))

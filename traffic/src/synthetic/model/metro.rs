@@ -5,9 +5,9 @@
 //! period.
 //!
 //! At a threshold of 1024, model B has 100 super points per million pairs. A class with share s, median m and deviation
-//! σ has s·10^6 / (m e^(σ²/2)) hosts. A host of the class is a super point with probability Q(ln(1024/m) / σ), where Q
-//! is the tail of the standard normal distribution. In the order of [`CLASSES`], the classes have 1, 46, 26, 14 and 13
-//! super points.
+//! σ has s·10^6 / (m e^(σ²/2)) hosts per million pairs. A host of the class is a super point with probability
+//! Q(ln(1024/m) / σ), where Q is the tail of the standard normal distribution. In the order of [`CLASSES`], the classes
+//! have 1, 46, 26, 14 and 13 super points per million pairs.
 
 use super::super::calendar::Source;
 use super::super::flow::{Flow, FlowModel, TICKS};
@@ -17,7 +17,6 @@ use super::super::rng::Rng;
 use super::{PACKETS_PER_PAIR, PERIOD, ticks_of};
 use srlg_core::{Address, IpPair};
 
-/// A class of hosts that behave alike.
 pub(super) struct Class {
     kind: Kind,
     /// Fraction of all pairs that belong to the class.
@@ -29,7 +28,7 @@ pub(super) struct Class {
     on_off: bool,
 }
 
-/// Classes of clients, servers, NAT gateways, peer-to-peer hosts and scanners.
+/// Clients, servers, NAT gateways, peer-to-peer hosts and scanners, in this order.
 #[rustfmt::skip]
 pub(super) const CLASSES: [Class; 5] = [
     Class { kind: Kind::Client,     share: 0.50, median:   8.0, sigma: 1.2, on_off: false },
@@ -42,11 +41,11 @@ pub(super) const CLASSES: [Class; 5] = [
 /// Maximum number of contacts per host and period.
 const MOST_CONTACTS: f64 = 200_000.0;
 
-/// Purpose of the first random stream of the flows. Each period has a separate stream.
+/// Purpose number of the random stream for the flows, to which the number of the period is added.
 const STREAM: u64 = 4 << 40;
-/// Purpose of the random stream of the hosts.
+/// Purpose number of the random stream from which the hosts are drawn.
 const HOSTS_STREAM: u64 = STREAM + (1 << 32);
-/// Purpose of the first random stream of the cycles. Each host has a separate stream.
+/// Purpose number of the random stream for the cycles, to which the address of the host is added.
 const CYCLES_STREAM: u64 = STREAM + (2 << 32);
 
 pub(super) struct Metro {
@@ -57,7 +56,7 @@ pub(super) struct Metro {
 }
 
 impl Metro {
-    /// Creates hosts that start `begun` flows in every period.
+    /// Creates hosts that together start `begun` flows in every period.
     pub(super) fn new(seed: u64, begun: u32) -> Self {
         let mut rng = Rng::new(seed, HOSTS_STREAM);
         let mut addresses = (0..INSIDE_HOSTS).map(inside_host);
@@ -109,8 +108,7 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Returns the cycle of `host`. It lasts 30 to 150 slices, and the host is on for a fifth to four fifths of the
-    /// cycle.
+    /// Returns a cycle of 30 to 150 slices. The host is on for a fifth to four fifths of it.
     fn of(seed: u64, host: Address) -> Self {
         let mut rng = Rng::new(seed, CYCLES_STREAM + u64::from(host));
         let length = TICKS * 30 + rng.below(TICKS * 120);

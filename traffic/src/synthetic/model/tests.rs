@@ -11,7 +11,7 @@ fn all_slices(model: Model, load: u32, slices: u32) -> Vec<Vec<IpPair>> {
     model.slices(1, slices, load).collect()
 }
 
-/// Returns the slices in which `host` exchanges packets with each of its peers.
+/// Maps each peer of `host` to the slices in which it exchanges packets with `host`.
 fn visits(slices: &[Vec<IpPair>], host: Address) -> FxHashMap<Address, Vec<usize>> {
     let mut visits: FxHashMap<Address, Vec<usize>> = FxHashMap::default();
     for (slice, packets) in slices.iter().enumerate() {

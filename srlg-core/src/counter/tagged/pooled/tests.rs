@@ -16,8 +16,8 @@ fn params(width: u32) -> TaggedParams {
     *config.validate().unwrap().counter().tagged().unwrap()
 }
 
-/// Returns the expected tally of a region of `width` positions that other hosts do not touch, in whole numbers. At each
-/// of `ages` ages, peers touch each position with probability `1 - e^-rate`.
+/// Returns the expected tally, rounded to whole numbers, of a region of `width` positions that other hosts do not
+/// touch. At each of `ages` ages, peers touch each position with probability `1 - e^-rate`.
 fn even(width: u32, rate: f64, ages: usize) -> Tally {
     let mut histograms = Histograms::EMPTY;
     let gone = |age: usize| (f64::from(width) * -libm::expm1(-rate * age as f64)) as u32;

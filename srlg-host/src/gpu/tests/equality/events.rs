@@ -21,12 +21,10 @@ type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    /// An ingestion of contacts that are `late` slices late.
     Ingest {
         contacts: Contacts,
         late: u32,
     },
-    /// An ingestion of contacts in a pinned buffer.
     Pinned {
         contacts: Contacts,
     },
@@ -42,13 +40,13 @@ pub(super) enum Event {
     Skip {
         slices: u64,
     },
-    /// A merge of a snapshot or a delta from a second node. If this node `reports`, its snapshots contain kept hosts.
+    /// A merge of data from a second node: a delta or, if `delta` is `None`, a snapshot. If `reports` is true, the
+    /// snapshot contains kept hosts.
     Merge {
         contacts: Contacts,
         delta: Option<u32>,
         reports: bool,
     },
-    /// A restore from the snapshot of a second node.
     Restore {
         contacts: Contacts,
         reports: bool,
@@ -123,7 +121,8 @@ fn any_host(place: usize) -> IpAddr {
     }
 }
 
-/// Evaluates `$work` with the pairs of `$contacts`, in the requested type if the detector accepts it.
+/// Evaluates `$work` with `$contacts` as [`Ip6Pair`]s if this is requested and the detector accepts them, and as
+/// [`IpPair`]s otherwise.
 macro_rules! of_type {
     (($detector:expr, $contacts:expr), |$pairs:ident| $work:expr) => {{
         let (contacts, is_long) = $contacts;
@@ -203,8 +202,8 @@ pub(super) fn happen(
     }
 }
 
-/// Makes the second node `other` ingest `contacts`. If it `reports`, it also closes the slice, and the detector skips
-/// this slice.
+/// Makes the second node `other` ingest `contacts`. If `reports` is true, `other` also closes the slice, and `detector`
+/// skips to the next slice.
 fn other_ingests(
     detector: &mut SlidingDetector,
     other: &mut SlidingDetector,

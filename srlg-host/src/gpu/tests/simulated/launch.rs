@@ -15,7 +15,6 @@ impl Place for CopiedMemory {
     type Buffer<T: Element> = Values<T>;
 }
 
-/// Values, together with their address.
 struct Values<T> {
     values: Vec<T>,
     from: Address,
@@ -69,7 +68,7 @@ impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
     }
 }
 
-/// Runs `blocks` blocks of `kernel`. The threads run in any order, and several run at the same time.
+/// Runs the threads of `kernel` in random order, up to three at the same time.
 pub(super) fn run<K: Kernel<Place = On<SimulatedGpu>>>(
     world: &mut World,
     blocks: u32,

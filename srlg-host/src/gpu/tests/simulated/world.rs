@@ -28,7 +28,7 @@ pub(super) struct World {
     /// Number of pending copies to and from each block of host memory.
     pub(super) copies: HashMap<usize, u32>,
     pub(super) queues: HashMap<usize, VecDeque<Work>>,
-    /// For each mark, how often it was recorded, and how many of these records were reached.
+    /// For each mark, the number of calls of `record`, and the number of the last call whose point was reached.
     pub(super) marks: HashMap<usize, (u64, u64)>,
     next_id: usize,
     /// An operation that is to fail, and the number of calls that succeed before it fails.
@@ -97,8 +97,8 @@ impl World {
         self.memories.get_mut(&id).unwrap().as_mut_bytes()
     }
 
-    /// Runs the next piece of work of a random queue that is not waiting. Returns false if all queues are empty or
-    /// waiting.
+    /// Chooses a random queue that is neither empty nor waiting, and runs its next piece of work. Returns false if all
+    /// queues are empty or waiting.
     fn step(&mut self) -> bool {
         let ready = |queue: &VecDeque<Work>| match queue.front() {
             Some(Work::Wait { mark, time }) => self.marks[mark].1 >= *time,

@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// Number of pairs to feed. The pairs do not fit into a buffer of 100 pairs, and some of them are still waiting at the
-/// end.
+/// Number of pairs to feed. The pairs fill several batches, and some pairs are still waiting at the end.
 const PEERS: u32 = 500;
 
 fn feed_singly(feed: &mut Feed, pairs: &[IpPair]) {

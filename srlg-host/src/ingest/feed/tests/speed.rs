@@ -15,11 +15,10 @@ const CLOSES: usize = 25;
 const UNCOUNTED: usize = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The duration of a close, and the stages of its report.
 type Close = (Duration, StageTimes);
 
-/// Ingests a million random pairs repeatedly, in calls of 256 pairs without a pause. Returns the duration of the
-/// longest call.
+/// Ingests a million random pairs repeatedly until `ends` is set, in calls of 256 pairs without a pause. Returns the
+/// duration of the longest call.
 fn never_pause(mut feed: Feed, mut seed: u64, ends: &AtomicBool) -> Duration {
     let random = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
