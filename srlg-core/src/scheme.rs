@@ -25,9 +25,9 @@ use crate::view::ArrayParams;
 
 /// The types that implement a scheme.
 pub trait SchemeTypes: Send + Sync + 'static {
-    /// Finder, which finds hosts.
+    /// Type of the finder, which recovers the addresses of likely super points.
     type Finder: Finder;
-    /// Counter, which counts the peers of hosts.
+    /// Type of the counter, which counts the peers of hosts.
     type Counter: Counter;
 }
 

@@ -1,4 +1,4 @@
-//! Ingestion of pairs that are already in the memory of a GPU, in types of the crates `cudarc` and `cust`.
+//! Ingestion of pairs that are already in GPU memory, in device buffers of the crates `cudarc` and `cust`.
 //!
 //! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) accepts any type that implements
 //! `DevicePairs`. The trait is implemented for device buffers of cudarc that contain `[u32; 2]` or `[u32; 8]`, and for

@@ -86,7 +86,7 @@ impl Clock {
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
 
-    /// Returns whether the options rely on the exporter's clock, but it is more than an hour off.
+    /// Returns whether the options rely on the exporter's clock although that clock is more than an hour off.
     pub(crate) fn is_bad(&self) -> bool {
         self.timestamps != Timestamps::Received && self.skew_ns.unsigned_abs() > LARGE
     }

@@ -15,7 +15,7 @@ use crate::notify::store::Store;
 enum Kind {
     /// A mistake in a value of the file, which `run` and `collect` also reject.
     Values,
-    /// A problem of this machine, such as a missing file.
+    /// A problem on the local machine, such as a missing file.
     Machine,
 }
 use Kind::{Machine, Values};
