@@ -6,8 +6,8 @@
 //! `Config::validate`. Data that is not atomic is not written while the kernel runs.
 //!
 //! Concurrent kernels may access the recorders of an array in two ways: each at its own width, or packed in 32-bit
-//! words. The memory system performs each of these accesses atomically on aligned 32-bit words. The crate srlg-host
-//! calls [`Kernel::check`] before every launch.
+//! words. The memory system performs each of these accesses atomically on aligned 32-bit words, or on aligned 64-bit
+//! words if the recorders have 64 bits. The crate srlg-host calls [`Kernel::check`] before every launch.
 #![allow(unsafe_code, reason = "a kernel gets its memory as pointers")]
 
 use core::arch::nvptx::{_block_dim_x, _block_idx_x, _grid_dim_x, _thread_idx_x, trap};
