@@ -135,7 +135,7 @@ impl Desk {
         // Details may be missing in a slice, and a low count says nothing about the cause, so an alert keeps the kind
         // that earlier details showed.
         let is_without_details = notice.kind == Kind::Unknown && notice.detail_since_ms.is_none();
-        let is_low = notice.windows.first().is_some_and(|main| main.cardinality < main.threshold);
+        let is_low = notice.main.cardinality < notice.main.threshold;
         let is_kept = |last: &Notice| {
             let is_known = last.kind != Kind::Unknown || notice.opposite.is_some();
             notice.status == Status::End || is_without_details || is_low && is_known
