@@ -24,8 +24,10 @@ need() {
 
 need deny
 cargo deny --locked check "${checks[@]}"
-# The C library is checked without its test dependencies. One of them is cbindgen (MPL-2.0), which is not distributed.
-cargo deny --locked --manifest-path ./srlg-c/Cargo.toml --exclude-dev check --config "$PWD/deny.toml" "${checks[@]}"
+# The bindings are checked without their test dependencies. One of them is cbindgen (MPL-2.0), which is not distributed.
+for binding in srlg-c srlg-python; do
+    cargo deny --locked --manifest-path "./$binding/Cargo.toml" --exclude-dev check "${checks[@]}"
+done
 
 status=0
 while read -r crate; do
