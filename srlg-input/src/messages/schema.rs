@@ -8,6 +8,10 @@ use prost_types::field_descriptor_proto::Type;
 /// Maximum field number that is supported. The number is limited because it is used as an index.
 const MOST_NUMBER: i32 = 65_535;
 
+/// Maximum number of opening brackets in a schema. The parser recurses at each nested bracket, and several hundred
+/// levels would overflow the stack. Comments and strings are not distinguished, because the schema may be hostile.
+const MOST_BRACKETS: usize = 100;
+
 /// The part of a contact that a field contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -94,6 +98,11 @@ pub enum SchemaError {
     /// The text is not a schema.
     #[error("cannot parse the schema: {0}")]
     Syntax(String),
+    /// The schema has more than 100 opening brackets, which could be nested too deeply for the parser.
+    #[error(
+        "the schema has more than {MOST_BRACKETS} opening brackets; keep only the message of flows"
+    )]
+    Brackets,
     /// No message has fields for both addresses of a flow.
     #[error(
         "the schema has no message with the fields SrcAddr and DstAddr, or src_addr and dst_addr"
@@ -133,9 +142,12 @@ impl Layout {
     /// flow.
     ///
     /// # Errors
-    /// Returns [`SchemaError`] if `schema` has a syntax error, or if no or several messages have fields for both
+    /// Returns [`SchemaError`] if `schema` has a syntax error or more than 100 opening brackets, or if no or several messages have fields for both
     /// addresses. A used field with an unsupported type or number is an error too.
     pub fn parse(schema: &str) -> Result<Self, SchemaError> {
+        if schema.bytes().filter(|byte| b"{[<".contains(byte)).count() > MOST_BRACKETS {
+            return Err(SchemaError::Brackets);
+        }
         let file = protox_parse::parse("schema.proto", schema)
             .map_err(|error| SchemaError::Syntax(error.to_string()))?;
         let mut flows = Vec::new();
@@ -314,5 +326,20 @@ mod tests {
         }
         let large = of(&format!("{flow} uint64 Packets = 65536;"));
         assert!(matches!(large, Err(SchemaError::Number { .. })));
+    }
+
+    #[test]
+    fn deeply_nested_schemas_are_refused() {
+        let of = |open: &str, close: &str, depth: usize| {
+            Layout::parse(&format!("{}{}", open.repeat(depth), close.repeat(depth)))
+        };
+        for (open, close) in
+            [("message A { ", "}"), ("message A { /*}*/ ", ""), ("option a={b:[", "]}")]
+        {
+            for depth in [101, 50_000] {
+                assert!(matches!(of(open, close, depth), Err(SchemaError::Brackets)), "{open}");
+            }
+        }
+        assert!(matches!(of("message A { ", "}", 100), Err(SchemaError::NoMessage)));
     }
 }
