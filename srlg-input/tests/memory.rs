@@ -1,5 +1,5 @@
-//! A test of the memory use of a decoder that hostile exporters attack. The test has its own process, because it
-//! measures the memory of the whole process.
+//! Tests of the memory use of readers of hostile input. The tests have their own process and run in turn, because they
+//! measure the memory of the whole process.
 
 #![cfg(target_os = "linux")]
 
@@ -7,11 +7,17 @@
 #[path = "inputs/exports/build.rs"]
 mod build;
 
+use std::io::{Cursor, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use srlg_input::capture::{Reader, Skip};
 use srlg_input::flow::{Decoder, DecoderOptions};
 
 use build::{set, template9, v9};
+
+static IN_TURN: Mutex<()> = Mutex::new(());
 
 /// Returns the resident memory of the process, in bytes.
 fn resident() -> usize {
@@ -27,6 +33,7 @@ fn template(id: u16, fields: usize) -> Vec<u8> {
 
 #[test]
 fn memory_stays_within_what_the_decoder_says() {
+    let _turn = IN_TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(DecoderOptions::default()).unwrap();
     let large = v9(0, 0, &[set(300, &[1; 60_000])]);
     // Held in memory, these sets take more space than their contents.
@@ -54,4 +61,40 @@ fn memory_stays_within_what_the_decoder_says() {
     assert!(most.iter().all(|most| most <= &bound), "{most:?} bytes of {bound}");
     assert!(most[0] > 50 << 20, "sets are held, or nothing is tested");
     assert!(bound < 256 << 20, "{bound}");
+}
+
+/// A source that measures the memory of the process at each read.
+struct Source {
+    bytes: Cursor<Vec<u8>>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.most.fetch_max(resident(), Relaxed);
+        // A kilobyte is decompressed to about a megabyte.
+        let length = buffer.len().min(1_024);
+        self.bytes.read(&mut buffer[..length])
+    }
+}
+
+#[test]
+fn a_gzip_bomb_takes_time_but_no_memory() {
+    let _turn = IN_TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(b"time_ms,src,dst\n1,192.0.2.1,192.0.2.2\n").unwrap();
+    // The second row has 256 MiB.
+    for _ in 0..256 {
+        encoder.write_all(&[b'7'; 1 << 20]).unwrap();
+    }
+    let bytes = Cursor::new(encoder.finish().unwrap());
+    let (before, most) = (resident(), Arc::new(AtomicUsize::new(0)));
+    let mut reader = Reader::new(Source { bytes, most: Arc::clone(&most) }).unwrap();
+    let mut contacts = 0;
+    while let Some(block) = reader.next_contacts().unwrap() {
+        contacts += block.len();
+    }
+    assert_eq!((contacts, reader.counts().skipped(Skip::BadRow)), (1, 1));
+    let grown = most.load(Relaxed).saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} bytes");
 }
