@@ -135,3 +135,23 @@ pub fn maxima_key(view: &str, window: u32) -> String {
 fn key(view: &str) -> String {
     format!("alerts/{view}")
 }
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::config::HashFamily;
+
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn each_state_has_its_own_seed_for_a_keyed_hash() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let seed = |folder: &tempfile::TempDir| Ledger::open(Some(folder.path()))?.seed();
+        let [first, second] = folders.each_ref().map(|folder| seed(folder).unwrap());
+        assert_ne!(first, second);
+        assert_eq!(seed(&folders[0]).unwrap(), first);
+        let config = Config::parse("inside = ['10.0.0.0/8']").unwrap();
+        let hashes: Vec<_> = config.views.iter().map(|view| view.sizes.hash).collect();
+        assert_eq!(hashes, [HashFamily::HalfSip13; 3]);
+    }
+}

@@ -196,4 +196,19 @@ mod tests {
         ];
         insta::assert_snapshot!(texts.map(refusal).join("\n"));
     }
+
+    #[test]
+    fn a_template_cannot_read_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (secret, path) = (folder.path().join("secret"), folder.path().join("body.json"));
+        std::fs::write(&secret, "{\"a\": 1}").unwrap();
+        for statement in ["include", "extends", "import"] {
+            let end = if statement == "import" { " as x" } else { "" };
+            let text = format!("{{% {statement} {:?}{end} %}}{{}}", secret.to_str().unwrap());
+            std::fs::write(&path, text).unwrap();
+            let error = Body::open(Some(&path)).err().expect("a refusal");
+            let kind = error.downcast_ref::<minijinja::Error>().map(minijinja::Error::kind);
+            assert_eq!(kind, Some(minijinja::ErrorKind::SyntaxError), "{error:#}");
+        }
+    }
 }

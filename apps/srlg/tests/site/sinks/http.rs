@@ -1,4 +1,6 @@
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +13,7 @@ use srlg_cli::notify::store::Store;
 use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer, serve};
 
-fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
+fn posted(requests: &Receiver<Request>) -> (String, Value) {
     let (head, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     (head, serde_json::from_str(&body).unwrap())
 }
@@ -21,10 +23,7 @@ fn time(alert: &Value, name: &str) -> SystemTime {
 }
 
 /// Starts a server that sends `answers`, and a sink with these options that posts to it.
-fn served(
-    options: &str,
-    answers: &'static [&'static str],
-) -> (Delivery, std::sync::mpsc::Receiver<Request>) {
+fn served(options: &str, answers: &'static [&'static str]) -> (Delivery, Receiver<Request>) {
     let (address, requests) = serve(answers);
     (Delivery::new(&format!("{options}\nurl = 'http://{address}/x/'")), requests)
 }
@@ -71,7 +70,7 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
     assert!(board.error.unwrap().contains("refused"));
     sinks.store.add(&told[2..], &[]).unwrap();
     let listener = TcpListener::bind(address).unwrap();
-    let (sender, requests) = std::sync::mpsc::channel();
+    let (sender, requests) = channel();
     thread::spawn(move || answer(&listener, &[], &sender));
     for notice in &told[5..] {
         assert_eq!(posted(&requests).1["id"], notice.id.to_string());
@@ -274,5 +273,46 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
         last = told_next.find(|states| *states != last).unwrap();
         let told: Vec<_> = told.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
         assert_eq!(last, told);
+    }
+}
+
+/// Answers each request with `head` and then an endless text. Returns the address, and the number of bytes that the
+/// client of each connection has accepted.
+fn serve_endlessly(head: &'static str) -> (SocketAddr, Receiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, lengths) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().map(Result::unwrap) {
+            let _request = (&stream).read(&mut [0; 4_096]).unwrap();
+            let mut length = (&stream).write(head.as_bytes()).unwrap();
+            while let Ok(more) = (&stream).write(&[b'x'; 4_096]) {
+                length += more;
+            }
+            if sender.send(length).is_err() {
+                return;
+            }
+        }
+    });
+    (address, lengths)
+}
+
+#[test]
+fn an_endless_response_is_cut_off() {
+    for (head, is_sent) in [
+        ("HTTP/1.1 200 OK\r\n\r\n", true),
+        ("HTTP/1.1 503 Busy\r\n\r\n", false),
+        ("HTTP/1.1 503 Busy\r\nX: ", false),
+    ] {
+        let (address, lengths) = serve_endlessly(head);
+        let sinks = Delivery::new(&format!("type = 'webhook'\nurl = 'http://{address}'"));
+        sinks.send(&notices(1)[..1]);
+        let length = lengths.recv_timeout(Duration::from_secs(60)).unwrap();
+        // Nearly all accepted bytes are in the buffers of the system.
+        assert!(length < 32 << 20, "{head:?}: {length}");
+        let board = sinks.wait(|board| board.sent + board.failed > 0);
+        assert_eq!(board.sent == 1, is_sent, "{head:?}");
+        let error = board.error.unwrap_or_default();
+        assert!(error.len() < 2_000 && error.is_empty() == is_sent, "{head:?}: {error}");
     }
 }

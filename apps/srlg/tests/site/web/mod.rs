@@ -9,6 +9,7 @@ mod made;
 pub(crate) mod troubles;
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -249,4 +250,26 @@ fn every_refusal_is_json() {
         texts += &format!("{}\n", body["error"].as_str().unwrap());
     }
     insta::assert_snapshot!(texts);
+}
+
+/// Without CORS headers, browsers do not show a response to a page from another site.
+#[test]
+fn pages_of_other_sites_cannot_read_responses() {
+    let (web, _boards) = start(board(now_ms()));
+    let cross = "HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example";
+    let preflight = "Access-Control-Request-Method: POST";
+    for (request, expected) in [
+        (format!("GET /api/v1/status {cross}"), 200),
+        (format!("GET /events {cross}\r\nAccept: text/html"), 200),
+        (format!("OPTIONS /api/v1/status {cross}\r\n{preflight}"), 405),
+        (format!("OPTIONS /api/v1/incidents/0123456789abcdef/acts {cross}\r\n{preflight}"), 405),
+    ] {
+        let lines = BufReader::new(send(web.address(), &request)).lines().map(Result::unwrap);
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        let head = head.join("\n").to_lowercase();
+        assert!(head.starts_with(&format!("http/1.1 {expected}")), "{request}: {head}");
+        assert!(head.contains("cross-origin-resource-policy: same-origin"), "{head}");
+        assert!(head.contains("frame-ancestors 'none'"), "{head}");
+        assert!(!head.contains("access-control-"), "{head}");
+    }
 }
