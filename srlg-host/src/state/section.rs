@@ -101,6 +101,10 @@ impl<'a> Section<'a> {
         if header.count.get() as usize > shape.recorders {
             return Err(wrong("a section has more recorders than its array"));
         }
+        // On 32-bit machines, the places of a bitmap that starts so late can exceed `usize::MAX`.
+        if header.count != 0 && header.first.get() as usize >= shape.recorders {
+            return Err(OUTSIDE);
+        }
         // A writer never produces such sections, and they would use memory without containing recorders.
         if header.places.get() as usize > shape.recorders.div_ceil(8) {
             return Err(wrong("a section needs more bytes for positions than a bitmap would"));
@@ -156,7 +160,7 @@ impl<'a> Section<'a> {
         let word = W::try_from(self.header.fold.unfolded(number.into()));
         let word = word.map_err(|_| wrong("a section has a word too large for its array"))?;
         if place >= self.shape.recorders {
-            return Err(wrong("a section has a recorder outside its array"));
+            return Err(OUTSIDE);
         }
         each(place, word);
         Ok(())
@@ -169,9 +173,8 @@ impl<'a> Section<'a> {
         for at in 0..self.len() {
             if at > 0 {
                 let gap = leb128::read(&mut gaps).ok_or(GAPS)?;
-                // The sum cannot overflow, because it is compared with the array's length each time and a gap has at
-                // most 32 bits.
-                place += 1 + gap as usize;
+                // On 32-bit machines, the sum can exceed `usize::MAX`. Every array ends before that place.
+                place = place.saturating_add(gap as usize).saturating_add(1);
             }
             self.visit(at, place, each)?;
         }
@@ -209,5 +212,6 @@ impl<'a> Section<'a> {
     }
 }
 
+const OUTSIDE: FormatError = wrong("a section has a recorder outside its array");
 const CUT: FormatError = wrong("a section is truncated");
 const GAPS: FormatError = wrong("a section has the wrong number of gaps for its recorders");

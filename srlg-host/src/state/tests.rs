@@ -8,6 +8,7 @@ use zerocopy::IntoBytes;
 use super::section::{self, DENSE, Fold, SPARSE, SectionHeader};
 use super::words::{StateWord, with_width};
 use super::{Coder, Section, code};
+use crate::error::wrong;
 
 /// Generates touched recorders, each as the gap before it and its 64-bit word.
 fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {
@@ -103,5 +104,32 @@ fn places_that_take_more_room_than_a_writer_needs_are_refused() {
         let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
         let walked = Section::take(&mut &body[..], shape).and_then(|it| it.walk(|_, _: u16| ()));
         assert_eq!(walked.is_ok(), is_taken, "{count} recorders, layout {layout}: {walked:?}");
+    }
+}
+
+// On a 32-bit machine, these positions exceed `usize::MAX` before they are compared with the length of the array.
+#[test]
+fn positions_beyond_the_numbers_of_the_machine_are_refused() {
+    let shape = ArrayShape { recorders: 10_000, width: Width::W16 };
+    let largest_gap = [0xff, 0xff, 0xff, 0xff, 0x0f];
+    for (count, first, layout, places) in [
+        (2, 7, SPARSE, &largest_gap[..]),
+        (1, u32::MAX, SPARSE, &[]),
+        (1, u32::MAX, DENSE, &[0x80]),
+        (1, u32::MAX, DENSE, &[0, 0, 0, 0, 0, 0, 0, 0, 1]),
+    ] {
+        let header = SectionHeader {
+            count: count.into(),
+            first: first.into(),
+            places: (places.len() as u32).into(),
+            fold: Fold::default(),
+            layout,
+            planes: 1,
+            reserved: 0.into(),
+        };
+        let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
+        let walked = Section::take(&mut &body[..], shape).and_then(|it| it.walk(|_, _: u16| ()));
+        let outside = wrong("a section has a recorder outside its array");
+        assert_eq!(walked, Err(outside), "{count} recorders from {first}, layout {layout}");
     }
 }

@@ -93,7 +93,7 @@ impl Exporters {
         // An eighth of the table is reserved for newcomers, without which no exporter could become known.
         let known = options.sources - (options.sources / 8).max(1);
         // Even the smallest share has room for the largest template.
-        let template_bytes = Source::most_template_bytes(options) / options.templates;
+        let template_bytes = Source::most_template_bytes(options);
         let limit = Usage {
             sources: options.sources,
             template_bytes: options.template_bytes.max(template_bytes),

@@ -107,7 +107,7 @@ impl DecoderOptions {
             ("templates", self.templates, 1, 65_280),
             ("fields", self.fields, 1, 16_384),
             ("record_bytes", self.record_bytes, 1, 65_535),
-            ("template_bytes", self.template_bytes, 1 << 16, 1 << 32),
+            ("template_bytes", self.template_bytes, 1 << 16, u32::MAX as usize),
             ("held_sets", self.held_sets, 1, 1 << 16),
             ("held_bytes", self.held_bytes, 1, 1 << 30),
             ("samplers", self.samplers, 1, 1 << 20),

@@ -49,11 +49,12 @@ impl Source {
         }
     }
 
+    /// Returns the maximum memory of one template, in bytes.
     pub(crate) fn most_template_bytes(options: &DecoderOptions) -> usize {
         // The definition of an enterprise field has 8 bytes. At most three words of 16 bits precede the fields.
         let definition = 6 + options.fields * 8;
         let compiled = options.fields * STEP_BYTES;
-        options.templates * (definition + compiled + TEMPLATE_BYTES)
+        definition + compiled + TEMPLATE_BYTES
     }
 
     /// Returns the templates with their IDs, least recently used first.
