@@ -57,6 +57,11 @@ pub enum ConfigError {
         "the linear estimator array must have at most 2^32 - 1 recorders, got {recorders}; lower its columns, stride, rows or lines"
     )]
     TooManyRecorders { recorders: u64 },
+    /// The recorders need more memory than a process can address, which is possible only on 32-bit machines.
+    #[error(
+        "the recorders must fit into the address space of a process, got {bytes} bytes; lower the sizes of the arrays"
+    )]
+    AddressSpace { bytes: u64 },
     /// The number of tags is out of range.
     #[error("tags must be 64 to 16383, got {tags}")]
     Tags { tags: u32 },
@@ -147,6 +152,7 @@ mod tests {
             LinearStride { stride: 0, width: 16_384 },
             LinearWidth { width: 16_384, threshold: 32_769 },
             TooManyRecorders { recorders: 1 << 32 },
+            AddressSpace { bytes: 1 << 32 },
             Tags { tags: 63 },
             Lines { lines: 767, least: 768 },
             TaggedThreshold { threshold: 114_689, max: 114_688 },

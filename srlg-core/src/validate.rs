@@ -31,7 +31,16 @@ impl Config {
         let counter = counter_part(self, &keys)?;
         let [.., seed_key] = keys.columns;
         let id_keys = IdKeys(keys.limbs);
-        Ok(Params { threshold, window, candidate_limit, hash, seed_key, id_keys, finder, counter })
+        let params =
+            Params { threshold, window, candidate_limit, hash, seed_key, id_keys, finder, counter };
+        let shapes = params.arrays();
+        let bytes = shapes.map(|shape| shape.recorders as u64 * shape.width.bytes() as u64);
+        let bytes = bytes.iter().sum();
+        // On 32-bit machines, `Params::recorder_bytes` would overflow.
+        if bytes > isize::MAX as u64 {
+            return Err(ConfigError::AddressSpace { bytes });
+        }
+        Ok(params)
     }
 }
 

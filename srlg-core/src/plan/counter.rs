@@ -54,9 +54,10 @@ pub(super) fn least_lines(width: u32) -> u32 {
     Regions::new(width).positions() / LINE
 }
 
-/// Returns the number of lines that fit into `bytes`. The result is limited so that 32 bits can number all recorders.
+/// Returns the number of lines that fit into `bytes`. The result is limited so that 32 bits can number all recorders. On
+/// 32-bit machines, the limit is a quarter of the address space, so that cells fit beside the lines.
 pub(super) fn lines_of(bytes: usize) -> u32 {
-    (bytes / LINE_BYTES).min((u32::MAX / LINE) as usize) as u32
+    (bytes.min(usize::MAX / 4) / LINE_BYTES).min((u32::MAX / LINE) as usize) as u32
 }
 
 pub(super) const fn line_bytes(lines: u32) -> usize {

@@ -146,3 +146,19 @@ fn neither_a_config_nor_params_tell_the_seed_or_a_key() {
     let text = format!("{params:?}");
     assert!(text.contains("Key(..)") && !text.contains("words"), "{text}");
 }
+
+#[test]
+fn recorders_that_a_process_cannot_address_are_refused() {
+    // The finder has 16 * 2^24 * 8 recorders of 2 bytes.
+    let finder = RsraSizes { rows: 16, column_bits: 24, width: 8, ..RsraSizes::PAPER };
+    let scheme = Scheme::Paper { finder, rows: 1, columns: 1, stride: 1 };
+    let params = Config { scheme, ..Config::paper() }.validate();
+    if usize::BITS == 32 {
+        assert!(
+            matches!(params, Err(ConfigError::AddressSpace { bytes: 0x1_0000_0000.. })),
+            "{params:?}"
+        );
+    } else {
+        assert!(params.unwrap().recorder_bytes() as u64 >= 1 << 32);
+    }
+}
