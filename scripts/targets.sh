@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# targets.sh [TARGET...]: runs tests as on other processors. Requires Debian 12 on x86-64. If root runs this script,
+# missing packages are installed. By default, all targets are tested:
+#   s390x    big-endian, emulated by QEMU
+#   i686     32 bits, not emulated
+#   aarch64  emulated by QEMU; also runs the program srlg, and compares its reports with those on x86-64
+# Everything is built in target/targets, including the standard library from Debian's sources.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Without optimisation of the standard library, emulated tests would take several times longer.
+options=(-Z "build-std=std,panic_unwind")
+for crate in std core alloc compiler_builtins; do
+    options+=(--config "profile.dev.package.$crate.opt-level=3")
+done
+# Only the tests of speed, which are left out, need this package to be fast, and optimising it takes minutes.
+options+=(--config "profile.dev.package.netflow_parser.opt-level=0")
+
+# Timing tests fail under emulation, so only the library, its parsers and its behaviour are tested.
+tests=(-p srlg-core -p srlg-kernels -p srlg-host -p srlg-input -p srlg-tests
+    --lib --test bodies --test behaviour --test inputs)
+
+# These statistical tests sweep or hash so much that each takes minutes under emulation.
+slow=(--skip adversary:: --skip ghosts_are_missed_as_often_as_it_is_said --skip tags_of_two_hosts_match_like_chance)
+
+fail() {
+    echo "targets: $*" >&2
+    exit 1
+}
+
+install_packages() {
+    local log
+    if dpkg --status "$@" >/dev/null 2>&1; then return; fi
+    [ "$(id -u)" = 0 ] || fail "install these packages as root: apt-get install $*"
+    echo "installing $*"
+    log=$({ apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } 2>&1) ||
+        fail "cannot install the packages: $log"
+}
+
+# Runs a command of Debian's cargo for the current target. The sources of its standard library are installed.
+cross() {
+    local command=$1 variable=CARGO_TARGET_${triple^^}
+    variable=${variable//-/_}
+    shift
+    env CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_DIR=target/targets \
+        RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
+        "${variable}_LINKER=$gnu-gcc" "${variable}_RUSTFLAGS=$flags" "${variable}_RUNNER=$runner" \
+        /usr/bin/cargo "$command" --locked --target "$triple" "${options[@]}" "$@"
+}
+
+# Writes 20 seconds of contacts. In each second, one host contacts 3,000 peers and 500 hosts contact 20 peers each.
+write_contacts() {
+    awk 'BEGIN {
+        print "time_ms,src,dst"
+        for (second = 0; second < 20; second++) {
+            for (peer = 0; peer < 3000; peer++)
+                printf "%d,10.0.0.1,198.%d.%d.%d\n", second * 1000, second, peer / 256, peer % 256
+            for (host = 0; host < 500; host++)
+                for (peer = 0; peer < 20; peer++)
+                    printf "%d,10.1.%d.%d,203.%d.%d.%d\n", second * 1000 + 500, host / 256, host % 256, second, host % 256, peer
+        }
+    }'
+}
+
+# Compares the reports of the program with those of the same program on this machine.
+compare_reports() {
+    local folder=target/targets/reports
+    mkdir -p "$folder"
+    write_contacts >"$folder/contacts.csv"
+    cross build -p srlg-cli --bin srlg
+    cargo build --locked -p srlg-cli --bin srlg
+    local detect=(detect --input "$folder/contacts.csv" --seed 1 --window 5 --threshold 64 --output ndjson)
+    $runner "target/targets/$triple/debug/srlg" "${detect[@]}" >"$folder/$triple"
+    "${CARGO_TARGET_DIR:-target}/debug/srlg" "${detect[@]}" >"$folder/x86_64"
+    # From the fourth second on, all hosts exceed the threshold.
+    [ "$(wc -l <"$folder/x86_64")" -ge 8000 ] || fail "the program on x86-64 reported too few hosts"
+    cmp "$folder/$triple" "$folder/x86_64"
+    $runner "target/targets/$triple/debug/srlg" demo
+}
+
+[ $# != 0 ] || set -- s390x i686 aarch64
+for target in "$@"; do
+    flags='' started=$SECONDS
+    case $target in
+    s390x) triple=s390x-unknown-linux-gnu gnu=s390x-linux-gnu libc=s390x ;;
+    # The programs are static, because this machine has no 32-bit loader.
+    i686) triple=i686-unknown-linux-gnu gnu=i686-linux-gnu libc=i386 flags="-C target-feature=+crt-static" ;;
+    aarch64) triple=aarch64-unknown-linux-gnu gnu=aarch64-linux-gnu libc=arm64 ;;
+    *) fail "unknown target $target: must be s390x, i686 or aarch64" ;;
+    esac
+    runner="qemu-$target-static -L /usr/$gnu"
+    [ "$target" != i686 ] || runner='env'
+    install_packages rustc-web cargo-web rust-web-src "gcc-$gnu" "libc6-dev-$libc-cross" qemu-user-static
+    if [ "$target" = i686 ]; then
+        cross test "${tests[@]}"
+    else
+        cross test "${tests[@]}" -- "${slow[@]}"
+    fi
+    [ "$target" != aarch64 ] || compare_reports
+    echo "targets: $target: $((SECONDS - started)) s"
+done
