@@ -3,6 +3,7 @@
 //! A chore finds its files relative to the root of the workspace, regardless of the current directory and
 //! `CARGO_TARGET_DIR`. If it fails, its last message gives the cause and, in most cases, the remedy.
 
+mod dist;
 mod gpu_model;
 mod instructions;
 mod links;
@@ -18,6 +19,8 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
+    /// Write the packages of a release to target/dist.
+    Dist(dist::Arguments),
     /// Count the GPU resources that the kernels use, with a PTX interpreter.
     GpuModel(gpu_model::Arguments),
     /// Count the CPU instructions of ingest and close, with valgrind.
@@ -30,6 +33,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let result = match Chore::parse() {
+        Chore::Dist(arguments) => dist::run(&arguments, root()),
         Chore::GpuModel(arguments) => gpu_model::run(&arguments, root()),
         Chore::Instructions(arguments) => instructions::run(&arguments, root()),
         Chore::Links => links::run(root()),

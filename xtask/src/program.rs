@@ -1,5 +1,4 @@
-//! Programs of srlg-benches whose costs are counted. They are built as users build the library, regardless of compiler
-//! flags in the environment.
+//! Programs that are built as users build them, regardless of compiler flags in the environment.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,14 +25,22 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
-pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
+/// Returns a command that runs cargo in `root`, without compiler flags from the environment.
+pub(crate) fn clean_cargo(root: &Path) -> Command {
     let mut command = cargo();
     for (name, _) in std::env::vars_os() {
         if OUTSIDE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
     }
-    command.current_dir(root).args(ARGUMENTS).args(["--bin", name]).stderr(Stdio::inherit());
+    command.current_dir(root);
+    command
+}
+
+/// Builds the program `name` of srlg-benches, and returns its path.
+pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
+    let mut command = clean_cargo(root);
+    command.args(ARGUMENTS).args(["--bin", name]).stderr(Stdio::inherit());
     let output = command.output().context("cannot run cargo")?;
     ensure!(output.status.success(), "cannot build the program {name} of srlg-benches");
     executable(&String::from_utf8_lossy(&output.stdout))

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use srlg_cli::commands::{
@@ -61,8 +62,13 @@ enum Task {
     /// List the alerts in a state folder, even while it is in use
     Alerts(history::Args),
     /// Print the manual page
-    #[command(hide = true)]
     Man,
+    /// Print the command completions of a shell
+    Completions {
+        /// Shell that reads the completions
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
     /// Simulate attacks over loopback and alert on them; --network adds a broker, three probes and a collector
     Demo(demo::Args),
 }
@@ -103,6 +109,7 @@ fn execute(task: Task) -> Result<ExitCode> {
         Task::Suggest(args) => print(&suggest::suggest(&args)?)?,
         Task::Alerts(args) => print(&history::alerts(&args)?)?,
         Task::Man => print(&manual()?)?,
+        Task::Completions { shell } => print(&completions(shell)?)?,
         Task::Demo(args) => return demo::run(&args),
     }
     Ok(ExitCode::SUCCESS)
@@ -144,7 +151,7 @@ fn manual() -> Result<String> {
     command.build();
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut text)?;
-    for task in command.get_subcommands().filter(|task| !task.is_hide_set()) {
+    for task in command.get_subcommands() {
         let name = task.get_name().to_uppercase();
         text.extend(format!(".SH {name}\n").bytes());
         let mut of_task = Vec::new();
@@ -156,6 +163,12 @@ fn manual() -> Result<String> {
             of_task.replace(".SH DESCRIPTION\n", "").replace(".SH OPTIONS", ".SS Options").bytes(),
         );
     }
+    Ok(String::from_utf8(text)?)
+}
+
+fn completions(shell: Shell) -> Result<String> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Command::command(), "srlg", &mut text);
     Ok(String::from_utf8(text)?)
 }
 

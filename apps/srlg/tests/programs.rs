@@ -254,10 +254,20 @@ fn a_configuration_is_checked_and_explained() {
     insta::assert_snapshot!("bad", told.replace(env!("CARGO_TARGET_TMPDIR"), "FOLDER"));
 }
 
-/// All commands except `man`.
-const COMMANDS: [&str; 11] = [
-    "run", "probe", "collect", "detect", "contacts", "setup", "check", "explain", "suggest",
-    "alerts", "demo",
+const COMMANDS: [&str; 13] = [
+    "run",
+    "probe",
+    "collect",
+    "detect",
+    "contacts",
+    "setup",
+    "check",
+    "explain",
+    "suggest",
+    "alerts",
+    "man",
+    "completions",
+    "demo",
 ];
 
 #[test]

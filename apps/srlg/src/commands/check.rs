@@ -27,10 +27,11 @@ pub struct Args {
 pub fn check(args: &Args) -> Result<String> {
     let Checked { config, notes } = Config::check(&args.config, &args.source)?;
     let mut text = String::new();
-    let mut all = 0;
+    let (mut all, mut largest) = (0, 0);
     for ViewConfig { name, sizes, rules, .. } in &config.views {
         let memory = sizes.validate()?.recorder_bytes();
         all += memory;
+        largest = largest.max(memory);
         let window = |slices| humantime::format_duration(config.general.slice * slices).to_string();
         let windows: Vec<String> = rules.windows().into_iter().map(window).collect();
         let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
@@ -59,8 +60,21 @@ pub fn check(args: &Args) -> Result<String> {
         let memory = VIEW_BYTES as f64 / 1e6;
         writeln!(text, "each reader thread uses up to {memory:.1} MB per view")?;
     }
-    writeln!(text, "{path} is valid: the detectors need {:.1} MB", all as f64 / 1e6)?;
+    let limit = memory_limit(all, largest).div_ceil(1_000_000);
+    writeln!(
+        text,
+        "{path} is valid: the detectors need {:.1} MB; in a systemd unit, set MemoryMax={limit}M or more",
+        all as f64 / 1e6
+    )?;
     Ok(text)
+}
+
+/// Returns the memory that a service may need, in bytes, if its views need `all` bytes and the largest one `largest`.
+fn memory_limit(all: usize, largest: usize) -> usize {
+    // The base is for the process, reader threads, alerts and messages of brokers.
+    const BASE: usize = 256_000_000;
+    // The checkpoint of one view at a time is in memory, and needs up to three times the memory of the view.
+    BASE + all + 3 * largest
 }
 
 fn shortage(needed: usize, available: u64) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use srlg_input::{Input, InputOptions};
 
-use super::{Args, check, shortage};
+use super::{Args, check, memory_limit, shortage};
 use crate::config::Config;
 use crate::mmdb::as_database;
 use crate::notify::sinks::Sinks;
@@ -351,6 +351,11 @@ fn a_command_may_have_empty_arguments_but_no_empty_program() {
         let lines = checked.err().map_or(0, |error| error.to_string().lines().count());
         assert_eq!(lines, usize::from(!is_right), "{command}");
     }
+}
+
+#[test]
+fn the_memory_limit_has_room_for_the_checkpoint_of_the_largest_view() {
+    assert_eq!(memory_limit(4_000_000_000, 3_000_000_000), 13_256_000_000);
 }
 
 #[test]
