@@ -11,9 +11,9 @@ if [ "${1:-}" != --inside ]; then
     scripts/debian-package.sh rpm rpm
     mkdir -p "$work"
     [ -e "$work/base.tar" ] ||
-        mmdebstrap --variant=minbase --include=systemd bookworm "$work/base.tar" http://deb.debian.org/debian
+        mmdebstrap --variant=minbase --include=systemd,man-db bookworm "$work/base.tar" http://deb.debian.org/debian
     # The ports of the configuration are free in a new network, and all processes end with this script.
-    exec unshare --net --mount --pid --fork --kill-child "$0" --inside
+    exec unshare --net --mount-proc --pid --fork --kill-child "$0" --inside
 fi
 ip link set lo up
 deb=$(echo "$dist"/srlg_*.deb) root=$work/root
@@ -24,7 +24,12 @@ inside() { chroot "$root" "$@"; }
 as_service() { inside setpriv --reuid srlg --regid srlg --init-groups --no-new-privs "$@"; }
 
 fresh_root() {
-    [ ! -e "$root" ] || { umount -q "$root/proc" "$root/dev" || true; rm -rf --one-file-system "$root"; }
+    if [ -e "$root" ]; then
+        for mount in proc dev; do
+            ! mountpoint -q "$root/$mount" || umount --recursive "$root/$mount"
+        done
+        rm -rf --one-file-system "$root"
+    fi
     mkdir "$root"
     tar -xf "$work/base.tar" -C "$root"
     mount -t proc proc "$root/proc"
@@ -104,7 +109,7 @@ inside srlg --version
 
 say "the units"
 # Errors do not change the exit status. The units of the system are not checked.
-verified=$(inside systemd-analyze verify srlg.service srlg-probe.service 2>&1 | grep -i srlg || true)
+verified=$(inside systemd-analyze verify srlg.service srlg-probe.service 2>&1 | grep srlg || true)
 [ -z "$verified" ] || fail "$verified"
 for unit in srlg srlg-probe; do
     inside systemd-analyze security --offline=true "/usr/lib/systemd/system/$unit.service" | tail -n 1
@@ -141,7 +146,9 @@ kill "$sender"
 
 say "a removal keeps the state, and a purge leaves nothing"
 inside dpkg --remove srlg
-[ -e "$root/var/lib/srlg/srlg.sqlite" ] && [ -e "$root/etc/srlg/srlg.toml" ] || fail "the removal has deleted the state"
+for file in var/lib/srlg/srlg.sqlite etc/srlg/srlg.toml; do
+    [ -e "$root/$file" ] || fail "the removal has deleted $file"
+done
 inside dpkg --purge srlg
 list >"$work/after"
 diff -u "$work/before" "$work/after" || fail "files are left"
@@ -171,5 +178,6 @@ done
 # Apart from the completions of zsh, it has the files of the .deb.
 diff <(sed 's,/vendor-completions/,/site-functions/,' apps/srlg/service/files.txt) <(rpm -qpl "$dist"/srlg-*.rpm | LC_ALL=C sort)
 
-fresh_root
-rm -rf "$work/newer" "$work/newer.deb" "$empty"
+umount --recursive "$root/proc"
+umount --recursive "$root/dev"
+rm -rf "$root" "$empty" "$work/newer" "$work/newer.deb"

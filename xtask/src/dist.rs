@@ -241,7 +241,7 @@ fn write_shared_files(root: &Path, programs: &Path) -> Result<()> {
         fs::write(share.join(file), text.stdout)?;
         fs::set_permissions(share.join(file), Permissions::from_mode(0o644))?;
     }
-    Ok(())
+    shell(&share, "gzip -nf9 srlg.1")
 }
 
 /// Runs `script`, and returns its output without the last line break.
