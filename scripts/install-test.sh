@@ -18,10 +18,12 @@ fi
 ip link set lo up
 deb=$(echo "$dist"/srlg_*.deb) root=$work/root
 
+user=(setpriv --reuid srlg --regid srlg --init-groups --no-new-privs)
+
 say() { printf '\n== %s\n' "$*"; }
 fail() { echo "install-test: $*" >&2; exit 1; }
 inside() { chroot "$root" "$@"; }
-as_service() { inside setpriv --reuid srlg --regid srlg --init-groups --no-new-privs "$@"; }
+as_service() { inside "${user[@]}" "$@"; }
 
 fresh_root() {
     if [ -e "$root" ]; then
@@ -40,9 +42,9 @@ fresh_root() {
     done
 }
 
-# Lists all files and users, except files of dpkg and backups of the list of users.
+# Lists all files and users, except files of dpkg, caches of manual pages and backups of the list of users.
 list() {
-    (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*' ! -path './var/log/*.log' ! -path './etc/*-' ! -name .pwd.lock |
+    (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*' ! -path './var/log/*.log' ! -path './var/cache/man/*' ! -path './run/*' ! -path './etc/*-' ! -name .pwd.lock |
         sort && cat etc/passwd etc/group)
 }
 
@@ -79,8 +81,9 @@ start_service() {
     local unit=$root/usr/lib/systemd/system/srlg.service
     # shellcheck disable=SC2046 # The commands of the unit consist of words.
     as_service $(sed -n 's/^ExecStartPre=//p' "$unit")
+    # A function in the background would be a process of its own.
     # shellcheck disable=SC2046
-    as_service $(sed -n 's/^ExecStart=//p' "$unit") >>"$work/service.log" 2>&1 &
+    chroot "$root" "${user[@]}" $(sed -n 's/^ExecStart=//p' "$unit") >>"$work/service.log" 2>&1 &
     service=$!
 }
 
@@ -129,7 +132,7 @@ echo "first alert $(($(date +%s%N) / 1000000 - began / 1000000)) ms after the st
 sleep 11
 grep -q "${first:6:16}" "$root/var/log/srlg/alerts.ndjson" || fail "the file of alerts lacks the alert"
 limit=$(as_service srlg check --config /etc/srlg/srlg.toml | sed -n 's/.*MemoryMax=\([0-9]*\)M.*/\1/p')
-peak=$(($(sed -n 's/^VmHWM: *\([0-9]*\) kB/\1/p' "/proc/$service/status") / 1024))
+peak=$(($(awk '/^VmHWM:/ { print $2 }' "/proc/$service/status") / 1024))
 echo "peak memory: $peak MiB, MemoryMax: $limit MiB"
 [ "$peak" -lt "$limit" ] || fail "the service needs more memory than srlg check says"
 
@@ -158,8 +161,8 @@ fresh_root
 # shellcheck disable=SC2016 # The shell in the root expands the variables.
 inside sh -euxc "$(sed -n '/^FROM.*slim/,$ s/^RUN //p' apps/srlg/service/Containerfile)"
 dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" ./usr/bin/srlg
-user=$(sed -n 's/^USER //p' apps/srlg/service/Containerfile)
-inside setpriv --reuid "$user" --regid "$user" --clear-groups srlg demo >/dev/null
+id=$(sed -n 's/^USER //p' apps/srlg/service/Containerfile)
+inside setpriv --reuid "$id" --regid "$id" --clear-groups srlg demo >/dev/null
 
 say "the static program in an empty folder"
 empty=$work/empty
