@@ -50,7 +50,10 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     let release = Release::start(root)?;
     // The compiler runs in the root of the workspace. An absolute path would change the symbols of the program.
     let object = "target/dist-build/names.o";
-    shell(root, &format!("mkdir -p target/dist-build && cc -O2 -c xtask/src/dist/names.c -o {object}"))?;
+    shell(
+        root,
+        &format!("mkdir -p target/dist-build && cc -O2 -c xtask/src/dist/names.c -o {object}"),
+    )?;
     let link = format!("-Clink-arg={object}");
     let portable = release.build("static", &STATIC, &["-Ctarget-feature=+crt-static", &link])?;
     release.build("packaged", &PACKAGED, &[])?;
