@@ -8,7 +8,7 @@
 //! | `SHA256SUMS` | | sha256sum |
 //!
 //! All programs contain libpcap. The `.deb` names the files of all three, which otherwise differ only in the program.
-//! A build does not depend on the time or on the folders of the workspace and of cargo.
+//! Times come from the commit, and paths of the workspace and of cargo are remapped, so that builds can be reproduced.
 
 mod licences;
 
@@ -191,7 +191,11 @@ impl<'a> Release<'a> {
         command.args(["--target", TARGET, "--no-build-deps", "--override-filename", "srlg.cdx"]);
         finish(command.args(PACKAGED).env("SOURCE_DATE_EPOCH", &self.time))?;
         let text = fs::read_to_string(&written)?;
-        fs::remove_file(written)?;
+        // cargo-cyclonedx also writes a file for each other package of the workspace.
+        shell(self.root, "find . -path ./target -prune -o -name srlg.cdx.json -exec rm {} +")?;
+        // The number is random, and optional.
+        let text = text.lines().filter(|line| !line.contains("\"serialNumber\""));
+        let text = text.collect::<Vec<_>>().join("\n") + "\n";
         let text = text.replace(&self.root.display().to_string(), "/srlg");
         Ok(fs::write(self.folder.join(format!("srlg-{}.cdx.json", self.version)), text)?)
     }

@@ -151,7 +151,7 @@ fn manual() -> Result<String> {
     command.build();
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut text)?;
-    for task in command.get_subcommands() {
+    for task in command.get_subcommands().filter(|task| task.get_name() != "help") {
         let name = task.get_name().to_uppercase();
         text.extend(format!(".SH {name}\n").bytes());
         let mut of_task = Vec::new();
