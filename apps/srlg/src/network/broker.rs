@@ -66,6 +66,12 @@ impl Broker {
         format!("localhost:{}", self.port)
     }
 
+    /// Returns the process ID of the broker.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Stops the broker with SIGKILL, as abruptly as a power failure would.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;

@@ -21,7 +21,8 @@ use tempfile::TempDir;
 use crate::alertmanager::{GROUP_INTERVAL, Server};
 use crate::http::{Request, serve};
 use crate::nats::has_broker;
-use crate::{Kill, assert_told_once, kills};
+use crate::notices::{assert_told_once, by_key};
+use crate::{Kill, kills};
 
 const PROBES: [&str; 3] = ["a", "b", "c"];
 
@@ -248,15 +249,4 @@ fn kill_while_flooded(network: &mut Network) -> usize {
     }
     network.target.store(0, Relaxed);
     last as usize
-}
-
-/// Returns the notifications in an alert file, by the idempotency key that the webhook uses for them.
-fn by_key(alerts: &str) -> BTreeMap<String, Value> {
-    let keyed = |line: &str| {
-        let mut notice: Value = serde_json::from_str(line).unwrap();
-        let number = notice.as_object_mut().unwrap().remove("number").unwrap();
-        let [id, status] = ["id", "status"].map(|name| notice[name].as_str().unwrap());
-        (format!("{id}-{number}-{status}"), notice)
-    };
-    alerts.lines().map(keyed).collect()
 }

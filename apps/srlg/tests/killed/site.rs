@@ -13,7 +13,8 @@ use srlg_cli::notify::store::history::IncidentFilter;
 use srlg_cli::notify::store::series::{MinuteRange, Series};
 use srlg_cli::now_ms;
 
-use crate::{Kill, assert_told_once, kills};
+use crate::notices::assert_told_once;
+use crate::{Kill, kills};
 
 /// Number of hosts. Half of the hosts are flooded in each phase.
 const HOSTS: u64 = 8;

@@ -1,0 +1,154 @@
+//! The end of the test: the last accounts, all assertions, and the page with the results.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::accounts::Account;
+use crate::faults::Fault;
+use crate::oracle::{Attacks, Delays};
+use crate::programs::{PROBES, STREAM_MB};
+use crate::samples::Growth;
+use crate::traffic::{Receiver, Sent};
+use crate::{Inbox, Soak};
+
+/// Time after which memory must not grow. By then, windows are full and each fault has been injected.
+const SETTLED: Duration = Duration::from_secs(600);
+
+/// Maximum size of the broker's files, in bytes: the stream, the description, and messages that are not yet purged.
+const BROKER_BYTES: u64 = 2 * STREAM_MB * 1_000_000;
+
+/// Ends the test: waits for the last incidents, writes the results and asserts them.
+pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, seed: u64) {
+    let seconds = soak.began.elapsed().as_secs();
+    let count = 2 * attacks.count as usize;
+    soak.wait_for_ends(count);
+    let delays = judge(&mut soak, attacks);
+    (0..PROBES.len()).for_each(|probe| soak.pause_probe(probe));
+    soak.close_monitor_account();
+    (0..PROBES.len()).for_each(|probe| soak.close_probe_account(probe));
+    soak.check_collector();
+    let sent = soak.generator.sent(Receiver::Monitor);
+    let of_probes = [0, 1].map(|probe| soak.generator.sent(Receiver::Probe(probe)));
+    // A run that is too short to settle is judged by its second half.
+    let growth = soak.samples.growth(SETTLED.as_secs().min(seconds / 2));
+    let page =
+        page(&soak, &Results { seconds, seed, count, delays, sent, of_probes, growth: &growth });
+    let folder = std::env::var_os("SRLG_SOAK")
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("soak"), PathBuf::from);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("series.csv"), soak.samples.csv(true)).unwrap();
+    fs::write(folder.join("README.md"), &page).unwrap();
+    println!("{page}");
+
+    soak.account.assert_complete(sent);
+    (0..PROBES.len()).for_each(|at| soak.probe_accounts[at].assert_complete(of_probes[at]));
+    for growth in &growth {
+        match growth.process {
+            "broker" => assert!(growth.folder[1] <= BROKER_BYTES, "broker: {:?}", growth.folder),
+            _ => growth.assert_flat(),
+        }
+    }
+    let missing = Fault::ALL.iter().find(|fault| !soak.injected.contains_key(fault));
+    assert_eq!(missing, None, "not injected");
+    soak.monitor.program.take().unwrap().stop();
+    soak.network.collector.program.take().unwrap().stop();
+    soak.network.probes.into_iter().for_each(|probe| probe.unwrap().stop());
+}
+
+/// Asserts the incidents of the monitor and of the collector.
+fn judge(soak: &mut Soak, attacks: &Attacks) -> [Delays; 2] {
+    // Repeated notifications may still arrive during this time.
+    soak.pass(Duration::from_secs(5));
+    let [of_monitor, of_collector] = &soak.inboxes;
+    let (monitor, collector) = (&soak.monitor, &soak.network.collector);
+    for (name, service) in [("run", monitor), ("collect", collector)] {
+        let metrics = service.metrics();
+        for metric in
+            ["srlg_checkpoint_failing", "srlg_database_waiting_notices", "srlg_sink_failing"]
+        {
+            assert_eq!(metrics.sum(metric, ""), 0, "{name}: {metric}");
+        }
+    }
+    [
+        of_monitor.judge("run", attacks, &monitor.alerts(), &monitor.incidents()),
+        of_collector.judge("collect", attacks, &collector.alerts(), &collector.incidents()),
+    ]
+}
+
+struct Results<'a> {
+    seconds: u64,
+    seed: u64,
+    /// Number of planted incidents of each part.
+    count: usize,
+    delays: [Delays; 2],
+    sent: Sent,
+    of_probes: [Sent; PROBES.len()],
+    growth: &'a [Growth],
+}
+
+fn page(soak: &Soak, results: &Results<'_>) -> String {
+    let Results { seconds, seed, count, delays, sent, of_probes, growth } = results;
+    let mut text = format!(
+        "# Soak test\n\n<!-- Written by scripts/soak.sh. Do not edit. -->\n\n\
+         `scripts/soak.sh {seconds}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
+         (seed {seed}, {} recorded pairs). [series.csv](series.csv) contains the samples.\n\n\
+         ![Memory of each process](soak.svg)\n\n| Faults | Number |\n|---|---:|\n",
+        soak.generator.recorded
+    );
+    for (fault, number) in &soak.injected {
+        writeln!(text, "| {} | {number} |", fault.name()).unwrap();
+    }
+    text += "\n| Result | `srlg run` | Network |\n|---|---:|---:|\n";
+    let mut network = Account::default();
+    for account in &soak.probe_accounts {
+        network.received += account.received;
+        network.dropped += account.dropped;
+        network.lives += account.lives;
+    }
+    let [mut both, of_second] = *of_probes;
+    both += of_second;
+    let rate = |sent: &Sent| (sent.records as f64 / *seconds as f64).round() as u64;
+    let repeated = soak.inboxes.each_ref().map(|inbox: &Inbox| inbox.repeated as u64);
+    let rows = [
+        ("planted attacks", [*count as u64; 2]),
+        ("incidents", [*count as u64; 2]),
+        ("repeated webhook requests", repeated),
+        ("records per second", [rate(sent), rate(&both)]),
+        ("datagrams sent", [sent.datagrams + sent.unheard, both.datagrams + both.unheard]),
+        ("received", [soak.account.received, network.received]),
+        ("dropped by the kernel", [soak.account.dropped, network.dropped]),
+        ("sent to a dead program", [sent.unheard, both.unheard]),
+    ];
+    for (name, [of_run, of_network]) in rows {
+        writeln!(text, "| {name} | {of_run} | {of_network} |").unwrap();
+    }
+    let of_run = |name: &str, value: u64| format!("| {name} | {value} | |\n");
+    text += &of_run("malformed datagrams", soak.account.malformed);
+    text += &of_run("records without a template", soak.account.without_template);
+    text += &of_run("records older than the window", soak.account.too_late);
+    text += &of_run("records counted", soak.account.used);
+    let [run, collect] = delays
+        .each_ref()
+        .map(|it| format!("{:.1} / {:.1} s", it.median.as_secs_f64(), it.longest.as_secs_f64()));
+    writeln!(text, "| first notification, median / longest | {run} | {collect} |").unwrap();
+    text += "\n| Process, two halves | RSS, MB | Files, MB | Descriptors | Threads |\n|---|---:|---:|---:|---:|\n";
+    for Growth { process, rss, folder, descriptors, threads, .. } in *growth {
+        let megabytes = |[early, late]: &[u64; 2]| {
+            format!("{:.1}, {:.1}", *early as f64 / 1e6, *late as f64 / 1e6)
+        };
+        writeln!(
+            text,
+            "| {process} | {} | {} | {}, {} | {}, {} |",
+            megabytes(rss),
+            megabytes(folder),
+            descriptors[0],
+            descriptors[1],
+            threads[0],
+            threads[1]
+        )
+        .unwrap();
+    }
+    text
+}

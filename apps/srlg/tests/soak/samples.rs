@@ -1,0 +1,167 @@
+//! Samples of all processes: memory, descriptors, threads, bytes in their folders, and counters.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// Header of the CSV file.
+const HEADER: &str =
+    "seconds,process,rss_bytes,descriptors,threads,folder_bytes,sent,received,dropped,used\n";
+
+/// Maximum growth of memory and of folders.
+const MOST_GROWTH: f64 = 1.05;
+
+/// Number of descriptors and threads by which the maximum may differ, because connections and writers of checkpoints
+/// are short-lived.
+const SHORT_LIVED: u64 = 3;
+
+/// Documented maximum size of a stored notification, in bytes.
+const NOTICE_BYTES: u64 = 3_000;
+
+/// Maximum number of samples of a process in the thinned series.
+const MOST_SAMPLES: usize = 100;
+
+/// Counters of a process since the start of the test, over all lives. Counters that do not apply are `None`.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counters {
+    pub(crate) sent: Option<u64>,
+    pub(crate) received: Option<u64>,
+    pub(crate) dropped: Option<u64>,
+    pub(crate) used: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    seconds: u64,
+    rss: u64,
+    descriptors: u64,
+    threads: u64,
+    folder: u64,
+    /// Notifications stored so far.
+    notices: u64,
+    counters: Counters,
+}
+
+/// All samples, by process.
+#[derive(Default)]
+pub(crate) struct Samples(BTreeMap<&'static str, Vec<Sample>>);
+
+/// Values of a process in the two halves of the settled time: medians of memory and files, which some faults raise for
+/// a short time, and maxima of descriptors and threads.
+pub(crate) struct Growth {
+    pub(crate) process: &'static str,
+    pub(crate) rss: [u64; 2],
+    pub(crate) descriptors: [u64; 2],
+    pub(crate) threads: [u64; 2],
+    pub(crate) folder: [u64; 2],
+    notices: u64,
+}
+
+impl Samples {
+    /// Adds a sample of the process `id`, whose files are in `folder`. A process that is not running has no sample.
+    pub(crate) fn add(
+        &mut self,
+        seconds: u64,
+        process: &'static str,
+        id: u32,
+        folder: &Path,
+        notices: usize,
+        counters: Counters,
+    ) {
+        let Ok(status) = fs::read_to_string(format!("/proc/{id}/status")) else { return };
+        let value = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        let sample = Sample {
+            seconds,
+            rss: value("VmRSS:") * 1_024,
+            descriptors: fs::read_dir(format!("/proc/{id}/fd")).unwrap().count() as u64,
+            threads: value("Threads:"),
+            folder: bytes_in(folder),
+            notices: notices as u64,
+            counters,
+        };
+        self.0.entry(process).or_default().push(sample);
+    }
+
+    /// Returns all samples as CSV, or only some of each process.
+    pub(crate) fn csv(&self, is_thinned: bool) -> String {
+        let mut text = HEADER.to_owned();
+        for (process, samples) in &self.0 {
+            let step = if is_thinned { samples.len().div_ceil(MOST_SAMPLES) } else { 1 };
+            for sample in samples.iter().step_by(step) {
+                let Sample { seconds, rss, descriptors, threads, folder, counters, .. } = sample;
+                let Counters { sent, received, dropped, used } = counters;
+                let [sent, received, dropped, used] = [sent, received, dropped, used]
+                    .map(|count| count.map_or(String::new(), |count| count.to_string()));
+                writeln!(
+                    text,
+                    "{seconds},{process},{rss},{descriptors},{threads},{folder},{sent},{received},{dropped},{used}"
+                )
+                .unwrap();
+            }
+        }
+        text
+    }
+
+    /// Returns the growth of each process after the first `settled` seconds.
+    pub(crate) fn growth(&self, settled: u64) -> Vec<Growth> {
+        let of = |(process, samples): (&&'static str, &Vec<Sample>)| {
+            let settled: Vec<Sample> =
+                samples.iter().filter(|sample| sample.seconds >= settled).copied().collect();
+            let (early, late) = settled.split_at(settled.len() / 2);
+            let halves = [early, late];
+            let most = |value: fn(&Sample) -> u64| {
+                halves.map(|half| half.iter().map(value).max().unwrap_or(0))
+            };
+            let median = |value: fn(&Sample) -> u64| {
+                halves.map(|half| {
+                    let mut values: Vec<u64> = half.iter().map(value).collect();
+                    values.sort_unstable();
+                    values.get(values.len() / 2).copied().unwrap_or(0)
+                })
+            };
+            let [before, after] = most(|sample| sample.notices);
+            Growth {
+                process,
+                rss: median(|sample| sample.rss),
+                descriptors: most(|sample| sample.descriptors),
+                threads: most(|sample| sample.threads),
+                folder: median(|sample| sample.folder),
+                notices: after - before,
+            }
+        };
+        self.0.iter().map(of).collect()
+    }
+}
+
+impl Growth {
+    /// Asserts that memory, descriptors and threads stay flat, and that the folder grows only by its notifications.
+    pub(crate) fn assert_flat(&self) {
+        let Self { process, rss, descriptors, threads, folder, notices } = self;
+        let [early, late] = rss;
+        assert!(*late as f64 <= MOST_GROWTH * *early as f64, "{process}: memory {rss:?}");
+        for (name, [early, late]) in [("descriptors", descriptors), ("threads", threads)] {
+            assert!(*late <= early + SHORT_LIVED, "{process}: {name} grow from {early} to {late}");
+        }
+        let [early, late] = folder;
+        let most = MOST_GROWTH * *early as f64 + (NOTICE_BYTES * notices) as f64;
+        assert!(
+            *late as f64 <= most,
+            "{process}: bytes in its folder {folder:?}, {notices} notices"
+        );
+    }
+}
+
+/// Returns the size of all files in `folder`. Files that disappear meanwhile are omitted.
+pub(crate) fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_dir() => bytes_in(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    };
+    entries.filter_map(Result::ok).map(size).sum()
+}
