@@ -21,6 +21,13 @@ WIDTH, HEIGHT = 430, 240
 LEFT, TOP, RIGHT, BOTTOM = 60, 40, 15, 40
 
 
+def ticks(top):
+    """Returns the multiples of a round step up to `top`, at most six of them."""
+    powers = (10.0**exponent for exponent in range(-3, 10))
+    step = next(step for power in powers for step in (power, 2 * power, 5 * power) if top / step < 6)
+    return [step * number for number in range(int(top / step) + 1)]
+
+
 def label(x, y, text, anchor="middle"):
     return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{escape(text)}</text>'
 
@@ -32,11 +39,11 @@ def panel(title, lines, last_s):
     across = lambda seconds: LEFT + width * seconds / last_s
     down = lambda value: TOP + height * (1 - value / top)
     yield label(LEFT, TOP - 12, title, "start")
-    for part in range(5):
-        y, x = down(top * part / 4), across(last_s * part / 4)
-        yield f'<path d="M{LEFT} {y:.1f}h{width}" stroke="#ddd"/>'
-        yield label(LEFT - 6, y + 4, f"{top * part / 4:.3g}", "end")
-        yield label(x, HEIGHT - BOTTOM + 18, f"{last_s * part / 240:.3g}")
+    for value in ticks(top):
+        yield f'<path d="M{LEFT} {down(value):.1f}h{width}" stroke="#ddd"/>'
+        yield label(LEFT - 6, down(value) + 4, f"{value:g}", "end")
+    for minutes in ticks(last_s / 60):
+        yield label(across(60 * minutes), HEIGHT - BOTTOM + 18, f"{minutes:g}")
     yield label(LEFT + width / 2, HEIGHT - 4, "minutes")
     for points, colour in zip(lines.values(), COLOURS):
         path = " ".join(f"{across(seconds):.1f},{down(value):.1f}" for seconds, value in points)

@@ -129,11 +129,13 @@ impl Inbox {
     }
 
     /// Asserts that the alert file, the webhook and the API have exactly one incident for each planted flood and scan,
-    /// and no other incident. Returns the delays of the first notifications.
+    /// and no other incident. `peers` is the number of peers of an attack within one window. Returns the delays of the
+    /// first notifications.
     pub(crate) fn judge(
         &self,
         name: &str,
         attacks: &Attacks,
+        peers: f64,
         file: &str,
         incidents: &Value,
     ) -> Delays {
@@ -151,6 +153,7 @@ impl Inbox {
             incidents.iter().map(|it| (text(&it["view"]), text(&it["subject"]))).collect();
         let planted: BTreeSet<Subject> = expected.keys().cloned().collect();
         assert_eq!(subjects, planted, "{name}");
+        assert_peaks(name, incidents, peers);
         assert_eq!(self.notices, by_key(file), "{name}: the webhook and the alert file differ");
         let delay = |(subject, attack): (&Subject, &Attack)| {
             let delay = self.starts[subject].checked_duration_since(attacks.start(*attack));
@@ -160,6 +163,15 @@ impl Inbox {
         delays.sort_unstable();
         Delays { median: delays[delays.len() / 2], longest: delays[delays.len() - 1] }
     }
+}
+
+/// Asserts that no peak exceeds the number of peers, and that at least half of the peaks reach it. A fault may lower the
+/// others. The tolerance is ten times the standard error of an estimate, 0.5 %.
+fn assert_peaks(name: &str, incidents: &[Value], peers: f64) {
+    let mut peaks: Vec<f64> = incidents.iter().map(|it| it["peak"].as_f64().unwrap()).collect();
+    peaks.sort_unstable_by(f64::total_cmp);
+    let (median, most) = (peaks[peaks.len() / 2], peaks[peaks.len() - 1]);
+    assert!(most <= 1.05 * peers && median >= 0.95 * peers, "{name}: {peers} peers, {peaks:?}");
 }
 
 fn text(value: &Value) -> String {

@@ -19,16 +19,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) const PROBES: [&str; 2] = ["a", "b"];
 
-/// Size of a disk that is filled by a fault. Each view has up to three checkpoints of 31.6 MB.
-const DISK: &str = "600m";
+/// Size of a disk that is filled by a fault. Under this load, state takes a few megabytes.
+const DISK: &str = "100m";
 
 /// Maximum size of the broker's stream, in MB.
 pub(crate) const STREAM_MB: u64 = 64;
+
+/// Length of the window of [`RULE`], in seconds.
+pub(crate) const WINDOW_S: f64 = 10.0;
 
 /// A rule whose alerts start within about 5 s and end about 15 s after an attack.
 const RULE: &str = "[[rule]]\nname = 'all'\nthresholds = { 10s = 1000 }\nhold = '5s'\n";
 
 const LISTENING: &str = "listening for flow exports on ";
+const RECEIVING: &str = "receiving flow exports on ";
 const PAGE: &str = "the page is at ";
 
 /// A process of srlg, which is killed when this value is dropped.
@@ -238,7 +242,7 @@ impl Network {
         let more = ["--exporters", "127.0.2.0/24", "--templates", &templates];
         let log = self.folder.join(format!("log-{name}"));
         let mut program = Program::start(srlg(&args, &self.folder).args(more), &log);
-        program.wait_for(LISTENING);
+        program.wait_for(RECEIVING);
         self.probes[probe] = Some(program);
     }
 

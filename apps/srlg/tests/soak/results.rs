@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::accounts::Account;
 use crate::faults::Fault;
 use crate::oracle::{Attacks, Delays};
-use crate::programs::{PROBES, STREAM_MB};
+use crate::programs::{PROBES, STREAM_MB, WINDOW_S};
 use crate::samples::Growth;
-use crate::traffic::{Receiver, Sent};
-use crate::{Inbox, Soak};
+use crate::traffic::{RECORDS, Receiver, Sent};
+use crate::{Inbox, MONITOR_RATE, PROBE_RATE, Soak};
 
 /// Time after which memory must not grow. By then, windows are full and each fault has been injected.
 const SETTLED: Duration = Duration::from_secs(600);
@@ -63,6 +63,8 @@ fn judge(soak: &mut Soak, attacks: &Attacks) -> [Delays; 2] {
     soak.pass(Duration::from_secs(5));
     let [of_monitor, of_collector] = &soak.inboxes;
     let (monitor, collector) = (&soak.monitor, &soak.network.collector);
+    // Each datagram contains a new peer of each attack.
+    let peers = |rate: f64| WINDOW_S * rate / RECORDS as f64;
     for (name, service) in [("run", monitor), ("collect", collector)] {
         let metrics = service.metrics();
         for metric in
@@ -72,8 +74,20 @@ fn judge(soak: &mut Soak, attacks: &Attacks) -> [Delays; 2] {
         }
     }
     [
-        of_monitor.judge("run", attacks, &monitor.alerts(), &monitor.incidents()),
-        of_collector.judge("collect", attacks, &collector.alerts(), &collector.incidents()),
+        of_monitor.judge(
+            "run",
+            attacks,
+            peers(MONITOR_RATE),
+            &monitor.alerts(),
+            &monitor.incidents(),
+        ),
+        of_collector.judge(
+            "collect",
+            attacks,
+            peers(2.0 * PROBE_RATE),
+            &collector.alerts(),
+            &collector.incidents(),
+        ),
     ]
 }
 
@@ -93,7 +107,8 @@ fn page(soak: &Soak, results: &Results<'_>) -> String {
     let mut text = format!(
         "# Soak test\n\n<!-- Written by scripts/soak.sh. Do not edit. -->\n\n\
          `scripts/soak.sh {seconds}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
-         (seed {seed}, {} recorded pairs). [series.csv](series.csv) contains the samples.\n\n\
+         (seed {seed}, {} recorded pairs). [series.csv](series.csv) contains the samples. \
+         Probes do not report datagrams, so their numbers come from the sockets in `/proc/net/udp`.\n\n\
          ![Memory of each process](soak.svg)\n\n| Faults | Number |\n|---|---:|\n",
         soak.generator.recorded
     );

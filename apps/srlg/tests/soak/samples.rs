@@ -19,6 +19,9 @@ const SHORT_LIVED: u64 = 3;
 /// Documented maximum size of a stored notification, in bytes.
 const NOTICE_BYTES: u64 = 3_000;
 
+/// Maximum size of the database's write-ahead log, in bytes: 1,000 pages of 4 kB, and their headers.
+const LOG_BYTES: u64 = 1_000 * (4_096 + 24) + 32;
+
 /// Maximum number of samples of a process in the thinned series.
 const MOST_SAMPLES: usize = 100;
 
@@ -147,7 +150,7 @@ impl Growth {
             assert!(*late <= early + SHORT_LIVED, "{process}: {name} grow from {early} to {late}");
         }
         let [early, late] = folder;
-        let most = MOST_GROWTH * *early as f64 + (NOTICE_BYTES * notices) as f64;
+        let most = MOST_GROWTH * *early as f64 + (NOTICE_BYTES * notices + LOG_BYTES) as f64;
         assert!(
             *late as f64 <= most,
             "{process}: bytes in its folder {folder:?}, {notices} notices"
