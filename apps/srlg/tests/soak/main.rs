@@ -257,10 +257,12 @@ fn each_attack_is_one_incident_and_nothing_is_lost_or_leaks_under_faults() {
     }
     let time = Duration::from_secs(set_number("SRLG_SECONDS", 5_400));
     let seed = set_number("SRLG_SEED", 1);
-    let folder = tempfile::tempdir().unwrap();
+    // If the test fails, the logs of the programs remain in this folder.
+    let folder = tempfile::tempdir().unwrap().keep();
+    println!("seed {seed}, logs in {}", folder.display());
     let mut random = Random(seed);
     let schedule = Fault::schedule(time, &mut random);
-    let (mut soak, attacks) = Soak::start(folder.path(), time, random);
+    let (mut soak, attacks) = Soak::start(&folder, time, random);
     if soak.generator.recorded == 0 {
         println!(
             "NO RECORDED TRAFFIC: SRLG_DATA is not set, so all background traffic is generated"
@@ -272,5 +274,6 @@ fn each_attack_is_one_incident_and_nothing_is_lost_or_leaks_under_faults() {
         soak.inject(fault);
     }
     soak.pass(time.saturating_sub(soak.began.elapsed()));
-    results::finish(soak, &attacks, seed);
+    results::finish(soak, &attacks, time.as_secs(), seed);
+    std::fs::remove_dir_all(folder).unwrap();
 }

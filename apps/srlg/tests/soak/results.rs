@@ -20,7 +20,7 @@ const SETTLED: Duration = Duration::from_secs(600);
 const BROKER_BYTES: u64 = 2 * STREAM_MB * 1_000_000;
 
 /// Ends the test: waits for the last incidents, writes the results and asserts them.
-pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, seed: u64) {
+pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, planned_s: u64, seed: u64) {
     let seconds = soak.began.elapsed().as_secs();
     let count = 2 * attacks.count as usize;
     soak.wait_for_ends(count);
@@ -33,8 +33,10 @@ pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, seed: u64) {
     let of_probes = [0, 1].map(|probe| soak.generator.sent(Receiver::Probe(probe)));
     // A run that is too short to settle is judged by its second half.
     let growth = soak.samples.growth(SETTLED.as_secs().min(seconds / 2));
-    let page =
-        page(&soak, &Results { seconds, seed, count, delays, sent, of_probes, growth: &growth });
+    let page = page(
+        &soak,
+        &Results { planned_s, seconds, seed, count, delays, sent, of_probes, growth: &growth },
+    );
     let folder = std::env::var_os("SRLG_SOAK")
         .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("soak"), PathBuf::from);
     fs::create_dir_all(&folder).unwrap();
@@ -92,6 +94,8 @@ fn judge(soak: &mut Soak, attacks: &Attacks) -> [Delays; 2] {
 }
 
 struct Results<'a> {
+    /// Planned duration; the last fault may end later.
+    planned_s: u64,
     seconds: u64,
     seed: u64,
     /// Number of planted incidents of each part.
@@ -103,10 +107,10 @@ struct Results<'a> {
 }
 
 fn page(soak: &Soak, results: &Results<'_>) -> String {
-    let Results { seconds, seed, count, delays, sent, of_probes, growth } = results;
+    let Results { planned_s, seconds, seed, count, delays, sent, of_probes, growth } = results;
     let mut text = format!(
         "# Soak test\n\n<!-- Written by scripts/soak.sh. Do not edit. -->\n\n\
-         `scripts/soak.sh {seconds}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
+         `scripts/soak.sh {planned_s}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
          (seed {seed}, {} recorded pairs). [series.csv](series.csv) contains the samples. \
          Probes do not report datagrams, so their numbers come from the sockets in `/proc/net/udp`.\n\n\
          ![Memory of each process](soak.svg)\n\n| Faults | Number |\n|---|---:|\n",

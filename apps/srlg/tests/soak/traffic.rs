@@ -24,6 +24,9 @@ pub(crate) const RECORDS: u64 = 50;
 /// within one window.
 const PAIRS: usize = 60_000;
 
+/// Maximum number of records that are read from each recorded trace.
+const RECORDED: usize = 300_000;
+
 /// Maximum number of peers of a host in the background traffic, far below the threshold.
 const MOST_PEERS: usize = 100;
 
@@ -329,7 +332,8 @@ fn background(random: &mut Random) -> (Vec<Pair>, usize) {
         }
         pairs.len()
     };
-    let records = dev_traces().into_iter().flat_map(|path| Trace::open(path).unwrap().take(20_000));
+    let records =
+        dev_traces().into_iter().flat_map(|path| Trace::open(path).unwrap().take(RECORDED));
     let mut recorded = 0;
     for record in records.map(Result::unwrap) {
         recorded = add(record.source, record.destination);
