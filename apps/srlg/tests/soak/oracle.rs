@@ -165,13 +165,14 @@ impl Inbox {
     }
 }
 
-/// Asserts that no peak exceeds the number of peers, and that at least half of the peaks reach it. A fault may lower the
-/// others. The tolerance is ten times the standard error of an estimate, 0.5 %.
+/// Asserts that the median of all peaks is the number of peers. A fault may lower some peaks, and a clock that is set
+/// back raises them. When a slice closes, its contacts of the last 1.1 s may be missing, because exporters state the
+/// time in whole seconds and flows end 0.1 s before their export. Estimates have a standard error of 0.5 %.
 fn assert_peaks(name: &str, incidents: &[Value], peers: f64) {
     let mut peaks: Vec<f64> = incidents.iter().map(|it| it["peak"].as_f64().unwrap()).collect();
     peaks.sort_unstable_by(f64::total_cmp);
-    let (median, most) = (peaks[peaks.len() / 2], peaks[peaks.len() - 1]);
-    assert!(most <= 1.05 * peers && median >= 0.95 * peers, "{name}: {peers} peers, {peaks:?}");
+    let share = peaks[peaks.len() / 2] / peers;
+    assert!((0.87..1.02).contains(&share), "{name}: {peers} peers, {peaks:?}");
 }
 
 fn text(value: &Value) -> String {
