@@ -28,7 +28,7 @@ mod traffic;
 mod webhook;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,23 @@ fn set_number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |number| number.parse().unwrap())
 }
 
+/// Returns the plans of all exporters: those of the monitor at `exports`, and one for each probe.
+fn plans(exports: SocketAddr, of_probes: [SocketAddr; PROBES.len()]) -> Vec<Plan> {
+    let of_monitor = (1..=EXPORTERS).map(|number| Plan {
+        receiver: Receiver::Monitor,
+        address: Ipv4Addr::new(127, 0, 1, number),
+        to: exports,
+        rate: MONITOR_RATE / f64::from(EXPORTERS),
+    });
+    let of_network = (0..).zip(of_probes).map(|(probe, to)| Plan {
+        receiver: Receiver::Probe(probe),
+        address: Ipv4Addr::new(127, 0, 2, 1 + probe as u8),
+        to,
+        rate: PROBE_RATE,
+    });
+    of_monitor.chain(of_network).collect()
+}
+
 impl Soak {
     fn start(folder: &std::path::Path, time: Duration, mut random: Random) -> (Self, Attacks) {
         let exports = free_address();
@@ -94,21 +111,9 @@ impl Soak {
         let mut monitor = Service::monitor(folder, exports, webhooks[0].address);
         monitor.start();
         let network = Network::start(folder, of_probes, webhooks[1].address);
-        let of_monitor = (1..=EXPORTERS).map(|number| Plan {
-            receiver: Receiver::Monitor,
-            address: Ipv4Addr::new(127, 0, 1, number),
-            to: exports,
-            rate: MONITOR_RATE / f64::from(EXPORTERS),
-        });
-        let of_network = (0..).zip(of_probes).map(|(probe, to)| Plan {
-            receiver: Receiver::Probe(probe),
-            address: Ipv4Addr::new(127, 0, 2, 1 + probe as u8),
-            to,
-            rate: PROBE_RATE,
-        });
         let began = Instant::now();
         let attacks = Attacks::new(began, time);
-        let plans = of_monitor.chain(of_network).collect();
+        let plans = plans(exports, of_probes);
         let soak = Self {
             began,
             generator: Generator::start(plans, attacks, &mut random),
@@ -167,6 +172,12 @@ impl Soak {
             let state = self.network.collector.state();
             self.samples.add(seconds, "collect", id, &state, notices[1], counters);
         }
+        self.sample_probes(seconds);
+        let (id, store) = (self.network.broker.id(), self.network.broker_store());
+        self.samples.add(seconds, "broker", id, &store, 0, Counters::default());
+    }
+
+    fn sample_probes(&mut self, seconds: u64) {
         for (probe, process) in (0..).zip(["probe a", "probe b"]) {
             let Some(program) = &mut self.network.probes[probe] else { continue };
             program.assert_runs();
@@ -182,9 +193,6 @@ impl Soak {
             };
             self.samples.add(seconds, process, id, &spool, 0, counters);
         }
-        let store = self.network.broker_store();
-        let id = self.network.broker.id();
-        self.samples.add(seconds, "broker", id, &store, 0, Counters::default());
     }
 
     fn counters(&self, metrics: &Metrics) -> Counters {

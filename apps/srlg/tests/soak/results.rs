@@ -107,7 +107,7 @@ struct Results<'a> {
 }
 
 fn page(soak: &Soak, results: &Results<'_>) -> String {
-    let Results { planned_s, seconds, seed, count, delays, sent, of_probes, growth } = results;
+    let Results { planned_s, seconds, seed, growth, .. } = results;
     let mut text = format!(
         "# Soak test\n\n<!-- Written by scripts/soak.sh. Do not edit. -->\n\n\
          `scripts/soak.sh {planned_s}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
@@ -119,55 +119,60 @@ fn page(soak: &Soak, results: &Results<'_>) -> String {
     for (fault, number) in &soak.injected {
         writeln!(text, "| {} | {number} |", fault.name()).unwrap();
     }
-    text += "\n| Result | `srlg run` | Network |\n|---|---:|---:|\n";
-    let mut network = Account::default();
-    for account in &soak.probe_accounts {
-        network.received += account.received;
-        network.dropped += account.dropped;
-        network.lives += account.lives;
-    }
+    text + &parts_table(soak, results) + &processes_table(growth)
+}
+
+/// Returns the table that compares the monitor and the network.
+fn parts_table(soak: &Soak, results: &Results<'_>) -> String {
+    let Results { seconds, count, delays, sent, of_probes, .. } = results;
+    let sum = |of: fn(&Account) -> u64| soak.probe_accounts.iter().map(of).sum::<u64>();
     let [mut both, of_second] = *of_probes;
     both += of_second;
     let rate = |sent: &Sent| (sent.records as f64 / *seconds as f64).round() as u64;
-    let repeated = soak.inboxes.each_ref().map(|inbox: &Inbox| inbox.repeated as u64);
+    let of_inboxes = |of: fn(&Inbox) -> usize| soak.inboxes.each_ref().map(|it| of(it) as u64);
+    let account = &soak.account;
     let rows = [
         ("planted attacks", [*count as u64; 2]),
-        ("incidents", [*count as u64; 2]),
-        ("repeated webhook requests", repeated),
+        ("incidents", of_inboxes(Inbox::ends)),
+        ("repeated webhook requests", of_inboxes(|inbox| inbox.repeated)),
         ("records per second", [rate(sent), rate(&both)]),
+        ("lives of the receivers", [account.lives, sum(|it| it.lives)]),
         ("datagrams sent", [sent.datagrams + sent.unheard, both.datagrams + both.unheard]),
-        ("received", [soak.account.received, network.received]),
-        ("dropped by the kernel", [soak.account.dropped, network.dropped]),
+        ("received", [account.received, sum(|it| it.received)]),
+        ("dropped by the kernel", [account.dropped, sum(|it| it.dropped)]),
         ("sent to a dead program", [sent.unheard, both.unheard]),
     ];
+    let mut text = "\n| Result | `srlg run` | Network |\n|---|---:|---:|\n".to_owned();
     for (name, [of_run, of_network]) in rows {
         writeln!(text, "| {name} | {of_run} | {of_network} |").unwrap();
     }
-    let of_run = |name: &str, value: u64| format!("| {name} | {value} | |\n");
-    text += &of_run("malformed datagrams", soak.account.malformed);
-    text += &of_run("records without a template", soak.account.without_template);
-    text += &of_run("records older than the window", soak.account.too_late);
-    text += &of_run("records counted", soak.account.used);
+    let rows = [
+        ("malformed datagrams", account.malformed),
+        ("records without a template", account.without_template),
+        ("records older than the window", account.too_late),
+        ("records counted", account.used),
+    ];
+    for (name, of_run) in rows {
+        writeln!(text, "| {name} | {of_run} | |").unwrap();
+    }
     let [run, collect] = delays
         .each_ref()
         .map(|it| format!("{:.1} / {:.1} s", it.median.as_secs_f64(), it.longest.as_secs_f64()));
-    writeln!(text, "| first notification, median / longest | {run} | {collect} |").unwrap();
-    text += "\n| Process, two halves | RSS, MB | Files, MB | Descriptors | Threads |\n|---|---:|---:|---:|---:|\n";
-    for Growth { process, rss, folder, descriptors, threads, .. } in *growth {
-        let megabytes = |[early, late]: &[u64; 2]| {
-            format!("{:.1}, {:.1}", *early as f64 / 1e6, *late as f64 / 1e6)
-        };
-        writeln!(
-            text,
-            "| {process} | {} | {} | {}, {} | {}, {} |",
-            megabytes(rss),
-            megabytes(folder),
-            descriptors[0],
-            descriptors[1],
-            threads[0],
-            threads[1]
-        )
-        .unwrap();
+    text + &format!("| first notification, median / longest | {run} | {collect} |\n")
+}
+
+/// Returns the table of memory, files, descriptors and threads.
+fn processes_table(growth: &[Growth]) -> String {
+    let mut text = "\n| Process, two halves | RSS, MB | Files, MB | Descriptors | Threads |\n\
+         |---|---:|---:|---:|---:|\n"
+        .to_owned();
+    let pair = |[early, late]: &[u64; 2]| format!("{early}, {late}");
+    let megabytes =
+        |halves: &[u64; 2]| halves.map(|bytes| format!("{:.1}", bytes as f64 / 1e6)).join(", ");
+    for Growth { process, rss, folder, descriptors, threads, .. } in growth {
+        let [rss, folder] = [rss, folder].map(megabytes);
+        let [descriptors, threads] = [descriptors, threads].map(pair);
+        writeln!(text, "| {process} | {rss} | {folder} | {descriptors} | {threads} |").unwrap();
     }
     text
 }
