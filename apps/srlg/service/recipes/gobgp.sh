@@ -49,7 +49,7 @@ if [ ! -e "$file" ]; then
         port=$(field '.top_ports[0]? | select(.[1] >= 0.8) | .[0] | select(test("^(tcp|udp)/[0-9]+$"))')
         match=()
         [ -z "$port" ] || match=(protocol "${port%/*}" destination-port "==${port#*/}")
-        route=(-a "$family-flowspec" match destination "$prefix" "${match[@]}" then discard)
+        route=(-a "$family-flowspec" match destination "$prefix" "${match[@]}" 'then' discard)
     else
         route=(-a "$family" "$prefix" community 65535:666 nexthop "$nexthop")
     fi
