@@ -33,6 +33,8 @@ use tracing::warn;
 
 use crate::alerts::rules::Allow;
 use crate::config::Config;
+#[doc(hidden)]
+pub use report::is_same_when_written;
 
 /// Valid sizes of one part of a delta, in bytes. The lower limit leaves room for the header of a delta. The upper limit
 /// is the maximum message size that NATS recommends.
@@ -119,7 +121,9 @@ pub enum NetworkError {
 const LAST_MS: u64 = u64::MAX / 1_000_000;
 
 /// Maximum number of views in a network. A message identifies each view by one byte.
-const MOST_VIEWS: usize = 255;
+pub(crate) const MOST_VIEWS: usize = 255;
+
+pub(crate) const LONGEST_SLICE: Duration = Duration::from_secs(86_400);
 
 impl Network {
     /// Creates the network description that `config` defines. Its detectors use `seed`.
@@ -173,7 +177,7 @@ impl Network {
     /// Checks that the values of this description are valid and that detectors can be created from it.
     pub fn check(&self) -> Result<(), NetworkError> {
         let Self { slice_ms, part_bytes, views, .. } = self;
-        if !(1..=86_400_000).contains(slice_ms) {
+        if *slice_ms == 0 || self.slice() > LONGEST_SLICE {
             return Err(NetworkError::Slice { slice_ms: *slice_ms });
         }
         if !PART_BYTES.contains(part_bytes) {

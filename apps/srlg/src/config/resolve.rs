@@ -24,6 +24,7 @@ use crate::config::file::{
     Window,
 };
 use crate::exporters::ExporterNames;
+use crate::network::{LONGEST_SLICE, MOST_VIEWS};
 use crate::origins::OriginLookup;
 use crate::show::web;
 
@@ -86,6 +87,10 @@ impl Resolver<'_, '_> {
                     "slice: must be a whole number of milliseconds and at least 1ms, got {slice:?}"
                 ),
             );
+        }
+        if *slice > LONGEST_SLICE {
+            let text = format!("slice: must be at most {LONGEST_SLICE:?} (one day), got {slice:?}");
+            self.problems.add(span("slice"), text);
         }
         for (key, time) in [("checkpoint", checkpoint), ("keep", keep)] {
             if time.is_zero() {
@@ -302,6 +307,11 @@ impl Resolver<'_, '_> {
 
     fn check_names(&mut self, views: &[ViewTable]) {
         let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
+        if self.file.tables.network.is_some() && views.len() > MOST_VIEWS {
+            let text =
+                format!("a network must have at most {MOST_VIEWS} views, got {}", views.len());
+            self.add("view", MOST_VIEWS, "name", text);
+        }
         for (at, ViewTable { name, options, .. }) in views.iter().enumerate() {
             if names[..at].contains(&name.as_str()) {
                 let text = format!("view name {name} is used twice; give each view its own name");

@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use srlg_host::Device;
 
 use super::{Config, parse_silence};
+use crate::network::Network;
 
 const WHOLE: &str = r#"
 inside = ["198.51.100.0/24", "2001:db8::/32"]
@@ -213,6 +214,32 @@ fn what_is_said_of_an_address_is_said_of_the_network_that_is_a_host() {
         ("192.0.2.6", Some("all"), Some("all")),
     ] {
         assert_eq!((rule(2, of).as_deref(), rule(0, of).as_deref()), (outside, inside), "{of}");
+    }
+}
+
+#[test]
+fn a_network_that_probes_would_refuse_is_a_problem_of_the_file() {
+    let network =
+        "state = '/var/lib/srlg'\n[network]\nprobes = ['a']\nfolder = '/etc/srlg/network'\n";
+    let views = |count| {
+        let views = (0..count).map(|at| format!("[[view]]\nname = 'v{at}'\n"));
+        let rule = "[[rule]]\nname = 'all'\nthresholds = { 1d = 9 }\n";
+        views.chain([rule.to_owned()]).collect::<String>()
+    };
+    for (slice, count, lines) in [
+        ("24h", 255, &[][..]),
+        ("24h", 256, &[517]),
+        ("1441m", 1, &[1, 10]),
+        ("10000000000years", 1, &[1, 10]),
+    ] {
+        let text = format!("slice = '{slice}'\n{network}{}", views(count));
+        match Config::parse(&text) {
+            Ok(config) => {
+                Network::of(&config, 7).check().unwrap();
+                assert!(lines.is_empty(), "{slice}");
+            }
+            Err(problems) => assert_eq!(numbers(&problems.to_string()), lines, "{problems}"),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::VersionId;
@@ -67,6 +68,19 @@ impl From<SpoolState> for SpoolBoard {
     fn from(SpoolState { slices, unsent, lost }: SpoolState) -> Self {
         Self { slices, unsent, lost }
     }
+}
+
+/// Returns false if `json` is a report or a watch list that changes when it is written and read again. This function is
+/// public for a fuzz target.
+#[must_use]
+pub fn is_same_when_written(json: &[u8]) -> bool {
+    is_same::<SiteReport>(json) && is_same::<Watchlist>(json)
+}
+
+fn is_same<T: DeserializeOwned + PartialEq + Serialize>(json: &[u8]) -> bool {
+    let Ok(read) = serde_json::from_slice::<T>(json) else { return true };
+    let written = serde_json::to_vec(&read).and_then(|json| serde_json::from_slice::<T>(&json));
+    written.is_ok_and(|written| written == read)
 }
 
 /// Data of one site about a host.
