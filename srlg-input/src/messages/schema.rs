@@ -119,6 +119,14 @@ pub enum SchemaError {
         /// Name of the field.
         field: String,
     },
+    /// A field has the same number as another field.
+    #[error("the field {field} of the message {message} has the number of another field")]
+    Repeated {
+        /// Name of the message.
+        message: String,
+        /// Name of the field.
+        field: String,
+    },
     /// A field number is too large.
     #[error("the field {field} of the message {message} has a number above {MOST_NUMBER}")]
     Number {
@@ -142,8 +150,9 @@ impl Layout {
     /// flow.
     ///
     /// # Errors
-    /// Returns [`SchemaError`] if `schema` has a syntax error or more than 100 opening brackets, or if no or several messages have fields for both
-    /// addresses. A used field with an unsupported type or number is an error too.
+    /// Returns [`SchemaError`] if `schema` has a syntax error or more than 100 opening brackets, or if no or several
+    /// messages have fields for both addresses. A used field with an unsupported type or number, or with the number of
+    /// another used field, is an error too.
     pub fn parse(schema: &str) -> Result<Self, SchemaError> {
         if schema.bytes().filter(|byte| b"{[<".contains(byte)).count() > MOST_BRACKETS {
             return Err(SchemaError::Brackets);
@@ -183,6 +192,9 @@ impl Layout {
                 return Err(SchemaError::Type { message, field: field_name });
             }
             match usize::try_from(field.number()) {
+                Ok(number) if layout.part(number as u64).is_some() => {
+                    return Err(SchemaError::Repeated { message, field: field_name });
+                }
                 Ok(number) if field.number() <= MOST_NUMBER => layout.put(number, part),
                 _ => return Err(SchemaError::Number { message, field: field_name }),
             }
@@ -191,8 +203,8 @@ impl Layout {
     }
 
     /// Returns a schema from which [`parse`](Self::parse) restores this layout.
-    #[cfg(any(feature = "kafka", test))]
-    pub(crate) fn schema(&self) -> String {
+    #[must_use]
+    pub fn schema(&self) -> String {
         let field = |(number, part): (usize, &Option<Part>)| {
             let part = (*part)?;
             let (name, _) = NAMES.iter().find(|(_, known)| *known == part)?;
@@ -324,6 +336,8 @@ mod tests {
             let SchemaError::Type { message, field: name } = error else { panic!("{error}") };
             assert_eq!((message.as_str(), Some(name.as_str())), ("M", field.split(' ').nth(1)));
         }
+        let same = of("bytes SrcAddr = 2; bytes DstAddr = 2;");
+        assert!(matches!(same, Err(SchemaError::Repeated { field, .. }) if field == "DstAddr"));
         let large = of(&format!("{flow} uint64 Packets = 65536;"));
         assert!(matches!(large, Err(SchemaError::Number { .. })));
     }
