@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
-use srlg_fuzz::{bytes_of, detector};
+use srlg_fuzz::state::{bytes_of, detector};
 use srlg_host::state::Delta;
 use srlg_host::{Error, SlidingDetector};
 

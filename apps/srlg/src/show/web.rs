@@ -31,7 +31,7 @@
 //! Browsers revalidate the files of the web page at each load. An unchanged file is not downloaded again.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -191,6 +191,15 @@ impl Drop for Web {
             let _told = thread.join();
         }
     }
+}
+
+/// Returns the router of a server that has no listener and no main loop. All user actions are rejected, because no loop
+/// performs them. This function is public for a fuzz target.
+#[doc(hidden)]
+pub fn router_without_loop(boards: Boards, visitors: Visitors, store: &Store) -> Result<Router> {
+    let (orders, _) = Orders::new(visitors.tokens.clone());
+    let router = router(WebState::new(boards, store.reader()?, orders), visitors);
+    Ok(router.layer(Extension(Peer((Ipv4Addr::LOCALHOST, 0).into()))))
 }
 
 fn router(shared: WebState, visitors: Visitors) -> Router {

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""seeds.py DATA CORPUS: writes the first inputs of each fuzz target into a folder below CORPUS.
+
+The inputs come from the recorded traffic in the folder DATA, if it exists, and from files of this repository. An input
+has at most 64 kB. The comments of the targets describe their inputs.
+"""
+
+import gzip
+import hashlib
+import json
+import re
+import struct
+import sys
+from pathlib import Path
+
+MOST_BYTES = 64_000
+ROOT = Path(__file__).resolve().parent.parent
+DATA, CORPUS = Path(sys.argv[1]), Path(sys.argv[2])
+LINK_TYPES = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276, 147]
+
+
+def add(target, content):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    content = (content.encode() if isinstance(content, str) else content)[:MOST_BYTES]
+    (folder / hashlib.sha1(content).hexdigest()).write_bytes(content)
+
+
+def frames(path):
+    """Yields the link type and the bytes of each frame of a pcap file."""
+    content = path.read_bytes()
+    order = "<" if content[:1] in (b"\xd4", b"\x4d") else ">"
+    link_type = struct.unpack_from(order + "I", content, 20)[0] & 0xFFFF
+    at = 24
+    while at + 16 <= len(content):
+        length = struct.unpack_from(order + "I", content, at + 8)[0]
+        yield link_type, content[at + 16 : at + 16 + length]
+        at += 16 + length
+
+
+def payload(frame):
+    """Returns the payload of a UDP datagram over IPv4 in an Ethernet frame, or None."""
+    if len(frame) < 42 or frame[12:14] != b"\x08\x00" or frame[23] != 17:
+        return None
+    return frame[14 + 4 * (frame[14] & 15) + 8 :]
+
+
+def export(datagrams, selector=0):
+    """Returns an input of the target exports."""
+    lengths = (struct.pack(">BH", 0, len(datagram)) + datagram for datagram in datagrams)
+    return bytes([selector]) + b"".join(lengths)
+
+
+def recorded():
+    captures = sorted(DATA.glob("captures/*.pcap*")) + sorted(DATA.glob("flows/*.pcap"))
+    captures.append(ROOT / "srlg-input/tests/inputs/captures/tunnels/tunnels.pcap")
+    for path in captures:
+        add("capture", path.read_bytes())
+        if path.suffix != ".pcap":
+            continue
+        some = [frame for _, frame in zip(range(40), frames(path))]
+        for link_type, frame in some:
+            if link_type in LINK_TYPES:
+                add("frame", bytes([LINK_TYPES.index(link_type)]) + frame)
+        datagrams = [datagram for _, frame in some if (datagram := payload(frame))]
+        if datagrams and path.parent.name != "tunnels":
+            add("exports", export(datagrams))
+            add("exports", export(datagrams[:3], 7))
+    families = {}
+    for path in sorted(DATA.glob("*/**/*.dat")):
+        add("capture", path.read_bytes())
+        families.setdefault(re.sub(r"_(data|tpl|opttpl).*", "", path.stem), []).append(path)
+    for paths in families.values():
+        # Templates come before the data that they describe.
+        paths.sort(key=lambda path: "tpl" not in path.name)
+        add("exports", export([path.read_bytes() for path in paths]))
+    for path in sorted(DATA.glob("flows/logs/*.log")):
+        add("logs", b"\x03" + path.read_bytes()[:8_000])
+        rows = [line for line in path.read_bytes().split(b"\n") if not line.startswith(b"#")]
+        add("logs", b"\x00" + b"\n".join(rows[:20]))
+
+
+def state():
+    """Returns the saved state of a decoder that knows a template and a sampling rate of one exporter."""
+    exporter = bytes(10) + b"\xff\xff\xc0\x00\x02\x01" + struct.pack(">H", 0)
+    template = struct.pack(">6H", 256, 2, 8, 4, 12, 4)
+    source = exporter + struct.pack(">BIIBI", 9, 7, 1, 0, len(template)) + template
+    rates = exporter + struct.pack(">IBIQI", 1, 3, 7, 1, 100)
+    return b"\x00" + struct.pack(">I", 1) + source + struct.pack(">I", 1) + rates
+
+
+def rows():
+    row = "1500.25,192.0.2.1,198.51.100.7"
+    for selector, more in enumerate(["", ",6,443,true", ",false,17"]):
+        add("csv", bytes([selector]) + f"{row}{more}\n1,::1,[2001:db8::2]{more}\r\n".encode())
+    add("csv", b"\x03" + (ROOT / "srlg-input/tests/inputs/captures/tunnels/hosts.csv").read_bytes())
+    add("logs", b"\x01" + json.dumps({
+        "timestamp": "2017-04-07T22:24:37.251547+0100", "event_type": "flow", "src_ip": "2001:db8::1", "src_port": 4000,
+        "dest_ip": "2001:db8::2", "dest_port": 443, "proto": "TCP", "tcp": {"tcp_flags_ts": "02", "tcp_flags_tc": "12"},
+        "flow": {"pkts_toserver": 7, "pkts_toclient": 1, "bytes_toserver": 518, "end": "2017-04-07T22:23:37.5+0100"},
+    }).encode())
+    add("logs", b"\x01" + json.dumps({
+        "ts": 1500000000.25, "id.orig_h": "192.0.2.1", "id.orig_p": 4000, "id.resp_h": "192.0.2.2", "id.resp_p": 80,
+        "proto": "tcp", "duration": 2.5, "history": "ShADadFf", "orig_pkts": 5, "resp_pkts": 4, "orig_ip_bytes": 700,
+    }).encode())
+    add("logs", b"\x022 192.0.2.1 192.0.2.2 443 6 20 4249 1418530010 1418530070 18\n2 - - - - - - 1 2 -")
+
+
+def messages():
+    plain = {"time": 1700000000.5, "source": "192.0.2.1", "destination": "2001:db8::1", "protocol": "tcp",
+             "destination_port": 443, "packets": 3, "bytes": 120, "tcp_flags": 2, "initiated": True}
+    goflow2 = {"time_received_ns": 1700000000000000000, "time_flow_end_ns": 1699999999000000000, "src_addr": "::1",
+               "dst_addr": "192.0.2.7", "sampler_address": "192.0.2.254", "sampling_rate": 100, "in_if": 5,
+               "proto": "UDP", "dst_port": 53, "packets": "1"}
+    add("messages", b"\x00" + json.dumps(plain).encode() + b"\n\n" + json.dumps(goflow2).encode())
+    hosts = [bytes([192, 0, 2, 1]), bytes(15) + b"\x01"]
+    field = lambda number, content: bytes([number << 3 | 2, len(content)]) + content
+    for selector, numbers in [(1, (6, 7, 11)), (2, (9, 10, 4))]:
+        message = b"".join(field(number, host) for number, host in zip(numbers, hosts + hosts[:1]))
+        message += bytes([10 << 3, 0x96, 1, 3 << 3, 100])
+        add("messages", bytes([selector]) + message)
+        add("messages", bytes([selector, len(message)]) + message)
+    add("schema", 'syntax = "proto3"; package a.b; message M { bytes SrcAddr = 1; bytes dst_addr = 2; '
+                  "uint64 packets = 0x10; repeated M more = 7; oneof x { fixed32 in_if = 9 [deprecated = true]; } "
+                  "message N { reserved 2, 4 to 6; } enum E { A = 0; } } // end\n")
+    add("schema", 'syntax = "proto2"; import "a.proto"; option java_package = "x"; message FlowMessagevABC { '
+                  "optional bytes SrcAddr = 9; required bytes DstAddr = 10; optional group G = 3 {} extensions 100 to max; "
+                  "map<string, int32> m = 4; } service S { rpc R (M) returns (stream M); }")
+
+
+def network():
+    identity = {"number": 3, "tag": 1597152257}
+    tagged = {"tagged": {"cell_bits": 18, "lines": 4096, "tags": 64}}
+    view = {"name": "in", "view": {"inside": ["192.0.2.0/24"]},
+            "allows": [{"what": {"ports": [["192.0.2.0/24"], [53]]}, "why": "names"}],
+            "sizes": {"scheme": tagged, "threshold": 1024, "window": 300, "linear_width": 16384,
+                      "candidate_limit": 65536, "hash": "half-sip13", "seed": "7"}}
+    description = {"slice_ms": 1000, "grace_ms": 100, "part_bytes": 1048576, "views": [view]}
+    add("network", b"\x00" + json.dumps({"id": identity, "first_slice": 17, "network": description}).encode())
+    deltas = struct.pack("<IIBI", 3, 1597152257, 0, 3) + b"abc" + struct.pack("<BI", 1, 80) + bytes(80)
+    add("network", b"\x01" + deltas)
+    for text in ["3-5f3a9c01", "2/3", "router-7"]:
+        add("network", b"\x02" + text.encode())
+    add("network", b'\x03{"least":1,"most":100,"unknown":true}')
+    add("report", json.dumps({"version": identity, "views": [{"windows": [60, 300], "hosts": ["192.0.2.1", "::1"]}]}))
+    details = {"since_ms": 5, "peers": ["192.0.2.9"], "exporters": ["192.0.2.254"],
+               "ports": {"counts": [[{"protocol": 6, "port": 443}, 7]], "all": 9},
+               "prefixes": {"counts": [["192.0.2.0/24", 7]], "all": 9}, "contacts": 9, "syn_only": 1}
+    host = {"view": 0, "host": "192.0.2.1", "counts": [[60, 1024.5]], "details": details}
+    add("report", json.dumps({"version": identity, "slice": 7, "spool": {"slices": 5, "unsent": 3, "lost": 1},
+                              "exporters": None, "hosts": [host]}))
+
+
+def configurations():
+    add("config", (ROOT / "docs/srlg.example.toml").read_bytes())
+    for page in sorted(ROOT.glob("docs/*.md")):
+        for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.S | re.M):
+            add("config", block)
+
+
+def requests():
+    act = "/api/v1/incidents/000000000000002a"
+    for query in [
+        "/", "/healthz", "/metrics", "/api/v1/status", "/api/v1/alerts", "/api/v1/top?view=fan-in&limit=7", act,
+        "/api/v1/incidents?from=1&to=9&host=192.0.2.1&network=192.0.2.0/24&label=a%20b&view=fan-in&port=tcp/443&kind=scan"
+        "&severity=major&limit=2&before=7", act + "/peers.csv", act + "/prefixes.csv",
+        "/api/v1/hosts/2001:db8::1?view=fan-in", "/api/v1/series?view=fan-in&exporter=192.0.2.1&from=1&to=90000000",
+    ]:
+        add("api", b"\x00" + query.encode())
+    for act in [
+        {"act": "acknowledge"}, {"act": "comment", "text": "known"}, {"act": "silence", "for": "2h 5m", "text": "a test"},
+        {"act": "unsilence", "text": ""}, {"act": "close", "text": "over"},
+    ]:
+        add("api", b"\x01" + json.dumps(act).encode())
+
+
+def main():
+    recorded()
+    rows()
+    add("exporter_state", state())
+    messages()
+    network()
+    configurations()
+    requests()
+    # Gzip is detected before the format.
+    add("capture", gzip.compress((ROOT / "srlg-input/tests/inputs/captures/tunnels/tunnels.pcap").read_bytes(), mtime=0))
+    for target in ["delta", "snapshot"]:
+        for way in range(3):
+            add(target, bytes([way]))
+
+
+main()
