@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::section::{self, DENSE, Fold, SPARSE, SectionHeader};
 use super::words::{StateWord, with_width};
 use super::{Coder, Section, code};
-use crate::error::wrong;
+use crate::error::{FormatError, wrong};
 
 /// Generates touched recorders, each as the gap before it and its 64-bit word.
 fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {
@@ -77,6 +77,27 @@ fn few_recorders_are_written_as_gaps_and_many_as_a_bitmap() {
     assert_eq!([layout(2), layout(100)], [DENSE, SPARSE]);
 }
 
+/// Reads a section whose words are all 1, and visits its recorders.
+fn walk(
+    shape: ArrayShape,
+    count: u32,
+    first: u32,
+    layout: u8,
+    places: &[u8],
+) -> Result<(), FormatError> {
+    let header = SectionHeader {
+        count: count.into(),
+        first: first.into(),
+        places: (places.len() as u32).into(),
+        fold: Fold::default(),
+        layout,
+        planes: 1,
+        reserved: 0.into(),
+    };
+    let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
+    Section::take(&mut &body[..], shape)?.walk(|_, _: u16| ())
+}
+
 #[test]
 fn places_that_take_more_room_than_a_writer_needs_are_refused() {
     let shape = ArrayShape { recorders: 10_000, width: Width::W16 };
@@ -92,17 +113,7 @@ fn places_that_take_more_room_than_a_writer_needs_are_refused() {
         (1_251, SPARSE, &[0; 1_250], true),
         (1_252, SPARSE, &[0; 1_251], false),
     ] {
-        let header = SectionHeader {
-            count: count.into(),
-            first: 0.into(),
-            places: (places.len() as u32).into(),
-            fold: Fold::default(),
-            layout,
-            planes: 1,
-            reserved: 0.into(),
-        };
-        let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
-        let walked = Section::take(&mut &body[..], shape).and_then(|it| it.walk(|_, _: u16| ()));
+        let walked = walk(shape, count, 0, layout, places);
         assert_eq!(walked.is_ok(), is_taken, "{count} recorders, layout {layout}: {walked:?}");
     }
 }
@@ -118,17 +129,7 @@ fn positions_beyond_the_numbers_of_the_machine_are_refused() {
         (1, u32::MAX, DENSE, &[0x80]),
         (1, u32::MAX, DENSE, &[0, 0, 0, 0, 0, 0, 0, 0, 1]),
     ] {
-        let header = SectionHeader {
-            count: count.into(),
-            first: first.into(),
-            places: (places.len() as u32).into(),
-            fold: Fold::default(),
-            layout,
-            planes: 1,
-            reserved: 0.into(),
-        };
-        let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
-        let walked = Section::take(&mut &body[..], shape).and_then(|it| it.walk(|_, _: u16| ()));
+        let walked = walk(shape, count, first, layout, places);
         let outside = wrong("a section has a recorder outside its array");
         assert_eq!(walked, Err(outside), "{count} recorders from {first}, layout {layout}");
     }
