@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the commands of the documents in a fresh clone.
 
-usage: commands.py check             checks that each rule of commands.toml applies to a command, and prints the counts
+usage: commands.py check             checks that each rule of commands.toml applies to a command, and that the tests that
+                                     Markdown names exist
        commands.py list              prints each command and how it is run
        commands.py run [PAGE...]     runs the commands of all pages or of the given pages, and prints a table
 
@@ -13,6 +14,7 @@ target/commands. Builds go to CARGO_TARGET_DIR if it is set, otherwise into the 
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -41,7 +43,7 @@ class Command:
 
     def steps(self):
         """Returns the command, preceded by its build if it is stopped early: the limit does not apply to compilers."""
-        program, separator, arguments = self.text.partition(" -- ")
+        program = self.text.partition(" -- ")[0]
         if self.way == "start" and " cargo run " in f" {program}":
             yield program.replace("cargo run", "cargo build"), None
         elif self.way == "start" and re.search(r"\bcargo (test|bench) ", program):
@@ -73,6 +75,11 @@ class Command:
         return f"ends after {time.monotonic() - began:.0f} s"
 
 
+def tracked(*patterns):
+    output = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, check=True, capture_output=True, text=True)
+    return output.stdout.splitlines()
+
+
 def blocks(page):
     """Yields the commands in the blocks of a page."""
     is_shell, begun, text, folder = False, 0, "", "."
@@ -92,44 +99,90 @@ def blocks(page):
             text = ""
 
 
-def tables(page):
-    """Yields the commands in the last column of the tables. A sentence such as "Run `cargo test NAME`." precedes a table
-    whose cells contain only the word in capitals."""
-    pattern = None
+def inline_code(page):
+    """Yields the code within the lines of a page, with line numbers, and whether it is in the last column of a table.
+
+    After a line such as "Run `cargo test NAME`:", the code in the last column completes this command, up to the next
+    heading.
+    """
+    pattern, is_block = None, False
     for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
+        if line.startswith("```"):
+            is_block = not is_block
+        if is_block:
+            continue
         if line.startswith("## "):
             pattern = None
         elif found := re.match(r"Run `(.+) [A-Z]+`", line):
             pattern = found[1]
-        elif line.startswith("| ") and not line.startswith(("| claim", "|-")):
-            cell = line.rstrip("| ").rpartition(" | ")[2]
-            for text in re.findall(r"`([^`]+)`", cell):
-                if pattern:
-                    yield Command(page, number, f"{pattern} {text}")
-                elif " " in text or "/" in text:
-                    yield Command(page, number, text)
+            continue
+        before, separator, last = line.removesuffix("|").rpartition(" | ") if line.startswith("| ") else (line, "", "")
+        for text in re.findall(r"`([^`]+)`", before):
+            yield number, text, False
+        for text in re.findall(r"`([^`]+)`", last):
+            is_complete = not pattern or re.match(r"cargo |scripts/", text)
+            yield number, text if is_complete else f"{pattern} {text}", True
 
 
 def every_command():
     """Yields each command once. A page in `first` comes before the pages that read its files."""
-    pages = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     known = set()
-    for page in SETTINGS["first"] + sorted(set(pages) - set(SETTINGS["first"])):
-        for command in [*blocks(page), *(tables(page) if page == REPRODUCING else [])]:
+    for page in SETTINGS["first"] + sorted(set(tracked("*.md")) - set(SETTINGS["first"])):
+        tables = (Command(page, number, text) for number, text, is_last in inline_code(page)
+                  if page == REPRODUCING and is_last and re.search("[ /]", text))
+        for command in [*blocks(page), *tables]:
             if (command.folder, command.text) not in known:
                 known.add((command.folder, command.text))
                 yield command
 
 
+def tests_of(folder, target):
+    """Returns the tests below the folder of a package, as `module::test`. `target` is a file or folder in `tests`."""
+    roots = [folder / "tests" / f"{target}.rs", folder / "tests" / target] if target else [folder / "src", folder / "tests"]
+    names = []
+    for root in roots:
+        for path in [root] if root.is_file() else sorted(root.rglob("*.rs")):
+            modules = [] if path == root else path.relative_to(root).with_suffix("").parts
+            found = re.findall(r"#\[(?:tokio::)?test\]\s+(?:#\[.*\]\s+)*(?:async )?fn (\w+)", path.read_text())
+            names += ["::".join([*modules, name]) for name in found]
+    return names
+
+
+def missing_tests(commands):
+    """Yields the places and texts of commands `cargo test ...` that would run no test."""
+    folders = {}
+    for path in tracked("Cargo.toml", "*/Cargo.toml"):
+        manifest = tomllib.loads((ROOT / path).read_text())
+        if "package" in manifest:
+            folders[manifest["package"]["name"]] = (ROOT / path).parent
+    for place, text in commands:
+        _, is_test, arguments = text.partition(" -- ")[0].partition("cargo test")
+        if not is_test or "--workspace" in arguments:
+            continue
+        words, options = shlex.split(arguments), {}
+        while words and words[0].startswith("-"):
+            option = words.pop(0)
+            if option in ("-p", "--test", "--features", "--config"):
+                options[option] = words.pop(0)
+        folder = folders.get(options.get("-p", "srlg"))
+        tests = tests_of(folder, options.get("--test")) if folder else []
+        if not any(" ".join(words) in test for test in tests):
+            yield place, text
+
+
 def check():
     known = list(every_command())
-    unused = [rule["pattern"] for rule in SETTINGS["rule"] if not any(command.rule is rule for command in known)]
-    for pattern in unused:
-        print(f"scripts/commands.toml: no command matches {pattern}", file=sys.stderr)
+    inline = [(f"{page}:{number}", text) for page in tracked("*.md") for number, text, _ in inline_code(page)]
+    problems = [f"scripts/commands.toml: no command matches {rule['pattern']}"
+                for rule in SETTINGS["rule"] if not any(command.rule is rule for command in known)]
+    problems += [f"{place}: no test matches {text}"
+                 for place, text in missing_tests([(command.place, command.text) for command in known] + inline)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
     counts = [f"{sum(command.way == way for command in known)} {name}" for way, name in
               [("run", "run to their end"), ("start", "started"), ("skip", "skipped")]]
     print(f"{len(known)} commands in Markdown: {', '.join(counts)}")
-    return not unused
+    return not problems
 
 
 def run(pages):

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Checks the prose of the project, and draws sentences from it for a reader to judge.
 
-usage: prose.py check             checks the README, the first words of doc comments, the number of words in Markdown, and
-                                  that the tests that Markdown names exist
+usage: prose.py check             checks the README, the first words of doc comments and the number of words in Markdown
        prose.py draw SEED [N]     prints N sentences (200 by default), the same ones for the same SEED and files
 
 Sentences come from Markdown files, doc comments (which include help texts) and messages (texts in the code and in the
@@ -12,10 +11,8 @@ web page, except in tests). A sentence has at least four words. A good seed is t
 import hashlib
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
-import tomllib
 
 # Generated pages and the changelog do not count towards the number of words in Markdown.
 NOT_COUNTED = {"CHANGELOG.md", "docs/configuration.md", "docs/soak/README.md"}
@@ -145,65 +142,8 @@ def draw(seed, count):
     print(f"{count} of {len(drawn)} sentences, seed {seed}", file=sys.stderr)
 
 
-def test_commands(path):
-    """Yields the commands `cargo test ...` of a page, with line numbers.
-
-    After a paragraph with `cargo test ... NAME`, the code in the last cells of tables completes this command, up to the
-    next heading.
-    """
-    of_section = None
-    for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
-        if line.startswith("## "):
-            of_section = None
-        cells = line.rstrip().rstrip("|").split("|") if line.startswith("|") else []
-        for code in re.findall(r"`([^`]+)`", line):
-            if match := re.fullmatch(r"(.*\bcargo test\b.*?) ?NAME", code):
-                of_section = match[1]
-            elif "cargo test" in code:
-                yield number, code
-            elif of_section and cells and f"`{code}`" in cells[-1] and not code.startswith("scripts/"):
-                yield number, f"{of_section} {code}"
-
-
-def tests_of(folder, target):
-    """Returns the tests below the folder of a package, as `module::test`. `target` is a file or folder in `tests`."""
-    root = pathlib.Path(folder)
-    roots = [root / "tests" / f"{target}.rs", root / "tests" / target] if target else [root / "src", root / "tests"]
-    names = []
-    for root in roots:
-        for path in [root] if root.is_file() else sorted(root.rglob("*.rs")):
-            modules = [] if path == root else path.relative_to(root).with_suffix("").parts
-            found = re.findall(r"#\[(?:tokio::)?test\]\s+(?:#\[.*\]\s+)*(?:async )?fn (\w+)", path.read_text())
-            names += ["::".join([*modules, name]) for name in found]
-    return names
-
-
-def missing_tests():
-    """Returns the commands `cargo test ...` in Markdown that would run no test."""
-    manifests = {path: tomllib.loads(pathlib.Path(path).read_text()) for path in tracked("Cargo.toml", "*/Cargo.toml")}
-    folders = {manifest["package"]["name"]: str(pathlib.Path(path).parent)
-               for path, manifest in manifests.items() if "package" in manifest}
-    missing = []
-    for path in tracked("*.md"):
-        for number, command in test_commands(path):
-            words = shlex.split(command.split(" -- ")[0])
-            words = words[words.index("test") + 1:]
-            options = {}
-            while words and words[0].startswith("-"):
-                option = words.pop(0)
-                if option in ("-p", "--test", "--features", "--config"):
-                    options[option] = words.pop(0)
-            if "--workspace" in command:
-                continue
-            folder = folders.get(options.get("-p", "srlg"))
-            tests = tests_of(folder, options.get("--test")) if folder else []
-            if not any(" ".join(words) in test for test in tests):
-                missing.append(f"{path}:{number}: no such test: {command}")
-    return missing
-
-
 def check():
-    problems = missing_tests()
+    problems = []
     readme = pathlib.Path("README.md").read_text().splitlines()
     if len(readme) > MOST_README_LINES:
         problems.append(f"README.md has {len(readme)} lines, more than {MOST_README_LINES}")
