@@ -3,129 +3,28 @@
 //! A notification is a flat record, which sinks, the history and the web page share. `docs/alerts.md` lists its fields.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
 use crate::alerts::{
-    Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Subject, Why, WindowCount,
+    Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Subject, Why,
 };
 use crate::exporters::NamedExporter;
 use crate::origins::PeerOrigins;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Name, Packing, PeerKey, Port, Role};
+use srlg_input::contact::{Name, Packing, PeerKey, Port};
 
+mod counts;
+mod kind;
 mod rates;
 mod text;
 
+pub use counts::{SiteNotice, WindowNotice};
+pub use kind::{Direction, Kind, Unit};
 pub use rates::{InterfaceShare, Rates};
 
 /// Maximum ratio of the peer count of a server or P2P host to its count in the opposite direction.
 const ALIKE: f64 = 3.0;
-
-/// Direction of the contacts that a view counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// Contacts from peers to the hosts of the view.
-    FanIn,
-    /// Contacts from the hosts of the view to peers.
-    FanOut,
-    /// Both directions.
-    #[default]
-    Any,
-}
-
-impl From<Role> for Direction {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::Destination => Self::FanIn,
-            Role::Source => Self::FanOut,
-            Role::Any => Self::Any,
-        }
-    }
-}
-
-/// Probable cause of an alert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// One host contacts many hosts.
-    Scan,
-    /// Many hosts contact one host, or the hosts of one network.
-    Flood,
-    /// Many ports of one host are contacted, or one host contacts many ports.
-    PortScan,
-    /// One host contacts many services, which are pairs of a host and a port.
-    ServiceScan,
-    /// Many hosts contact one port of one host.
-    ServiceFlood,
-    /// The peer count in the opposite direction is at least a third of the host's peer count.
-    ServerOrP2p,
-    /// The cause cannot be derived, for example because no view counts the opposite direction.
-    Unknown,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Scan => "scan",
-            Self::Flood => "flood",
-            Self::PortScan => "port-scan",
-            Self::ServiceScan => "service-scan",
-            Self::ServiceFlood => "service-flood",
-            Self::ServerOrP2p => "server-or-p2p",
-            Self::Unknown => "unknown",
-        })
-    }
-}
-
-/// Type of the hosts or peers that a view counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// Hosts, or networks that count as hosts.
-    #[default]
-    Hosts,
-    /// Ports.
-    Ports,
-    /// Services: pairs of a host and a port on which it is contacted.
-    Services,
-    /// Pairs of a host and a port that it contacts.
-    HostsWithPorts,
-}
-
-impl Unit {
-    /// Returns the unit of a view's peers.
-    pub(crate) const fn of(peers: Packing, direction: Direction) -> Self {
-        match (peers.key(), direction) {
-            (PeerKey::Address, _) => Self::Hosts,
-            (PeerKey::Port, _) => Self::Ports,
-            (PeerKey::AddressPort, Direction::FanOut) => Self::Services,
-            (PeerKey::AddressPort, _) => Self::HostsWithPorts,
-        }
-    }
-
-    /// Returns the unit of a view's hosts.
-    const fn of_hosts(hosts: Packing, direction: Direction) -> Self {
-        match (hosts.key(), direction) {
-            (PeerKey::Address | PeerKey::Port, _) => Self::Hosts,
-            (PeerKey::AddressPort, Direction::FanOut) => Self::HostsWithPorts,
-            (PeerKey::AddressPort, _) => Self::Services,
-        }
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hosts => "hosts",
-            Self::Ports => "ports",
-            Self::Services => "services",
-            Self::HostsWithPorts => "hosts with ports",
-        })
-    }
-}
 
 /// A notification that an alert has started, is active or has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -252,88 +151,6 @@ pub struct Notice {
     pub url: Option<String>,
     /// Description of the alert in one sentence.
     pub text: String,
-}
-
-/// Peer count of a host within one window. For a network, it is the count of the host that has the most peers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WindowNotice {
-    /// Length of the window, in milliseconds.
-    pub window_ms: u64,
-    /// Whether the window keeps the alert active. A window becomes active when its count has reached the threshold in
-    /// enough recent slices.
-    pub is_active: bool,
-    /// Current number of peers; 0 if the host has too few peers to be reported.
-    pub cardinality: f64,
-    /// Standard error of `cardinality`.
-    pub std_error: f64,
-    /// Whether the real number of peers is too high to be measured.
-    pub is_lower_bound: bool,
-    /// Threshold θ of the rule for this window.
-    pub threshold: f64,
-    /// Largest count so far.
-    pub peak: f64,
-    /// Time of `peak`, in milliseconds since the Unix epoch.
-    pub peak_ms: u64,
-    /// Largest expected number of peers without sampling. Absent if a sampling rate is unknown or if `is_lower_bound`
-    /// is true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsampled_most: Option<f64>,
-}
-
-impl WindowNotice {
-    pub(crate) fn new(count: WindowCount, context: &Context) -> Self {
-        let WindowCount { cardinality, is_lower_bound, .. } = count;
-        // If `cardinality` is a lower bound, no upper bound is known.
-        let unsampled_most =
-            context.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
-        Self {
-            window_ms: u64::from(count.slices) * context.slice_ms,
-            is_active: count.is_active,
-            cardinality,
-            std_error: count.std_error,
-            is_lower_bound,
-            threshold: count.threshold,
-            peak: count.peak,
-            peak_ms: count.peak_ms,
-            unsampled_most,
-        }
-    }
-}
-
-/// Number of peers of a host at one site.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SiteNotice {
-    /// Name of the site.
-    pub site: String,
-    /// Number of peers that the site saw.
-    pub cardinality: f64,
-    /// Share of all peers, at most 1. Several sites may see the same peers, so the sum of shares may exceed 1.
-    pub share: f64,
-}
-
-impl SiteNotice {
-    /// Returns the peer counts at the sites that saw the host, in descending order. `all` is the count over all sites.
-    fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
-        let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
-        let seen = counts.iter().filter(is_seen);
-        // The merged count is 0 if the host has too few peers to be reported.
-        let all = seen.clone().map(|count| count.cardinality).fold(all, f64::max);
-        let mut sites: Vec<Self> = seen
-            .map(|SiteCount { site, cardinality }| Self {
-                site: site.clone(),
-                cardinality: *cardinality,
-                share: cardinality / all,
-            })
-            .collect();
-        sites.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
-        sites
-    }
-}
-
-impl fmt::Display for SiteNotice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({:.0} %)", self.site, self.share * 100.0)
-    }
 }
 
 /// Facts about an alert that an [`Alert`] does not contain.

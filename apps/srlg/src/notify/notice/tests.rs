@@ -1,6 +1,6 @@
 use crate::alerts::{Alert, Condition, Rule, Sighting, Terms, Tracker, Witnesses};
 
-use srlg_input::contact::{HostKey, Prefixes, ViewOptions};
+use srlg_input::contact::{HostKey, Prefixes, Role, ViewOptions};
 
 use super::*;
 
