@@ -18,8 +18,8 @@ use srlg_cli::notify::notice::Notice;
 use srlg_cli::notify::store::Store;
 use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_cli::show::board::{
-    Board, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
-    SpoolBoard, TopHost, ViewBoard,
+    Board, DatagramCounts, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard,
+    SiteBoard, SpoolBoard, TopHost, ViewBoard,
 };
 use srlg_cli::show::open::{LiveNotice, OpenAlert};
 use srlg_cli::show::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
@@ -71,9 +71,11 @@ fn board(second: u32) -> Result<Board> {
         alerts: alerts?,
         input: InputBoard {
             contacts: 7_654_321 + u64::from(second) * 48_000,
-            received: 1_000 * u64::from(second),
-            refused: 17,
-            dropped: 3,
+            datagrams: DatagramCounts {
+                received: 1_000 * u64::from(second),
+                refused: 17,
+                dropped: 3,
+            },
             ..InputBoard::default()
         },
         exporters: (0..3).map(|at| exporter(at, second, now_ms)).collect(),

@@ -439,6 +439,7 @@ impl Engine {
                     durable: durable[probe],
                     counts,
                     spool: self.sites.spool(probe),
+                    datagrams: self.sites.datagrams(probe),
                 }
             });
             let mut refused = self.tally.refused.clone();

@@ -23,7 +23,7 @@ use crate::network::connect::Link;
 use crate::network::report::{HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use crate::notify::notice::{Evidence, Rates, SiteCount};
-use crate::show::board::SpoolBoard;
+use crate::show::board::{DatagramCounts, SpoolBoard};
 
 /// Time between two messages with the same watch list.
 const REPEAT: Duration = Duration::from_secs(2);
@@ -55,6 +55,7 @@ struct State {
 #[derive(Default)]
 struct SiteState {
     spool: Option<SpoolBoard>,
+    datagrams: Option<DatagramCounts>,
     /// Last slice for which the site has reported its exporters.
     slice: Option<u64>,
     exporters: Option<WitnessTable>,
@@ -205,6 +206,10 @@ impl Sites {
         self.state().sites[probe].spool
     }
 
+    pub(super) fn datagrams(&self, probe: usize) -> Option<DatagramCounts> {
+        self.state().sites[probe].datagrams
+    }
+
     pub(super) fn rejected(&self) -> u64 {
         self.state().rejected
     }
@@ -223,12 +228,13 @@ impl Sites {
         let name = subjects::probe_of(subject);
         let probe = self.names.iter().position(|known| Some(known.as_str()) == name);
         let probe = probe.ok_or_else(|| Rejection::Unknown(subject.to_owned()))?;
-        let SiteReport { version, slice, spool, exporters, hosts } =
+        let SiteReport { version, slice, spool, datagrams, exporters, hosts } =
             serde_json::from_slice(payload)?;
         let watchlist = self.watchlist.borrow();
         let mut state = self.state();
         let site = &mut state.sites[probe];
         site.spool = Some(spool.into());
+        site.datagrams = Some(datagrams);
         // A probe that does not have this version yet uses other numbers of views and slices.
         if version != self.version {
             return Ok(());

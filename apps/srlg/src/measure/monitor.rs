@@ -8,7 +8,7 @@ use anyhow::Result;
 use srlg_host::state::Snapshot;
 use srlg_input::contact::Contact;
 use srlg_input::flow::{ExporterStatus, Reason};
-use srlg_input::live::{ContactSink, Drops};
+use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus};
 
 use crate::alerts::Miss;
@@ -22,7 +22,7 @@ use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
 use crate::now_ms;
-use crate::show::board::{Board, BrokerBoard, ExporterBoard, InputBoard};
+use crate::show::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
 use crate::show::troubles::TroubleKind;
 
 /// A monitor that has all views of one input.
@@ -224,10 +224,9 @@ impl Monitor {
         let views = self.watches.iter().zip(&self.desk.books);
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
-        let sockets = input.sockets.unwrap_or_default();
-        let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
+        let datagrams = DatagramCounts::of(input);
         let mut troubles = self.counts.unused.of(None);
-        troubles.add(TroubleKind::Kernel, dropped);
+        troubles.add(TroubleKind::Kernel, datagrams.dropped);
         if let Some(broker) = &input.broker {
             // A message that cannot be decoded does not name its exporter.
             let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
@@ -243,13 +242,7 @@ impl Monitor {
             views,
             alerts: self.desk.open_alerts(),
             silences: self.desk.silences.all(),
-            input: InputBoard {
-                contacts: self.counts.contacts,
-                received: sockets.received,
-                refused: sockets.refused,
-                dropped,
-                troubles,
-            },
+            input: InputBoard { contacts: self.counts.contacts, datagrams, troubles },
             exporters: self.exporter_boards(input),
             broker: BrokerBoard::of(input),
             ..Board::default()
@@ -305,6 +298,7 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use srlg_input::flow::{FlowCounts, Losses};
+    use srlg_input::live::Drops;
 
     use super::*;
 
@@ -356,7 +350,7 @@ mod tests {
         let mut drops = Drops::default();
         drops.buffer_full = 3;
         let input = InputStatus { drops: Some(drops), ..InputStatus::default() };
-        let InputBoard { dropped, troubles, .. } = monitor().board(&input).input;
-        assert_eq!((dropped, troubles.of(TroubleKind::Kernel)), (3, 3));
+        let InputBoard { datagrams, troubles, .. } = monitor().board(&input).input;
+        assert_eq!((datagrams.dropped, troubles.of(TroubleKind::Kernel)), (3, 3));
     }
 }

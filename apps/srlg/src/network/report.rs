@@ -14,7 +14,7 @@ use super::VersionId;
 use crate::alerts::details::HostDetails;
 use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
-use crate::show::board::SpoolBoard;
+use crate::show::board::{DatagramCounts, SpoolBoard};
 
 /// Maximum number of hosts in a report. The data of a host takes at most 7 kB, so a report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
@@ -47,6 +47,7 @@ pub(crate) struct SiteReport {
     pub(crate) version: VersionId,
     pub(crate) slice: u64,
     pub(crate) spool: SpoolState,
+    pub(crate) datagrams: DatagramCounts,
     /// Exporters of the site; present only in the first report about a slice.
     pub(crate) exporters: Option<TableState>,
     /// Up to [`HOSTS_PER_REPORT`] hosts of the watch list.

@@ -41,6 +41,7 @@ use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
 use crate::now_ms;
+use crate::show::board::DatagramCounts;
 use crate::show::troubles::TroubleKind;
 
 /// Minimum time between two log lines about dropped contacts, and between two about missing ports.
@@ -93,6 +94,7 @@ struct Slices {
     /// Sampling of the contacts in unsent slices, by slice.
     sampling: BTreeMap<u64, Sampling>,
     exporters: WitnessTable,
+    datagrams: DatagramCounts,
     /// Slice of the newest contact.
     newest: u64,
     positions: Positions,
@@ -167,6 +169,7 @@ impl Measurement {
             slice_ms: network.slice_ms,
             sampling: BTreeMap::new(),
             exporters,
+            datagrams: DatagramCounts::default(),
             newest: 0,
             positions: Positions::default(),
             totals: Totals::default(),
@@ -256,6 +259,7 @@ impl Measurement {
     /// Updates the exporters of `input` at `now_ns` and detects silent exporters.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
+        self.slices.datagrams = DatagramCounts::of(input);
     }
 
     /// Notes that the system clock was set forward by `step` to `now_ns`. The step does not make an exporter silent.
@@ -506,10 +510,10 @@ impl Slices {
     }
 
     fn report(&mut self, slice: u64) {
-        let (version, spool) = (self.version, self.outbox.spool());
+        let (version, spool, datagrams) = (self.version, self.outbox.spool(), self.datagrams);
         let report = |hosts: &[HostReport]| {
             let hosts = hosts.to_vec();
-            SiteReport { version, slice, spool, exporters: None, hosts }
+            SiteReport { version, slice, spool, datagrams, exporters: None, hosts }
         };
         let mut reports: Vec<_> = self.hosts.chunks(HOSTS_PER_REPORT).map(report).collect();
         if reports.is_empty() {

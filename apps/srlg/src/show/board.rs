@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::{Name, Packing, Sampling};
 use srlg_input::flow::Reason;
+use srlg_input::live::Drops;
 use srlg_input::{BrokerStatus, Status as InputStatus};
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
@@ -185,14 +186,30 @@ pub struct TopHost {
 pub struct InputBoard {
     /// Number of contacts that were read.
     pub contacts: u64,
+    /// Counters of datagrams.
+    #[serde(flatten)]
+    pub datagrams: DatagramCounts,
+    /// Counts of problems that do not belong to an exporter, by kind.
+    pub troubles: TroubleCounts,
+}
+
+/// Counters of the datagrams of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatagramCounts {
     /// Number of datagrams from permitted exporters.
     pub received: u64,
     /// Number of datagrams from senders that are not permitted.
     pub refused: u64,
     /// Number of datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,
-    /// Counts of problems that do not belong to an exporter, by kind.
-    pub troubles: TroubleCounts,
+}
+
+impl DatagramCounts {
+    pub(crate) fn of(input: &InputStatus) -> Self {
+        let sockets = input.sockets.unwrap_or_default();
+        let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
+        Self { received: sockets.received, refused: sockets.refused, dropped }
+    }
 }
 
 /// A Kafka topic, or a NATS stream or subject.
@@ -345,6 +362,8 @@ pub struct SiteBoard {
     pub counts: MessageCounts,
     /// State of the spool, according to the last report of the probe.
     pub spool: Option<SpoolBoard>,
+    /// Counters of datagrams since the start of the probe, according to its last report.
+    pub datagrams: Option<DatagramCounts>,
 }
 
 /// The spool of a probe.

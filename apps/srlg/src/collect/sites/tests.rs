@@ -38,7 +38,8 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];
     let spool = SpoolState { slices: 9, unsent: 4, lost: 2 };
     let host = HostReport { view: 1, host: host(1), counts, details };
-    SiteReport { version: VERSION, slice, spool, exporters: None, hosts: vec![host] }
+    let datagrams = DatagramCounts { received: 90, refused: 3, dropped: 1 };
+    SiteReport { version: VERSION, slice, spool, datagrams, exporters: None, hosts: vec![host] }
 }
 
 fn hear(sites: &Sites, name: &str, report: &SiteReport) {
@@ -64,6 +65,8 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     assert_eq!((detail.since_ms, detail.ports), (100_000, vec![("tcp/445".to_owned(), 1.0)]));
     let spool = SpoolBoard { slices: 9, unsent: 4, lost: 2 };
     assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
+    let datagrams = DatagramCounts { received: 90, refused: 3, dropped: 1 };
+    assert_eq!(sites.datagrams(0), Some(datagrams));
 }
 
 /// Returns a report of `slice`. The watched host received 1,000 packets of 125 bytes per second in the minute up to the

@@ -11,8 +11,8 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::api::WebState;
 use crate::show::board::{
-    Board, BrokerBoard, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
-    SpoolBoard, ViewBoard,
+    Board, BrokerBoard, DatagramCounts, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard,
+    SiteBoard, SpoolBoard, ViewBoard,
 };
 use crate::show::troubles::TroubleKind;
 
@@ -33,8 +33,9 @@ pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse
 
 fn record(board: &Board) {
     counter!("srlg_contacts_total").absolute(board.input.contacts);
-    counter!("srlg_datagrams_total").absolute(board.input.received);
-    for (reason, count) in [("sender", board.input.refused), ("kernel", board.input.dropped)] {
+    let DatagramCounts { received, refused, dropped } = board.input.datagrams;
+    counter!("srlg_datagrams_total").absolute(received);
+    for (reason, count) in [("sender", refused), ("kernel", dropped)] {
         counter!("srlg_dropped_total", "reason" => reason).absolute(count);
     }
     gauge!("srlg_memory_bytes").set(board.memory_bytes as f64);
@@ -163,5 +164,12 @@ fn site(site: &SiteBoard) {
         set("srlg_probe_spool_slices", slices);
         set("srlg_probe_spool_unsent_slices", unsent);
         counter!("srlg_probe_lost_slices_total", "probe" => site.name.clone()).absolute(lost);
+    }
+    if let Some(DatagramCounts { received, refused, dropped }) = site.datagrams {
+        counter!("srlg_probe_datagrams_total", "probe" => site.name.clone()).absolute(received);
+        for (reason, count) in [("sender", refused), ("kernel", dropped)] {
+            let of = site.name.clone();
+            counter!("srlg_probe_dropped_total", "probe" => of, "reason" => reason).absolute(count);
+        }
     }
 }

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
-use srlg_cli::show::board::{Board, BrokerBoard, NetworkBoard, SiteBoard, SpoolBoard};
+use srlg_cli::show::board::{
+    Board, BrokerBoard, DatagramCounts, NetworkBoard, SiteBoard, SpoolBoard,
+};
 use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
@@ -66,18 +68,26 @@ fn metrics_have_no_address_but_those_of_exporters() {
 }
 
 #[test]
-fn spools_of_sites_have_metrics_once_the_site_has_reported_them() {
-    let spool = Some(SpoolBoard { slices: 12, unsent: 3, lost: 4 });
-    let site =
-        |name: &str, spool| SiteBoard { name: name.to_owned(), spool, ..SiteBoard::default() };
-    let sites = vec![site("fra", spool), site("ams", None)];
+fn reported_states_of_sites_have_metrics() {
+    let fra = SiteBoard {
+        name: "fra".to_owned(),
+        spool: Some(SpoolBoard { slices: 12, unsent: 3, lost: 4 }),
+        datagrams: Some(DatagramCounts { received: 90, refused: 3, dropped: 1 }),
+        ..SiteBoard::default()
+    };
+    let sites = vec![fra, SiteBoard { name: "ams".to_owned(), ..SiteBoard::default() }];
     let network = NetworkBoard { sites, ..NetworkBoard::default() };
     let (web, _boards) = start(Board { network: Some(network), ..board(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
-    let of_spools = |line: &&str| line.contains("_spool_") || line.contains("_lost_slices_");
+    let of_reports = |line: &&str| {
+        ["_spool_", "_lost_slices_", "_probe_d"].iter().any(|name| line.contains(name))
+    };
     let lines: BTreeSet<&str> =
-        text.lines().filter(|line| !line.starts_with('#')).filter(of_spools).collect();
+        text.lines().filter(|line| !line.starts_with('#')).filter(of_reports).collect();
     let expected = [
+        "srlg_probe_datagrams_total{probe=\"fra\"} 90",
+        "srlg_probe_dropped_total{probe=\"fra\",reason=\"kernel\"} 1",
+        "srlg_probe_dropped_total{probe=\"fra\",reason=\"sender\"} 3",
         "srlg_probe_lost_slices_total{probe=\"fra\"} 4",
         "srlg_probe_spool_slices{probe=\"fra\"} 12",
         "srlg_probe_spool_unsent_slices{probe=\"fra\"} 3",
@@ -87,7 +97,8 @@ fn spools_of_sites_have_metrics_once_the_site_has_reported_them() {
     let status: Value = serde_json::from_str(&text).unwrap();
     let sites = &status["network"]["sites"];
     assert_eq!(sites[0]["spool"], json!({ "slices": 12, "unsent": 3, "lost": 4 }));
-    assert_eq!(sites[1]["spool"], Value::Null);
+    assert_eq!(sites[0]["datagrams"], json!({ "received": 90, "refused": 3, "dropped": 1 }));
+    assert_eq!((&sites[1]["spool"], &sites[1]["datagrams"]), (&Value::Null, &Value::Null));
 }
 
 #[test]
