@@ -12,3 +12,6 @@ if ! ../../../scripts/debian-package.sh promtool "promtool 2.42 or later, a part
 fi
 promtool check rules alerts.rules.yml
 promtool test rules alerts.test.yml
+while read -r alert; do
+    grep -q "alertname: $alert\$" alerts.test.yml || { echo "alerts.test.yml does not test that $alert fires" >&2; exit 1; }
+done < <(sed -n 's/.*- alert: //p' alerts.rules.yml)
