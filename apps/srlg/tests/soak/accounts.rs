@@ -1,9 +1,15 @@
-//! Accounts of datagrams and records. Before a program is killed, its exporters are paused, so the account of each life
-//! of a program is exact.
+//! Accounts of datagrams and records. If the exporters of a program are paused before it is killed, the account of its
+//! life is exact. Otherwise, the datagrams that it read since its last metrics are missing.
 
-use std::fs;
+use crate::programs::PROBES;
+use crate::traffic::{RECORDS, Receiver, Sent};
 
-use crate::traffic::{RECORDS, Sent};
+/// Maximum number of missing datagrams of a program that is killed while it receives: those of 3 s at the highest rate.
+const MOST_UNREAD: u64 = 3 * 35_000 / RECORDS;
+
+/// Maximum number of records that each set clock makes too late, and that each restart of a program or exporter leaves
+/// without a template: those of two template intervals at the highest rate.
+const MOST_UNUSED: u64 = 10 * 35_000;
 
 /// Metrics in the Prometheus text format.
 pub(crate) struct Metrics(Vec<(String, f64)>);
@@ -18,21 +24,60 @@ impl Metrics {
         Self(lines.filter_map(metric).collect())
     }
 
-    /// Returns the sum of all series of the metric `name` whose labels contain `label`.
-    pub(crate) fn sum(&self, name: &str, label: &str) -> u64 {
+    /// Returns the sum of all series of the metric `name` whose labels contain `label`, or `None` if there is none.
+    pub(crate) fn get(&self, name: &str, label: &str) -> Option<u64> {
         let is_of = |series: &&(String, f64)| {
             let labels = series.0.strip_prefix(name);
             labels.is_some_and(|labels| {
                 (labels.is_empty() || labels.starts_with('{')) && labels.contains(label)
             })
         };
-        self.0.iter().filter(is_of).map(|(_, value)| *value as u64).sum()
+        self.0.iter().filter(is_of).map(|(_, value)| *value as u64).reduce(|all, value| all + value)
+    }
+
+    /// Returns the same sum as [`get`](Self::get). The series must exist.
+    pub(crate) fn sum(&self, name: &str, label: &str) -> u64 {
+        self.get(name, label).unwrap_or_else(|| panic!("no metric {name} {label}"))
+    }
+
+    /// Returns the same sum as [`get`](Self::get), for a metric whose series appear with the first count.
+    fn count(&self, name: &str, label: &str) -> u64 {
+        self.get(name, label).unwrap_or(0)
     }
 
     /// Returns the largest of these values.
     fn most(&self, name: &str) -> u64 {
         let views = ["fan-in", "fan-out", "outside"].map(|view| format!("\"{view}\""));
         views.iter().map(|view| self.sum(name, view)).max().unwrap_or(0)
+    }
+}
+
+/// Datagrams that a receiver has counted in its current life.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Datagrams {
+    pub(crate) received: u64,
+    /// Datagrams that the kernel dropped.
+    pub(crate) dropped: u64,
+}
+
+impl Datagrams {
+    /// Reads the counts from the metrics of the monitor, or from those of the collector for a probe. Returns `None` if a
+    /// probe has not reported to this collector yet.
+    pub(crate) fn of(receiver: Receiver, metrics: &Metrics) -> Option<Self> {
+        let (received, dropped) = match receiver {
+            Receiver::Monitor => (
+                metrics.get("srlg_datagrams_total", ""),
+                metrics.get("srlg_dropped_total", "\"kernel\""),
+            ),
+            Receiver::Probe(probe) => {
+                let of = format!("probe=\"{}\"", PROBES[probe]);
+                (
+                    metrics.get("srlg_probe_datagrams_total", &of),
+                    metrics.get("srlg_probe_dropped_total", &format!("{of},reason=\"kernel\"")),
+                )
+            }
+        };
+        Some(Self { received: received?, dropped: dropped? })
     }
 }
 
@@ -45,6 +90,10 @@ pub(crate) struct Account {
     pub(crate) received: u64,
     /// Datagrams that the kernel dropped.
     pub(crate) dropped: u64,
+    /// Datagrams that a killed program may have received after its last metrics.
+    pub(crate) unread: u64,
+    /// Faults of this life that may make records late or take their templates away.
+    pub(crate) disturbed: u64,
     /// Datagrams that could not be decoded.
     pub(crate) malformed: u64,
     /// Records whose template was missing for too long.
@@ -68,19 +117,34 @@ impl Account {
         }
     }
 
-    /// Returns whether a monitor has read everything that was sent in this life.
-    pub(crate) fn is_read(&self, sent: Sent, metrics: &Metrics) -> bool {
-        let read = metrics.sum("srlg_datagrams_total", "") + kernel(metrics);
-        read == self.life(sent).datagrams
+    /// Returns whether the receiver has counted everything that was sent in this life.
+    pub(crate) fn is_read(&self, sent: Sent, counted: Datagrams) -> bool {
+        counted.received + counted.dropped == self.life(sent).datagrams
     }
 
-    /// Asserts the account of a life of the monitor, and adds it to the totals. No record may be lost without a count.
-    pub(crate) fn close(&mut self, sent: Sent, metrics: &Metrics) {
+    /// Closes a life in which the receiver has counted everything that was sent.
+    pub(crate) fn close(&mut self, sent: Sent, counted: Datagrams) {
+        assert!(self.is_read(sent, counted), "{counted:?}, {:?}", self.life(sent));
+        self.end_life(sent, counted);
+    }
+
+    /// Closes the life of a receiver that is killed while it receives. `counted` was read just before.
+    pub(crate) fn close_killed(&mut self, sent: Sent, counted: Datagrams) {
+        let life = self.life(sent);
+        let unread = life.datagrams.checked_sub(counted.received + counted.dropped);
+        let unread = unread.unwrap_or_else(|| panic!("{counted:?} exceed {life:?}"));
+        assert!(unread <= MOST_UNREAD, "{counted:?}, {life:?}");
+        self.unread += unread;
+        self.end_life(sent, counted);
+    }
+
+    /// Asserts that the monitor has used or counted each record of a life, and adds these counts to the totals.
+    pub(crate) fn check_records(&mut self, sent: Sent, counted: Datagrams, metrics: &Metrics) {
         let life = self.life(sent);
         let sum = |name: &str, label: &str| metrics.sum(name, label);
-        let troubles = |reason: &str| sum("srlg_exporter_troubles_total", &format!("\"{reason}\""));
-        let (received, dropped) = (sum("srlg_datagrams_total", ""), kernel(metrics));
-        assert_eq!(received + dropped, life.datagrams, "datagrams: {life:?}");
+        let troubles =
+            |reason: &str| metrics.count("srlg_exporter_troubles_total", &format!("\"{reason}\""));
+        let Datagrams { received, dropped } = counted;
         assert_eq!(sum("srlg_exporter_datagrams_total", ""), received, "of exporters: {life:?}");
         assert_eq!(sum("srlg_dropped_total", "\"sender\""), life.strange, "strangers: {life:?}");
         assert_eq!(sum("srlg_lost_total", ""), dropped, "by sequence numbers: {life:?}");
@@ -94,60 +158,33 @@ impl Account {
             assert!(unread <= RECORDS * dropped && malformed <= life.malformed, "{life:?}");
         }
         let too_late = metrics.most("srlg_too_late_total");
+        let most = MOST_UNUSED * (1 + self.disturbed);
+        assert!(
+            too_late <= most && without_template <= most,
+            "{too_late} {without_template} {self:?}"
+        );
         assert_eq!(contacts, records, "each record is one contact: {life:?}");
         for reason in ["undecodable", "bad-clock", "future", "without-port"] {
             assert_eq!(troubles(reason), 0, "{reason}: {life:?}");
         }
         assert_eq!(sum("srlg_allowed_total", "") + sum("srlg_overloads_total", ""), 0, "{life:?}");
-        self.received += received;
         self.malformed += malformed;
         self.without_template += without_template;
         self.used += records - too_late;
         self.too_late += too_late;
-        self.end_life(sent, dropped);
     }
 
-    /// Adds a life of a probe, whose socket has read all datagrams except those that the kernel `dropped`.
-    pub(crate) fn close_probe(&mut self, sent: Sent, dropped: u64) {
-        self.received += self.life(sent).datagrams - dropped;
-        self.end_life(sent, dropped);
-    }
-
-    fn end_life(&mut self, sent: Sent, dropped: u64) {
+    fn end_life(&mut self, sent: Sent, Datagrams { received, dropped }: Datagrams) {
+        self.received += received;
         self.dropped += dropped;
         self.lives += 1;
+        self.disturbed = 0;
         self.before = sent;
     }
 
-    /// Asserts that each sent datagram was received, dropped by the kernel, or sent while the receiver was dead.
+    /// Asserts that each datagram to a running receiver was received, dropped by the kernel, or sent just before a kill.
     pub(crate) fn assert_complete(&self, sent: Sent) {
         assert_eq!(self.before, sent, "the last life is open");
-        assert_eq!(sent.datagrams, self.received + self.dropped, "{self:?}");
-    }
-}
-
-fn kernel(metrics: &Metrics) -> u64 {
-    metrics.sum("srlg_dropped_total", "\"kernel\"")
-}
-
-/// State of a UDP socket in the kernel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Socket {
-    /// Bytes that the program has not read yet.
-    pub(crate) waiting: u64,
-    /// Datagrams that the kernel dropped.
-    pub(crate) dropped: u64,
-}
-
-impl Socket {
-    /// Returns the socket that is bound to `port`.
-    pub(crate) fn of(port: u16) -> Option<Self> {
-        let table = fs::read_to_string("/proc/net/udp").unwrap();
-        let end = format!(":{port:04X}");
-        let sockets = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let fields = sockets.into_iter().find(|fields| fields[1].ends_with(&end))?;
-        let (_, waiting) = fields[4].split_once(':').unwrap();
-        let waiting = u64::from_str_radix(waiting, 16).unwrap();
-        Some(Self { waiting, dropped: fields[12].parse().unwrap() })
+        assert_eq!(sent.datagrams, self.received + self.dropped + self.unread, "{self:?}");
     }
 }

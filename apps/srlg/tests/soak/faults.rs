@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::accounts::Datagrams;
 use crate::programs::PROBES;
 use crate::traffic::{Mode, Receiver};
 use crate::webhook::Behaviour;
@@ -74,19 +75,27 @@ impl Fault {
         }
     }
 
-    /// Returns the faults of a test that takes `time`, with their times. Each group of twelve contains every fault
-    /// once, in a random order.
+    /// Returns whether the fault ends a process of srlg.
+    pub(crate) const fn is_end_of_life(self) -> bool {
+        use Fault::{CollectorDiskFull, CollectorKilled, MonitorKilled, ProbeKilled};
+        matches!(self, MonitorKilled | ProbeKilled | CollectorKilled | CollectorDiskFull)
+    }
+
+    /// Returns the faults of a test that takes `time`, with their times. Each group of twelve contains every fault once,
+    /// in a random order. After a third of the time, processes do not end any more, so that leaks show.
     pub(crate) fn schedule(time: Duration, random: &mut Random) -> Vec<(Duration, Self)> {
-        let interval = INTERVAL.min((time - FIRST) / (Self::ALL.len() as u32 + 1));
+        let interval = INTERVAL.min((time / 3 - FIRST) / (Self::ALL.len() as u32 + 1));
         let count = (time - FIRST).as_millis() / interval.as_millis() - 1;
         let mut bag = Vec::new();
         let fault = |at: u128| {
+            let start = FIRST + interval * at as u32;
+            let is_allowed = |fault: &Self| start < time / 3 || !fault.is_end_of_life();
+            bag.retain(is_allowed);
             if bag.is_empty() {
-                bag = Self::ALL.to_vec();
+                bag.extend(Self::ALL.into_iter().filter(is_allowed));
             }
             let jitter = interval.mul_f64(random.below(250) as f64 / 1_000.0);
-            let fault = bag.swap_remove(random.below(bag.len() as u64) as usize);
-            (FIRST + interval * at as u32 + jitter, fault)
+            (start + jitter, bag.swap_remove(random.below(bag.len() as u64) as usize))
         };
         (0..count).map(fault).collect()
     }
@@ -95,8 +104,12 @@ impl Fault {
 impl Soak {
     pub(crate) fn inject(&mut self, fault: Fault) {
         match fault {
-            Fault::MonitorKilled => self.kill_monitor(),
-            Fault::ProbeKilled => self.kill_probe(),
+            Fault::MonitorKilled => self.kill_receiver(Receiver::Monitor),
+            Fault::ProbeKilled => {
+                self.check_collector();
+                let probe = self.random.below(PROBES.len() as u64) as usize;
+                self.kill_receiver(Receiver::Probe(probe));
+            }
             Fault::CollectorKilled => {
                 self.check_collector();
                 self.network.collector.program = None;
@@ -106,6 +119,7 @@ impl Soak {
             Fault::MonitorDiskFull => {
                 self.monitor.disk.fill();
                 self.pass(FULL);
+                assert_eq!(self.monitor.metrics().sum("srlg_checkpoint_failing", ""), 1);
                 self.monitor.disk.free();
             }
             Fault::CollectorDiskFull => self.fill_disk_of_collector(),
@@ -118,6 +132,7 @@ impl Soak {
                 for receiver in [Receiver::Monitor, Receiver::Probe(0), Receiver::Probe(1)] {
                     self.generator.restart_exporter(receiver, &mut self.random);
                 }
+                self.account.disturbed += 1;
             }
             Fault::ClockSet => self.set_clock(),
             Fault::MalformedExports => {
@@ -128,28 +143,35 @@ impl Soak {
             Fault::WebhooksAway => self.fail_webhooks(Behaviour::Away),
         }
         *self.injected.entry(fault).or_default() += 1;
+        if fault.is_end_of_life() {
+            self.last_end_s = self.began.elapsed().as_secs();
+        }
     }
 
-    fn kill_monitor(&mut self) {
-        self.close_monitor_account();
-        self.monitor.program = None;
-        self.generator.set_mode(Receiver::Monitor, Mode::Unheard);
+    /// Kills a receiver, and starts it again. Every second time, its exporters are paused before, so that its account is
+    /// exact.
+    fn kill_receiver(&mut self, receiver: Receiver) {
+        self.kills += 1;
+        if self.kills.is_multiple_of(2) {
+            self.close_account(receiver);
+        } else {
+            let counted = Datagrams::of(receiver, &self.metrics_of(receiver)).expect("no report");
+            self.generator.set_mode(receiver, Mode::Unheard);
+            let sent = self.generator.sent(receiver);
+            self.account_of(receiver).close_killed(sent, counted);
+        }
+        match receiver {
+            Receiver::Monitor => self.monitor.program = None,
+            Receiver::Probe(probe) => self.network.probes[probe] = None,
+        }
+        self.generator.set_mode(receiver, Mode::Unheard);
         self.pass(DEAD);
-        self.generator.set_mode(Receiver::Monitor, Mode::Paused);
-        self.monitor.start();
-        self.generator.set_mode(Receiver::Monitor, Mode::Sending);
-    }
-
-    fn kill_probe(&mut self) {
-        let probe = self.random.below(PROBES.len() as u64) as usize;
-        self.pause_probe(probe);
-        self.close_probe_account(probe);
-        self.network.probes[probe] = None;
-        self.generator.set_mode(Receiver::Probe(probe), Mode::Unheard);
-        self.pass(DEAD);
-        self.generator.set_mode(Receiver::Probe(probe), Mode::Paused);
-        self.network.start_probe(probe);
-        self.generator.set_mode(Receiver::Probe(probe), Mode::Sending);
+        self.generator.set_mode(receiver, Mode::Paused);
+        match receiver {
+            Receiver::Monitor => self.monitor.start(),
+            Receiver::Probe(probe) => self.network.start_probe(probe),
+        }
+        self.generator.set_mode(receiver, Mode::Sending);
     }
 
     /// Fills the disk of the collector until the collector exits, and starts it again with free space.
@@ -164,8 +186,8 @@ impl Soak {
 
     /// Sets the clock of the monitor forward and then back by less than a window.
     fn set_clock(&mut self) {
-        let Some(clock) = self.monitor.clock() else { return };
-        clock.set(self.ahead_s + FORWARD_S);
+        self.monitor.clock().expect("libfaketime").set(self.ahead_s + FORWARD_S);
+        self.account.disturbed += 1;
         self.pass(FULL);
         self.ahead_s += FORWARD_S - BACK_S;
         self.monitor.clock().unwrap().set(self.ahead_s);

@@ -13,8 +13,8 @@ use crate::samples::Growth;
 use crate::traffic::{RECORDS, Receiver, Sent};
 use crate::{Inbox, MONITOR_RATE, PROBE_RATE, Soak};
 
-/// Time after which memory must not grow. By then, windows are full and each fault has been injected.
-const SETTLED: Duration = Duration::from_secs(600);
+/// Time from the last start of a process after which memory must not grow.
+const SETTLED_S: u64 = 600;
 
 /// Maximum size of the broker's files, in bytes: the stream, the description, and messages that are not yet purged.
 const BROKER_BYTES: u64 = 2 * STREAM_MB * 1_000_000;
@@ -25,23 +25,17 @@ pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, planned_s: u64, seed: u6
     let count = 2 * attacks.count as usize;
     soak.wait_for_ends(count);
     let delays = judge(&mut soak, attacks);
-    (0..PROBES.len()).for_each(|probe| soak.pause_probe(probe));
-    soak.close_monitor_account();
-    (0..PROBES.len()).for_each(|probe| soak.close_probe_account(probe));
+    soak.close_account(Receiver::Monitor);
+    (0..PROBES.len()).for_each(|probe| soak.close_account(Receiver::Probe(probe)));
     soak.check_collector();
     let sent = soak.generator.sent(Receiver::Monitor);
     let of_probes = [0, 1].map(|probe| soak.generator.sent(Receiver::Probe(probe)));
-    // A run that is too short to settle is judged by its second half.
-    let growth = soak.samples.growth(SETTLED.as_secs().min(seconds / 2));
+    let settled = soak.last_end_s + SETTLED_S.min((seconds - soak.last_end_s) / 3);
+    let growth = soak.samples.growth(settled);
     let page = page(
         &soak,
         &Results { planned_s, seconds, seed, count, delays, sent, of_probes, growth: &growth },
     );
-    let folder = std::env::var_os("SRLG_SOAK")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("soak"), PathBuf::from);
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("series.csv"), soak.samples.csv(true)).unwrap();
-    fs::write(folder.join("README.md"), &page).unwrap();
     println!("{page}");
 
     soak.account.assert_complete(sent);
@@ -54,9 +48,15 @@ pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, planned_s: u64, seed: u6
     }
     let missing = Fault::ALL.iter().find(|fault| !soak.injected.contains_key(fault));
     assert_eq!(missing, None, "not injected");
+    assert!(soak.webhooks.iter().all(|webhook| webhook.failures() > 0), "no request has failed");
     soak.monitor.program.take().unwrap().stop();
     soak.network.collector.program.take().unwrap().stop();
     soak.network.probes.into_iter().for_each(|probe| probe.unwrap().stop());
+    let folder = std::env::var_os("SRLG_SOAK")
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("soak"), PathBuf::from);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("series.csv"), soak.samples.csv(true)).unwrap();
+    fs::write(folder.join("README.md"), &page).unwrap();
 }
 
 /// Asserts the incidents of the monitor and of the collector.
@@ -112,9 +112,9 @@ fn page(soak: &Soak, results: &Results<'_>) -> String {
         "# Soak test\n\n<!-- Written by scripts/soak.sh. Do not edit. -->\n\n\
          `scripts/soak.sh {planned_s}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
          (seed {seed}, {} recorded pairs). [series.csv](series.csv) contains the samples. \
-         Probes do not report datagrams, so their numbers come from the sockets in `/proc/net/udp`.\n\n\
+         The last fault that ended a process came after {} s.\n\n\
          ![Memory of each process](soak.svg)\n\n| Faults | Number |\n|---|---:|\n",
-        soak.generator.recorded
+        soak.generator.recorded, soak.last_end_s
     );
     for (fault, number) in &soak.injected {
         writeln!(text, "| {} | {number} |", fault.name()).unwrap();
@@ -140,6 +140,7 @@ fn parts_table(soak: &Soak, results: &Results<'_>) -> String {
         ("datagrams sent", [sent.datagrams + sent.unheard, both.datagrams + both.unheard]),
         ("received", [account.received, sum(|it| it.received)]),
         ("dropped by the kernel", [account.dropped, sum(|it| it.dropped)]),
+        ("sent just before a kill", [account.unread, sum(|it| it.unread)]),
         ("sent to a dead program", [sent.unheard, both.unheard]),
     ];
     let mut text = "\n| Result | `srlg run` | Network |\n|---|---:|---:|\n".to_owned();
@@ -163,12 +164,13 @@ fn parts_table(soak: &Soak, results: &Results<'_>) -> String {
 
 /// Returns the table of memory, files, descriptors and threads.
 fn processes_table(growth: &[Growth]) -> String {
-    let mut text = "\n| Process, two halves | RSS, MB | Files, MB | Descriptors | Threads |\n\
+    let mut text =
+        "\n| Process, first and last third | RSS, MB | Files, MB | Descriptors | Threads |\n\
          |---|---:|---:|---:|---:|\n"
-        .to_owned();
+            .to_owned();
     let pair = |[early, late]: &[u64; 2]| format!("{early}, {late}");
     let megabytes =
-        |halves: &[u64; 2]| halves.map(|bytes| format!("{:.1}", bytes as f64 / 1e6)).join(", ");
+        |thirds: &[u64; 2]| thirds.map(|bytes| format!("{:.1}", bytes as f64 / 1e6)).join(", ");
     for Growth { process, rss, folder, descriptors, threads, .. } in growth {
         let [rss, folder] = [rss, folder].map(megabytes);
         let [descriptors, threads] = [descriptors, threads].map(pair);

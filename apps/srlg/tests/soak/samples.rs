@@ -37,6 +37,7 @@ pub(crate) struct Counters {
 #[derive(Clone, Copy)]
 struct Sample {
     seconds: u64,
+    id: u32,
     rss: u64,
     descriptors: u64,
     threads: u64,
@@ -50,10 +51,12 @@ struct Sample {
 #[derive(Default)]
 pub(crate) struct Samples(BTreeMap<&'static str, Vec<Sample>>);
 
-/// Values of a process in the two halves of the settled time: medians of memory and files, which some faults raise for
-/// a short time, and maxima of descriptors and threads.
+/// Values of a process in the first and the last third of the settled time: medians of memory and files, which some
+/// faults raise for a short time, and maxima of descriptors and threads.
 pub(crate) struct Growth {
     pub(crate) process: &'static str,
+    /// Whether the same process ran all the time.
+    pub(crate) is_one_life: bool,
     pub(crate) rss: [u64; 2],
     pub(crate) descriptors: [u64; 2],
     pub(crate) threads: [u64; 2],
@@ -79,6 +82,7 @@ impl Samples {
         };
         let sample = Sample {
             seconds,
+            id,
             rss: value("VmRSS:") * 1_024,
             descriptors: fs::read_dir(format!("/proc/{id}/fd")).unwrap().count() as u64,
             threads: value("Threads:"),
@@ -114,14 +118,14 @@ impl Samples {
         let of = |(process, samples): (&&'static str, &Vec<Sample>)| {
             let settled: Vec<Sample> =
                 samples.iter().filter(|sample| sample.seconds >= settled).copied().collect();
-            let (early, late) = settled.split_at(settled.len() / 2);
-            let halves = [early, late];
+            let third = settled.len().div_ceil(3);
+            let thirds = [&settled[..third], &settled[settled.len() - third..]];
             let most = |value: fn(&Sample) -> u64| {
-                halves.map(|half| half.iter().map(value).max().unwrap_or(0))
+                thirds.map(|third| third.iter().map(value).max().unwrap_or(0))
             };
             let median = |value: fn(&Sample) -> u64| {
-                halves.map(|half| {
-                    let mut values: Vec<u64> = half.iter().map(value).collect();
+                thirds.map(|third| {
+                    let mut values: Vec<u64> = third.iter().map(value).collect();
                     values.sort_unstable();
                     values.get(values.len() / 2).copied().unwrap_or(0)
                 })
@@ -129,6 +133,7 @@ impl Samples {
             let [before, after] = most(|sample| sample.notices);
             Growth {
                 process,
+                is_one_life: settled.windows(2).all(|pair| pair[0].id == pair[1].id),
                 rss: median(|sample| sample.rss),
                 descriptors: most(|sample| sample.descriptors),
                 threads: most(|sample| sample.threads),
@@ -143,7 +148,8 @@ impl Samples {
 impl Growth {
     /// Asserts that memory, descriptors and threads stay flat, and that the folder grows only by its notifications.
     pub(crate) fn assert_flat(&self) {
-        let Self { process, rss, descriptors, threads, folder, notices } = self;
+        let Self { process, is_one_life, rss, descriptors, threads, folder, notices } = self;
+        assert!(is_one_life, "{process} was restarted");
         let [early, late] = rss;
         assert!(*late as f64 <= MOST_GROWTH * *early as f64, "{process}: memory {rss:?}");
         for (name, [early, late]) in [("descriptors", descriptors), ("threads", threads)] {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -27,6 +28,8 @@ pub(crate) enum Behaviour {
 pub(crate) struct Webhook {
     pub(crate) address: SocketAddr,
     behaviour: Arc<Mutex<Behaviour>>,
+    /// Number of requests that were not answered with status 200.
+    failures: Arc<AtomicU64>,
 }
 
 impl Webhook {
@@ -34,7 +37,8 @@ impl Webhook {
     pub(crate) fn start() -> (Self, Receiver<Request>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let webhook = Self { address, behaviour: Arc::new(Mutex::new(Behaviour::Answering)) };
+        let behaviour = Arc::new(Mutex::new(Behaviour::Answering));
+        let webhook = Self { address, behaviour, failures: Arc::default() };
         let (sender, receiver) = channel();
         let of_thread = webhook.clone();
         thread::spawn(move || of_thread.serve(listener, &sender));
@@ -43,6 +47,10 @@ impl Webhook {
 
     pub(crate) fn set(&self, behaviour: Behaviour) {
         *self.behaviour.lock().unwrap() = behaviour;
+    }
+
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Relaxed)
     }
 
     fn is(&self, behaviour: Behaviour) -> bool {
@@ -76,6 +84,7 @@ impl Webhook {
         stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let (unused, _refused) = channel();
+        self.failures.fetch_add(u64::from(!self.is(Behaviour::Answering)), Relaxed);
         if self.is(Behaviour::Hanging) {
             self.wait_while(Behaviour::Hanging);
         } else if self.is(Behaviour::Refusing) {
