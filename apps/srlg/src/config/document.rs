@@ -216,7 +216,8 @@ impl Problems {
     }
 
     /// Determines the line number of each problem and sorts the problems by line. If a line has a syntax error, its
-    /// other problems are removed.
+    /// other problems are removed. If a list is not closed, only the first syntax error remains, because the rest of the
+    /// file is read as part of the list.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
         for problem in self.list.iter_mut().filter(|problem| problem.span != NO_LINE) {
             let before = text.as_bytes().get(..problem.span.start).unwrap_or_default();
@@ -226,6 +227,11 @@ impl Problems {
         let syntax: Vec<usize> = syntax.map(|problem| problem.line).collect();
         self.list.retain(|problem| problem.is_syntax || !syntax.contains(&problem.line));
         self.list.sort_by_key(|problem| problem.line);
+        let is_unclosed = |it: &Problem| it.is_syntax && it.text.starts_with("unclosed array,");
+        if self.list.iter().any(is_unclosed) {
+            self.list.retain(|problem| problem.is_syntax);
+            self.list.truncate(1);
+        }
         self
     }
 

@@ -56,6 +56,8 @@ const FILES: &[Wrong] = &[
     wrong(Values, "[[view]]\nname = 'a'\nhost = 'port'\n[[view]]\nname = 'b'\npeer = 'ports'\n", &[3, 6]),
     wrong(Values, "[[view]]\nname = 'a'\nhost = 'address+port'\n[[view]]\nname = 'b'\npeer = 'address+port'\npeer-prefix6 = 128\n[[view]]\nname = 'c'\n\
         role = 'source'\nhost = 'address+port'\n[[view]]\nname = 'd'\nhost = 'address+port'\npeer = 'port'\nrole = 'source'\n", &[2, 5, 9, 13]),
+    // A list without its closing bracket.
+    wrong(Values, "slice = 1\ninside = ['192.0.2.0/24'\nhttp = '127.0.0.1:0'\n[input]\nlisten = ['127.0.0.1:0']\n", &[3]),
     // Text that is not TOML.
     wrong(Values, "slice = \n[[view]]\nname = 'a\n[[rule]\nname = 'r'\n", &[1, 3, 4]),
     // Keys and tables that occur twice.
