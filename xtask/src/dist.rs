@@ -205,7 +205,7 @@ impl<'a> Release<'a> {
 fn check(root: &Path, target: &Path) -> Result<()> {
     write_shared_files(root, &target.join("debug"))?;
     let deb = target.join("check.deb");
-    finish(deb_command(root, &deb).args(["--profile", "dev", "--fast", "--no-strip"]))?;
+    finish(deb_command(root, &deb).args(["--profile", "dev", "--fast", "-Z", "gz"]))?;
     let found = listed(root, &deb)?;
     fs::write(target.join("files.txt"), &found)?;
     shell(root, &format!("diff -u {FILES} target/files.txt")).with_context(|| {
