@@ -163,7 +163,8 @@ fn manual() -> Result<String> {
             of_task.replace(".SH DESCRIPTION\n", "").replace(".SH OPTIONS", ".SS Options").bytes(),
         );
     }
-    Ok(String::from_utf8(text)?)
+    // The subcommands have sections instead of pages.
+    Ok(String::from_utf8(text)?.replace("\nsrlg\\-", "\nsrlg ").replace("(1)\n", "\n"))
 }
 
 fn completions(shell: Shell) -> Result<String> {
