@@ -31,8 +31,9 @@ done
 
 status=0
 while read -r crate; do
+    tree=$(cargo tree --locked --quiet -p "$crate" -e normal,no-proc-macro --duplicates)
     # Each line without indentation names a crate that is linked in two or more versions.
-    if cargo tree --locked -p "$crate" -e normal,no-proc-macro --duplicates 2>/dev/null | grep '^[a-z]'; then
+    if grep '^[a-z]' <<<"$tree"; then
         echo "$crate links the crates above in more than one version" >&2
         status=1
     fi

@@ -2,8 +2,7 @@
 # fuzz.sh [TARGET...]: runs fuzz targets, by default all, and prints a table of the results. Each target runs for
 # SRLG_FUZZ_SECONDS seconds (240), and SRLG_FUZZ_JOBS targets run at the same time (1). The first inputs come from the
 # repository and from the folder SRLG_DATA. Inputs are kept in fuzz/corpus, logs in fuzz/target/logs, and inputs that
-# cause a failure in fuzz/artifacts. Installs cargo-fuzz if it is missing. The exit status is 1 if an input causes a
-# failure.
+# cause a failure in fuzz/artifacts. Installs cargo-fuzz if it is missing. The exit status is 1 if a target fails.
 set -euo pipefail
 data=$(realpath -m "${SRLG_DATA:-$(dirname "$0")/../../shared/data}")
 cd "$(dirname "$0")/../fuzz"
@@ -35,16 +34,15 @@ command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 # Runs one target, writes its row of the table, and minimises its corpus. The program is started directly, because cargo
 # would let only one of several targets start at a time.
 fuzz() {
-    local target=$1 log=target/logs/$1.log small runs edges seen failures
+    local target=$1 log=target/logs/$1.log small runs edges seen failures=0
     local run=("$programs/$target" -timeout=10 -max_len=65536 -rss_limit_mb=512 -malloc_limit_mb=128)
-    rm -f "target/logs/$target.row"
+    rm -f "target/logs/$target".{row,failed}
     mkdir -p "artifacts/$target"
     "${run[@]}" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="artifacts/$target/" "corpus/$target" \
-        >"$log" 2>&1 || echo "$target has failed; see fuzz/$log" >&2
+        >"$log" 2>&1 || failures=1
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     edges=$(grep -oE 'cov: [0-9]+' "$log" | tail -n 1 | tr -dc 0-9)
     seen=$(grep -oE 'ft: [0-9]+' "$log" | tail -n 1 | tr -dc 0-9)
-    failures=$(find "artifacts/$target" -type f | wc -l)
     printf '| %s | %s | %s | %s | %s |\n' "$target" "$runs" "$edges" "$seen" "$failures" >"target/logs/$target.row"
     small=$(mktemp -d "target/corpus.XXXXXX")
     if "${run[@]}" -merge=1 "$small" "corpus/$target" >>"$log" 2>&1; then
@@ -52,7 +50,9 @@ fuzz() {
         mv "$small" "corpus/$target"
     else
         echo "cannot minimise the corpus of $target; see fuzz/$log" >&2
+        failures=1
     fi
+    [ "$failures" = 0 ] || touch "target/logs/$target.failed"
 }
 
 programs=target/$(rustc -vV | sed -n 's/^host: //p')/release
@@ -71,8 +71,8 @@ for target in "${targets[@]}"; do
     cat "target/logs/$target.row"
 done
 for target in "${targets[@]}"; do
-    if [ -n "$(find "artifacts/$target" -type f)" ]; then
-        echo "inputs in fuzz/artifacts/$target cause failures" >&2
+    if [ -e "target/logs/$target.failed" ]; then
+        echo "$target has failed; see fuzz/target/logs/$target.log and fuzz/artifacts/$target" >&2
         exit 1
     fi
 done

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `.deb`, `.rpm` | linked to the C library of the system, with GPUs | cargo-deb, cargo-generate-rpm |
 //! | `.tar.gz` | static, without GPUs | tar |
-//! | `.cdx.json` | list of all packages that are compiled into the program | cargo-cyclonedx |
+//! | `.cdx.json` | list of all Rust packages that are compiled into the program | cargo-cyclonedx |
 //! | `SHA256SUMS` | | sha256sum |
 //!
 //! All programs contain libpcap. The `.deb` names the files of all three, which otherwise differ only in the program.
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
     shell(
         root,
-        "scripts/dist-tools.sh && { test -e target/libpcap/libpcap.a || scripts/libpcap.sh; }",
+        "scripts/dist-tools.sh && { ls target/libpcap/{libpcap.a,*/LICENSE} >/dev/null 2>&1 || scripts/libpcap.sh; }",
     )?;
     let release = Release::start(root)?;
     // The compiler runs in the root of the workspace. An absolute path would change the symbols of the program.

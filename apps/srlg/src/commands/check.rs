@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use srlg_input::InputOptions;
 
-use crate::config::{Checked, Config, ViewConfig};
+use crate::alerts::Tracker;
+use crate::config::{Checked, Config, General, ViewConfig};
 use crate::exporters::Exporter;
 use crate::machine;
 use crate::measure::tap::VIEW_BYTES;
@@ -60,7 +61,10 @@ pub fn check(args: &Args) -> Result<String> {
         let memory = VIEW_BYTES as f64 / 1e6;
         writeln!(text, "each reader thread uses up to {memory:.1} MB per view")?;
     }
-    let limit = memory_limit(all, largest).div_ceil(1_000_000);
+    let General { as_file, country_file, .. } = &config.general;
+    let per_alert = if as_file.is_some() || country_file.is_some() { 12_000 } else { 3_000 };
+    let alerts = config.views.len() * Tracker::MOST_HOSTS * per_alert;
+    let limit = (alerts + memory_limit(all, largest)).div_ceil(1_000_000);
     writeln!(
         text,
         "{path} is valid: the detectors need {:.1} MB; in a systemd unit, set MemoryMax={limit}M or more",
@@ -69,9 +73,10 @@ pub fn check(args: &Args) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the memory that a service may need, in bytes, if its views need `all` bytes and the largest one `largest`.
+/// Returns the memory that a service may need without alerts, in bytes, if its views need `all` bytes and the largest
+/// one `largest`.
 fn memory_limit(all: usize, largest: usize) -> usize {
-    // The base is for the process, reader threads, alerts and messages of brokers.
+    // The base is for the process, a reader thread with all templates that it accepts, and messages of brokers.
     const BASE: usize = 256_000_000;
     // The checkpoint of one view at a time is in memory, and needs up to three times the memory of the view.
     BASE + all + 3 * largest
