@@ -13,8 +13,6 @@ options=(-Z "build-std=std,panic_unwind")
 for crate in std core alloc compiler_builtins; do
     options+=(--config "profile.dev.package.$crate.opt-level=3")
 done
-# Only the tests of speed, which are left out, need this package to be fast, and optimising it takes minutes.
-options+=(--config "profile.dev.package.netflow_parser.opt-level=0")
 
 # Timing tests fail under emulation, so only the library, its parsers and its behaviour are tested.
 tests=(-p srlg-core -p srlg-kernels -p srlg-host -p srlg-input -p srlg-tests

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use srlg_cli::notify::store::Store;
 use srlg_cli::show::board::{
-    Board, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost, ViewBoard,
+    Board, DatagramCounts, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost,
+    ViewBoard,
 };
 use srlg_cli::show::troubles::{TroubleCounts, TroubleKind};
 use srlg_cli::show::web::{Visitors, Web};
@@ -68,7 +69,11 @@ pub(crate) fn network() -> NetworkBoard {
     NetworkBoard {
         closed: [("complete", 1)].into(),
         refused: [("slice", 1)].into(),
-        sites: vec![SiteBoard { spool: Some(SpoolBoard::default()), ..SiteBoard::default() }],
+        sites: vec![SiteBoard {
+            spool: Some(SpoolBoard::default()),
+            datagrams: Some(DatagramCounts::default()),
+            ..SiteBoard::default()
+        }],
         ..NetworkBoard::default()
     }
 }

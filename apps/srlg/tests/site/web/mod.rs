@@ -79,9 +79,9 @@ fn reported_states_of_sites_have_metrics() {
     let network = NetworkBoard { sites, ..NetworkBoard::default() };
     let (web, _boards) = start(Board { network: Some(network), ..board(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
-    let of_reports = |line: &&str| {
-        ["_spool_", "_lost_slices_", "_probe_d"].iter().any(|name| line.contains(name))
-    };
+    const REPORTED: [&str; 4] =
+        ["_spool_", "_lost_slices_", "_probe_datagrams_", "_probe_dropped_"];
+    let of_reports = |line: &&str| REPORTED.iter().any(|name| line.contains(name));
     let lines: BTreeSet<&str> =
         text.lines().filter(|line| !line.starts_with('#')).filter(of_reports).collect();
     let expected = [
