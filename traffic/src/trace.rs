@@ -162,13 +162,16 @@ fn damage(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Returns the folder of the real traces: the value of `SRLG_DATA`, or `../shared/data` relative to the workspace if
-/// that variable is not set. Returns `None` if the folder does not exist.
+/// Returns the folder of the real traces: the value of `SRLG_DATA`, or `shared/data` in the nearest parent of the current
+/// folder if that variable is not set. Returns `None` if the folder does not exist.
 #[must_use]
 pub fn data_dir() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    let folder = std::env::var_os("SRLG_DATA").map_or_else(beside, PathBuf::from);
-    folder.is_dir().then_some(folder)
+    if let Some(folder) = std::env::var_os("SRLG_DATA") {
+        return Some(PathBuf::from(folder)).filter(|folder| folder.is_dir());
+    }
+    // A path from the time of compilation would make the bits of programs depend on the folder of the sources.
+    let current = std::env::current_dir().ok()?;
+    current.ancestors().map(|folder| folder.join("shared/data")).find(|folder| folder.is_dir())
 }
 
 /// Returns the record files of `folder`, sorted by name.

@@ -102,14 +102,14 @@ impl<'a> Release<'a> {
             root,
             version: version.context("the workspace has no version")?.to_owned(),
             time,
-            programs: builds.join(TARGET).join("release"),
+            programs: builds.join("packaged").join(TARGET).join("release"),
             tree: builds.join("tree"),
             builds,
             folder,
         })
     }
 
-    /// Builds the program and returns the path of a copy, named `name`.
+    /// Builds the program in the folder `name`, and returns its path.
     fn build(&self, name: &str, features: &[&str], flags: &[&str]) -> Result<PathBuf> {
         let cargo_home = output(self.root, "echo ${CARGO_HOME:-$HOME/.cargo}")?;
         let folders = [(self.root.display().to_string(), "/srlg"), (cargo_home, "/cargo")];
@@ -121,21 +121,20 @@ impl<'a> Release<'a> {
         }
         let mut command = clean_cargo(self.root);
         command.args(["build", "--locked", "--release", "--package=srlg-cli", "--target", TARGET]);
-        command.args(features).arg("--target-dir").arg(&self.builds);
+        let folder = self.builds.join(name);
+        command.args(features).arg("--target-dir").arg(&folder);
         command.env("LIBPCAP_LIBDIR", self.root.join("target/libpcap"));
         // The separator allows spaces in the names of folders.
         command.env("CFLAGS", c.join(" ")).env("CARGO_ENCODED_RUSTFLAGS", rust.join("\x1f"));
         finish(&mut command)?;
-        let copy = self.builds.join(name);
-        fs::copy(self.programs.join("srlg"), &copy)?;
-        Ok(copy)
+        Ok(folder.join(TARGET).join("release/srlg"))
     }
 
     /// Writes the `.deb` and unpacks it.
     fn pack_deb(&self) -> Result<PathBuf> {
         let deb = self.folder.join(format!("srlg_{}_amd64.deb", self.version));
         let mut command = deb_command(self.root, &deb);
-        command.args(["--target", TARGET]).env("CARGO_TARGET_DIR", &self.builds);
+        command.args(["--target", TARGET]).env("CARGO_TARGET_DIR", self.builds.join("packaged"));
         finish(command.env("SOURCE_DATE_EPOCH", &self.time))?;
         if self.tree.exists() {
             fs::remove_dir_all(&self.tree)?;
@@ -163,7 +162,7 @@ impl<'a> Release<'a> {
         command.args(["--auto-req", "builtin", "--source-date", &self.time]);
         command.arg("-s").arg(format!("assets = [{}]", assets.join(", ")));
         command.arg("-o").arg(self.folder.join(format!("srlg-{}.x86_64.rpm", self.version)));
-        finish(command.env("CARGO_TARGET_DIR", &self.builds))
+        finish(command.env("CARGO_TARGET_DIR", self.builds.join("packaged")))
     }
 
     /// Writes the archive with the files of the unpacked `.deb` and the program `portable`.
