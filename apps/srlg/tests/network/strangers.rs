@@ -23,8 +23,10 @@ fn spool(lost: u64) -> Value {
 }
 
 fn report(version: VersionId, lost: u64) -> Vec<u8> {
-    let spool = spool(lost);
-    let report = json!({ "version": version, "slice": SLICES.start, "spool": spool, "hosts": [] });
+    let datagrams = json!({ "received": 0, "refused": 0, "dropped": 0 });
+    let report = json!({
+        "version": version, "slice": SLICES.start, "spool": spool(lost), "datagrams": datagrams, "hosts": []
+    });
     report.to_string().into_bytes()
 }
 
