@@ -112,7 +112,8 @@ fn page(soak: &Soak, results: &Results<'_>) -> String {
         "# Soak test\n\n<!-- Written by scripts/soak.sh. Do not edit. -->\n\n\
          `scripts/soak.sh {planned_s}` ran `srlg run` and a network of two probes and a collector for {seconds} s \
          (seed {seed}, {} recorded pairs). [series.csv](series.csv) contains the samples. \
-         The last fault that ended a process came after {} s.\n\n\
+         The last fault that ended a process came after {} s. Records are counted in the lives of `srlg run` that ended \
+         after a pause of its exporters.\n\n\
          ![Memory of each process](soak.svg)\n\n| Faults | Number |\n|---|---:|\n",
         soak.generator.recorded, soak.last_end_s
     );
