@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the files that `cargo xtask dist` has written: installs, runs, upgrades, removes and purges the .deb in a fresh
-# Debian 12, runs the static program in an empty folder, follows the commands of the Containerfile, and prints the
+# Debian 12, runs the static program in a folder without libraries, follows the commands of the Containerfile, and prints the
 # metadata of the .rpm. Requires root. Services are started without systemd, because a chroot has none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -163,14 +163,16 @@ dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" ./usr/bin/srlg
 id=$(sed -n 's/^USER //p' apps/srlg/service/Containerfile)
 inside setpriv --reuid "$id" --regid "$id" --clear-groups srlg demo >/dev/null
 
-say "the static program in an empty folder"
+say "the static program in a folder without libraries"
 empty=$work/empty
-rm -rf "$empty" && mkdir -p "$empty/etc"
+rm -rf "$empty" && mkdir -p "$empty/etc" "$empty/dev"
+mknod -m 444 "$empty/dev/random" c 1 8
+mknod -m 444 "$empty/dev/urandom" c 1 9
 tar -xzf "$dist"/srlg-*-linux.tar.gz -C "$empty" --strip-components=2 --wildcards '*/bin/srlg'
 chroot "$empty" /srlg --version
 echo "127.0.0.1 localhost" >"$empty/etc/hosts"
-# The broker does not exist, but its name must be found.
-said=$(chroot "$empty" /srlg detect --nats nats://localhost:1/flows 2>&1 || true)
+# The broker does not exist, but its name must be found. Without a timeout, the program would retry.
+said=$(timeout 5 chroot "$empty" /srlg detect --nats nats://localhost:1/flows 2>&1 || true)
 grep "Connection refused" <<<"$said" || fail "the static program cannot look up names: $said"
 
 say "the .rpm"
