@@ -116,7 +116,7 @@ def inline_code(page):
         elif found := re.match(r"Run `(.+) [A-Z]+`", line):
             pattern = found[1]
             continue
-        before, separator, last = line.removesuffix("|").rpartition(" | ") if line.startswith("| ") else (line, "", "")
+        before, _, last = line.removesuffix("|").rpartition(" | ") if line.startswith("| ") else (line, "", "")
         for text in re.findall(r"`([^`]+)`", before):
             yield number, text, False
         for text in re.findall(r"`([^`]+)`", last):
