@@ -41,6 +41,17 @@ AFTER_MINUTES = os.environ.get("AFTER_MINUTES")
 
 SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", False), ("phone", 375, 812, "dark", True)]
 
+# Delays the first list of incidents, so that an alert starts meanwhile if srlg has just started.
+SLOW_HISTORY = """
+    const fetchNow = window.fetch;
+    let asked = 0;
+    window.fetch = async (url, options) => {
+        const answer = await fetchNow(url, options);
+        if (String(url).includes("incidents") && asked++ === 0) await new Promise((done) => setTimeout(done, 3000));
+        return answer;
+    };
+"""
+
 
 class Browser:
     """A page that is controlled with the DevTools protocol."""
@@ -178,6 +189,7 @@ async def look(socket_url, url, folder, process):
         page = Browser(socket)
         for domain in ("Runtime", "Log", "Network", "Page"):
             await page.call(f"{domain}.enable")
+        await page.call("Page.addScriptToEvaluateOnNewDocument", source=SLOW_HISTORY)
         for name, width, height, scheme, is_phone in SCREENS:
             await page.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                             deviceScaleFactor=2 if is_phone else 1, mobile=is_phone)
@@ -190,6 +202,8 @@ async def look(socket_url, url, folder, process):
                 "hosts": ".view .scroll tbody tr", "charts": ".view canvas", "history": "#history-table tbody tr",
                 "bars": "#timeline rect",
             })
+            if page.problems:
+                return page.problems  # without an incident, there are no further pages
             # One expression reads everything, because each slice brings a new state.
             state = await page.value("""({
                 shown: `${byId('state').className}: ${byId('state').textContent}`,

@@ -138,12 +138,13 @@ function followHistory(board) {
   const views = byId("filter-view");
   const known = new Set([...views.options].map((option) => option.value));
   for (const { name } of board.views) if (!known.has(name)) views.append(new Option(name, name));
-  const ids = board.alerts.map((alert) => alert.id).sort().join();
-  const hasChanged = ids !== past.ids;
-  past.ids = ids;
   // The date changes at midnight.
   if (past.isToday && past.day !== today()) return turnTo(today());
-  // Further incidents that the user has loaded stay.
-  const isFirst = past.incidents.length <= 200;
-  if (past.day === today() && isFirst && past.shown && (hasChanged || Date.now() - past.shown > REFRESH_MS)) showDay();
+  // Further incidents that the user has loaded stay. While the first incidents are being read, a change is not noted,
+  // because the answer may be older.
+  if (past.day !== today() || past.incidents.length > 200 || !past.shown) return;
+  const ids = board.alerts.map((alert) => alert.id).sort().join();
+  if (ids === past.ids && Date.now() - past.shown <= REFRESH_MS) return;
+  past.ids = ids;
+  showDay();
 }
