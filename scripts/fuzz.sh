@@ -58,7 +58,8 @@ fuzz() {
 programs=target/$(rustc -vV | sed -n 's/^host: //p')/release
 mkdir -p target/logs
 python3 seeds.py "$data" corpus
-cargo fuzz build ${features:+--features "${features#,}"}
+# The profile sets debug assertions; -O leaves them to it.
+cargo fuzz build -O ${features:+--features "${features#,}"}
 for target in "${targets[@]}"; do
     [ "$(jobs -rp | wc -l)" -lt "$jobs" ] || wait -n
     fuzz "$target" &

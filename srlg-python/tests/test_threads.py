@@ -25,14 +25,21 @@ def test_threads_ingest_at_once() -> None:
 
 
 def test_python_runs_while_pairs_are_ingested() -> None:
-    # One thread counts while another one ingests. If ingesting kept Python attached, the first thread could not count.
+    # One thread counts while another one ingests. If ingesting kept Python attached, the first thread could not count. On
+    # a busy machine, the first thread may have to wait for a processor, so one call out of many is enough.
     detector = srlg.Detector(device="cpu")
     columns = one_host(2_000_000)
-    counted, done = 0, threading.Event()
+    counted, most, done = 0, 0, threading.Event()
 
     def ingest() -> None:
+        nonlocal most
         try:
-            detector.ingest(*columns)
+            for _ in range(100):
+                before = counted
+                detector.ingest(*columns)
+                most = max(most, counted - before)
+                if most > 10:
+                    break
         finally:
             done.set()
 
@@ -42,7 +49,7 @@ def test_python_runs_while_pairs_are_ingested() -> None:
         counted += 1
         time.sleep(0)
     thread.join()
-    assert counted > 10
+    assert most > 10
 
 
 def test_pairs_ingested_during_closes_are_all_counted() -> None:
