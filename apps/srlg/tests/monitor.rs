@@ -8,6 +8,7 @@ mod origins;
 mod ports;
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use srlg_cli::notify::notice::{Kind, Notice};
 use srlg_cli::now_ms;
 use srlg_cli::show::board::Board;
 use srlg_cli::show::health::{Health, Level};
+use srlg_cli::show::troubles::TroubleKind;
 use srlg_input::flow::{ExporterStatus, FlowCounts, Losses};
 use srlg_input::{Contact, Status as InputStatus};
 
@@ -124,7 +126,7 @@ impl SteppedMonitor {
         Self { monitor, start_ms: 1_750_000_000_000, told: Vec::new() }
     }
 
-    fn feed(&mut self, seconds: std::ops::Range<u64>, peers: u32) {
+    fn feed(&mut self, seconds: Range<u64>, peers: u32) {
         let (start_ms, length) = (self.start_ms + seconds.start * 1_000, seconds.count() as u64);
         self.told.extend(feed(&mut self.monitor, start_ms, length, peers));
     }
@@ -332,7 +334,7 @@ fn contact(second: u64, source: [u8; 4], destination: [u8; 4]) -> Contact {
     Contact::new((1_750_000_000 + second) * 1_000_000_000, source.into(), destination.into())
 }
 
-fn flood(monitor: &mut Monitor, seconds: std::ops::Range<u64>) {
+fn flood(monitor: &mut Monitor, seconds: Range<u64>) {
     for second in seconds {
         (0..100).for_each(|peer| {
             monitor.take(&contact(second, [192, 0, 2, peer], [10, 0, 0, 1])).unwrap();
@@ -422,4 +424,23 @@ fn a_flood_is_compared_with_what_its_victim_did_meanwhile() {
     let told = monitor.notices().unwrap();
     let flood = told.iter().find(|it| it.view == "in").unwrap();
     assert_eq!(flood.kind, Kind::Flood, "{flood:?}");
+}
+
+#[test]
+fn an_input_that_has_no_host_inside_is_a_trouble_until_it_has_one() {
+    let mut monitor = replay(RULE);
+    let mut count = |seconds: Range<u64>, destination: [u8; 4]| {
+        for second in seconds {
+            for peer in 0..100 {
+                monitor.take(&contact(second, [192, 0, 2, peer], destination)).unwrap();
+            }
+        }
+        monitor.notices().unwrap();
+        monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::Outside)
+    };
+    let (outside, inside) = ([172, 16, 0, 1], [10, 0, 0, 1]);
+    assert_eq!(count(0..10, outside), 0, "too few to be sure");
+    assert_eq!(count(10..20, outside), 2_000);
+    assert_eq!(count(20..21, inside), 0);
+    assert_eq!(count(21..40, outside), 0);
 }

@@ -20,6 +20,10 @@ pub(crate) struct PairFilter {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FilterCounts {
+    /// Whether a contact had a host in the inside networks.
+    pub(crate) has_inside: bool,
+    /// Contacts without a host in the inside networks, up to the first contact that has one.
+    pub(crate) outside: u64,
     /// Number of matches of each allow-list entry.
     pub(crate) hits: Vec<u64>,
     /// Contacts of which an allow-list entry excluded at least one pair.
@@ -51,6 +55,11 @@ impl PairFilter {
             self.counts.without_port += u64::from(self.view.lacks_port(contact));
             self.portless = if contact.port().is_some() { 0 } else { self.portless + 1 };
         }
+        if !self.counts.has_inside {
+            let hosts = [contact.source, contact.destination];
+            self.counts.has_inside = hosts.into_iter().any(|host| self.view.is_inside(host));
+            self.counts.outside += u64::from(!self.counts.has_inside);
+        }
         let counts = rules.counts(contact, are_there, &mut self.counts.hits);
         self.counts.allowed += u64::from(counts != are_there);
         [sent.filter(|_| counts[0]), received.filter(|_| counts[1])]
@@ -71,7 +80,9 @@ impl FilterCounts {
 
     /// Moves the counts of `other` into these counts. Both must belong to the same rules.
     pub(crate) fn take(&mut self, other: &mut Self) {
-        let Self { hits, allowed, without_port, late, too_late } = other;
+        let Self { has_inside, outside, hits, allowed, without_port, late, too_late } = other;
+        self.has_inside |= *has_inside;
+        self.outside += std::mem::take(outside);
         self.hits.iter_mut().zip(hits).for_each(|(all, more)| *all += std::mem::take(more));
         self.allowed += std::mem::take(allowed);
         self.without_port += std::mem::take(without_port);

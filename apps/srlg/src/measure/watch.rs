@@ -43,6 +43,10 @@ const LOST_MS: u64 = 60_000;
 /// Maximum of the key `of`, the number of recent slices that decide whether an alert starts.
 const MOST_HITS: u32 = 32;
 
+/// Minimum number of contacts, and of closed slices, before missing contacts of the inside networks are a problem. Until
+/// then, they may be missing by chance.
+const OUTSIDE: (u64, u64) = (1_000, 10);
+
 /// A view: the track of its pairs, and its detector.
 pub(crate) struct Watch {
     track: Track,
@@ -272,6 +276,13 @@ impl Watch {
         let newest_ms = self.slices.newest_input_ms + step_ms;
         self.slices.newest_input_ms = newest_ms.min(now_ns / 1_000_000);
         book.set_forward(step_ms, slice);
+    }
+
+    /// Returns the number of contacts after `closed` slices, if none of them has a host in the inside networks.
+    pub(crate) fn outside(&self, closed: u64) -> u64 {
+        let FilterCounts { has_inside, outside, .. } = self.track.filter.counts;
+        let is_problem = !has_inside && outside >= OUTSIDE.0 && closed >= OUTSIDE.1;
+        if is_problem { outside } else { 0 }
     }
 
     #[must_use]

@@ -56,6 +56,8 @@ pub enum TroubleKind {
     Future,
     /// Contacts without a port, if a view counts ports and no recent contact has a port.
     WithoutPort,
+    /// Contacts without a host in `inside`, if no contact so far has one.
+    Outside,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
     /// Messages of a broker that are not flows in the expected format.
@@ -93,7 +95,7 @@ pub struct TroubleBoard {
 
 impl TroubleKind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Version,
         Self::Malformed,
         Self::Held,
@@ -103,6 +105,7 @@ impl TroubleKind {
         Self::TooLate,
         Self::Future,
         Self::WithoutPort,
+        Self::Outside,
         Self::Kernel,
         Self::Message,
         Self::Expired,
@@ -117,6 +120,7 @@ impl TroubleKind {
             (Some(reason), _) => reason.name(),
             (None, Self::TooLate) => "too-late",
             (None, Self::WithoutPort) => "without-port",
+            (None, Self::Outside) => "outside",
             (None, Self::Kernel) => "kernel",
             (None, Self::Message) => "message",
             (None, Self::Expired) => "expired",
@@ -128,7 +132,15 @@ impl TroubleKind {
 
     /// Returns whether the kind is counted per exporter.
     pub(crate) const fn is_of_exporters(self) -> bool {
-        !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Unread | Self::Refused)
+        !matches!(
+            self,
+            Self::Outside
+                | Self::Kernel
+                | Self::Message
+                | Self::Expired
+                | Self::Unread
+                | Self::Refused
+        )
     }
 
     /// Returns the reason under which the export decoder counts this kind, or `None` if the decoder does not count it.
@@ -143,6 +155,7 @@ impl TroubleKind {
             Self::TooLate
             | Self::Future
             | Self::WithoutPort
+            | Self::Outside
             | Self::Kernel
             | Self::Message
             | Self::Expired
@@ -167,6 +180,10 @@ impl TroubleKind {
             Self::WithoutPort => (
                 "contacts",
                 "have no port, like all recent contacts, so views of ports count nothing",
+            ),
+            Self::Outside => (
+                "contacts",
+                "have no host in `inside`, like all contacts so far, so nothing is counted",
             ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
             Self::Message => ("broker messages", "are not flows in the expected format"),
@@ -198,6 +215,7 @@ impl TroubleKind {
             Self::WithoutPort => {
                 "configure the input to report protocols and destination ports, or remove the views of ports"
             }
+            Self::Outside => "set `inside` to your own networks",
             Self::Kernel => {
                 "increase `receive-buffer` and `receivers` for exports, or `capture-buffer` and `capture-threads` for packets, or set a `filter`"
             }
