@@ -18,8 +18,9 @@ done
 tests=(-p srlg-core -p srlg-kernels -p srlg-host -p srlg-input -p srlg-tests
     --lib --test bodies --test behaviour --test inputs)
 
-# These statistical tests sweep or hash so much that each takes minutes under emulation.
-slow=(--skip adversary:: --skip ghosts_are_missed_as_often_as_it_is_said --skip tags_of_two_hosts_match_like_chance)
+# Each of these tests sweeps or hashes so much that it takes many minutes under emulation.
+slow=(--skip adversary:: --skip full_cells_are_searched_as_on_the_cpu --skip ghosts_are_missed_as_often_as_it_is_said
+    --skip tags_of_two_hosts_match_like_chance)
 
 fail() {
     echo "targets: $*" >&2
@@ -89,11 +90,11 @@ for target in "$@"; do
     runner="qemu-$target-static -L /usr/$gnu"
     [ "$target" != i686 ] || runner='env'
     install_packages rustc-web cargo-web rust-web-src "gcc-$gnu" "libc6-dev-$libc-cross" qemu-user-static
-    if [ "$target" = i686 ]; then
-        cross test "${tests[@]}"
-    else
-        cross test "${tests[@]}" -- "${slow[@]}"
-    fi
+    left_out=()
+    [ "$target" = i686 ] || left_out+=("${slow[@]}")
+    # On big-endian processors, pcap-parser, which this test compares with, cannot read big-endian pcapng files.
+    [ "$target" != s390x ] || left_out+=(--skip every_capture_reads_like_the_oracle)
+    cross test "${tests[@]}" -- "${left_out[@]}"
     [ "$target" != aarch64 ] || compare_reports
     echo "targets: $target: $((SECONDS - started)) s"
 done

@@ -40,7 +40,7 @@ fn texts_of_errors() {
         UnfitDriver { name: "cuCtxCreate".into(), text: text() },
         NoPtxCompiler { name: name(), text: text() },
         DeviceMemory { bytes: 31_639_552, free: 1 << 20 },
-        PinnedMemory { bytes: 1 << 47 },
+        PinnedMemory { bytes: 1 << 30 },
         Driver { doing: "launch a kernel", name: name(), text: text() },
         PinnedLost,
         PairsContext { name: name(), text: text() },
