@@ -25,6 +25,8 @@ for crate in "${crates[@]}"; do
     for file in README.md LICENSE-MIT LICENSE-APACHE src/lib.rs; do
         [ -s "$unpacked/$file" ] || { echo "$package has no $file" >&2; exit 1; }
     done
+    # Otherwise, cargo would look for the package in the workspace of the repository.
+    printf '\n[workspace]\n' >>"$unpacked/Cargo.toml"
     kilobytes=$(($(stat -c %s "$package") / 1000))
     echo "$(basename "$package"): $kilobytes kB"
     patches+="$crate = { path = \"../$(basename "$unpacked")\" }"$'\n'

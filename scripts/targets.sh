@@ -94,6 +94,8 @@ for target in "$@"; do
     [ "$target" = i686 ] || left_out+=("${slow[@]}")
     # On big-endian processors, pcap-parser, which this test compares with, cannot read big-endian pcapng files.
     [ "$target" != s390x ] || left_out+=(--skip every_capture_reads_like_the_oracle)
+    # QEMU 7.2 keeps 280 kB of every thread of an ARM program, and the simulated GPU starts very many threads.
+    [ "$target" != aarch64 ] || left_out+=(--skip gpu::)
     cross test "${tests[@]}" -- "${left_out[@]}"
     [ "$target" != aarch64 ] || compare_reports
     echo "targets: $target: $((SECONDS - started)) s"
