@@ -47,7 +47,7 @@ SLOW_HISTORY = """
     let asked = 0;
     window.fetch = async (url, options) => {
         const answer = await fetchNow(url, options);
-        if (String(url).includes("incidents") && asked++ === 0) await new Promise((done) => setTimeout(done, 3000));
+        if (String(url).includes("incidents?") && asked++ === 0) await new Promise((done) => setTimeout(done, 3000));
         return answer;
     };
 """
