@@ -58,7 +58,7 @@ fuzz() {
 programs=target/$(rustc -vV | sed -n 's/^host: //p')/release
 mkdir -p target/logs
 python3 seeds.py "$data" corpus
-# The profile sets debug assertions; -O leaves them to it.
+# With -O, cargo-fuzz leaves debug assertions and overflow checks to the profile, which excludes protox-parse.
 cargo fuzz build -O ${features:+--features "${features#,}"}
 for target in "${targets[@]}"; do
     [ "$(jobs -rp | wc -l)" -lt "$jobs" ] || wait -n

@@ -41,13 +41,15 @@ AFTER_MINUTES = os.environ.get("AFTER_MINUTES")
 
 SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", False), ("phone", 375, 812, "dark", True)]
 
-# Delays the first list of incidents, so that an alert starts meanwhile if srlg has just started.
+# Holds back the first list of incidents until there is an alert, so that the first alert of srlg is not in this list.
 SLOW_HISTORY = """
     const fetchNow = window.fetch;
     let asked = 0;
     window.fetch = async (url, options) => {
         const answer = await fetchNow(url, options);
-        if (String(url).includes("incidents?") && asked++ === 0) await new Promise((done) => setTimeout(done, 3000));
+        if (!String(url).includes("incidents?") || asked++ > 0) return answer;
+        for (let waits = 0; typeof last !== "undefined" && !last?.alerts?.length && waits < 200; waits++)
+            await new Promise((done) => setTimeout(done, 100));
         return answer;
     };
 """
@@ -202,7 +204,7 @@ async def look(socket_url, url, folder, process):
                 "hosts": ".view .scroll tbody tr", "charts": ".view canvas", "history": "#history-table tbody tr",
                 "bars": "#timeline rect",
             })
-            if page.problems:
+            if not await page.value("document.querySelector('#history-table td a')?.href"):
                 return page.problems  # without an incident, there are no further pages
             # One expression reads everything, because each slice brings a new state.
             state = await page.value("""({

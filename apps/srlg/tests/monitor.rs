@@ -436,10 +436,10 @@ fn an_input_that_has_no_host_inside_is_a_trouble_until_it_has_one() {
             }
         }
         monitor.notices().unwrap();
-        monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::Outside)
+        monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::NoInside)
     };
     let (outside, inside) = ([172, 16, 0, 1], [10, 0, 0, 1]);
-    assert_eq!(count(0..10, outside), 0, "too few to be sure");
+    assert_eq!(count(0..10, outside), 0, "too short to be sure");
     assert_eq!(count(10..20, outside), 2_000);
     assert_eq!(count(20..21, inside), 0);
     assert_eq!(count(21..40, outside), 0);

@@ -56,13 +56,20 @@ impl PairFilter {
             self.portless = if contact.port().is_some() { 0 } else { self.portless + 1 };
         }
         if !self.counts.has_inside {
-            let hosts = [contact.source, contact.destination];
-            self.counts.has_inside = hosts.into_iter().any(|host| self.view.is_inside(host));
-            self.counts.outside += u64::from(!self.counts.has_inside);
+            self.look_inside(contact);
         }
         let counts = rules.counts(contact, are_there, &mut self.counts.hits);
         self.counts.allowed += u64::from(counts != are_there);
         [sent.filter(|_| counts[0]), received.filter(|_| counts[1])]
+    }
+
+    /// Notes whether `contact` has a host in the inside networks.
+    #[cold]
+    #[inline(never)]
+    fn look_inside(&mut self, contact: &Contact) {
+        let mut hosts = [contact.source, contact.destination].into_iter();
+        self.counts.has_inside = hosts.any(|host| self.view.is_inside(host));
+        self.counts.outside += u64::from(!self.counts.has_inside);
     }
 
     /// Returns whether this is a view of ports whose recent contacts all had no port.

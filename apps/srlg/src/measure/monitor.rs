@@ -228,7 +228,7 @@ impl Monitor {
         let mut troubles = self.counts.unused.of(None);
         let outside =
             self.watches.iter().zip(&views).map(|(watch, view)| watch.outside(view.slices));
-        troubles.add(TroubleKind::Outside, outside.min().unwrap_or(0));
+        troubles.add(TroubleKind::NoInside, outside.min().unwrap_or(0));
         troubles.add(TroubleKind::Kernel, datagrams.dropped);
         if let Some(broker) = &input.broker {
             // A message that cannot be decoded does not name its exporter.

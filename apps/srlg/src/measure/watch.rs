@@ -43,9 +43,11 @@ const LOST_MS: u64 = 60_000;
 /// Maximum of the key `of`, the number of recent slices that decide whether an alert starts.
 const MOST_HITS: u32 = 32;
 
-/// Minimum number of contacts, and of closed slices, before missing contacts of the inside networks are a problem. Until
-/// then, they may be missing by chance.
-const OUTSIDE: (u64, u64) = (1_000, 10);
+/// Number of contacts after which a view without any inside host is reported. Fewer contacts may be outside by chance.
+const MANY_OUTSIDE: u64 = 1_000;
+
+/// Time that must be closed before a view without any inside host is reported.
+const SURE_MS: u64 = 10_000;
 
 /// A view: the track of its pairs, and its detector.
 pub(crate) struct Watch {
@@ -278,11 +280,12 @@ impl Watch {
         book.set_forward(step_ms, slice);
     }
 
-    /// Returns the number of contacts after `closed` slices, if none of them has a host in the inside networks.
+    /// Returns the number of contacts in `closed` slices if none has an inside host and there are enough to be sure,
+    /// otherwise 0.
     pub(crate) fn outside(&self, closed: u64) -> u64 {
         let FilterCounts { has_inside, outside, .. } = self.track.filter.counts;
-        let is_problem = !has_inside && outside >= OUTSIDE.0 && closed >= OUTSIDE.1;
-        if is_problem { outside } else { 0 }
+        let is_long = closed.saturating_mul(self.slices.slice_ms) >= SURE_MS;
+        if !has_inside && outside >= MANY_OUTSIDE && is_long { outside } else { 0 }
     }
 
     #[must_use]

@@ -4,7 +4,8 @@
 //!
 //! Each board has a count per kind and exporter. If a count increases from one board to the next, a problem of this
 //! kind starts ([`TroubleBoard`]). The problem ends when its counts have not increased for five minutes. A problem with
-//! missing templates also ends when no data set waits for a template.
+//! missing templates also ends when no data set waits for a template, and missing inside hosts are no problem once there
+//! is one.
 //!
 //! Invariant: at most 16,384 exporters per kind are remembered.
 
@@ -57,7 +58,7 @@ pub enum TroubleKind {
     /// Contacts without a port, if a view counts ports and no recent contact has a port.
     WithoutPort,
     /// Contacts without a host in `inside`, if no contact so far has one.
-    Outside,
+    NoInside,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
     /// Messages of a broker that are not flows in the expected format.
@@ -105,7 +106,7 @@ impl TroubleKind {
         Self::TooLate,
         Self::Future,
         Self::WithoutPort,
-        Self::Outside,
+        Self::NoInside,
         Self::Kernel,
         Self::Message,
         Self::Expired,
@@ -120,7 +121,7 @@ impl TroubleKind {
             (Some(reason), _) => reason.name(),
             (None, Self::TooLate) => "too-late",
             (None, Self::WithoutPort) => "without-port",
-            (None, Self::Outside) => "outside",
+            (None, Self::NoInside) => "no-inside",
             (None, Self::Kernel) => "kernel",
             (None, Self::Message) => "message",
             (None, Self::Expired) => "expired",
@@ -134,7 +135,7 @@ impl TroubleKind {
     pub(crate) const fn is_of_exporters(self) -> bool {
         !matches!(
             self,
-            Self::Outside
+            Self::NoInside
                 | Self::Kernel
                 | Self::Message
                 | Self::Expired
@@ -155,7 +156,7 @@ impl TroubleKind {
             Self::TooLate
             | Self::Future
             | Self::WithoutPort
-            | Self::Outside
+            | Self::NoInside
             | Self::Kernel
             | Self::Message
             | Self::Expired
@@ -181,7 +182,7 @@ impl TroubleKind {
                 "contacts",
                 "have no port, like all recent contacts, so views of ports count nothing",
             ),
-            Self::Outside => (
+            Self::NoInside => (
                 "contacts",
                 "have no host in `inside`, like all contacts so far, so nothing is counted",
             ),
@@ -215,7 +216,7 @@ impl TroubleKind {
             Self::WithoutPort => {
                 "configure the input to report protocols and destination ports, or remove the views of ports"
             }
-            Self::Outside => "set `inside` to your own networks",
+            Self::NoInside => "set `inside` to your own networks",
             Self::Kernel => {
                 "increase `receive-buffer` and `receivers` for exports, or `capture-buffer` and `capture-threads` for packets, or set a `filter`"
             }
@@ -313,8 +314,10 @@ impl Troubles {
         let counted = all.into_iter();
         let counted = counted.map(|(of, counts, _)| (of.map(|it| it.address), counts));
         self.counted = counted.collect();
-        let is_over = |kind: &TroubleKind, trouble: &mut Trouble| {
-            now - trouble.last >= QUIET || is_held(*kind) && !is_waiting
+        let has_no_inside = board.input.troubles.of(TroubleKind::NoInside) > 0;
+        let is_over = |kind: &TroubleKind, trouble: &mut Trouble| match kind {
+            TroubleKind::NoInside if !has_no_inside => true,
+            _ => now - trouble.last >= QUIET || is_held(*kind) && !is_waiting,
         };
         let over = self.active.extract_if(.., is_over);
         over.map(|(kind, trouble)| trouble.board(kind)).collect()

@@ -96,6 +96,20 @@ fn sets_that_wait_are_no_trouble_once_their_template_has_come() {
 }
 
 #[test]
+fn missing_inside_hosts_are_no_trouble_once_there_is_one() {
+    let kind = TroubleKind::NoInside;
+    let (mut troubles, now) = (Troubles::default(), Instant::now());
+    let mut take = |count| {
+        let mut board = Board::default();
+        board.input.troubles.add(kind, count);
+        let over = troubles.take(&board, now);
+        (counts(&over), counts(&troubles.boards()))
+    };
+    assert_eq!(take(1_000), (vec![], vec![(kind, 1_000)]));
+    assert_eq!(take(0), (vec![(kind, 1_000)], vec![]));
+}
+
+#[test]
 fn more_exporters_than_are_remembered_are_counted() {
     let mut troubles = Troubles::default();
     let mut many = board(TroubleKind::Version, &[1], false);

@@ -146,5 +146,6 @@ function followHistory(board) {
   const ids = board.alerts.map((alert) => alert.id).sort().join();
   if (ids === past.ids && Date.now() - past.shown <= REFRESH_MS) return;
   past.ids = ids;
+  past.shown = Date.now();
   showDay();
 }
