@@ -77,6 +77,7 @@ compare_reports() {
     # From the fourth second on, all hosts exceed the threshold.
     [ "$(wc -l <"$folder/x86_64")" -ge 8000 ] || fail "the program on x86-64 reported too few hosts"
     cmp "$folder/$triple" "$folder/x86_64"
+    # The demo runs in real time, so it fails on a busy machine.
     $runner "target/targets/$triple/debug/srlg" demo
 }
 
@@ -94,13 +95,14 @@ for target in "$@"; do
     [ "$target" != i686 ] || runner='env'
     install_packages rustc-web cargo-web rust-web-src "gcc-$gnu" "libc6-dev-$libc-cross" qemu-user-static
     left_out=("${slow[@]}")
-    # This test needs a configuration of 8 GB.
-    [ "$target" != i686 ] || left_out=(--skip sampling_never_reaches_the_bits_of_the_slot)
+    # On 32 bits, a configuration of 8 GB is too large, a contact is smaller, and there is no GPU driver.
+    [ "$target" != i686 ] || left_out=(--skip sampling_never_reaches_the_bits_of_the_slot
+        --skip a_contact_has_96_bytes --skip gpu::cuda::)
     # On big-endian processors, pcap-parser, which this test compares with, cannot read big-endian pcapng files.
     [ "$target" != s390x ] || left_out+=(--skip every_capture_reads_like_the_oracle)
     # QEMU 7.2 leaks 280 kB per thread of an ARM program, and the simulated GPU starts tens of thousands of threads.
     [ "$target" != aarch64 ] || left_out+=(--skip gpu::tests::)
-    cross test "${tests[@]}" -- "${left_out[@]}"
+    cross test --no-fail-fast "${tests[@]}" -- "${left_out[@]}"
     [ "$target" != aarch64 ] || compare_reports
     echo "targets: $target: $((SECONDS - started)) s"
 done

@@ -64,7 +64,7 @@ fn texts_of_errors() {
         CheckpointsInUse { path: "a/b".into() },
         SliceInPast { running: 7, asked: 5 },
         LastSlice { running: u64::MAX },
-        FeedMemory { capacity: usize::MAX },
+        FeedMemory { capacity: 1 << 30 },
         DetectorDropped,
         Randomness { source: ErrorKind::Unsupported.into() },
         SliceLength { length: Duration::ZERO },
