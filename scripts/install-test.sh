@@ -1,50 +1,91 @@
 #!/usr/bin/env bash
 # Tests the files that `cargo xtask dist` has written: installs, runs, upgrades, removes and purges the .deb in a fresh
-# Debian 12, runs the static program in a folder without libraries, follows the commands of the Containerfile, and prints the
-# metadata of the .rpm. Requires root. Services are started without systemd, because a chroot has none.
+# Debian 12 with systemd, runs the static program in a folder without libraries, follows the commands of the Containerfile,
+# and prints the metadata of the .rpm. On a machine with an NVIDIA GPU, the service also runs on the GPU. Requires root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 dist=$PWD/target/dist work=$PWD/target/install-test
-if [ "${1:-}" != --inside ]; then
-    scripts/debian-package.sh mmdebstrap mmdebstrap
-    scripts/debian-package.sh rpm rpm
-    mkdir -p "$work"
-    [ -e "$work/base.tar" ] ||
-        mmdebstrap --variant=minbase --include=systemd,man-db bookworm "$work/base.tar" http://deb.debian.org/debian
-    # The ports of the configuration are free in a new network, and all processes end with this script.
-    exec unshare --net --mount-proc --pid --fork --kill-child scripts/install-test.sh --inside
-fi
-ip link set lo up
-deb=$(echo "$dist"/srlg_*.deb) root=$work/root
+root=$work/root
 
-user=(setpriv --reuid srlg --regid srlg --init-groups --no-new-privs)
+case ${1:-} in
+--inside) ;;
+# Starts systemd as process 1 of the fresh Debian.
+--boot)
+    mount --make-rprivate /
+    mount --bind "$root" "$root"
+    mount -t proc proc "$root/proc"
+    mount -t sysfs -o ro sysfs "$root/sys"
+    mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+    for folder in dev run tmp; do
+        mount -t tmpfs "$folder" "$root/$folder"
+    done
+    chmod 755 "$root/dev" "$root/run"
+    for device in /dev/{null,zero,full,random,urandom,tty} /dev/nvidia*; do
+        [ -c "$device" ] || continue
+        touch "$root$device"
+        mount --bind "$device" "$root$device"
+    done
+    # The unit gets a copy of this link.
+    ln -s pts/ptmx "$root/dev/ptmx"
+    # In a chroot, the kernel would not create the user namespace of the unit. Credentials appear as shared mounts.
+    mkdir "$root/run/old"
+    cd "$root"
+    pivot_root . run/old
+    exec chroot . env -i container=test PATH="$PATH" \
+        sh -c 'umount -l /run/old && rmdir /run/old && mount --make-rshared / && exec /lib/systemd/systemd' </dev/null >/dev/null 2>&1
+    ;;
+*)
+    mkdir -p "$work"
+    if [ ! -e "$work/base.tar" ]; then
+        scripts/debian-package.sh mmdebstrap mmdebstrap
+        mmdebstrap --variant=minbase --include=systemd,man-db bookworm "$work/base.tar" http://deb.debian.org/debian
+    fi
+    # The ports of the configuration are free in a new network, and all processes end with this script.
+    exec unshare --net --mount-proc --pid --fork --kill-child "$0" --inside
+    ;;
+esac
+deb=$(echo "$dist"/srlg_*.deb)
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { echo "install-test: $*" >&2; exit 1; }
-inside() { chroot "$root" "$@"; }
-as_service() { inside "${user[@]}" "$@"; }
 
-fresh_root() {
-    if [ -e "$root" ]; then
-        for mount in proc dev; do
-            ! mountpoint -q "$root/$mount" || umount --recursive "$root/$mount"
-        done
-        rm -rf --one-file-system "$root"
-    fi
-    mkdir "$root"
-    tar -xf "$work/base.tar" -C "$root"
-    mount -t proc proc "$root/proc"
-    mount -t tmpfs dev "$root/dev"
-    for device in null urandom; do
-        touch "$root/dev/$device"
-        mount --bind "/dev/$device" "$root/dev/$device"
-    done
+# Runs a command in the fresh Debian.
+inside() {
+    nsenter --target "$machine" --all --root --wd env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
-# Lists all files and users, except files of dpkg, caches of manual pages and backups of the list of users.
+# Installs Debian into a folder, and starts it. The previous one is deleted.
+start_debian() {
+    if [ -n "${machine:-}" ]; then
+        kill -9 "$machine"
+        wait
+    fi
+    rm -rf --one-file-system "$root"
+    mkdir "$root"
+    tar -xf "$work/base.tar" -C "$root"
+    copy_driver
+    unshare --pid --mount --cgroup --uts --ipc --fork --kill-child scripts/install-test.sh --boot >"$work/boot.log" 2>&1 &
+    local starter=$!
+    for _ in $(seq 100); do
+        sleep 0.1
+        machine=$(pgrep --parent "$starter") && inside test -S /run/systemd/private 2>/dev/null && break
+    done
+    [ "$(inside systemctl is-system-running --wait)" = running ] || fail "systemd does not run: $(cat "$work/boot.log")"
+}
+
+# A program finds the parts of the NVIDIA driver that run and compile kernels.
+copy_driver() {
+    [ -e /dev/nvidiactl ] || return 0
+    local cuda
+    cuda=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*x86-64.* => //p' | head -n 1)
+    cp -L "${cuda%/*}"/lib{cuda.so.1,nvidia-ptxjitcompiler.so.1,nvidia-nvvm.so.4} "$root/usr/lib/x86_64-linux-gnu"
+    chroot "$root" ldconfig 2>/dev/null
+}
+
+# Lists all files and users, except files of dpkg and systemd, caches of manual pages and backups of the list of users.
 list() {
-    (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*' ! -path './var/log/*.log' ! -path './var/cache/man/*' ! -path './run/*' ! -path './etc/*-' ! -name .pwd.lock |
+    (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*' ! -path './var/log/*.log' ! -path './var/cache/man/*' ! -path './etc/*-' ! -name .pwd.lock |
         sort && cat etc/passwd etc/group)
 }
 
@@ -69,41 +110,52 @@ PYTHON
 }
 
 install_package() {
-    cp "$1" "$root/tmp/srlg.deb"
-    inside dpkg --install /tmp/srlg.deb
-    rm "$root/tmp/srlg.deb"
+    cp "$1" "$root/root/srlg.deb"
+    inside dpkg --install /root/srlg.deb
+    rm "$root/root/srlg.deb"
 }
 
-# Runs the commands of the unit as its user, after creating the folders that systemd creates.
-start_service() {
-    inside install -d -m 700 -o srlg -g srlg /var/lib/srlg
-    inside install -d -m 750 -o srlg -g srlg /var/log/srlg
-    local unit=$root/usr/lib/systemd/system/srlg.service
-    # shellcheck disable=SC2046 # The commands of the unit consist of words.
-    as_service $(sed -n 's/^ExecStartPre=//p' "$unit")
-    # A function in the background would be a process of its own.
-    # shellcheck disable=SC2046
-    chroot "$root" "${user[@]}" $(sed -n 's/^ExecStart=//p' "$unit") >>"$work/service.log" 2>&1 &
-    service=$!
+# Starts the service again, with the lines of standard input added to its unit.
+restart_with() {
+    local folder=$root/etc/systemd/system/srlg.service.d
+    mkdir -p "$folder"
+    cat >"$folder/$1.conf"
+    inside systemctl daemon-reload
+    inside systemctl restart srlg || { inside journalctl --unit srlg; fail "the service does not start with $1"; }
 }
 
-stop_service() {
-    kill "$service"
-    wait "$service"
+# Prints the unit file number $1 in many-sites.md.
+unit_of_many_sites() {
+    awk -v number="$1" '/^```/ { shown = $0 == "```ini" && ++count == number; next } shown' docs/many-sites.md
 }
 
-# Prints the ID of the first active alert as soon as the API shows one.
-wait_for_alert() {
+# Waits until the service has another process than process $1.
+wait_for_other() {
+    for _ in $(seq 100); do
+        sleep 0.1
+        [ "$(main_process)" = "$1" ] || [ "$(inside systemctl is-active srlg)" != active ] || return 0
+    done
+    fail "process $1 still runs"
+}
+
+main_process() { inside systemctl show --property MainPID --value srlg; }
+
+# Prints the first match of regular expression $2 in path $1 of the API, as soon as there is one.
+wait_for() {
     for _ in $(seq 120); do
-        curl -sf http://127.0.0.1:8462/api/v1/alerts | grep -o '"id":"[0-9a-f]*"' | head -n 1 | grep . && return
+        python3 -c 'import sys, urllib.request as web; print(web.urlopen(sys.argv[1]).read().decode())' \
+            "http://127.0.0.1:8462/api/v1/$1" 2>/dev/null | grep -o "$2" | head -n 1 | grep . && return
         sleep 0.5
     done
-    cat "$work/service.log" >&2
-    fail "no alert within a minute"
+    inside journalctl --unit srlg >&2
+    fail "$1 lacks $2 after a minute"
 }
 
+# Prints the ID of the first active alert.
+wait_for_alert() { wait_for alerts '"id":"[0-9a-f]*"'; }
+
 say "the .deb in a fresh Debian"
-fresh_root
+start_debian
 list >"$work/before"
 began=$(date +%s%N)
 install_package "$deb"
@@ -121,8 +173,7 @@ done
 say "the example configuration, and a first alert"
 # The exporter and the sink are on this machine.
 sed 's|^exporters = .*|exporters = ["127.0.0.1"]|; s|/var/lib/srlg/alerts|/var/log/srlg/alerts|' docs/srlg.example.toml >"$root/etc/srlg/srlg.toml"
-: >"$work/service.log"
-start_service
+inside systemctl start srlg
 send_flows &
 sender=$!
 first=$(wait_for_alert)
@@ -130,20 +181,67 @@ echo "first alert $(($(date +%s%N) / 1000000 - began / 1000000)) ms after the st
 # The next checkpoint is written at most 10 s after the alert.
 sleep 11
 grep -q "${first:6:16}" "$root/var/log/srlg/alerts.ndjson" || fail "the file of alerts lacks the alert"
-limit=$(as_service srlg check --config /etc/srlg/srlg.toml | sed -n 's/.*MemoryMax=\([0-9]*\)M.*/\1/p')
-peak=$(($(awk '/^VmHWM:/ { print $2 }' "/proc/$service/status") / 1024))
+limit=$(inside setpriv --reuid srlg --regid srlg --init-groups srlg check --config /etc/srlg/srlg.toml | sed -n 's/.*MemoryMax=\([0-9]*\)M.*/\1/p')
+process=$(main_process)
+# shellcheck disable=SC2016 # awk expands the variable.
+peak=$(($(inside awk '/^VmHWM:/ { print $2 }' "/proc/$process/status") / 1024))
 echo "peak memory: $peak MiB, MemoryMax: $limit MiB"
 [ "$peak" -lt "$limit" ] || fail "the service needs more memory than srlg check says"
 
-say "an upgrade keeps the alert"
+say "a reload, a kill and an upgrade keep the alert"
+inside systemctl reload srlg
+inside sh -c "kill -9 $process"
+wait_for_other "$process"
+[ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed after a kill"
 rm -rf "$work/newer" && dpkg-deb -R "$deb" "$work/newer"
 sed -i 's/^Version: .*/Version: 999/' "$work/newer/DEBIAN/control"
 dpkg-deb --root-owner-group -Zgzip -z1 -b "$work/newer" "$work/newer.deb"
-stop_service
+process=$(main_process)
 install_package "$work/newer.deb"
-start_service
-[ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed"
-stop_service
+wait_for_other "$process"
+[ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed after an upgrade"
+
+say "changes of the unit that its comments name"
+install -m 600 /dev/null "$root/etc/srlg/tokens"
+echo "ada $(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')" >"$root/etc/srlg/tokens"
+sed -i '1i http-tokens = "/run/credentials/srlg.service/tokens"' "$root/etc/srlg/srlg.toml"
+restart_with credential <<<$'[Service]\nLoadCredential=tokens:/etc/srlg/tokens'
+sed -i 's/^listen = .*/interface = "lo"/; /^exporters = /d; /^templates = /d' "$root/etc/srlg/srlg.toml"
+restart_with capture <<'UNIT'
+[Service]
+CapabilityBoundingSet=CAP_NET_RAW
+AmbientCapabilities=CAP_NET_RAW
+PrivateUsers=no
+RestrictAddressFamilies=AF_PACKET AF_NETLINK
+UNIT
+if [ -e /dev/nvidiactl ]; then
+    sed -i '1i device = "cuda"' "$root/etc/srlg/srlg.toml"
+    restart_with gpu <"$root/usr/share/srlg/gpu.conf"
+    [ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed on a GPU"
+    nvidia-smi --query-compute-apps=used_memory --format=csv,noheader
+else
+    echo "skipped: this machine has no GPU for gpu.conf"
+fi
+
+say "a network of one site, by docs/many-sites.md"
+install -D "$(scripts/nats.sh >/dev/null && PATH=$PATH:/usr/sbin command -v nats-server)" "$root/usr/sbin/nats-server"
+rm -r "$root/etc/systemd/system/srlg.service.d"
+sed 's|^\[input\]|[network]|; s|^listen = .*|probes = ["lisbon"]|; s|^exporters = .*|folder = "/etc/srlg/network"|
+     s|^templates = .*|broker = "127.0.0.1:4222"|; s|/var/lib/srlg/alerts|/var/log/srlg/alerts|' docs/srlg.example.toml >"$root/etc/srlg/srlg.toml"
+inside srlg setup --config /etc/srlg/srlg.toml --host 127.0.0.1
+unit_of_many_sites 2 >"$root/etc/systemd/system/broker.service"
+inside systemctl start broker
+inside install -m 640 -g srlg /etc/srlg/network/ca.pem /etc/srlg/network/lisbon.nk /etc/srlg
+echo 'PROBE=lisbon
+OPTIONS=--broker 127.0.0.1:4222 --listen [::]:2055 --exporters 127.0.0.1 --templates /var/lib/srlg-probe/templates' >"$root/etc/srlg/probe.env"
+sed -i 's|^folder = .*|folder = "/run/credentials/srlg.service"|' "$root/etc/srlg/srlg.toml"
+unit_of_many_sites 1 | restart_with collector
+inside systemctl start srlg-probe
+[ "$(wait_for_alert)" = "$first" ] || fail "the collector does not keep the alert"
+# The window of the collector starts empty, so this host comes from the probe.
+wait_for 'top?view=fan-in' '198\.51\.100\.7'
+inside systemctl stop broker srlg-probe
+rm -r "$root/etc/systemd/system"/{broker.service,srlg.service.d} "$root/usr/sbin/nats-server"
 kill "$sender"
 
 say "a removal keeps the state, and a purge leaves nothing"
@@ -156,7 +254,7 @@ list >"$work/after"
 diff -u "$work/before" "$work/after" || fail "files are left"
 
 say "the commands of the Containerfile, except those that need a container runtime or a compiler"
-fresh_root
+start_debian
 # shellcheck disable=SC2016 # The shell in the root expands the variables.
 inside sh -euxc "$(sed -n '/^FROM.*slim/,$ s/^RUN //p' apps/srlg/service/Containerfile)"
 dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" ./usr/bin/srlg
@@ -176,12 +274,12 @@ said=$(timeout 5 chroot "$empty" /srlg detect --nats nats://localhost:1/flows 2>
 grep "Connection refused" <<<"$said" || fail "the static program cannot look up names: $said"
 
 say "the .rpm"
+scripts/debian-package.sh rpm rpm
 for query in --info --list --requires --scripts; do
     rpm --nodigest --nosignature -qp "$query" "$dist"/srlg-*.rpm
 done
 # Apart from the completions of zsh, it has the files of the .deb.
 diff <(sed 's,/vendor-completions/,/site-functions/,' apps/srlg/service/files.txt) <(rpm -qpl "$dist"/srlg-*.rpm | LC_ALL=C sort)
 
-umount --recursive "$root/proc"
-umount --recursive "$root/dev"
+kill -9 "$machine"
 rm -rf "$root" "$empty" "$work/newer" "$work/newer.deb"
