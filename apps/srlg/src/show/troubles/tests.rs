@@ -49,6 +49,15 @@ fn every_kind_has_a_name_and_a_text_of_its_own() {
 }
 
 #[test]
+fn every_kind_has_a_rule_for_prometheus() {
+    let rules = include_str!("../../../service/alerts.rules.yml");
+    let words: Vec<_> = rules.split(|c: char| !c.is_ascii_lowercase() && c != '-').collect();
+    for kind in TroubleKind::ALL {
+        assert!(words.contains(&kind.name()), "{kind:?}");
+    }
+}
+
+#[test]
 fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
     let kind = TroubleKind::TooLate;
     let (mut troubles, start) = (Troubles::default(), Instant::now());
