@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
     let folder = folder.display();
     writeln!(
         out,
-        "{folder} contains the credentials of the broker, the collector and the probes {}.",
+        "{folder} contains the credentials of the broker, the collector and these probes: {}.",
         probes.join(", ")
     )?;
     writeln!(
