@@ -8,7 +8,7 @@
 # --small checks quickly that the suite works. It runs a few tests, and measures so few pairs that the metrics have no
 # meaning.
 # SRLG_DATA names a folder of recorded traffic. Without it, the test of recorded traffic is skipped.
-# SRLG_SUITE_SECONDS limits the whole run, by default to 480 seconds. The limits of all steps add up to 470 seconds.
+# SRLG_SUITE_SECONDS limits the whole run, by default to 505 seconds. The limits of all steps add up to 495 seconds.
 set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -24,7 +24,7 @@ done
 mkdir -p "$out" || exit 2
 results=$out/results.jsonl
 : >"$results" || exit 2
-end=$((SECONDS + ${SRLG_SUITE_SECONDS:-480}))
+end=$((SECONDS + ${SRLG_SUITE_SECONDS:-505}))
 failures=0
 
 say() { printf '\n== %s\n' "$*"; }
@@ -254,7 +254,7 @@ if [ "$cuda" = yes ]; then
     profile
 fi
 # The CPU also measures common alternatives, which are slow, so there are few rounds.
-speed cpu 50 "${few[@]}"
+speed cpu 75 "${few[@]}"
 say "tests"
 for outcome in ok skipped ignored failed unfinished; do
     echo "$outcome: $(grep -c "\"test\".*\"outcome\":\"$outcome\"" "$results")"
