@@ -41,7 +41,7 @@ done < <(scripts/packages.sh --list)
 
 if [ -n "$tag" ]; then
     need semver-checks
-    # The build script of the crate cust needs the folder of a CUDA toolkit. An empty folder is enough for documentation.
+    # The build script of the crate cust needs the folder of a CUDA toolkit. Documentation needs only an empty one.
     mkdir -p target/no-cuda/lib64
     export CUDA_LIBRARY_PATH=$PWD/target/no-cuda
     while read -r crate; do

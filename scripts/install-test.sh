@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Tests the files that `cargo xtask dist` has written: installs, runs, upgrades, removes and purges the .deb in a fresh
-# Debian 12 with systemd, runs the static program in a folder without libraries, follows the commands of the Containerfile,
-# and prints the metadata of the .rpm. On a machine with an NVIDIA GPU, the service also runs on the GPU. Requires root.
+# Tests the files that `cargo xtask dist` has written. In a fresh Debian 12 with systemd, it installs, runs, upgrades,
+# removes and purges the .deb, starts a network of one site, and follows the commands of the Containerfile. It runs the
+# static program in a folder without libraries, and prints the metadata of the .rpm. If the machine has an NVIDIA GPU,
+# the service also runs on it. Requires root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 dist=$PWD/target/dist work=$PWD/target/install-test
-root=$work/root
+root=$work/root cgroup=$(findmnt --first-only --noheadings --types cgroup2 --output TARGET)/srlg-install-test
 
 case ${1:-} in
 --inside) ;;
@@ -15,6 +16,9 @@ case ${1:-} in
     mount --make-rprivate /
     mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
+    # systemd would change settings of the whole machine.
+    mount --bind "$root/proc/sys" "$root/proc/sys"
+    mount -o remount,bind,ro "$root/proc/sys"
     mount -t sysfs -o ro sysfs "$root/sys"
     mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
     for folder in dev run tmp; do
@@ -26,14 +30,15 @@ case ${1:-} in
         touch "$root$device"
         mount --bind "$device" "$root$device"
     done
-    # The unit gets a copy of this link.
+    # PrivateDevices=yes copies this link into the /dev of the unit.
     ln -s pts/ptmx "$root/dev/ptmx"
-    # In a chroot, the kernel would not create the user namespace of the unit. Credentials appear as shared mounts.
+    # In a chroot, the kernel would not create the user namespace of PrivateUsers=yes.
     mkdir "$root/run/old"
     cd "$root"
     pivot_root . run/old
-    exec chroot . env -i container=test PATH="$PATH" \
-        sh -c 'umount -l /run/old && rmdir /run/old && mount --make-rshared / && exec /lib/systemd/systemd' </dev/null >/dev/null 2>&1
+    # The mounts of credentials reach the units only if the root is shared.
+    exec chroot . env -i container=test PATH="$PATH" sh -c '
+        umount -l /run/old && rmdir /run/old && mount --make-rshared / && exec /lib/systemd/systemd >/dev/null 2>&1'
     ;;
 *)
     mkdir -p "$work"
@@ -41,11 +46,13 @@ case ${1:-} in
         scripts/debian-package.sh mmdebstrap mmdebstrap
         mmdebstrap --variant=minbase --include=systemd,man-db bookworm "$work/base.tar" http://deb.debian.org/debian
     fi
+    scripts/nats.sh
+    scripts/debian-package.sh rpm rpm
     # The ports of the configuration are free in a new network, and all processes end with this script.
-    exec unshare --net --mount-proc --pid --fork --kill-child "$0" --inside
+    exec unshare --net --mount-proc --pid --fork --kill-child scripts/install-test.sh --inside
     ;;
 esac
-deb=$(echo "$dist"/srlg_*.deb)
+deb=$(echo "$dist"/srlg_*.deb) config=$root/etc/srlg/srlg.toml machine=''
 
 say() { printf '\n== %s\n' "$*"; }
 fail() { echo "install-test: $*" >&2; exit 1; }
@@ -55,26 +62,55 @@ inside() {
     nsenter --target "$machine" --all --root --wd env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
-# Installs Debian into a folder, and starts it. The previous one is deleted.
+# Repeats a command until it succeeds.
+retry() {
+    for _ in $(seq 120); do
+        ! "$@" 2>/dev/null || return 0
+        sleep 0.5
+    done
+    inside journalctl --no-pager --boot >&2
+    fail "this still fails after a minute: $*"
+}
+
+# Unpacks Debian into a folder, and starts it.
 start_debian() {
-    if [ -n "${machine:-}" ]; then
-        kill -9 "$machine"
-        wait
-    fi
-    rm -rf --one-file-system "$root"
-    mkdir "$root"
+    stop_debian
+    mkdir "$root" "$cgroup"
     tar -xf "$work/base.tar" -C "$root"
     copy_driver
-    unshare --pid --mount --cgroup --uts --ipc --fork --kill-child scripts/install-test.sh --boot >"$work/boot.log" 2>&1 &
+    # shellcheck disable=SC2016 # The shell in the new namespaces expands the variable.
+    unshare --pid --mount --uts --ipc --fork --kill-child sh -c '
+        echo 0 >"$0/cgroup.procs" && exec unshare --cgroup scripts/install-test.sh --boot' "$cgroup" \
+        >"$work/boot.log" 2>&1 &
     local starter=$!
     for _ in $(seq 100); do
         sleep 0.1
-        machine=$(pgrep --parent "$starter") && inside test -S /run/systemd/private 2>/dev/null && break
+        machine=$(pgrep --parent "$starter") && [ "$(<"/proc/$machine/comm")" = systemd ] &&
+            inside test -S /run/systemd/private && break
     done
-    [ "$(inside systemctl is-system-running --wait)" = running ] || fail "systemd does not run: $(cat "$work/boot.log")"
+    inside timeout 60 systemctl is-system-running --wait || {
+        cat "$work/boot.log" >&2
+        inside journalctl --no-pager --boot --priority warning >&2
+        fail "systemd does not run"
+    }
 }
 
-# A program finds the parts of the NVIDIA driver that run and compile kernels.
+# Stops Debian, and deletes everything that was made for it.
+stop_debian() {
+    if [ -n "$machine" ]; then
+        kill -9 "$machine" || true
+        machine=''
+    fi
+    # The kernel still ends the processes for a moment.
+    for _ in $(seq 50); do
+        ! [ -e "$cgroup" ] || find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || { sleep 0.1 && continue; }
+        break
+    done
+    rm -rf --one-file-system "$root" "$work/empty" "$work"/newer*
+}
+trap stop_debian EXIT
+
+# Copies the libraries of the NVIDIA driver into the fresh Debian, if this machine has a GPU.
 copy_driver() {
     [ -e /dev/nvidiactl ] || return 0
     local cuda
@@ -83,23 +119,25 @@ copy_driver() {
     chroot "$root" ldconfig 2>/dev/null
 }
 
-# Lists all files and users, except files of dpkg and systemd, caches of manual pages and backups of the list of users.
+# Lists all files and users, except files of dpkg, caches of manual pages and backups of the list of users. Files below
+# /run belong to a file system of the fresh Debian, so they are not listed.
 list() {
-    (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*' ! -path './var/log/*.log' ! -path './var/cache/man/*' ! -path './etc/*-' ! -name .pwd.lock |
-        sort && cat etc/passwd etc/group)
+    (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*' ! -path './var/log/*.log' ! -path './var/cache/man/*' \
+        ! -path './etc/*-' ! -name .pwd.lock | sort && cat etc/passwd etc/group)
 }
 
-# Sends NetFlow v5 records about 3,000 peers of 198.51.100.7 each second.
+# Sends NetFlow v5 records about 3,000 peers of host $1 each second.
 send_flows() {
-    python3 - <<'PYTHON'
-import socket, struct, time
+    exec python3 - "$1" <<'PYTHON'
+import ipaddress, socket, struct, sys, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+host = int(ipaddress.ip_address(sys.argv[1]))
 sequence = 0
 while True:
     now = time.time()
     for start in range(0, 3000, 30):
         flows = b"".join(
-            struct.pack("!IIIHHIIIIHHBBBBHHBBH", 0x0A000000 + start + i, 0xC6336407, 0, 1, 2, 1, 60, 999_000, 999_500,
+            struct.pack("!IIIHHIIIIHHBBBBHHBBH", 0x0A000000 + start + i, host, 0, 1, 2, 1, 60, 999_000, 999_500,
                         40000, 445, 0, 2, 6, 0, 0, 0, 0, 0, 0)
             for i in range(30))
         header = struct.pack("!HHIIIIBBH", 5, 30, 1_000_000, int(now), int(now % 1 * 1e9), sequence, 0, 0, 0)
@@ -115,13 +153,19 @@ install_package() {
     rm "$root/root/srlg.deb"
 }
 
-# Starts the service again, with the lines of standard input added to its unit.
+# Restarts the service with a drop-in for its unit, which is read from standard input. $1 names what it adds.
 restart_with() {
     local folder=$root/etc/systemd/system/srlg.service.d
-    mkdir -p "$folder"
-    cat >"$folder/$1.conf"
+    rm -rf "$folder" && mkdir "$folder"
+    cat >"$folder/test.conf"
     inside systemctl daemon-reload
-    inside systemctl restart srlg || { inside journalctl --unit srlg; fail "the service does not start with $1"; }
+    local began
+    began=$(date +%s%N)
+    inside timeout 60 systemctl restart srlg || {
+        inside journalctl --no-pager --unit srlg >&2
+        fail "the service does not start with $1"
+    }
+    echo "started with $1 in $((($(date +%s%N) - began) / 1000000)) ms"
 }
 
 # Prints the unit file number $1 in many-sites.md.
@@ -129,30 +173,42 @@ unit_of_many_sites() {
     awk -v number="$1" '/^```/ { shown = $0 == "```ini" && ++count == number; next } shown' docs/many-sites.md
 }
 
-# Waits until the service has another process than process $1.
-wait_for_other() {
-    for _ in $(seq 100); do
-        sleep 0.1
-        [ "$(main_process)" = "$1" ] || [ "$(inside systemctl is-active srlg)" != active ] || return 0
-    done
-    fail "process $1 still runs"
-}
-
 main_process() { inside systemctl show --property MainPID --value srlg; }
 
-# Prints the first match of regular expression $2 in path $1 of the API, as soon as there is one.
-wait_for() {
-    for _ in $(seq 120); do
-        python3 -c 'import sys, urllib.request as web; print(web.urlopen(sys.argv[1]).read().decode())' \
-            "http://127.0.0.1:8462/api/v1/$1" 2>/dev/null | grep -o "$2" | head -n 1 | grep . && return
-        sleep 0.5
-    done
-    inside journalctl --unit srlg >&2
-    fail "$1 lacks $2 after a minute"
+# Checks that the service runs, and not as process $1.
+has_restarted() {
+    inside systemctl is-active --quiet srlg && [ "$(main_process)" != "$1" ]
+}
+
+# Kills the service, and waits until systemd has restarted it.
+kill_service() {
+    local process
+    process=$(main_process)
+    inside sh -c "kill -9 $process"
+    retry has_restarted "$process"
+}
+
+log_has() { inside journalctl --no-pager --unit srlg | grep -q "$1"; }
+
+# Prints the first match of regular expression $2 in path $1 of the API.
+first_match() {
+    python3 -c 'import sys, urllib.request as web; print(web.urlopen(sys.argv[1]).read().decode())' \
+        "http://127.0.0.1:8462/api/v1/$1" | grep -o "$2" | head -n 1 | grep .
 }
 
 # Prints the ID of the first active alert.
-wait_for_alert() { wait_for alerts '"id":"[0-9a-f]*"'; }
+wait_for_alert() { retry first_match alerts '"id":"[0-9a-f]*"'; }
+
+# Compares the peak memory of the service with the limit that `srlg check` prints.
+check_memory() {
+    local limit peak
+    limit=$(inside setpriv --reuid srlg --regid srlg --init-groups srlg check --config /etc/srlg/srlg.toml |
+        sed -n 's/.*MemoryMax=\([0-9]*\)M.*/\1/p')
+    # shellcheck disable=SC2016 # awk expands the variable.
+    peak=$(($(inside awk '/^VmHWM:/ { print $2 }' "/proc/$(main_process)/status") / 1024))
+    echo "peak memory: $peak MiB, MemoryMax: $limit MiB"
+    [ "$peak" -lt "$limit" ] || fail "the service needs more memory than srlg check says"
+}
 
 say "the .deb in a fresh Debian"
 start_debian
@@ -172,77 +228,87 @@ done
 
 say "the example configuration, and a first alert"
 # The exporter and the sink are on this machine.
-sed 's|^exporters = .*|exporters = ["127.0.0.1"]|; s|/var/lib/srlg/alerts|/var/log/srlg/alerts|' docs/srlg.example.toml >"$root/etc/srlg/srlg.toml"
-inside systemctl start srlg
-send_flows &
-sender=$!
+here='s|^exporters = .*|exporters = ["127.0.0.1"]|; s|/var/lib/srlg/alerts|/var/log/srlg/alerts|'
+sed "$here" docs/srlg.example.toml >"$config"
+restart_with "the example configuration" </dev/null
+send_flows 198.51.100.7 &
+senders=($!)
 first=$(wait_for_alert)
-echo "first alert $(($(date +%s%N) / 1000000 - began / 1000000)) ms after the start of the installation: $first"
+echo "first alert $((($(date +%s%N) - began) / 1000000)) ms after the start of the installation: $first"
 # The next checkpoint is written at most 10 s after the alert.
 sleep 11
 grep -q "${first:6:16}" "$root/var/log/srlg/alerts.ndjson" || fail "the file of alerts lacks the alert"
-limit=$(inside setpriv --reuid srlg --regid srlg --init-groups srlg check --config /etc/srlg/srlg.toml | sed -n 's/.*MemoryMax=\([0-9]*\)M.*/\1/p')
-process=$(main_process)
-# shellcheck disable=SC2016 # awk expands the variable.
-peak=$(($(inside awk '/^VmHWM:/ { print $2 }' "/proc/$process/status") / 1024))
-echo "peak memory: $peak MiB, MemoryMax: $limit MiB"
-[ "$peak" -lt "$limit" ] || fail "the service needs more memory than srlg check says"
+check_memory
+inside cat /sys/fs/cgroup/system.slice/srlg.service/memory.max 2>/dev/null ||
+    echo "skipped: the kernel of this machine does not enforce MemoryMax in a new cgroup"
 
 say "a reload, a kill and an upgrade keep the alert"
+process=$(main_process)
 inside systemctl reload srlg
-inside sh -c "kill -9 $process"
-wait_for_other "$process"
+retry log_has "configuration reloaded"
+[ "$(main_process)" = "$process" ] || fail "the reload has restarted the service"
+kill_service
 [ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed after a kill"
-rm -rf "$work/newer" && dpkg-deb -R "$deb" "$work/newer"
+dpkg-deb -R "$deb" "$work/newer"
 sed -i 's/^Version: .*/Version: 999/' "$work/newer/DEBIAN/control"
 dpkg-deb --root-owner-group -Zgzip -z1 -b "$work/newer" "$work/newer.deb"
 process=$(main_process)
 install_package "$work/newer.deb"
-wait_for_other "$process"
+retry has_restarted "$process"
 [ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed after an upgrade"
 
-say "changes of the unit that its comments name"
+say "the drop-in for a GPU"
+if [ -e /dev/nvidiactl ]; then
+    sed -i '1i device = "cuda"' "$config"
+    restart_with gpu.conf <"$root/usr/share/srlg/gpu.conf"
+    send_flows 198.51.100.8 &
+    senders+=($!)
+    retry first_match alerts '198\.51\.100\.8'
+    kill_service
+    [ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed on a GPU"
+    nvidia-smi --query-compute-apps=used_memory --format=csv,noheader
+    check_memory
+else
+    echo "skipped: this machine has no GPU"
+fi
+
+say "the changes that the comments of the unit name"
 install -m 600 /dev/null "$root/etc/srlg/tokens"
-echo "ada $(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')" >"$root/etc/srlg/tokens"
-sed -i '1i http-tokens = "/run/credentials/srlg.service/tokens"' "$root/etc/srlg/srlg.toml"
-restart_with credential <<<$'[Service]\nLoadCredential=tokens:/etc/srlg/tokens'
-sed -i 's/^listen = .*/interface = "lo"/; /^exporters = /d; /^templates = /d' "$root/etc/srlg/srlg.toml"
-restart_with capture <<'UNIT'
+echo "ada $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" >"$root/etc/srlg/tokens"
+sed "$here; 1i http-tokens = \"/run/credentials/srlg.service/tokens\"" docs/srlg.example.toml >"$config"
+restart_with "a credential" <<<$'[Service]\nLoadCredential=tokens:/etc/srlg/tokens'
+sed 's/^listen = .*/interface = "lo"/; /^exporters = /d; /^templates = /d' docs/srlg.example.toml >"$config"
+restart_with "a capture" <<'UNIT'
 [Service]
 CapabilityBoundingSet=CAP_NET_RAW
 AmbientCapabilities=CAP_NET_RAW
 PrivateUsers=no
 RestrictAddressFamilies=AF_PACKET AF_NETLINK
 UNIT
-if [ -e /dev/nvidiactl ]; then
-    sed -i '1i device = "cuda"' "$root/etc/srlg/srlg.toml"
-    restart_with gpu <"$root/usr/share/srlg/gpu.conf"
-    [ "$(wait_for_alert)" = "$first" ] || fail "the alert has changed on a GPU"
-    nvidia-smi --query-compute-apps=used_memory --format=csv,noheader
-else
-    echo "skipped: this machine has no GPU for gpu.conf"
-fi
+retry log_has "capturing packets"
 
 say "a network of one site, by docs/many-sites.md"
-install -D "$(scripts/nats.sh >/dev/null && PATH=$PATH:/usr/sbin command -v nats-server)" "$root/usr/sbin/nats-server"
-rm -r "$root/etc/systemd/system/srlg.service.d"
-sed 's|^\[input\]|[network]|; s|^listen = .*|probes = ["lisbon"]|; s|^exporters = .*|folder = "/etc/srlg/network"|
-     s|^templates = .*|broker = "127.0.0.1:4222"|; s|/var/lib/srlg/alerts|/var/log/srlg/alerts|' docs/srlg.example.toml >"$root/etc/srlg/srlg.toml"
+install -D "$(PATH=$PATH:/usr/sbin && command -v nats-server)" "$root/usr/sbin/nats-server"
+sed "s|^\[input\]|[network]|; s|^listen = .*|probes = [\"lisbon\"]|; s|^exporters = .*|folder = \"/etc/srlg/network\"|
+     s|^templates = .*|broker = \"127.0.0.1:4222\"|" docs/srlg.example.toml >"$config"
 inside srlg setup --config /etc/srlg/srlg.toml --host 127.0.0.1
 unit_of_many_sites 2 >"$root/etc/systemd/system/broker.service"
 inside systemctl start broker
 inside install -m 640 -g srlg /etc/srlg/network/ca.pem /etc/srlg/network/lisbon.nk /etc/srlg
-echo 'PROBE=lisbon
-OPTIONS=--broker 127.0.0.1:4222 --listen [::]:2055 --exporters 127.0.0.1 --templates /var/lib/srlg-probe/templates' >"$root/etc/srlg/probe.env"
-sed -i 's|^folder = .*|folder = "/run/credentials/srlg.service"|' "$root/etc/srlg/srlg.toml"
-unit_of_many_sites 1 | restart_with collector
+cat >"$root/etc/srlg/probe.env" <<'ENV'
+PROBE=lisbon
+OPTIONS=--broker 127.0.0.1:4222 --listen [::]:2055 --exporters 127.0.0.1 --templates /var/lib/srlg-probe/templates
+ENV
+sed -i 's|^folder = .*|folder = "/run/credentials/srlg.service"|' "$config"
+unit_of_many_sites 1 | restart_with "a collector"
 inside systemctl start srlg-probe
 [ "$(wait_for_alert)" = "$first" ] || fail "the collector does not keep the alert"
 # The window of the collector starts empty, so this host comes from the probe.
-wait_for 'top?view=fan-in' '198\.51\.100\.7'
+retry first_match 'top?view=fan-in' '198\.51\.100\.7'
 inside systemctl stop broker srlg-probe
 rm -r "$root/etc/systemd/system"/{broker.service,srlg.service.d} "$root/usr/sbin/nats-server"
-kill "$sender"
+inside systemctl daemon-reload
+kill "${senders[@]}"
 
 say "a removal keeps the state, and a purge leaves nothing"
 inside dpkg --remove srlg
@@ -263,7 +329,7 @@ inside setpriv --reuid "$id" --regid "$id" --clear-groups srlg demo >/dev/null
 
 say "the static program in a folder without libraries"
 empty=$work/empty
-rm -rf "$empty" && mkdir -p "$empty/etc" "$empty/dev"
+mkdir -p "$empty/etc" "$empty/dev"
 mknod -m 444 "$empty/dev/random" c 1 8
 mknod -m 444 "$empty/dev/urandom" c 1 9
 tar -xzf "$dist"/srlg-*-linux.tar.gz -C "$empty" --strip-components=2 --wildcards '*/bin/srlg'
@@ -274,12 +340,9 @@ said=$(timeout 5 chroot "$empty" /srlg detect --nats nats://localhost:1/flows 2>
 grep "Connection refused" <<<"$said" || fail "the static program cannot look up names: $said"
 
 say "the .rpm"
-scripts/debian-package.sh rpm rpm
 for query in --info --list --requires --scripts; do
     rpm --nodigest --nosignature -qp "$query" "$dist"/srlg-*.rpm
 done
 # Apart from the completions of zsh, it has the files of the .deb.
-diff <(sed 's,/vendor-completions/,/site-functions/,' apps/srlg/service/files.txt) <(rpm -qpl "$dist"/srlg-*.rpm | LC_ALL=C sort)
-
-kill -9 "$machine"
-rm -rf "$root" "$empty" "$work/newer" "$work/newer.deb"
+diff <(sed 's,/vendor-completions/,/site-functions/,' apps/srlg/service/files.txt) \
+    <(rpm -qpl "$dist"/srlg-*.rpm | LC_ALL=C sort)

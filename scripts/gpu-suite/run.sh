@@ -8,7 +8,8 @@
 # --small checks quickly that the suite works. It runs a few tests, and measures so few pairs that the metrics have no
 # meaning.
 # SRLG_DATA names a folder of recorded traffic. Without it, the test of recorded traffic is skipped.
-# SRLG_SUITE_SECONDS limits the whole run, by default to 505 seconds. The limits of all steps add up to 495 seconds.
+# SRLG_SUITE_SECONDS limits the whole run, by default to 505 seconds. Without --small, the limits of all steps add up to
+# 495 seconds.
 set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
