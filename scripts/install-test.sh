@@ -94,14 +94,15 @@ start_debian() {
     unshare --pid --mount --uts --ipc --fork --kill-child sh -c '
         echo 0 >"$0/cgroup.procs" && exec unshare --cgroup scripts/install-test.sh --boot' "$cgroup" \
         >"$work/boot.log" 2>&1 &
-    local starter=$!
-    for _ in $(seq 100); do
-        sleep 0.1
-        machine=$(pgrep --parent "$starter") && [ "$(<"/proc/$machine/comm")" = systemd ] &&
-            inside test -S /run/systemd/private && break
-    done
-    [ -n "$machine" ] || { cat "$work/boot.log" >&2; fail "systemd does not start"; }
+    starter=$!
+    retry has_booted
     inside timeout 60 systemctl is-system-running --wait
+}
+
+# Checks that systemd is process 1 of the fresh Debian, and accepts commands.
+has_booted() {
+    machine=$(pgrep --parent "$starter") && [ "$(<"/proc/$machine/comm")" = systemd ] &&
+        inside test -S /run/systemd/private
 }
 
 # Stops Debian, and deletes everything that was made for it.
@@ -122,6 +123,7 @@ stop_debian() {
 end() {
     local status=$?
     if [ "$status" != 0 ] && [ -n "$machine" ]; then
+        cat "$work/boot.log" >&2
         inside systemctl --no-pager --failed >&2 || true
         inside journalctl --no-pager --unit srlg --unit srlg-probe --unit broker >&2 || true
         echo "install-test: exit status $status" >&2
@@ -187,7 +189,7 @@ restart_with() {
     local began
     began=$(date +%s%N)
     inside timeout 60 systemctl restart srlg
-    echo "started with $1 in $((($(date +%s%N) - began) / 1000000)) ms"
+    echo "restarted with $1 in $((($(date +%s%N) - began) / 1000000)) ms"
 }
 
 # Prints the unit file number $1 in many-sites.md.
