@@ -294,7 +294,6 @@ struct Trouble {
 impl Troubles {
     /// Updates the problems with the counts of `board` at `now`, and returns the problems that are over.
     pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<TroubleBoard> {
-        let is_held = |kind| kind == TroubleKind::Held;
         let exporters = board.exporters.iter().map(|exporter| {
             (Some(exporter), exporter.troubles, exporter.waiting_since_ms.is_some())
         });
@@ -304,7 +303,7 @@ impl Troubles {
             let before = self.counted.get(&address).copied().unwrap_or_default();
             for kind in TroubleKind::ALL {
                 let added = counts.added(kind, &before);
-                if added > 0 && (*is_waiting || !is_held(kind)) {
+                if added > 0 && (*is_waiting || kind != TroubleKind::Held) {
                     let trouble = self.active.entry(kind).or_insert_with(|| Trouble::new(now));
                     trouble.add(*exporter, added, now);
                 }
@@ -314,10 +313,13 @@ impl Troubles {
         let counted = all.into_iter();
         let counted = counted.map(|(of, counts, _)| (of.map(|it| it.address), counts));
         self.counted = counted.collect();
-        let has_no_inside = board.input.troubles.of(TroubleKind::NoInside) > 0;
-        let is_over = |kind: &TroubleKind, trouble: &mut Trouble| match kind {
-            TroubleKind::NoInside if !has_no_inside => true,
-            _ => now - trouble.last >= QUIET || is_held(*kind) && !is_waiting,
+        let is_solved = |kind| match kind {
+            TroubleKind::Held => !is_waiting,
+            TroubleKind::NoInside => board.input.troubles.of(kind) == 0,
+            _ => false,
+        };
+        let is_over = |kind: &TroubleKind, trouble: &mut Trouble| {
+            is_solved(*kind) || now - trouble.last >= QUIET
         };
         let over = self.active.extract_if(.., is_over);
         over.map(|(kind, trouble)| trouble.board(kind)).collect()
