@@ -229,6 +229,9 @@ PYTHON
 # Prints the ID of the alert on host $1.
 wait_for_alert() { retry ask alerts "''.join(alert['id'] for alert in it if alert['host'] == '$1')"; }
 
+# Waits until host $1 is a super point.
+wait_for_host() { retry ask 'top?view=fan-in' "any(point['host'] == '$1' for point in it)" >/dev/null; }
+
 # Compares the peak memory of the service with the limit that `srlg check` prints.
 check_memory() {
     local limit peak
@@ -281,7 +284,7 @@ retry log_has "configuration reloaded"
 sleep 11
 kill "$sender"
 kill_service
-retry ask 'top?view=fan-in' "any(point['host'] == '198.51.100.7' for point in it)"
+wait_for_host 198.51.100.7
 [ "$(wait_for_alert 198.51.100.7)" = "$first" ] || fail "the alert has changed after a kill"
 send_flows 198.51.100.7 &
 senders=($!)
@@ -341,7 +344,7 @@ unit_of_many_sites 1 | restart_with "a collector"
 inside systemctl start srlg-probe
 [ "$(wait_for_alert 198.51.100.7)" = "$first" ] || fail "the collector does not keep the alert"
 # The window of the collector starts empty, so this host comes from the probe.
-retry ask 'top?view=fan-in' "any(point['host'] == '198.51.100.7' for point in it)"
+wait_for_host 198.51.100.7
 inside systemctl stop broker srlg-probe
 rm -r "$root/etc/systemd/system"/{broker.service,srlg.service.d}
 inside systemctl daemon-reload
