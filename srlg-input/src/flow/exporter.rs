@@ -231,3 +231,28 @@ impl fmt::Display for ExporterStatus {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_states_how_far_the_clock_is_ahead_unless_it_is_almost_correct() {
+        let lines = [-49_999_999, 50_000_000, -2_300_000_000].map(|skew_ns| {
+            let status = ExporterStatus {
+                address: ([192, 0, 2, 1], 0).into(),
+                last_seen_ns: 0,
+                last_read_ns: 0,
+                last_record_ns: 0,
+                counts: FlowCounts::default(),
+                losses: Losses::default(),
+                skew_ns,
+                templates: 0,
+                backlog: None,
+                undecodable: Vec::new(),
+            };
+            status.to_string()
+        });
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}
