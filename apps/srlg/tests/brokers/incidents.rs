@@ -14,7 +14,7 @@ use crate::kafka::broker::{Broker, PARTITIONS, has_kcat};
 use crate::nats::server::{STREAM, Server};
 use crate::running::{Site, when};
 
-/// Length of a slice, in milliseconds. Even on a busy machine, all flows of one `send` must arrive in one slice.
+/// Length of a slice, in milliseconds, in which all flows of one `send` must be counted.
 const SLICE_MS: u64 = 8_000;
 
 fn start(folder: &Path, name: &str, input: &str) -> Site {
@@ -61,10 +61,16 @@ fn forget_times(value: &mut Value) {
 
 #[test]
 fn flows_from_brokers_are_the_incidents_that_netflow_has() {
-    if !has_kcat() {
+    if !has_kcat() || Server::start("").is_none() {
         return;
     }
-    let Some(nats) = Server::start("") else { return };
+    let are_compared = (0..5).any(|_| compare_incidents().is_some());
+    assert!(are_compared, "the machine is too slow for slices of {SLICE_MS} ms");
+}
+
+/// Compares the incidents of all inputs. Returns `None` if the flows were not counted in the intended slices.
+fn compare_incidents() -> Option<()> {
+    let nats = Server::start("").unwrap();
     nats.make_stream();
     let [kafka, enriching] = ["flows", "enriched-TESTHASH"].map(Broker::start);
     let folder = tempfile::tempdir().unwrap();
@@ -104,14 +110,14 @@ fn flows_from_brokers_are_the_incidents_that_netflow_has() {
     }
     let sites = inputs.each_ref().map(|(name, input)| start(folder.path(), name, input));
     let log = fs::read_to_string(folder.path().join("netflow.log")).unwrap();
-    let (_, address) = log.split_once("receiving flow exports on ").unwrap();
+    let (_, address) = log.split_once("listening for flow exports on ").unwrap();
     let address = address.lines().next().unwrap().to_owned();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     for (site, partitions) in sites[1..].iter().zip([PARTITIONS, PARTITIONS, 1]) {
         when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
     }
     // All flows of a round are in one slice, so that ages are equal as well.
-    let send = |flows: &[Flow]| {
+    let send = |flows: &[Flow], contacts| {
         let slice = now_ms() / SLICE_MS;
         for datagram in netflow(flows) {
             socket.send_to(&datagram, &address).unwrap();
@@ -121,25 +127,25 @@ fn flows_from_brokers_are_the_incidents_that_netflow_has() {
         kafka.produce("flows", 0, &messages);
         let messages: Vec<_> = flows.iter().map(enriched).collect();
         enriching.produce("enriched-TESTHASH", 0, &messages);
-        assert_eq!(
-            now_ms() / SLICE_MS,
-            slice,
-            "the machine is too slow for slices of {SLICE_MS} ms"
-        );
+        sites.iter().for_each(|site| site.wait_for_contacts(contacts));
+        if now_ms() / SLICE_MS > slice {
+            return None;
+        }
         let end_ms = (slice + 1) * SLICE_MS;
         for site in &sites {
             when(|| site.status()["now_ms"].as_u64().filter(|now_ms| *now_ms >= end_ms));
         }
+        Some(())
     };
     thread::sleep(Duration::from_millis(SLICE_MS - now_ms() % SLICE_MS));
-    send(&flows(0, 2_000));
+    send(&flows(0, 2_000), 2_000)?;
     // The alert has started, so details of the following flows are kept.
-    send(&flows(0, 6_000));
-    sites.iter().for_each(|site| site.wait_for_contacts(8_000));
+    send(&flows(0, 6_000), 8_000)?;
     let [expected, others @ ..] = sites.each_ref().map(incident);
     let alert = &expected[expected.len() - 1];
     assert_eq!(alert["host"], "10.0.0.7");
     assert!((5_700.0..6_300.0).contains(&alert["cardinality"].as_f64().unwrap()), "{alert}");
     assert!(alert["top_ports"].is_array() && alert["packets_per_second"].is_number(), "{alert}");
     others.iter().for_each(|incident| assert_eq!(*incident, expected));
+    Some(())
 }

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use srlg_cli::network::broker::Broker as Nats;
@@ -25,6 +25,17 @@ pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     Site::start(folder, log, &["run", "--config", "srlg.toml"])
 }
 
+/// Waits until a checkpoint is written.
+fn wait_for_checkpoint(folder: &Path) {
+    let (now, checkpoints) = (SystemTime::now(), folder.join("state/views/in"));
+    when(|| {
+        let mut files = fs::read_dir(&checkpoints).ok()?;
+        let is_new =
+            |file: fs::DirEntry| file.metadata().is_ok_and(|file| file.modified().unwrap() > now);
+        files.any(|file| is_new(file.unwrap())).then_some(())
+    });
+}
+
 /// Kills a monitor, restarts it, and checks that it has counted all flows. Returns the restarted monitor.
 pub(crate) fn check_monitor(
     folder: &Path,
@@ -36,8 +47,8 @@ pub(crate) fn check_monitor(
     when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
     produce(0);
     site.wait_for_contacts(2_000);
-    // A checkpoint contains these flows and their position.
-    thread::sleep(Duration::from_secs(5));
+    // The second checkpoint from now was begun after these flows, so it contains them and their position.
+    (0..2).for_each(|_| wait_for_checkpoint(folder));
     // These flows may not be in a checkpoint.
     produce(1);
     site.wait_for_contacts(4_000);

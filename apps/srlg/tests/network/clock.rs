@@ -72,8 +72,8 @@ fn set_clock_of_one_of(probes: &[&str]) {
         }
     };
     scan(AFTER, Some(0));
-    clock.set(HOUR_S.into());
     let before_ms = notices.all().last().map(now_ms);
+    clock.set(HOUR_S.into());
     // A single probe sets the time of the network. With several probes, most of them have the correct time.
     let ahead_ms = if probes.len() == 1 { u64::from(HOUR_S) * 1_000 } else { 5_000 };
     scan(AFTER, before_ms.map(|before_ms| before_ms + ahead_ms));

@@ -95,14 +95,15 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     let started = Instant::now();
     let samplings = loop {
         let samplings = run(net.samplings());
-        if samplings.len() >= 4 {
+        // Flows may also arrive in the slice after the first one with flows.
+        if samplings.iter().skip_while(|sampling| sampling.is_none()).count() >= 3 {
             break samplings;
         }
         assert!(started.elapsed() < PATIENCE, "{samplings:?}");
         std::thread::sleep(Duration::from_millis(50));
     };
     let sampled: Vec<_> = samplings.iter().flatten().collect();
-    assert_eq!(sampled, [SAMPLING], "one slice must contain the flows: {samplings:?}");
+    assert!(sampled.iter().all(|sampling| *sampling == SAMPLING), "{samplings:?}");
     let slices: Vec<u64> = run(net.deltas("a")).keys().map(|&(slice, _)| slice).collect();
     assert_eq!(slices, (slices[0]..).take(slices.len()).collect::<Vec<_>>());
     probe.terminate();

@@ -95,11 +95,12 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
 fn a_late_delta_counts_in_its_own_slice_from_then_on() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
-    let mut collector = Collector::start(&net, &["--deadline", "2s"]);
     let (late, rest): (Vec<_>, Vec<_>) =
         whole(SLICES).into_iter().partition(|message| (message.probe, message.slice) == (2, 7010));
     let (before, after) = rest.split_at(rest.len() - 3);
     run(publish(&net, before));
+    // The deadline runs only while all messages are read, so no other delta is late.
+    let mut collector = Collector::start(&net, &["--deadline", "2s"]);
     collector.wait_for_slice(SLICES.end - 2);
     run(publish(&net, &late));
     let status = collector.status(|status| status["sites"][2]["late"] == 1);
@@ -133,7 +134,6 @@ fn a_probe_that_says_nothing_is_missing_after_the_deadline() {
 fn a_probe_whose_clock_is_far_ahead_neither_moves_nor_stops_the_others() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
-    let mut collector = Collector::start(&net, &["--deadline", "2s", "--max-skew", "15"]);
     // Probe `c` adds a thousand to its slice numbers.
     let of_probe = |slice, probe| {
         let ahead = if probe == 2 { 1000 } else { 0 };
@@ -141,6 +141,8 @@ fn a_probe_whose_clock_is_far_ahead_neither_moves_nor_stops_the_others() {
     };
     let messages = SLICES.flat_map(|slice| (0..3).flat_map(move |probe| of_probe(slice, probe)));
     run(publish(&net, &messages.collect::<Vec<_>>()));
+    // The deadline runs only while all messages are read, so no delta of the other probes is late.
+    let mut collector = Collector::start(&net, &["--deadline", "2s", "--max-skew", "15"]);
     collector.wait_for_slice(SLICES.end - 1);
     collector.assert_last_is(&net, &OneNode::of(&[0, 1], SLICES));
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use async_nats::Client;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, stream};
 use srlg_cli::network::broker::Broker;
@@ -76,11 +77,21 @@ impl Net {
         let (folder, broker) = start_broker(&PROBES.map(str::to_owned))?;
         let net = Self { folder, broker, network };
         run(async {
-            let client = net.link("collector").await.client;
-            bucket::make(&client).await.unwrap();
-            bucket::write(&client, &net.version(), 0).await.unwrap();
+            let (client, start) = (net.link("collector").await.client, Instant::now());
+            while let Err(error) = net.publish_version(&client).await {
+                assert!(start.elapsed() < PATIENCE, "{error:#}");
+            }
         });
         Some(net)
+    }
+
+    /// Stores the first version of the network on the broker. Can be repeated if the broker does not answer in time.
+    async fn publish_version(&self, client: &Client) -> anyhow::Result<()> {
+        bucket::make(client).await?;
+        if bucket::read(client).await?.is_none() {
+            bucket::write(client, &self.version(), 0).await?;
+        }
+        Ok(())
     }
 
     /// Returns the first version of the network, which is stored on the broker.
@@ -109,7 +120,7 @@ impl Net {
 
     /// Returns the stream. If the stream does not exist, it is created with the credentials of a collector.
     pub async fn stream(&self) -> stream::Stream {
-        let link = self.link("collector").await;
+        let (link, start) = (self.link("collector").await, Instant::now());
         let config = stream::Config {
             name: STREAM.to_owned(),
             subjects: vec![ALL_DELTAS.to_owned()],
@@ -117,7 +128,14 @@ impl Net {
             duplicate_window: Duration::from_millis(500),
             ..stream::Config::default()
         };
-        jetstream::new(link.client).get_or_create_stream(config).await.unwrap()
+        let context = jetstream::new(link.client);
+        loop {
+            // A collector may create the stream between the two requests that this call consists of.
+            match context.get_or_create_stream(config.clone()).await {
+                Ok(stream) => return stream,
+                Err(error) => assert!(start.elapsed() < PATIENCE, "{error}"),
+            }
+        }
     }
 
     /// Waits until the stream has received at least `count` messages.

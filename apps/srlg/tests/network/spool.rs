@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use srlg_cli::network::Network;
 
 use crate::disk::SmallDisk;
 use crate::input::{Random, assert_deltas_are, csv, pairs};
 use crate::net::{Net, keep, run};
-use crate::node::{Node, numbers};
+use crate::node::{Node, PATIENCE, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
@@ -58,7 +59,7 @@ fn a_probe_that_is_killed_again_and_again_loses_nothing() {
     let (input, mut random) = (file(&net), Random(1));
     let mut kills = 0;
     loop {
-        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "60"]);
+        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "20"]);
         // The time grows with each kill, so that the probe makes progress even on a busy machine.
         let patience = Duration::from_millis(20 + random.below(80 + 10 * kills));
         if let Some(status) = probe.wait(patience) {
@@ -77,10 +78,12 @@ fn a_broker_that_is_killed_again_and_again_costs_nothing() {
     let Some(mut net) = Net::start() else { return };
     run(net.stream());
     let (input, mut random) = (file(&net), Random(2));
-    let mut probe = probe(&net, &net.spool(), &input, &["--pace", "60"]);
+    let mut probe = probe(&net, &net.spool(), &input, &["--pace", "20"]);
     let mut kills = 0;
     let status = loop {
-        if let Some(status) = probe.wait(Duration::from_millis(100 + random.below(200))) {
+        // The time grows with each kill, so that the probe makes progress even on a busy machine.
+        let patience = Duration::from_millis(100 + random.below(200 + 20 * kills));
+        if let Some(status) = probe.wait(patience) {
             break status;
         }
         net.broker.restart().unwrap();
@@ -137,18 +140,22 @@ fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
 
 #[test]
 fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
-    let Some(net) = Net::of(Network { slice_ms: 100, ..Net::network() }) else { return };
+    let slice_ms = 500;
+    let Some(net) = Net::of(Network { slice_ms, ..Net::network() }) else { return };
     run(net.stream());
     let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
     probe.tell(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
     // The input has one packet and does not end, so only the clock closes these slices.
-    let first = u64::try_from(now).unwrap() / 100;
+    let first = u64::try_from(now).unwrap() / slice_ms;
+    let started = Instant::now();
     let deltas = loop {
         let deltas = run(net.deltas("a"));
         if deltas.len() >= 5 {
             break deltas;
         }
+        assert!(started.elapsed() < PATIENCE, "{deltas:?}");
+        thread::sleep(Duration::from_millis(50));
     };
     let slices: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
     // The first slice is the one in which the probe started.

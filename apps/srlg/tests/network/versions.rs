@@ -101,12 +101,12 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     fs::write(&config, configuration(folder, &broker, 3_500_000)).unwrap();
     let before = lines(&folder.join("reports.ndjson")).len();
     let mut collector = collect(folder);
-    let current = || current(folder, &address).unwrap();
-    let mut version = current();
+    let mut version = None;
     contacts.until(&mut probe, || {
-        version = current();
-        version.id.number == 2
+        version = current(folder, &address).filter(|version| version.id.number == 2);
+        version.is_some()
     });
+    let version = version.unwrap();
     let last = version.first_slice + 9;
     let reports = || lines(&folder.join("reports.ndjson")).split_off(before);
     contacts.until(&mut probe, || {

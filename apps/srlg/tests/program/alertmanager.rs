@@ -2,16 +2,20 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
 const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
 
 /// Minimum time between two messages to the webhook about one alert.
 pub(crate) const GROUP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maximum startup time of the process.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running Alertmanager, which is killed when this value is dropped.
 pub(crate) struct Server {
@@ -48,7 +52,7 @@ impl Server {
         Some(server)
     }
 
-    /// Starts the process. Can be called again after [`stop`](Self::stop).
+    /// Starts the process and waits until it accepts connections. Can be called again after [`stop`](Self::stop).
     pub(crate) fn run(&mut self) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let mut command = Command::new(program().unwrap());
@@ -58,7 +62,13 @@ impl Server {
             .arg(format!("--web.listen-address={}", self.address))
             .arg("--cluster.listen-address=")
             .stderr(Stdio::null());
-        self.child = Some(command.spawn().unwrap());
+        let child = self.child.insert(command.spawn().unwrap());
+        let started = Instant::now();
+        while TcpStream::connect(self.address).is_err() {
+            assert_eq!(child.try_wait().unwrap(), None, "Alertmanager has stopped");
+            assert!(started.elapsed() < PATIENCE, "Alertmanager accepts no connections");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Kills the process.
