@@ -42,9 +42,10 @@ install_packages() {
     [ "$(id -u)" = 0 ] || fail "install these packages as root: apt-get install $wanted"
     echo "installing $wanted"
     quietly "cannot update the package lists" apt-get update
+    # Another script may be installing packages at the same time.
     # shellcheck disable=SC2086 # each word is the name of a package
     DEBIAN_FRONTEND=noninteractive quietly "cannot install $wanted: use Debian 12, or run $nightly" \
-        apt-get install -y --no-install-recommends $wanted
+        apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $wanted
 }
 
 build_linker() {

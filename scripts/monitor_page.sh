@@ -6,8 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/debian-package.sh chromium "chromium"
+# Another script may be installing packages at the same time.
 /usr/bin/python3 -c 'import websockets' 2>/dev/null ||
-    apt-get install -yq --no-install-recommends python3-websockets
+    apt-get -o DPkg::Lock::Timeout=300 install -yq --no-install-recommends python3-websockets
 
 # axe-core checks accessibility.
 if command -v npm >/dev/null && npm install --silent --no-save --prefix target/axe axe-core@4; then

@@ -65,6 +65,8 @@ def test_pairs_ingested_during_closes_are_all_counted() -> None:
     stop = threading.Event()
 
     def close() -> None:
+        # On a busy machine, this thread may start only after the other one has ingested everything.
+        detector.close_slice()
         while not stop.is_set() and detector.slice < 1000:
             detector.close_slice()
 
@@ -151,9 +153,10 @@ def test_an_interrupt_ends_a_long_call() -> None:
     # A shell starts its background jobs with this signal ignored, and then Python does not handle it.
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, _thread.interrupt_main)
-    timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
+            # The interrupt may come at any time after this line.
+            timer.start()
             detector.ingest(many, many)
     finally:
         timer.join()

@@ -87,6 +87,10 @@ mod tests {
         let turn = writers.sole_turn(A);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| writers.sole_turn(B).is_none());
+            while !writers.is_asked_for.load(Relaxed) && !other.is_finished() {
+                std::thread::yield_now();
+            }
+            // A writer that did not wait would end in this time.
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!other.is_finished());
             assert!(!writers.are_several.load(Relaxed));

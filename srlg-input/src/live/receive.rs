@@ -34,8 +34,8 @@ impl ReceiverState {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.permitted.get(exporter.ip().into()).is_none() {
-            self.refused.fetch_add(1, Relaxed);
             *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(exporter.ip());
+            self.refused.fetch_add(1, Relaxed);
             return;
         }
         self.received.fetch_add(1, Relaxed);

@@ -13,7 +13,6 @@ mod speed;
 mod traffic;
 
 use std::io::Cursor;
-use std::time::{Duration, Instant};
 
 use srlg_input::capture::Reader;
 use srlg_input::contact::Contact;
@@ -39,25 +38,25 @@ fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     contacts
 }
 
-/// Reads contacts until `player` has sent everything and no contact has arrived for a quarter of a second.
+/// Number of calls without a packet after which all packets of an ended player have arrived. Each call waits 20 ms, so
+/// this is a quarter of a second. Time in which the test does not run does not count.
+const EMPTY_CALLS: u32 = 13;
+
+/// Reads contacts until `player` has sent everything and no contact has arrived in [`EMPTY_CALLS`] calls after that.
 fn drain(
     live: &mut Capture,
     mut player: Player,
     mut at_each: impl FnMut(&Contact),
 ) -> Vec<Contact> {
-    let mut contacts = Vec::new();
-    let mut last = Instant::now();
-    loop {
+    let (mut contacts, mut empty_calls) = (Vec::new(), 0);
+    while empty_calls < EMPTY_CALLS {
+        let has_ended = player.has_ended();
         let block = live.next_contacts().unwrap();
         for contact in block {
             at_each(contact);
             contacts.push(timeless(*contact));
         }
-        if !block.is_empty() {
-            last = Instant::now();
-        } else if player.has_ended() && last.elapsed() > Duration::from_millis(250) {
-            break;
-        }
+        empty_calls = if has_ended && block.is_empty() { empty_calls + 1 } else { 0 };
     }
     assert_eq!(live.counts().contacts, contacts.len() as u64);
     contacts

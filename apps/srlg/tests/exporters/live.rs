@@ -54,16 +54,21 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
 }
 
 /// Length of a slice. Exports take a third of a second, or a few times longer on a busy machine. Exports that start in
-/// the first half of a slice therefore end in the same slice.
+/// the first half of a slice therefore almost always end in the same slice.
 const SLICE: Duration = Duration::from_secs(10);
 
-/// Waits until the running slice is in its first half.
-fn wait_for_a_slice() {
+/// Returns the number of the running slice and the time since its start.
+fn running_slice() -> (u128, Duration) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    (now / SLICE.as_nanos(), Duration::from_nanos((now % SLICE.as_nanos()) as u64))
+}
+
+/// Waits until the running slice is in its first half, and returns its number.
+fn wait_for_a_slice() -> u128 {
     loop {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        let into = Duration::from_nanos((now.as_nanos() % SLICE.as_nanos()) as u64);
+        let (slice, into) = running_slice();
         if into < SLICE / 2 {
-            return;
+            return slice;
         }
         std::thread::sleep(SLICE - into);
     }
@@ -86,11 +91,16 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
         let versions = [&["-v", "9"][..], &["-v", "10"], &["-v", "10", "-b"]];
         let received = ["--timestamps", "received", "--slice", &slice];
         let start = || Collector::start("detect", &[&options[..], &received].concat());
-        let collectors = versions.map(|_| start());
-        wait_for_a_slice();
-        for (collector, version) in collectors.iter().zip(versions) {
-            softflowd(&file, collector.port, version);
-        }
+        // Exports that end in a later slice are repeated with new collectors.
+        let exported = (0..5).find_map(|_| {
+            let collectors = versions.map(|_| start());
+            let slice = wait_for_a_slice();
+            for (collector, version) in collectors.iter().zip(versions) {
+                softflowd(&file, collector.port, version);
+            }
+            (running_slice().0 == slice).then_some(collectors)
+        });
+        let collectors = exported.expect("exports that end in the slice in which they started");
         for (collector, version) in collectors.into_iter().zip(versions) {
             collector.wait_for(|it| !last_points(&it.printed()).is_empty());
             let (printed, told) = collector.stop();
@@ -151,7 +161,9 @@ fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
             assert!(count > 0 && trouble["count"] == count, "{status}");
             let metric = format!("srlg_trouble{{reason=\"{kind}\"}} {count}");
             assert!(site.get("/metrics").lines().any(|line| line == metric), "{metric}");
-            assert!(warnings[0].starts_with(&format!("{count} ")), "{warnings:?}");
+            // softflowd may have exported more after the warning.
+            let (warned, _) = warnings[0].split_once(' ').unwrap();
+            assert!((1..=count).contains(&warned.parse().unwrap()), "{count}: {warnings:?}");
         }
     });
 }
@@ -195,7 +207,8 @@ fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
             // This value must be dropped before the threads are joined.
             let _ends = SetAtEnd(&ends);
             softflowd_to(WITNESS, &flood, port, &["-v", "9"]);
-            let started = site.alerts_when(|alerts| !alerts.is_empty()).len();
+            // The flood may be in two slices, so the alerts may start one after the other.
+            let started = site.alerts_when(|alerts| alerts.len() == 2).len();
             let held = site.alerts_when(|alerts| alerts.len() == silent(alerts));
             assert_eq!(held.len(), started);
             std::thread::sleep(Duration::from_secs(15));
