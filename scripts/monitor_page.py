@@ -9,7 +9,7 @@ The check fails in any of these cases:
   - The page has no alerts, super points or history.
   - The page shows a state that differs from its data.
   - The page is wider than the screen.
-  - The first paint takes a second or longer.
+  - The first paint of a page takes a second or longer each of five times.
 The pages of an incident and of a host are checked, too. A screenshot of each page on a dark desktop, a light desktop and
 a phone is written to FOLDER.
 
@@ -22,6 +22,7 @@ AFTER_MINUTES means that the database has values per minute. With it, a chart mu
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -87,20 +88,35 @@ class Browser:
         result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         return result["result"].get("value")
 
+    async def until(self, expression):
+        """Waits up to a minute until `expression` is true. Returns whether it is."""
+        for _ in range(300):
+            with contextlib.suppress(RuntimeError):  # an evaluation fails when another page replaces its page
+                if await self.value(f"Boolean({expression})"):
+                    return True
+            await asyncio.sleep(0.2)
+        return False
+
     async def open(self, url):
-        await self.call("Page.navigate", url=url)
-        await asyncio.sleep(2)
+        """Opens a page. Only a page that is painted late each time is a failure, because a busy machine delays some."""
+        paint = "performance.getEntriesByType('paint').find((it) => it.name === 'first-contentful-paint')"
+        for _ in range(5):
+            await self.value("window.isFormer = true")
+            await self.call("Page.navigate", url=url)
+            is_loaded = await self.until(f"!window.isFormer && document.readyState === 'complete' && {paint}")
+            after = await self.value(f"{paint}?.startTime") if is_loaded else None
+            print(f"{url}: first paint after {after} ms")
+            if after is not None and after < 1000:
+                break
+        else:
+            self.problems.append(f"{url}: first paint after {after} ms")
+        await asyncio.sleep(2)  # The page updates itself, which must cause no error.
 
     async def check(self, name, folder):
         """Checks what every page must satisfy, and takes a screenshot."""
-        paint = await self.value("performance.getEntriesByType('paint')"
-                                 ".find(it => it.name === 'first-contentful-paint')?.startTime ?? -1")
         wide = await self.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        print(f"{name}: first paint after {paint:.0f} ms")
         if wide > 0:
             self.problems.append(f"{name}: the page is {wide} px too wide")
-        if not 0 <= paint < 1000:
-            self.problems.append(f"{name}: first paint after {paint} ms")
         if await self.value("document.querySelectorAll('main img, main script').length"):
             self.problems.append(f"{name}: data is interpreted as HTML")
         if AXE:
@@ -132,8 +148,10 @@ class Browser:
         """Fails if no peer of an incident is in the expected AS, or if the peers cannot be downloaded."""
         if not AS_NAME:
             return
-        names = await self.value("[...document.querySelectorAll('#peers td:nth-child(3)')].map((it) => it.textContent)")
-        if AS_NAME not in names:
+        names = "[...document.querySelectorAll('#peers td:nth-child(3)')].map((it) => it.textContent)"
+        is_there = await self.until(f"{names}.includes({json.dumps(AS_NAME)})")
+        names = await self.value(names)
+        if not is_there:
             self.problems.append(f"{name}: no peer is in {AS_NAME}: {names}")
         rows = await self.value("fetch(document.querySelector('#peers-links a').href)"
                                 ".then((answer) => answer.text()).then((text) => text.trim().split('\\n').length - 1)")
@@ -144,14 +162,13 @@ class Browser:
 async def act(page, folder):
     """Acknowledges, silences and comments on the first alert, like a user."""
     async def until(what, expression):
-        for _ in range(50):
-            if await page.value(f"Boolean({expression})"):
-                return
-            await asyncio.sleep(0.2)
-        page.problems.append(f"acting: {what}")
+        if not await page.until(expression):
+            page.problems.append(f"acting: {what}")
 
     async def press(button, within):
-        await page.value(f"[...document.querySelectorAll('{within} button')].find((it) => it.textContent === '{button}').click()")
+        found = f"[...document.querySelectorAll('{within} button')].find((it) => it.textContent === '{button}')"
+        await until(f"no button {button}", found)
+        await page.value(f"{found}.click()")
 
     async def fill(token, text):
         await page.value(f"document.querySelector('dialog textarea').value = {json.dumps(text)}")
@@ -177,8 +194,7 @@ async def act(page, folder):
     await press("End silence", "#silences")
     await press("End silence", "dialog")
     await until("still silenced", "!document.querySelector('#silences tbody tr')")
-    await page.value("document.querySelector('#alerts .links a').click()")
-    await asyncio.sleep(2)
+    await page.open(await page.value("document.querySelector('#alerts .links a').href"))
     await press("Comment", "#alerts")
     await fill(TOKEN, "team red")
     await press("Comment", "dialog")
@@ -232,20 +248,22 @@ async def look(socket_url, url, folder, process):
         # After a reload, the page must keep the time zone, and load the charts from the database again.
         await page.open(url)
         await page.value("byId('zone').click()")
+        if await page.value("byId('zone').textContent") != "Times: UTC":
+            page.problems.append("the time zone cannot be switched")
         await page.open(url)
         if await page.value("byId('zone').textContent") != "Times: UTC":
             page.problems.append("the time zone is not kept after a reload")
-        if AFTER_MINUTES and await page.value("[...charts].every((chart) => chart.stored[0].length === 0)"):
+        if AFTER_MINUTES and not await page.until("[...charts].some((chart) => chart.stored[0].length > 0)"):
             page.problems.append("no chart shows values from the database")
         problems = page.problems
         if process:
             # The browser also logs the lost connection, which is expected.
             page.problems = []
             os.kill(process, signal.SIGTERM)
-            await asyncio.sleep(2)
-            says = await page.value("document.querySelector('#state').textContent")
+            is_told = await page.until("byId('state').textContent === 'connection lost, reconnecting'")
+            says = await page.value("byId('state').textContent")
             print(f"after srlg stopped, the page shows: {says}")
-            if says != "connection lost, reconnecting":
+            if not is_told:
                 problems.append(f"the page does not show that the connection is lost: {says}")
         page.problems = problems
         page.problems += [f"request to another server: {it}" for it in page.requests

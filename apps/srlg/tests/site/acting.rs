@@ -63,7 +63,7 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         "http-tokens = '{}'\ninside = ['10.0.0.0/8']\n\
          [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\n\
          [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
-         [[rule]]\nname = 'r'\nthresholds = {{ 2s = 100 }}\nrepeat = '1s'\nhold = '1h'\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 10s = 100 }}\nrepeat = '1s'\nhold = '1h'\n\
          [[sink]]\ntype = 'webhook'\nurl = 'http://{hook}'\nmost-per-minute = 1000\n",
         tokens.display()
     ));
@@ -104,7 +104,9 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
 
         assert_eq!(act(json!({"act": "silence", "for": "2s", "text": "for a moment"})).0, 200);
         let (over, before) = wait_for(&requests, "unsilenced");
-        assert_eq!((before, &over["remark"]), (vec!["silenced".to_owned()], &Value::Null));
+        // The alert may be repeated once more before it is silenced.
+        let silent: Vec<_> = before.into_iter().skip_while(|why| why == "repeat").collect();
+        assert_eq!((silent, &over["remark"]), (vec!["silenced".to_owned()], &Value::Null));
 
         assert_eq!(act(json!({"act": "acknowledge", "text": "on it"})).0, 200);
         let (told, _) = wait_for(&requests, "acknowledged");

@@ -63,7 +63,9 @@ impl Stepped {
 
     fn statuses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.folder.join("alerts")).unwrap_or_default();
-        let notices = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        // The last line may be incomplete.
+        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let notices = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
         notices.map(|notice| notice["status"].as_str().unwrap().to_owned()).collect()
     }
 

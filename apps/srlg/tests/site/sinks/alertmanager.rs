@@ -47,7 +47,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     let Some(mut server) = Server::start(&format!("http://{webhook}/")) else { return };
     let store = Store::open(None).unwrap();
     let options =
-        format!("type = 'alertmanager'\nresend = '1s'\nurl = 'http://{}'", server.address);
+        format!("type = 'alertmanager'\nresend = '10s'\nurl = 'http://{}'", server.address);
     let start = || Delivery::start(&[sink(&options)], &store);
     let pair = |text: &str, severity: &str| (text.to_owned(), severity.to_owned());
     let sinks = start();

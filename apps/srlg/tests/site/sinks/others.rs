@@ -1,7 +1,10 @@
-use std::io::{Read, Write};
+use std::fs;
+use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
-use std::time::Duration;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -104,27 +107,35 @@ fn syslog_of_this_machine_may_come_and_go() {
 #[test]
 fn a_program_reads_each_notice_and_is_killed_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
-    let (out, child) = (folder.path().join("out"), folder.path().join("child"));
-    let script = folder.path().join("hook.sh");
-    let mut file = std::fs::File::create(&script).unwrap();
-    let text =
-        "if [ ! -e CHILD ]; then sleep 300 & echo $! > CHILD; wait; fi\ncat >> OUT; echo >> OUT\n";
-    let text = text.replace("CHILD", child.to_str().unwrap()).replace("OUT", out.to_str().unwrap());
-    file.write_all(text.as_bytes()).unwrap();
-    let text =
-        format!("type = 'exec'\ntimeout = '500ms'\ncommand = ['sh', '{}']", script.display());
-    let sinks = Delivery::new(&text);
+    let (out, children) = (folder.path().join("out"), folder.path().join("children"));
+    let exec = |script: &str, file: &Path, more: &str| {
+        let script = script.replace("FILE", file.to_str().unwrap());
+        Delivery::new(&format!("type = 'exec'\ncommand = ['sh', '-c', '{script}']\n{more}"))
+    };
     let told = notices(1);
+    let sinks = exec("cat >> FILE; echo >> FILE", &out, "");
     sinks.send(&told);
     let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.failed, board.dropped), (2, 1, 0));
-    sinks.finish(Duration::ZERO);
-    let text = std::fs::read_to_string(&out).unwrap();
+    assert_eq!((board.sent, board.failed, board.dropped), (2, 0, 0));
+    let text = fs::read_to_string(&out).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines, told.iter().map(|it| serde_json::to_value(it).unwrap()).collect::<Vec<_>>());
-    let pid = std::fs::read_to_string(&child).unwrap();
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+
+    let sinks = exec("sleep 300 & echo $! >> FILE; wait", &children, "timeout = '1s'");
+    sinks.send(&told[..1]);
+    let board = sinks.wait(is_done);
+    assert_eq!((board.sent, board.failed, board.dropped), (0, 3, 1));
+    let pids = fs::read_to_string(&children).unwrap();
+    assert!(!pids.is_empty());
+    let runs = |pid: &str| {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z ")
+    };
+    let until = Instant::now() + Duration::from_secs(60);
+    while pids.lines().any(runs) {
+        assert!(Instant::now() < until, "{pids}");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

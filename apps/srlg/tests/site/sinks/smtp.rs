@@ -2,13 +2,21 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use async_nats::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use data_encoding::BASE64;
+
+/// Special answers of a server. A test can remove them while the server runs.
+pub(super) type Answers = Arc<Mutex<Vec<(&'static str, &'static str)>>>;
+
+/// Returns a special answer that is sent `times` times.
+pub(super) fn answers(command: &'static str, answer: &'static str, times: usize) -> Answers {
+    Arc::new(Mutex::new(vec![(command, answer); times]))
+}
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
@@ -21,7 +29,7 @@ pub(super) struct Server {
     pub(super) mechanism: &'static str,
     /// Pairs of a command prefix and a special answer, which is sent once. The prefix `.` selects the end of an email.
     /// With any other prefix, an empty answer closes the connection.
-    pub(super) answers: Vec<(&'static str, &'static str)>,
+    pub(super) answers: Answers,
     /// Delay before each answer.
     pub(super) delay: Duration,
 }
@@ -177,9 +185,10 @@ impl Server {
         }
     }
 
-    fn special(&mut self, line: &str) -> Option<&'static str> {
-        let at = self.answers.iter().position(|(command, _)| line.starts_with(command))?;
-        Some(self.answers.remove(at).1)
+    fn special(&self, line: &str) -> Option<&'static str> {
+        let mut answers = self.answers.lock().unwrap();
+        let at = answers.iter().position(|(command, _)| line.starts_with(command))?;
+        Some(answers.remove(at).1)
     }
 }
 
