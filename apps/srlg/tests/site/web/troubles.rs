@@ -10,9 +10,6 @@ use srlg_traffic::export::{V9Header, set};
 
 use crate::running::Site;
 
-/// The warnings come after up to six seconds, so that ten seconds are too few on a busy machine.
-const MORE_PATIENCE: Duration = Duration::from_secs(50);
-
 pub(crate) const UPTIME_MS: u32 = 100_000_000;
 
 pub(crate) fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
@@ -35,9 +32,8 @@ pub(crate) fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
     set(256, &[&hosts[..], &1_u32.to_be_bytes(), &last_ms.to_be_bytes()].concat())
 }
 
-fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
+fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let started = Instant::now();
     for (number, datagram) in datagrams.enumerate() {
         socket.send_to(&datagram, site.exports).unwrap();
         // Pauses keep the data within a small receive buffer.
@@ -45,7 +41,6 @@ fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
             thread::sleep(Duration::from_millis(1));
         }
     }
-    started
 }
 
 fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
@@ -56,7 +51,7 @@ fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
 }
 
 #[test]
-fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
+fn exports_that_cannot_be_decoded_are_shown() {
     let site = Site::start();
     // The input has garbage without a valid version, datagrams of an unknown version, data without a template, and
     // truncated datagrams.
@@ -64,8 +59,8 @@ fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
     let version = (0..460).map(|_| [&[0, 8][..], &[0; 60]].concat());
     let waiting = (0..460).map(|number| v9(number, number % 8, &flow(1, UPTIME_MS - 1_000)));
     let cut = (0..460).map(|number| v9(number, 9, &template())[..26].to_vec());
-    let sent = send(&site, garbage.chain(version).chain(waiting).chain(cut));
-    let mut warnings = site.wait_for_warnings(4, sent + MORE_PATIENCE);
+    send(&site, garbage.chain(version).chain(waiting).chain(cut));
+    let mut warnings = site.wait_for_warnings(4);
     // On a busy machine, some kinds may appear one board later than others.
     warnings.sort();
     insta::assert_snapshot!(warnings.join("\n"));
@@ -76,7 +71,6 @@ fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
     assert_eq!(troubles(&status)[..2], [("version", 920, &own), ("malformed", 460, &own)]);
     assert!(troubles(&status).contains(&held), "{status}");
     assert_eq!(status["troubles"], site.page()["troubles"]);
-    assert!(sent.elapsed().as_secs() < 60);
     let exporter = &status["exporters"][0];
     assert_eq!((&exporter["datagrams"], &exporter["records"]), (&json!(1_840), &json!(0)));
     assert_eq!(exporter["skew_ms"], 0);
@@ -104,13 +98,13 @@ fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
 }
 
 #[test]
-fn flows_that_are_older_than_the_window_are_shown_within_seconds() {
+fn flows_that_are_older_than_the_window_are_shown() {
     let site = Site::start();
     // Current flows start the first slice. The next flows ended a day before their export.
     let now = (0..10).map(|peer| v9(0, 0, &[template(), flow(peer, UPTIME_MS - 1_000)].concat()));
     let old = (0..200).map(|peer| v9(1, 0, &flow(peer, 1_000)));
-    let sent = send(&site, now.chain(old));
-    let warnings = site.wait_for_warnings(1, sent + MORE_PATIENCE);
+    send(&site, now.chain(old));
+    let warnings = site.wait_for_warnings(1);
     insta::assert_snapshot!(warnings.join("\n"));
     let status = site.status();
     assert_eq!(troubles(&status), [("too-late", 200, &json!(["127.0.0.1"]))]);
