@@ -12,7 +12,8 @@ fail() {
 }
 
 install_package() {
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package"
+    # Another script may be installing packages at the same time.
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$package"
 }
 
 # Runs a command without output. If it fails, its output is printed before the error.

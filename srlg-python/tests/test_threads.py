@@ -62,16 +62,16 @@ def test_pairs_ingested_during_closes_are_all_counted() -> None:
     detector = srlg.Detector(threshold=512, window=2000, device="cpu")
     inside, opposite = one_host(600_000)
     inside += numpy.arange(600_000, dtype=numpy.uint32) % numpy.uint32(100)
-    stop = threading.Event()
+    stop, has_begun = threading.Event(), threading.Event()
 
     def close() -> None:
-        # On a busy machine, this thread may start only after the other one has ingested everything.
-        detector.close_slice()
         while not stop.is_set() and detector.slice < 1000:
             detector.close_slice()
+            has_begun.set()
 
     thread = threading.Thread(target=close)
     thread.start()
+    has_begun.wait()
     detector.ingest(inside, opposite)
     stop.set()
     thread.join()

@@ -62,6 +62,8 @@ impl Writers {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     const A: WriterId = WriterId(1);
@@ -87,11 +89,13 @@ mod tests {
         let turn = writers.sole_turn(A);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| writers.sole_turn(B).is_none());
+            let started = Instant::now();
             while !writers.is_asked_for.load(Relaxed) && !other.is_finished() {
+                assert!(started.elapsed() < Duration::from_secs(60), "nobody asks for a turn");
                 std::thread::yield_now();
             }
             // A writer that did not wait would end in this time.
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
             assert!(!other.is_finished());
             assert!(!writers.are_several.load(Relaxed));
             drop(turn);

@@ -34,6 +34,7 @@ impl ReceiverState {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.permitted.get(exporter.ip().into()).is_none() {
+            // The count follows the address, because a reader of a new count also reads the address.
             *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(exporter.ip());
             self.refused.fetch_add(1, Relaxed);
             return;

@@ -108,7 +108,9 @@ fn no_packet_is_in_two_captures_at_the_start() {
         // Sending takes ten seconds, so that it does not end while the captures are opened on a busy machine.
         let (network, traffic) = (Network::new(), Traffic::new(80_000));
         let mut player = network.play(&traffic, "--pps=8000");
-        std::thread::sleep(Duration::from_millis(100));
+        let mut earlier = open(1, CaptureSplit::Turns);
+        while earlier[0].next_contacts().unwrap().is_empty() && !player.has_ended() {}
+        drop(earlier);
         let mut captures = open(4, CaptureSplit::Turns);
         let mut first = Vec::new();
         while first.is_empty() && !player.has_ended() {

@@ -30,8 +30,11 @@ fn wait_for_checkpoint(folder: &Path) {
     let (now, checkpoints) = (SystemTime::now(), folder.join("state/views/in"));
     when(|| {
         let mut files = fs::read_dir(&checkpoints).ok()?;
-        let is_new =
-            |file: fs::DirEntry| file.metadata().is_ok_and(|file| file.modified().unwrap() > now);
+        let is_new = |file: fs::DirEntry| {
+            // A file with another extension is incomplete.
+            file.path().extension().is_some_and(|extension| extension == "srlg")
+                && file.metadata().is_ok_and(|file| file.modified().unwrap() > now)
+        };
         files.any(|file| is_new(file.unwrap())).then_some(())
     });
 }

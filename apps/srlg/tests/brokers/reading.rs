@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use srlg_input::{BrokerStatus, Contact, Event, Input, InputOptions, LogLevel, LogLine, Position};
 
 /// Time limit for each wait, long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Reading {
     pub(crate) input: Input,

@@ -160,7 +160,7 @@ fn an_old_capture_that_softflowd_reads_is_warned_of() {
             assert!(count > 0 && trouble["count"] == count, "{status}");
             let metric = format!("srlg_trouble{{reason=\"{kind}\"}} {count}");
             assert!(site.get("/metrics").lines().any(|line| line == metric), "{metric}");
-            // softflowd may have exported more after the warning.
+            // The warning may be older than the last exports.
             let (warned, _) = warnings[0].split_once(' ').unwrap();
             assert!((1..=count).contains(&warned.parse().unwrap()), "{count}: {warnings:?}");
         }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use srlg_cli::notify::store::Store;
 use srlg_cli::notify::store::history::IncidentFilter;
 use srlg_cli::notify::store::series::{MinuteRange, Series};
@@ -71,6 +72,7 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+    let restarted_ms = now_ms();
     let mut child = start(folder.path());
     child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
     let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
@@ -86,8 +88,15 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     // The monitor may have been killed before some of the hosts had an alert. An alert of this run is needed as well,
     // because the database does not have the minutes in which the monitor was killed.
     let has_alert = |host| alerts().contains(&format!("\"host\":\"10.{host}.0.7\""));
-    let earlier = count("start");
-    feed_until(false, &|| count("start") > earlier && (0..HOSTS).all(has_alert));
+    let is_new = |line: &str| {
+        let notice: Value = serde_json::from_str(line).unwrap();
+        notice["status"] == "start" && notice["start_ms"].as_u64() > Some(restarted_ms)
+    };
+    feed_until(false, &|| {
+        let alerts = alerts();
+        let whole = alerts.rfind('\n').map_or("", |end| &alerts[..end]);
+        whole.lines().any(is_new) && (0..HOSTS).all(has_alert)
+    });
     feed_until(true, &|| count("end") == count("start"));
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success(), "{}", log());

@@ -176,19 +176,12 @@ impl Collector {
         said
     }
 
-    /// Stops the collector. Asserts that the collector's last report is identical to the last report of one node.
-    /// Returns the log.
-    pub fn assert_last_report_is(&mut self, one: &OneNode) -> String {
-        let (code, said) = self.stop();
-        assert_eq!(code, Some(0), "{said}");
-        assert_eq!(self.reports().last().map(line), one.reports.last().map(bits), "{said}");
-        said
-    }
-
     /// Stops the collector. Asserts that the collector's last report and last checkpoint are identical to the results
     /// of one node. Returns the log.
     pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
-        let said = self.assert_last_report_is(one);
+        let (code, said) = self.stop();
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(self.reports().last().map(line), one.reports.last().map(bits), "{said}");
         let params = net.network.views[0].sizes.validate().unwrap();
         let latest = Checkpoints::open(self.state.join("network").join(VERSION.to_string()))
             .unwrap()

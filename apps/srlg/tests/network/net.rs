@@ -24,6 +24,9 @@ use crate::node::PATIENCE;
 
 pub const PROBES: [&str; 3] = ["a", "b", "c"];
 
+/// Time between two requests to the broker.
+const RETRY: Duration = Duration::from_millis(10);
+
 pub struct Net {
     folder: TempDir,
     pub broker: Broker,
@@ -80,6 +83,7 @@ impl Net {
             let (client, start) = (net.link("collector").await.client, Instant::now());
             while let Err(error) = net.publish_version(&client).await {
                 assert!(start.elapsed() < PATIENCE, "{error:#}");
+                tokio::time::sleep(RETRY).await;
             }
         });
         Some(net)
@@ -135,6 +139,7 @@ impl Net {
                 Ok(stream) => return stream,
                 Err(error) => assert!(start.elapsed() < PATIENCE, "{error}"),
             }
+            tokio::time::sleep(RETRY).await;
         }
     }
 
@@ -143,7 +148,7 @@ impl Net {
         let (mut stream, start) = (self.stream().await, Instant::now());
         while stream.info().await.unwrap().state.last_sequence < count {
             assert!(start.elapsed() < PATIENCE, "fewer than {count} messages have arrived");
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(RETRY).await;
         }
     }
 

@@ -40,10 +40,12 @@ fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'stat
 }
 
 impl Gated {
-    /// Handles ticks until the sink has taken a contact. On a busy machine, one tick may not be enough, because a thread
-    /// that looks too late waits for another one.
+    /// Handles ticks until the sink has taken a contact. On a busy machine, one tick may not be enough, because a
+    /// thread that looks too late waits for the next tick.
     fn taken(&mut self) -> Contact {
+        let started = Instant::now();
         loop {
+            assert!(started.elapsed() < Duration::from_secs(60), "no contact was taken");
             self.tick();
             if let Ok(contact) = self.taken.try_recv() {
                 return contact;

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Instant;
 
 use async_nats::jetstream::stream::RetentionPolicy;
+use srlg_cli::network::broker::LOG_FILE;
 use srlg_cli::now_ms;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 use srlg_input::live::MessageFormat;
@@ -12,7 +13,7 @@ use srlg_input::{BrokerStatus, InputOptions, Position, Status};
 
 use super::server::{STREAM, Server};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, json, netflow};
-use crate::reading::{Reading, without_times};
+use crate::reading::{PATIENCE, Reading, without_times};
 
 fn messages(first: u32, count: u32) -> Vec<Vec<u8>> {
     flows(first, count).iter().map(|flow| goflow2(flow, true)).collect()
@@ -221,8 +222,13 @@ fn a_subject_that_is_not_read_in_time_is_reported() {
     let Some(server) = Server::start("write_deadline: \"1s\"\nmax_pending: 1MB") else { return };
     let mut reading = Reading::open(&server.subject(), None);
     reading.until(|it| it.broker().partitions == 1);
-    // Contacts are not read in the meantime.
-    (0..4).for_each(|_| server.publish(messages(0, 50_000)));
+    // Contacts are not read until the server has closed the connection.
+    let log = || fs::read_to_string(server.folder().join(LOG_FILE)).unwrap();
+    let started = Instant::now();
+    while !log().contains("Slow Consumer") {
+        assert!(started.elapsed() < PATIENCE, "{}", log());
+        server.publish(messages(0, 50_000));
+    }
     reading.until(|it| it.broker().retries + it.broker().dropped > 0 && it.warnings() > 0);
     reading.until(|it| it.broker().partitions == 1);
 }

@@ -71,7 +71,7 @@ impl Mail {
 }
 
 impl Server {
-    pub(super) fn start(mut self) -> (SocketAddr, Receiver<Mail>) {
+    pub(super) fn start(self) -> (SocketAddr, Receiver<Mail>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, mails) = channel();
@@ -98,7 +98,7 @@ impl Server {
 
     /// Serves `stream`. Returns the stream if the client has sent STARTTLS.
     fn talk<S: Read + Write>(
-        &mut self,
+        &self,
         stream: S,
         is_new: bool,
         is_encrypted: bool,
