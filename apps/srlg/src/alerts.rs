@@ -28,7 +28,7 @@ mod tracker;
 pub(crate) mod witnesses;
 
 pub use act::{Act, Refusal, Remark, Silencing};
-pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
+pub use alert::{Alert, AlertId, Joint, Severity, Status, Subject, Why, WindowCount};
 pub use live::{LINE, LiveCount};
 pub use miss::Miss;
 pub use quiet::{Every, OnChange, Trouble};

@@ -21,6 +21,7 @@ mod agreement;
 mod arrival;
 mod checkpoint;
 mod engine;
+mod incomplete;
 mod notices;
 mod options;
 mod reader;

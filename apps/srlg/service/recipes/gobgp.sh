@@ -1,14 +1,35 @@
 #!/usr/bin/env bash
-# gobgp.sh STATE blackhole|flowspec NEXTHOP [OPTION OF gobgp]...
+# gobgp.sh [OPTION]... STATE blackhole|flowspec NEXTHOP [OPTION OF gobgp]...
 #
-# Announces a route to the target of each flood with GoBGP while its alert is active, and withdraws it at the end. An exec
-# sink of srlg runs this script for each notification, which the script reads from standard input. STATE is a folder for
-# the routes of active alerts.
+# Announces a route to the target of each severe flood with GoBGP while its alert is active, and withdraws it at the end.
+# An exec sink of srlg runs this script for each notification, which the script reads from standard input. STATE is a
+# folder for the routes of active alerts.
 #   blackhole   a route for the host to NEXTHOP with the community of RFC 7999
 #   flowspec    a rule that discards packets to the host, or only those to the port that receives most of the flood
-# The script ignores alerts of networks, of outside hosts, and of kinds other than floods. It requires jq and gobgp.
+# Options:
+#   --severity major    least severity: warning, major or critical
+#   --least-pps 10000   least number of packets per second; while the rate is unknown, no route is announced
+#   --most-routes 10    largest number of routes at the same time
+#   --never FILE        a file with one address per line, for which no route is ever announced
+# The script ignores alerts of networks, of outside hosts, and of kinds other than floods. It writes one line about each
+# decision to standard error. It requires jq and gobgp.
 set -euo pipefail
 
+declare -A rank=([warning]=1 [major]=2 [critical]=3)
+severity=major least_pps=10000 most_routes=10 never=''
+while [[ ${1-} == --* ]]; do
+    case $1 in
+        --severity) severity=$2 ;;
+        --least-pps) least_pps=$2 ;;
+        --most-routes) most_routes=$2 ;;
+        --never) never=$2 ;;
+        *) echo "gobgp.sh: unknown option $1" >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+[ -n "${rank[$severity]-}" ] || { echo "gobgp.sh: --severity: unknown severity $severity" >&2 && exit 2; }
+[[ $least_pps =~ ^[0-9]+$ ]] || { echo "gobgp.sh: --least-pps: not a number: $least_pps" >&2 && exit 2; }
+[[ $most_routes =~ ^[0-9]+$ ]] || { echo "gobgp.sh: --most-routes: not a number: $most_routes" >&2 && exit 2; }
 state=$1 way=$2 nexthop=$3
 shift 3
 notice=$(cat)
@@ -18,8 +39,30 @@ field() {
 }
 
 id=$(field .id)
-# The summary of suppressed notifications has no id.
+# The report about suppressed notifications has no id.
 [ -n "$id" ] || exit 0
+host=$(field .host)
+
+say() {
+    echo "gobgp.sh: $host, incident $id: $*" >&2
+}
+
+refuse() {
+    say "no route: $*"
+    exit 0
+}
+
+# Prints each address of a list in the form in which srlg writes it. A line that is not an address is an error.
+addresses() {
+    local line
+    while read -r line || [ -n "$line" ]; do
+        line=${line%%#*} line=${line//[[:space:]]/}
+        [ -n "$line" ] || continue
+        [[ $line =~ ^[0-9a-fA-F.:]+$ ]] || { echo "gobgp.sh: $1: not an address: $line" >&2 && return 1; }
+        getent ahosts "$line" | awk 'NR == 1 { print $1; found = 1 } END { exit !found }' ||
+            { echo "gobgp.sh: $1: not an address: $line" >&2 && return 1; }
+    done <"$1"
+}
 
 mkdir -p "$state"
 exec 9>"$state/lock"
@@ -27,23 +70,39 @@ flock 9
 file=$state/$id.route
 
 if [ "$(field .status)" = end ]; then
-    [ -e "$file" ] || exit 0
+    [ -e "$file" ] || refuse "the alert has ended"
+    # Earlier versions ended an alert in this way although the flood continued.
+    [ "$(field .why)" != group ] || { say "route kept: the flood is now part of a network's alert; withdraw the route by hand" && exit 0; }
     read -ra route <"$file"
     # Another active alert may use the same route.
     same=$(grep -lxF -- "${route[*]}" "$state"/*.route | wc -l)
-    [ "$same" -gt 1 ] || gobgp "$@" global rib del "${route[@]}"
-    rm "$file"
+    if [ "$same" -gt 1 ]; then
+        rm "$file"
+        say "route kept for another alert: ${route[*]}"
+    else
+        gobgp "$@" global rib del "${route[@]}"
+        rm "$file"
+        say "route withdrawn: ${route[*]}"
+    fi
     exit 0
 fi
 
 if [ ! -e "$file" ]; then
-    [ "$(field '[.kind, .direction, .is_inside, .hosts] == ["flood", "fan-in", true, 1]')" = true ] || exit 0
-    host=$(field .host)
+    [ "$(field '[.kind, .direction, .is_inside, .hosts] == ["flood", "fan-in", true, 1]')" = true ] ||
+        refuse "not a flood of a single inside host (kind $(field .kind))"
     case $host in
         *[!0-9a-fA-F.:]* | "") echo "host is not an IP address: $host" >&2 && exit 1 ;;
         *:*) family=ipv6 prefix=$host/128 ;;
         *) family=ipv4 prefix=$host/32 ;;
     esac
+    now=$(field .severity) pps=$(field .packets_per_second)
+    [ "${rank[$now]-0}" -ge "${rank[$severity]}" ] || refuse "severity $now is below $severity"
+    [ -n "$pps" ] || refuse "the packet rate is not known yet"
+    [ "$pps" -ge "$least_pps" ] || refuse "$pps packets/s are fewer than $least_pps"
+    if [ -n "$never" ]; then
+        protected=$(addresses "$never")
+        ! grep -qxF -- "$host" <<<"$protected" || refuse "$never lists the address"
+    fi
     if [ "$way" = flowspec ]; then
         # This is the port that receives at least 80 % of the contacts, such as tcp/443, if there is one.
         port=$(field '.top_ports[0]? | select(.[1] >= 0.8) | .[0] | select(test("^(tcp|udp)/[0-9]+$"))')
@@ -53,9 +112,14 @@ if [ ! -e "$file" ]; then
     else
         route=(-a "$family" "$prefix" community 65535:666 nexthop "$nexthop")
     fi
+    routes=$(cat "$state"/*.route 2>/dev/null | sort -u) || true
+    if ! grep -qxF -- "${route[*]}" <<<"$routes" && [ "$(grep -c . <<<"$routes")" -ge "$most_routes" ]; then
+        refuse "there are already $most_routes routes"
+    fi
     # The route is stored before it is announced, so that it can always be withdrawn.
     echo "${route[*]}" >"$file"
 fi
 read -ra route <"$file"
 # The route is announced again with each notification, because gobgpd forgets routes when it restarts.
 gobgp "$@" global rib add "${route[@]}"
+say "route announced: ${route[*]}"

@@ -45,7 +45,7 @@ pub enum Why {
     Repeat,
     /// The number of peers has been below `down` times the threshold for at least the rule's `hold`.
     Below,
-    /// The alert of the network replaces the alert of the host.
+    /// The host now also belongs to the alert of its network.
     Group,
     /// No rule applies to the host any more, the last active window was removed from the rule, or the view no longer
     /// counts the host.
@@ -131,6 +131,15 @@ pub enum Subject {
     },
 }
 
+/// The alert of a network, to which a host with an alert of its own also belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joint {
+    /// ID of the network's alert.
+    pub id: AlertId,
+    /// An IPv4 /24 or an IPv6 /48.
+    pub network: IpNet,
+}
+
 /// A report of an alert that starts, stays active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
@@ -146,6 +155,8 @@ pub struct Alert {
     pub rule: String,
     /// Host or network of the alert.
     pub subject: Subject,
+    /// Alert of the host's network, if the host belongs to one.
+    pub group: Option<Joint>,
     /// Highest severity so far.
     pub severity: Severity,
     /// Start of the alert, in milliseconds since the Unix epoch.
@@ -153,7 +164,7 @@ pub struct Alert {
     /// Time of the report, in milliseconds since the Unix epoch.
     pub now_ms: u64,
     /// Time since which the number of peers has been low, in milliseconds since the Unix epoch. If the alert ended
-    /// because of [`Why::Group`] or [`Why::Rule`], this is the time of the end. `None` if the alert has not ended.
+    /// because of [`Why::Rule`], this is the time of the end. `None` if the alert has not ended.
     pub until_ms: Option<u64>,
     /// Silent exporters and sites that saw the host. The list is empty unless they prevent confirmation of the end.
     pub silent: Vec<SilentSource>,

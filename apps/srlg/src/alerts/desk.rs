@@ -10,10 +10,10 @@ use anyhow::Result;
 use srlg_input::contact::{Networks, PeerKey, Role, Side, ViewOptions};
 
 use crate::alerts::book::Book;
-use crate::alerts::{Alert, AlertId, Status, Subject};
+use crate::alerts::{Alert, AlertId, Status, Subject, Why};
 use crate::config::{Config, ViewConfig};
 use crate::exporters::ExporterNames;
-use crate::notify::notice::{Context, Direction, Kind, Notice, Unit};
+use crate::notify::notice::{Context, Direction, Notice, Unit};
 use crate::origins::OriginLookup;
 use crate::show::board::ViewBoard;
 use crate::show::open::OpenAlert;
@@ -97,8 +97,10 @@ impl Desk {
             }
             for change in changes {
                 let notice = self.notice(at, change);
-                self.note(&notice);
-                notices.push(notice);
+                if self.is_reported(&notice) {
+                    self.note(&notice);
+                    notices.push(notice);
+                }
             }
         }
         // Silences end after alerts do, so that an ended alert is not reported as active again.
@@ -119,6 +121,7 @@ impl Desk {
         // peak.
         let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
         context.peak_rates = told.max(context.peak_rates);
+        context.former = last.map(|last| last.former());
         context.direction = Direction::from(self.views[at].role);
         let (view, rules) = (&self.views[at], self.books[at].rules());
         context.is_inside = view.measure == Side::Inside;
@@ -132,17 +135,6 @@ impl Desk {
         self.exporters.name_exporters_of(&mut notice);
         notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
-        // Details may be missing in a slice, and a low count says nothing about the cause, so an alert keeps the kind
-        // that earlier details showed.
-        let is_without_details = notice.kind == Kind::Unknown && notice.detail_since_ms.is_none();
-        let is_low = notice.main.cardinality < notice.main.threshold;
-        let is_kept = |last: &Notice| {
-            let is_known = last.kind != Kind::Unknown || notice.opposite.is_some();
-            notice.status == Status::End || is_without_details || is_low && is_known
-        };
-        if let Some(last) = last.filter(|last| is_kept(last)) {
-            notice.kind = last.kind;
-        }
         // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
         if let Some(last) = last.filter(|last| last.network == notice.network) {
             notice.host = last.host;
@@ -150,6 +142,15 @@ impl Desk {
         notice.acknowledged = last.and_then(|last| last.acknowledged.clone());
         notice.silence = self.silences.of(&notice).cloned();
         notice
+    }
+
+    /// Returns whether `notice` is stored and sent. A server that stays busy causes no notification, unless its peer
+    /// count doubles.
+    fn is_reported(&self, notice: &Notice) -> bool {
+        let was_server = self.open.get(&notice.id).is_some_and(|last| last.is_probable_server());
+        let is_quiet = was_server && notice.is_probable_server();
+        let is_update = notice.status == Status::Update;
+        !(is_quiet && is_update && matches!(notice.why, Why::Repeat | Why::Severity))
     }
 
     /// Records `notice` as the last notification of its alert, or removes the alert if `notice` is its end.

@@ -1,6 +1,7 @@
 //! Hosts of one network that pass their thresholds together and share one alert.
 //!
-//! Invariant: a host belongs to at most one group, and a grouped host has no separate notifications.
+//! Invariants: a host belongs to at most one group. If the start of a member's own alert was reported, the group never
+//! ends that alert or suppresses its notifications. A member that becomes severe gets an alert of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -37,6 +38,9 @@ pub(crate) struct Group {
     /// Largest counts of the members, by the length of the window in slices.
     windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
+    /// Members whose own alerts have been reported, and are reported until they end.
+    #[serde(default)]
+    pub(crate) alone: BTreeSet<IpAddr>,
     /// Time since which the counts have been low for all members whose alerts have ended.
     pub(crate) until_ms: u64,
     /// Reason for the end: `Unconfirmed` if the alert of any member ended as `Unconfirmed`, otherwise the reason of the
@@ -101,6 +105,7 @@ impl Group {
             windows: BTreeMap::new(),
             told_members: members.len(),
             members,
+            alone: BTreeSet::new(),
             until_ms: now_ms,
             end: Why::Below,
             silent: Vec::new(),
@@ -110,6 +115,23 @@ impl Group {
 
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.told_ms += step_ms;
+    }
+
+    /// Returns whether `host` is a member that has no notifications of its own.
+    pub(crate) fn speaks_for(&self, host: IpAddr) -> bool {
+        self.members.contains(&host) && !self.alone.contains(&host)
+    }
+
+    /// Removes `host`, whose count has been low since `until_ms`. Returns whether it was a member without notifications
+    /// of its own.
+    pub(crate) fn remove(&mut self, host: IpAddr, until_ms: u64, why: Why) -> bool {
+        let is_told = self.alone.remove(&host);
+        if !self.members.remove(&host) {
+            return false;
+        }
+        self.until_ms = self.until_ms.max(until_ms);
+        self.end = if self.end == Why::Unconfirmed { self.end } else { why };
+        !is_told
     }
 
     /// Updates the group with the largest peer counts, the highest severity and the silent witnesses of its members.

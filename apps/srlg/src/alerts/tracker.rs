@@ -2,8 +2,8 @@
 //!
 //! [`Tracker::close`] first processes every host of a slice, and then each network whose hosts share one alert.
 //!
-//! Invariants: each alert starts once and ends once, even if hosts, groups and rules change while it is active. At most
-//! [`Tracker::MOST_HOSTS`] hosts are tracked.
+//! Invariants: each alert starts once and ends once, even if hosts, groups and rules change while it is active. Other
+//! hosts never end the alert of a host. At most [`Tracker::MOST_HOSTS`] hosts are tracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use srlg_host::SuperPoint;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::Packing;
 
-use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
+use crate::alerts::alert::{Alert, AlertId, Joint, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Silence, Starts, network};
 use crate::alerts::host::{Change, HostState, SliceTrust};
 use crate::alerts::live::LiveCount;
@@ -210,14 +210,14 @@ impl Tracker {
         self.starts.forget_before(now_ms);
         let new = if is_input_lost { Vec::new() } else { self.new_hosts(&slice, &rule) };
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
-        let mut started = Vec::new();
+        let mut started = BTreeSet::new();
         for host in hosts {
             let active = self.hosts.get(&host).and_then(|state| state.active.as_ref());
             let witnesses = active.map(|active| witnesses(host, active.start_ms));
             let witnesses = &witnesses.unwrap_or_default();
             let trust = SliceTrust { is_input_lost, whole_slices, witnesses };
             if self.step(host, rule(host), &mut slice, trust) {
-                started.push(host);
+                started.insert(host);
             }
         }
         self.group(&started, &rule, &mut slice);
@@ -301,14 +301,15 @@ impl Tracker {
             self.end(host, now_ms, Why::Rule, slice);
             return false;
         };
-        let is_grouped = self.is_grouped(host);
+        let is_told = !self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, trust) {
             Some(Change::Start) => {
                 self.misses.forget(self.packing.name(host));
                 return true;
             }
-            Some(Change::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
+            Some(Change::Update(why)) if is_told => self.tell(host, Status::Update, why, slice),
+            Some(Change::Update(why)) if state.is_severe() => self.start_alone(host, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Change::Update(_)) => {}
             None if state.is_idle() => {
@@ -324,23 +325,29 @@ impl Tracker {
     /// Ends the host's alert, if it has one, and forgets the host.
     fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
         if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
-            if let Some(group) = self.groups.get_mut(&self.network(host))
-                && group.members.remove(&host)
-            {
-                group.until_ms = group.until_ms.max(until_ms);
-                group.end = if group.end == Why::Unconfirmed { group.end } else { why };
-            } else {
+            if !self.is_grouped(host) {
                 self.tell_end(host, until_ms, why, slice);
+            }
+            if let Some(group) = self.groups.get_mut(&self.network(host)) {
+                group.remove(host, until_ms, why);
             }
         }
         self.hosts.remove(&host);
     }
 
-    /// Reports the alerts that start. If many alerts start in one network, a single alert of the network is reported
-    /// instead.
+    /// Reports the start of the alert of `host`, which the alert of its network has covered so far.
+    fn start_alone(&mut self, host: IpAddr, why: Why, slice: &mut Slice) {
+        if let Some(group) = self.groups.get_mut(&self.network(host)) {
+            group.alone.insert(host);
+        }
+        self.tell(host, Status::Start, why, slice);
+    }
+
+    /// Reports the alerts that start. If many alerts start in one network, an alert of the network is reported instead.
+    /// Severe alerts, and alerts that were reported before, stay alerts of their own.
     fn group<'a>(
         &mut self,
-        started: &[IpAddr],
+        started: &BTreeSet<IpAddr>,
         rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
         slice: &mut Slice,
     ) {
@@ -359,28 +366,27 @@ impl Tracker {
             }
         }
         for (network, mut members) in self.starts.crowded(&pending) {
-            if self.groups.contains_key(&network) {
-                continue;
-            }
             members.retain(|host| self.hosts.get(host).is_some_and(|it| it.active.is_some()));
-            let Some(first) = members.first().and_then(|host| rule(*host)) else { continue };
-            for &host in members.iter().filter(|host| !started.contains(host)) {
-                self.tell_end(host, now_ms, Why::Group, slice);
-            }
+            let is_new = !self.groups.contains_key(&network) && !members.is_disjoint(started);
+            let Some(first) = members.first().filter(|_| is_new).and_then(|host| rule(*host))
+            else {
+                continue;
+            };
             let mut group = Group::new(&first.name, now_ms, members);
+            group.alone = group.members.difference(started).copied().collect();
             let (counts, severity) = self.largest(&group, slice);
             group.step(&counts, severity, Silence::default(), u64::MAX, now_ms);
-            slice.alerts.push(self.of_network(
-                network,
-                &group,
-                Status::Start,
-                Why::Threshold,
-                slice,
-            ));
+            let start = self.of_network(network, &group, Status::Start, Why::Threshold, slice);
+            slice.alerts.push(start);
+            let joined = group.alone.clone();
             self.groups.insert(network, group);
+            joined.into_iter().for_each(|host| self.tell(host, Status::Update, Why::Group, slice));
         }
-        for &host in started.iter().filter(|host| !self.is_grouped(**host)) {
-            self.tell(host, Status::Start, Why::Threshold, slice);
+        for &host in started {
+            let is_severe = self.hosts.get(&host).is_some_and(HostState::is_severe);
+            if is_severe || !self.is_grouped(host) {
+                self.start_alone(host, Why::Threshold, slice);
+            }
         }
     }
 
@@ -406,8 +412,17 @@ impl Tracker {
         self.groups = groups;
     }
 
+    /// Returns whether only the alert of its network reports `host`.
     fn is_grouped(&self, host: IpAddr) -> bool {
-        self.groups.get(&self.network(host)).is_some_and(|group| group.members.contains(&host))
+        self.groups.get(&self.network(host)).is_some_and(|group| group.speaks_for(host))
+    }
+
+    /// Returns the alert of the network to which `host` belongs.
+    fn joint(&self, host: IpAddr) -> Option<Joint> {
+        let network = self.network(host);
+        let group = self.groups.get(&network).filter(|group| group.members.contains(&host))?;
+        let id = self.id(&group.rule, &network.to_string(), group.start_ms);
+        Some(Joint { id, network })
     }
 
     /// Returns the members' largest peer count within each window, and their highest severity.
@@ -445,6 +460,7 @@ impl Tracker {
             view: self.view.clone(),
             rule: active.rule.clone(),
             subject: Subject::Host(host),
+            group: self.joint(host),
             severity: active.severity,
             start_ms: active.start_ms,
             now_ms: slice.now_ms,
@@ -480,6 +496,7 @@ impl Tracker {
             view: self.view.clone(),
             rule: group.rule.clone(),
             subject,
+            group: None,
             severity: group.severity,
             start_ms: group.start_ms,
             now_ms: slice.now_ms,

@@ -26,6 +26,7 @@ use tracing::{info, warn};
 
 use super::arrival::{self, Accepted, Rejection, SiteSlice};
 use super::checkpoint::{self, Attachment};
+use super::incomplete::{Change, IncompleteSlices};
 use super::options::Plan;
 use super::reader::{Event, Message};
 use super::reports::{Reports, named};
@@ -88,6 +89,7 @@ pub(super) struct Progress {
     checkpoint: Option<u64>,
     /// Number of closed slices, by cause.
     closed: BTreeMap<&'static str, u64>,
+    incomplete: IncompleteSlices,
     last: Option<Close>,
     /// End of the last closed slice that at least one probe delivered completely, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
@@ -364,16 +366,28 @@ impl Engine {
         Ok(())
     }
 
-    /// Logs the probes that did not deliver the whole slice, and stores `close` for the board.
+    /// Logs which probes do not deliver whole slices if this changes, and stores `close` for the board.
     fn tell_of_close(&mut self, close: &Close) {
         let names = &self.plan.options.probes;
-        let (late, missing) = (named(names, &close.late), named(names, &close.missing));
         let Close { slice, cause, .. } = close;
         let cause = cause.name();
-        if late.len() + missing.len() > 0 {
-            warn!(
-                "slice {slice} was closed incomplete ({cause}): late probes {late:?}, silent probes {missing:?}"
-            );
+        let states = [("late", &close.late), ("silent", &close.missing)];
+        let states = states.into_iter().filter(|(_, probes)| !probes.is_empty());
+        let states = states.map(|(state, of)| format!("{state}: {}", named(names, of).join(", ")));
+        let probes = states.collect::<Vec<_>>().join("; ");
+        match self.progress.incomplete.close(close, self.plan.network.slice_ms) {
+            Some(Change::Starts) => {
+                warn!(
+                    "slices close without the data of all probes since slice {slice} ({cause}); {probes}"
+                );
+            }
+            Some(Change::Spreads) => {
+                warn!("data of more probes is missing since slice {slice} ({cause}); {probes}");
+            }
+            Some(Change::Ends { slices }) => {
+                info!("slices have the data of all probes again; {slices} slices were incomplete");
+            }
+            None => {}
         }
         *self.progress.closed.entry(cause).or_default() += 1;
         self.progress.last = Some(close.clone());
@@ -452,6 +466,7 @@ impl Engine {
                 started_ms: progress.started_ms,
                 now_ms: desk.now_ms(),
                 slice_ms: network.slice_ms,
+                deadline_ms: plan.options.deadline.as_millis() as u64,
                 is_live: true,
                 is_input_lost: desk.books.iter().any(|book| book.is_input_lost),
                 memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),

@@ -37,7 +37,10 @@ pub struct Notice {
     pub why: Why,
     /// Probable cause.
     pub kind: Kind,
-    /// Highest severity so far.
+    /// Probable cause when the alert started. It never changes, so programs that act on an alert can rely on it.
+    #[serde(default)]
+    pub kind_at_start: Kind,
+    /// Highest severity so far. A probable server or P2P host keeps the severity of its last notification.
     pub severity: Severity,
     /// Name of the view.
     pub view: String,
@@ -64,6 +67,9 @@ pub struct Notice {
     /// alert of a single host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<(Name, f64)>,
+    /// ID of the network's alert to which the host also belongs, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<AlertId>,
     /// Configured label of the network that contains the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -149,7 +155,7 @@ pub struct Notice {
     /// URL of the incident on the web page; absent if the configuration has no public URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Description of the alert in one sentence.
+    /// Description of the alert in one sentence, which starts with the probable cause.
     pub text: String,
 }
 
@@ -182,6 +188,19 @@ pub struct Context {
     pub peers: Vec<IpAddr>,
     /// Largest rates so far.
     pub peak_rates: Rates,
+    /// The statements of the last notification of the alert, if there was one.
+    pub former: Option<Former>,
+}
+
+/// The statements of an alert's last notification that affect the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// Probable cause.
+    pub kind: Kind,
+    /// Probable cause when the alert started.
+    pub kind_at_start: Kind,
+    /// Severity.
+    pub severity: Severity,
 }
 
 /// Evidence about the hosts of an alert, from their contacts and from the sites. For a network, at most 20 hosts, those
@@ -257,6 +276,28 @@ impl Context {
         }
     }
 
+    /// Returns the kind of an alert whose largest or current peer count is `count`.
+    fn kind(&self, count: f64) -> Kind {
+        self.kind_of_ports().unwrap_or_else(|| match (self.opposite, self.direction) {
+            // The replies of a busy server go to many ports and have SYN and ACK.
+            (None, Direction::FanOut) if self.is_like_scan() => Kind::Scan,
+            (None, _) => Kind::Unknown,
+            (Some(opposite), _) if opposite * ALIKE >= count => Kind::ServerOrP2p,
+            (Some(_), Direction::FanIn) => Kind::Flood,
+            (Some(_), Direction::FanOut) => Kind::Scan,
+            (Some(_), Direction::Any) => Kind::Unknown,
+        })
+    }
+
+    /// Returns whether the alert keeps the kind `former` although a notification with this context suggests `kind`.
+    /// Details may be missing in a slice, and a low count says nothing about the cause.
+    fn keeps_kind(&self, former: Kind, kind: Kind, alert: &Alert) -> bool {
+        let is_without_details = kind == Kind::Unknown && self.evidence.detail.is_none();
+        let is_low = alert.main().cardinality < alert.main().threshold;
+        let is_known = former != Kind::Unknown || self.opposite.is_some();
+        alert.status == Status::End || is_without_details || is_low && is_known
+    }
+
     /// Returns whether at least half of the contacts go to one port, or at least half are connection attempts.
     fn is_like_scan(&self) -> bool {
         self.evidence.detail.as_ref().is_some_and(|detail| {
@@ -283,6 +324,7 @@ impl Notice {
             port: None,
             network: None,
             largest: Vec::new(),
+            group: None,
             label: None,
             until_ms: None,
             main,
@@ -316,24 +358,17 @@ impl Notice {
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
         let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
-        let text = text::sentence(&alert, &context, &sites);
-        let (kind_of_ports, unit) = (context.kind_of_ports(), context.unit());
-        let Context { direction, is_inside, opposite, host_packing, peer_packing, .. } = context;
+        let facts = text::facts(&alert, &context, &sites);
+        let unit = context.unit();
+        let Context { direction, is_inside, opposite, host_packing, peer_packing, former, .. } =
+            context;
         let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
         let windows: Vec<_> = windows.collect();
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };
-        let kind = kind_of_ports.unwrap_or_else(|| match opposite {
-            // The replies of a busy server go to many ports and have SYN and ACK.
-            None if direction == Direction::FanOut && context.is_like_scan() => Kind::Scan,
-            None => Kind::Unknown,
-            Some(opposite) if opposite * ALIKE >= count => Kind::ServerOrP2p,
-            Some(_) => match direction {
-                Direction::FanIn => Kind::Flood,
-                Direction::FanOut => Kind::Scan,
-                Direction::Any => Kind::Unknown,
-            },
-        });
+        let kind = context.kind(count);
+        let kept = former.map(|it| it.kind).filter(|it| context.keeps_kind(*it, kind, &alert));
+        let kind = kept.unwrap_or(kind);
         let (host, network, hosts, largest) = match alert.subject {
             Subject::Host(host) => (host_packing.name(host), None, 1, Vec::new()),
             Subject::Network { network, hosts, largest } => {
@@ -348,11 +383,12 @@ impl Notice {
         let syn_only = detail.as_ref().map(|detail| detail.syn_only);
         let detail = detail.unwrap_or_default();
         let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
-        Self {
+        let notice = Self {
             id: alert.id,
             status: alert.status,
             why: alert.why,
             kind,
+            kind_at_start: former.map_or(kind, |former| former.kind_at_start),
             severity: alert.severity,
             view: alert.view,
             direction,
@@ -364,6 +400,7 @@ impl Notice {
             network,
             hosts,
             largest,
+            group: alert.group.map(|group| group.id),
             label: context.label,
             start_ms: alert.start_ms,
             now_ms: alert.now_ms,
@@ -393,14 +430,40 @@ impl Notice {
             acknowledged: None,
             silence: None,
             url: None,
-            text,
-        }
+            text: kind.sentence(&facts),
+        };
+        // A busy server is not more severe because it has more clients.
+        let severity = match notice.is_probable_server() {
+            true => former.map_or(Severity::Warning, |former| former.severity),
+            false => notice.severity,
+        };
+        Self { severity, ..notice }
+    }
+
+    /// Returns whether the host is probably a server or P2P host, and nothing suggests a flood. If most contacts are
+    /// connection attempts, many peers may be forged.
+    #[must_use]
+    pub(crate) fn is_probable_server(&self) -> bool {
+        self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
+    }
+
+    /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
+    #[must_use]
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.status != Status::End && self.severity >= Severity::Major
+    }
+
+    /// Returns the statements that affect the next notification of the alert.
+    pub(crate) const fn former(&self) -> Former {
+        let Self { kind, kind_at_start, severity, .. } = *self;
+        Former { kind, kind_at_start, severity }
     }
 
     /// Returns the notification that ends the alert because its view was removed or now counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
-        let text = format!("{}: no longer counted by view {}", self.subject(), self.view);
+        let facts = format!("{}: no longer counted by view {}", self.subject(), self.view);
+        let text = self.kind.sentence(&facts);
         let until_ms = Some(self.now_ms);
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
     }
@@ -408,20 +471,21 @@ impl Notice {
     /// Returns the notification of a user's action. `what` describes the action.
     #[must_use]
     pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
-        let text = format!("{}: {}", self.subject(), remark.sentence(what));
-        Self { remark: Some(remark), ..self.again(why, text) }
+        let facts = format!("{}: {}", self.subject(), remark.sentence(what));
+        Self { remark: Some(remark), ..self.again(why, &facts) }
     }
 
     #[must_use]
     pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
-        let text = format!("{}: the silence is over; the alert is still active", self.subject());
+        let facts = format!("{}: the silence is over; the alert is still active", self.subject());
         let duration_ms = now_ms.saturating_sub(self.start_ms);
-        Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, text) }
+        Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, &facts) }
     }
 
-    /// Returns a copy of this notification that has the given `why` and `text`, and no remark. Unless the alert has
-    /// ended, the copy is an update.
-    fn again(&self, why: Why, text: String) -> Self {
+    /// Returns a copy of this notification that has the given `why`, a text about `facts`, and no remark. Unless the
+    /// alert has ended, the copy is an update.
+    fn again(&self, why: Why, facts: &str) -> Self {
+        let text = self.kind.sentence(facts);
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
     }

@@ -21,6 +21,7 @@ mod mail;
 mod options;
 mod smtp;
 mod stream;
+mod suppressed;
 mod syslog;
 mod tls;
 mod webhook;
@@ -39,6 +40,7 @@ use crate::show::board::SinkBoard;
 pub use http::Credentials;
 pub use mail::MailOptions;
 pub use options::{SinkKind, SinkOptions};
+use suppressed::Suppressed;
 pub use tls::TlsFiles;
 use worker::{Wake, Worker};
 
@@ -68,8 +70,8 @@ trait Channel: Send {
         notices.iter().try_for_each(|(number, notice)| self.send(*number, notice))
     }
 
-    /// Reports that the rate limit suppressed `count` notifications.
-    fn tell_held(&mut self, count: u64) -> Result<(), Failure>;
+    /// Reports notifications that the rate limit suppressed.
+    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure>;
 
     /// Performs periodic work and returns the alerts that were sent. `open` returns the last notification of each
     /// active alert.

@@ -26,6 +26,7 @@ use crate::config::General;
 use crate::exporters::NamedExporter;
 use crate::notify::notice::Unit;
 use crate::notify::store::Store;
+use crate::now_ms;
 use crate::show::open::OpenAlert;
 use crate::show::recorder::Recorder;
 use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
@@ -45,6 +46,11 @@ pub struct Board {
     pub started_ms: u64,
     /// End of the last slice, in milliseconds since the Unix epoch. In a replay, the time of the data is used.
     pub now_ms: u64,
+    /// System time at which the last slice closed, in milliseconds since the Unix epoch; 0 if no slice has closed.
+    pub closed_ms: u64,
+    /// Time for which a slice waits for late probes, in milliseconds; 0 without probes.
+    #[serde(skip)]
+    pub deadline_ms: u64,
     /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
     /// Whether the input is live rather than a replay.
@@ -401,6 +407,8 @@ pub struct SinkBoard {
     pub failed: u64,
     /// Number of notifications that were dropped, rejected or suppressed by the rate limit.
     pub dropped: u64,
+    /// Number of notifications that the rate limit has suppressed recently; 0 if none was suppressed for five minutes.
+    pub suppressed: u64,
     /// Number of notifications that wait to be sent.
     pub queue: u64,
     /// Error of the last attempt to send, if that attempt failed.
@@ -447,12 +455,19 @@ impl Screen {
     pub(crate) fn show(&mut self, make: impl FnOnce() -> Board) {
         if self.publish.is_due() {
             let mut board = make();
+            board.closed_ms = self.closed_ms(&board);
             board.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.troubles.show(&mut board, Instant::now());
             self.log_changes(&board);
             self.recorder.take(&board);
             self.boards.send_replace(Arc::new(board));
         }
+    }
+
+    /// Returns the time at which the last slice of `board` closed. It may be much later than the end of the slice.
+    fn closed_ms(&self, board: &Board) -> u64 {
+        let last = self.boards.borrow();
+        if board.now_ms == last.now_ms { last.closed_ms } else { now_ms() }
     }
 
     /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.

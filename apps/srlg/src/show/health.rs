@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::alerts::witnesses::named;
-use crate::show::board::{Board, ExporterBoard};
+use crate::show::board::{Board, ExporterBoard, SinkBoard};
 
 /// A level of health, shown as the colour of the dot on the web page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -16,7 +16,8 @@ use crate::show::board::{Board, ExporterBoard};
 pub enum Level {
     /// Green: no problem is known.
     Good,
-    /// Amber: a source is silent or unreadable, input is unused or late, the state cannot be stored, or a sink fails.
+    /// Amber: a source is silent or unreadable, input is unused or late, the state cannot be stored, a sink fails, or
+    /// notifications are suppressed.
     Warn,
     /// Red: alerts are paused, so they neither start nor end.
     Bad,
@@ -57,6 +58,11 @@ impl Health {
         }
         let failing = board.sinks.iter().filter(|sink| sink.error.is_some());
         problems.extend(failing.map(|sink| format!("sink {} is failing", sink.name)));
+        let suppressing = board.sinks.iter().filter(|sink| sink.suppressed > 0);
+        problems.extend(suppressing.map(|sink| {
+            let SinkBoard { name, suppressed, .. } = sink;
+            format!("sink {name}: {suppressed} notifications suppressed by the rate limit")
+        }));
         let problem = problems.first().map(|first| match problems.len() - 1 {
             0 => first.clone(),
             more => format!("{first} (other problems: {more})"),
@@ -101,7 +107,7 @@ impl<'a> Status<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::board::{NetworkBoard, SinkBoard, SiteBoard};
+    use crate::show::board::{NetworkBoard, SiteBoard};
     use crate::show::troubles::{TroubleBoard, TroubleKind};
 
     fn trouble(text: &str) -> TroubleBoard {
@@ -141,6 +147,11 @@ mod tests {
                 Board { sinks: vec![sink(Some("refused"))], ..board.clone() },
                 Level::Warn,
                 "sink hook is failing".to_owned(),
+            ),
+            (
+                Board { sinks: vec![SinkBoard { suppressed: 141, ..sink(None) }], ..board.clone() },
+                Level::Warn,
+                "sink hook: 141 notifications suppressed by the rate limit".to_owned(),
             ),
             (
                 Board { waiting_notices: 2, ..board.clone() },

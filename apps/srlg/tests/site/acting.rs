@@ -110,7 +110,7 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
 
         assert_eq!(act(json!({"act": "acknowledge", "text": "on it"})).0, 200);
         let (told, _) = wait_for(&requests, "acknowledged");
-        assert_eq!(told["text"], "10.0.0.1: acknowledged by ann: on it");
+        assert_eq!(told["text"], "cause unknown: 10.0.0.1: acknowledged by ann: on it");
         assert_eq!(
             heard(&requests, Duration::from_secs(3)),
             Vec::<String>::new(),

@@ -1,7 +1,7 @@
 //! Alerts that a tracker reports for arbitrary counts. An attack that a person would see as one attack must have
 //! exactly one start and one end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use proptest::prelude::*;
@@ -274,16 +274,78 @@ fn many_hosts_of_a_network_are_one_alert() {
 }
 
 #[test]
-fn hosts_that_were_told_alone_end_when_their_network_is_told() {
+fn alerts_that_started_alone_stay_active_when_their_network_has_an_alert() {
     let mut run = Run::new();
     (0..3).for_each(|_| drop(run.close(&carpet(0..8))));
     assert_eq!(run.told.len(), 8, "this number of hosts must be reported individually");
     (0..3).for_each(|_| drop(run.close(&carpet(0..9))));
-    let later: Vec<_> = run.told[8..].iter().map(|it| (it.status, it.why)).collect();
-    let mut expected = vec![(Status::End, Why::Group); 8];
-    expected.push((Status::Start, Why::Threshold));
-    assert_eq!(later, expected);
-    assert_eq!(run.tracker.active(), 1);
+    let network = &run.told[8];
+    assert_eq!((network.status, network.why), (Status::Start, Why::Threshold));
+    assert!(matches!(network.subject, Subject::Network { hosts: 9, .. }), "{network:?}");
+    for (joined, started) in run.told[9..].iter().zip(&run.told[..8]) {
+        assert_eq!(
+            (joined.status, joined.why, joined.id),
+            (Status::Update, Why::Group, started.id)
+        );
+        assert_eq!(joined.group.map(|group| group.id), Some(network.id));
+    }
+    assert_eq!((run.told.len(), run.tracker.active()), (17, 9));
+    (0..20).for_each(|_| drop(run.close(&[])));
+    let ends: BTreeSet<AlertId> = run.told[17..].iter().map(|it| it.id).collect();
+    assert!(run.told[17..].iter().all(|it| (it.status, it.why) == (Status::End, Why::Below)));
+    assert_eq!((run.told.len(), ends.len()), (17 + 9, 9), "each alert must end once");
+}
+
+/// A flood of one host, while neighbours of the host have a few more peers than the threshold.
+fn flood_beside(neighbours: std::ops::Range<u8>, flood: Option<f64>) -> Vec<Sighting> {
+    let flood = flood.map(|peers| sighting([198, 51, 100, 254], peers));
+    let neighbours = neighbours.map(|host| sighting([198, 51, 100, host], 1_200.0));
+    flood.into_iter().chain(neighbours).collect()
+}
+
+/// Returns what was reported about the host of the flood.
+fn of_flood(run: &Run) -> Vec<(Status, Why, Severity)> {
+    let host = Subject::Host([198, 51, 100, 254].into());
+    let told = run.told.iter().filter(|alert| alert.subject == host);
+    told.map(|alert| (alert.status, alert.why, alert.severity)).collect()
+}
+
+#[test]
+fn a_flood_stays_active_when_its_neighbours_get_alerts() {
+    let mut run = Run::new();
+    (0..10).for_each(|_| drop(run.close(&flood_beside(0..0, Some(20_000.0)))));
+    (0..60).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
+    // The neighbours recover first. Their alerts end, and that of the flood does not.
+    (0..60).for_each(|_| drop(run.close(&flood_beside(0..0, Some(20_000.0)))));
+    let start = (Status::Start, Why::Threshold, Severity::Critical);
+    let joined = (Status::Update, Why::Group, Severity::Critical);
+    assert_eq!(of_flood(&run), [start, joined]);
+    (0..20).for_each(|_| drop(run.close(&[])));
+    assert_eq!(of_flood(&run)[2..], [(Status::End, Why::Below, Severity::Critical)]);
+}
+
+#[test]
+fn a_severe_host_has_its_own_alert_although_its_network_has_one() {
+    let mut run = Run::new();
+    (0..10).for_each(|_| drop(run.close(&flood_beside(0..10, None))));
+    // The flood grows, so the host belongs to the alert of the network before it becomes severe.
+    for peers in [1_100.0, 1_500.0, 2_000.0, 3_000.0, 4_000.0] {
+        run.close(&flood_beside(0..10, Some(peers)));
+    }
+    assert_eq!(of_flood(&run), []);
+    (0..9).for_each(|_| drop(run.close(&flood_beside(0..10, Some(5_000.0)))));
+    let start = (Status::Start, Why::Severity, Severity::Major);
+    assert_eq!(of_flood(&run), [start]);
+    (0..9).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
+    assert_eq!(of_flood(&run)[1..], [(Status::Update, Why::Severity, Severity::Critical)]);
+    // A host that is severe when its alert starts is reported in the same slice.
+    let mut run = Run::new();
+    (0..10).for_each(|_| drop(run.close(&flood_beside(0..10, None))));
+    (0..3).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
+    assert_eq!(of_flood(&run), [(Status::Start, Why::Threshold, Severity::Critical)]);
+    (0..20).for_each(|_| drop(run.close(&[])));
+    assert_eq!(of_flood(&run)[1..], [(Status::End, Why::Below, Severity::Critical)]);
+    assert_eq!(run.tracker.active(), 0);
 }
 
 #[test]

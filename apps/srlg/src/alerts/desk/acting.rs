@@ -205,12 +205,30 @@ mod tests {
         let started = site.close(0..3_000);
         assert_eq!((started[0].opposite, started[0].kind), (Some(3_000.0), Kind::ServerOrP2p));
         site.opposite = 0.0;
-        let repeated: Vec<_> = (0..2).flat_map(|_| site.close(0..500)).collect();
-        let told: Vec<_> = repeated.iter().map(|it| (it.why, it.opposite, it.kind)).collect();
-        assert_eq!(told, [(Why::Repeat, Some(0.0), Kind::ServerOrP2p)]);
-        assert!(repeated[0].main.cardinality < 1_024.0, "{:?}", repeated[0].main);
+        // The repetition is not reported, because the alert is still that of a server.
+        assert!((0..2).all(|_| site.close(0..500).is_empty()));
         // A high count without peers in the opposite direction is a flood.
         let told: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
-        assert_eq!(told.last().map(|it| it.kind), Some(Kind::Flood));
+        let told: Vec<_> = told.iter().map(|it| (it.why, it.kind, it.kind_at_start)).collect();
+        assert_eq!(told, [(Why::Repeat, Kind::Flood, Kind::ServerOrP2p)]);
+    }
+
+    #[test]
+    fn a_server_becomes_neither_more_severe_nor_repeated() {
+        let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
+        let config = CONFIG.replace("repeat = '1h'", "repeat = '3s'");
+        let mut site = Site::new(&(config + fan_out));
+        let mut told = Vec::new();
+        for peers in [2_000, 2_000, 2_000, 2_000, 2_000, 9_000, 9_000, 9_000, 9_000, 9_000] {
+            site.opposite = f64::from(peers);
+            told.extend(site.close(0..peers));
+        }
+        let of: Vec<_> = told.iter().map(|it| (it.status, it.why, it.severity)).collect();
+        assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
+        // Without answers, the same count is a severe flood.
+        site.opposite = 0.0;
+        let told: Vec<_> = (0..4).flat_map(|_| site.close(0..9_000)).collect();
+        let of: Vec<_> = told.iter().map(|it| (it.kind, it.severity)).collect();
+        assert_eq!(of, [(Kind::Flood, Severity::Major)]);
     }
 }

@@ -7,7 +7,7 @@ use crate::alerts::tracker::{Slice, Tracker};
 
 impl Tracker {
     /// Closes the active alert `id` at `now_ms`. The counts of all active windows must be below `down` times
-    /// the threshold.
+    /// the threshold. If the alert belongs to a network, members with alerts of their own stay active.
     pub(crate) fn close_by_hand(&mut self, id: AlertId, now_ms: u64) -> Result<Alert, Refusal> {
         let mut slice = Slice { now_ms, sightings: Default::default(), alerts: Vec::new() };
         let mut groups = self.groups.iter().filter(|(network, group)| {
@@ -17,7 +17,9 @@ impl Tracker {
             let members = group.members.clone();
             let since = members.iter().map(|host| self.hosts.get(host)?.below_since_ms());
             let since_ms = since.collect::<Option<Vec<_>>>().ok_or(Refusal::StillThere)?;
-            members.iter().for_each(|host| drop(self.hosts.remove(host)));
+            let grouped = members.iter().filter(|host| group.speaks_for(**host));
+            let grouped: Vec<_> = grouped.copied().collect();
+            grouped.iter().for_each(|host| drop(self.hosts.remove(host)));
             if let Some(mut group) = self.groups.remove(&network) {
                 group.until_ms = since_ms.into_iter().fold(group.until_ms, u64::max);
                 let ended = self.of_network(network, &group, Status::End, Why::Closed, &slice);
@@ -33,8 +35,7 @@ impl Tracker {
             let host = self.hosts.keys().copied().find(is_it);
             let host = host.ok_or_else(|| Refusal::Unknown(id.to_string()))?;
             let since_ms = self.hosts.get(&host).and_then(HostState::below_since_ms);
-            self.tell_end(host, since_ms.ok_or(Refusal::StillThere)?, Why::Closed, &mut slice);
-            self.hosts.remove(&host);
+            self.end(host, since_ms.ok_or(Refusal::StillThere)?, Why::Closed, &mut slice);
         }
         slice.alerts.pop().ok_or_else(|| Refusal::Unknown(id.to_string()))
     }

@@ -29,7 +29,7 @@ impl From<Role> for Direction {
 }
 
 /// Probable cause of an alert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// One host contacts many hosts.
@@ -45,7 +45,24 @@ pub enum Kind {
     /// The peer count in the opposite direction is at least a third of the host's peer count.
     ServerOrP2p,
     /// The cause cannot be derived, for example because no view counts the opposite direction.
+    #[default]
     Unknown,
+}
+
+impl Kind {
+    /// Returns the sentence about an alert of this kind: the probable cause, followed by `facts`.
+    pub(super) fn sentence(self, facts: &str) -> String {
+        let cause = match self {
+            Self::Scan => "probably a scan",
+            Self::Flood => "probably a flood",
+            Self::PortScan => "probably a port scan",
+            Self::ServiceScan => "probably a service scan",
+            Self::ServiceFlood => "probably a flood of a service",
+            Self::ServerOrP2p => "probably a server or P2P host",
+            Self::Unknown => "cause unknown",
+        };
+        format!("{cause}: {facts}")
+    }
 }
 
 impl fmt::Display for Kind {

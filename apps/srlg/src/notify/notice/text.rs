@@ -1,4 +1,4 @@
-//! The sentence of a notification.
+//! The facts in the sentence of a notification.
 
 use crate::alerts::{Alert, SilentSource, Status, Subject, Why, WindowCount};
 use crate::notify::notice::{Context, MOSTLY, SiteNotice, Unit};
@@ -6,9 +6,9 @@ use crate::notify::notice::{Context, MOSTLY, SiteNotice, Unit};
 /// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;
 
-/// Returns the sentence about `alert`. `sites` are the sites that saw the host, in descending order of their peer
+/// Returns the facts about `alert`. `sites` are the sites that saw the host, in descending order of their peer
 /// counts.
-pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
+pub(super) fn facts(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
@@ -63,9 +63,13 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
     let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
     let rates = context.evidence.rates;
     let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
+    let group =
+        alert.group.filter(|_| matches!(alert.why, Why::Group) || alert.status == Status::Start);
+    let group = group.map(|group| format!(", one of many hosts of {}", group.network));
     format!(
-        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}",
-        at(sites)
+        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}{}",
+        at(sites),
+        group.unwrap_or_default()
     )
 }
 

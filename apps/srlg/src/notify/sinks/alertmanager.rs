@@ -16,8 +16,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::http::Client;
+use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use crate::notify::notice::{Direction, Notice};
+use crate::notify::notice::{Direction, Kind, Notice};
+use srlg_input::contact::Name;
 
 /// Maximum number of active alerts that one request sends again.
 const BATCH: usize = 512;
@@ -77,9 +79,9 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
         "host": notice.subject(),
         "severity": severity,
     });
-    // Programs that announce routes match on these labels. The kind is not a label, because changing a label would
+    // Programs that announce routes match on these labels. The kind at the start decides, because changing a label would
     // create another alert.
-    if notice.direction == Direction::FanIn && notice.is_inside && notice.network.is_none() {
+    if is_victim(notice) {
         labels["victim_ip"] = notice.host.to_string().into();
         labels["vector"] = "flood".into();
     }
@@ -118,6 +120,15 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
     alert
 }
 
+/// Returns whether the alert started as a flood of a single inside host. A busy server is not a victim.
+fn is_victim(notice: &Notice) -> bool {
+    let Notice { kind_at_start, direction, is_inside, network, port, .. } = notice;
+    (*kind_at_start, *direction, *is_inside) == (Kind::Flood, Direction::FanIn, true)
+        && network.is_none()
+        && port.is_none()
+        && matches!(notice.host, Name::Address(_))
+}
+
 fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
     list.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -128,7 +139,7 @@ impl Channel for Alertmanager {
     }
 
     /// Reports nothing, because Alertmanager has its own silences and groups.
-    fn tell_held(&mut self, _count: u64) -> Result<(), Failure> {
+    fn tell_held(&mut self, _suppressed: &Suppressed) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -152,6 +163,44 @@ impl Channel for Alertmanager {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the labels that name a victim to programs.
+    fn victim(notice: &Notice) -> [Value; 2] {
+        let now = SystemTime::now();
+        let labels = alert(notice, notice.severity, now, now)["labels"].take();
+        ["victim_ip", "vector"].map(|name| labels[name].clone())
+    }
+
+    #[test]
+    fn only_a_flood_of_a_single_inside_host_has_a_victim() {
+        let flood = Notice { network: None, port: None, ..Notice::sample() };
+        let named = [Value::from("192.0.2.7"), Value::from("flood")];
+        assert_eq!(victim(&flood), named);
+        // Labels never change, so a later kind makes no difference.
+        assert_eq!(victim(&Notice { kind: Kind::ServerOrP2p, ..flood.clone() }), named);
+        let kinds = [
+            Kind::Scan,
+            Kind::PortScan,
+            Kind::ServiceScan,
+            Kind::ServiceFlood,
+            Kind::ServerOrP2p,
+            Kind::Unknown,
+        ];
+        let others = kinds.map(|kind_at_start| Notice { kind_at_start, ..flood.clone() });
+        let network = Some("192.0.2.0/24".parse().unwrap());
+        let host = "192.0.2.0/24".parse().unwrap();
+        let others = others.into_iter().chain([
+            Notice { direction: Direction::FanOut, ..flood.clone() },
+            Notice { direction: Direction::Any, ..flood.clone() },
+            Notice { is_inside: false, ..flood.clone() },
+            Notice { network, hosts: 9, ..flood.clone() },
+            Notice { host, ..flood.clone() },
+            Notice { port: Notice::sample().port, ..flood },
+        ]);
+        for other in others {
+            assert_eq!(victim(&other), [Value::Null, Value::Null], "{other:?}");
+        }
+    }
 
     #[test]
     fn the_link_of_an_alert_is_its_incident() {

@@ -1,4 +1,4 @@
-//! Bodies of webhook requests. A body is a notification or a count of suppressed notifications, as JSON or as the
+//! Bodies of webhook requests. A body is a notification or a report about suppressed notifications, as JSON or as the
 //! output of a template.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::suppressed::Suppressed;
 
 use crate::notify::notice::Notice;
 
@@ -22,7 +24,7 @@ const NAME: &str = "body";
 
 impl Body {
     /// Reads the template at `path`, if a path is given. The template must render a JSON object both from a
-    /// notification and from a count of suppressed notifications.
+    /// notification and from a report about suppressed notifications.
     pub(super) fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::Notice) };
         let text = std::fs::read_to_string(path);
@@ -34,15 +36,16 @@ impl Body {
             .add_template_owned(NAME, text)
             .with_context(|| format!("cannot read the template {}", path.display()))?;
         let complete = serde_json::to_value(Notice::sample())?;
+        let suppressed = Suppressed::sample().json();
         for name in template.get_template(NAME)?.undeclared_variables(false) {
             let is_known = complete.get(&name).is_some()
-                || held(1).get(&name).is_some()
+                || suppressed.get(&name).is_some()
                 || template.globals().any(|(global, _)| global == name);
             ensure!(is_known, "{}: a notification has no field {name}", path.display());
         }
         let body = Self::Template { template: Box::new(template), path: path.to_owned() };
         Notice::samples().iter().try_for_each(|sample| body.of(sample).map(drop))?;
-        body.of(&held(1))?;
+        body.of(&suppressed)?;
         Ok(body)
     }
 
@@ -65,13 +68,10 @@ impl Body {
     }
 }
 
-/// Returns the fields of a message that reports `count` suppressed notifications.
-pub(super) fn held(count: u64) -> Value {
-    json!({ "held": count, "text": format!("rate limit: {count} notifications suppressed") })
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Returns a notification that has no optional fields.
@@ -112,8 +112,8 @@ mod tests {
                 "300 s: 12034 hosts, at most 12034, threshold 1024",
             ]
         );
-        let held = made("slack.json", &held(7));
-        assert_eq!(held["text"], "rate limit: 7 notifications suppressed");
+        let held = made("slack.json", &Suppressed::sample().json());
+        assert_eq!(held["text"], Suppressed::sample().text());
         assert_eq!(held["blocks"].as_array().unwrap().len(), 1);
     }
 
@@ -135,7 +135,7 @@ mod tests {
             (&"critical".into(), &"192.0.2.7".into())
         );
         assert_eq!(payload["custom_details"]["top_ports"], json!([]));
-        let held = made("pagerduty.json", &held(7));
+        let held = made("pagerduty.json", &Suppressed::sample().json());
         assert_eq!(
             (&held["event_action"], &held["payload"]["source"]),
             (&"trigger".into(), &"srlg".into())
@@ -158,30 +158,8 @@ mod tests {
             (&"AdaptiveCard".into(), &short().text.into())
         );
         assert_eq!(card["body"][1]["facts"][1], json!({ "title": "Kind", "value": "flood" }));
-        let held = &made("teams.json", &held(7))["attachments"][0]["content"];
+        let held = &made("teams.json", &Suppressed::sample().json())["attachments"][0]["content"];
         assert_eq!(held["body"].as_array().unwrap().len(), 1);
-    }
-
-    // The fields are defined by https://github.com/lance0/prefixd, docs/detectors/generic-webhook.md, which maps them
-    // with JSONPath.
-    #[test]
-    fn prefixd_has_a_signal_that_is_withdrawn_at_the_end() {
-        let start = made("prefixd.json", &short());
-        let mut end = short();
-        (end.status, end.severity, end.syn_only) =
-            (crate::alerts::Status::End, crate::alerts::Severity::Major, Some(0.9));
-        let end = made("prefixd.json", &end);
-        let fields = |signal: &Value| {
-            ["victim_ip", "source_id", "action", "vector"]
-                .map(|name| signal[name].as_str().unwrap().to_owned())
-        };
-        assert_eq!(fields(&start), ["192.0.2.7", "0123456789abcdef", "ban", "unknown"]);
-        assert_eq!(fields(&end), ["192.0.2.7", "0123456789abcdef", "unban", "syn_flood"]);
-        assert_eq!((&start["confidence"], &end["confidence"]), (&95.into(), &80.into()));
-        let mut udp = short();
-        udp.top_ports = vec![("udp/53".to_owned(), 0.9)];
-        assert_eq!(made("prefixd.json", &udp)["vector"], "udp_flood");
-        assert_eq!(made("prefixd.json", &held(7)), json!({ "text": held(7)["text"] }));
     }
 
     #[test]

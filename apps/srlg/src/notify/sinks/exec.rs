@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
-use serde_json::json;
 
+use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 
@@ -76,7 +76,7 @@ impl Channel for Exec {
         Ok(self.run(notice)?)
     }
 
-    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        Ok(self.run(&json!({ "held": count }))?)
+    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+        Ok(self.run(&suppressed.json())?)
     }
 }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::alerts::{AlertId, Status};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
+use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
@@ -185,8 +185,8 @@ impl Channel for File {
         Ok(())
     }
 
-    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        Ok(self.write(serde_json::to_vec(&json!({ "held": count }))?)?)
+    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+        Ok(self.write(serde_json::to_vec(&suppressed.json())?)?)
     }
 }
 
@@ -195,7 +195,12 @@ fn cannot_append(path: &Path) -> String {
 }
 
 /// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
-const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
+/// The last one is that of an earlier version.
+const BEGINNINGS: [[&[u8]; 2]; 3] = [
+    [b"{\"number\":", b",\"id\":\""],
+    [b"{\"held\":", b",\"suppressed\":["],
+    [b"{\"held\":", b"}"],
+];
 
 /// Number of bytes to read for a prefix in [`BEGINNINGS`], which contains a number of up to 20 digits.
 const BEGINNING: u64 = 64;
@@ -241,7 +246,9 @@ fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
 mod tests {
     use std::fs;
 
-    use super::{Channel, File, Rotation, Store};
+    use serde_json::Value;
+
+    use super::{Channel, File, Rotation, Store, Suppressed};
     use crate::notify::store::tests::notices;
 
     #[test]
@@ -260,7 +267,7 @@ mod tests {
             "{\"number\":5}",
             "{\"number\":5,\"x",
             "{\"number\":,",
-            "{\"held\":4,",
+            "{\"held\":4,x",
             "secret",
             "a line\n",
             "a line\n{\"num",
@@ -282,6 +289,8 @@ mod tests {
             ("{\"number\":15", ""),
             ("{\"number\":15,\"id\":\"8c", ""),
             ("{\"held\":4", ""),
+            ("{\"held\":4,\"sup", ""),
+            ("{\"held\":4,\"suppressed\":[]}\n{", "{\"held\":4,\"suppressed\":[]}\n"),
             ("{\"held\":4}\n", "{\"held\":4}\n"),
             ("{\"held\":4}\n{\"number\":1,\"i", "{\"held\":4}\n"),
             ("{\"number\":1,\"id\":\"8c\"}\n", "{\"number\":1,\"id\":\"8c\"}\n"),
@@ -298,7 +307,7 @@ mod tests {
         let rotation = Rotation { bytes: 1 << 20, keep: 8 };
         let open = || File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         let mut file = open();
-        file.tell_held(15).unwrap();
+        file.tell_held(&Suppressed::sample()).unwrap();
         file.send(12, &notices(1)[0]).unwrap();
         drop(file);
         let whole = fs::read(&path).unwrap();
@@ -318,15 +327,18 @@ mod tests {
         let path = place.join("alerts");
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
-        file.tell_held(1).unwrap();
+        let held = |count| Suppressed { count, ..Suppressed::default() };
+        file.tell_held(&held(1)).unwrap();
         // A folder with the name of the file is created directly after the rotation.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();
-        assert!(file.tell_held(2).is_err() && file.tell_held(3).is_err());
+        assert!(file.tell_held(&held(2)).is_err() && file.tell_held(&held(3)).is_err());
         fs::remove_dir(&path).unwrap();
-        file.tell_held(4).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"held\":4}\n");
-        assert_eq!(fs::read_to_string(place.join("alerts.1")).unwrap(), "{\"held\":1}\n");
+        file.tell_held(&held(4)).unwrap();
+        for (path, count) in [(path, 4), (place.join("alerts.1"), 1)] {
+            let line: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+            assert_eq!(line["held"], count);
+        }
     }
 }

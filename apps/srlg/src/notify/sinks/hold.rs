@@ -1,14 +1,16 @@
 //! The filter of a sink, which applies silences, acknowledgements and the rate limit.
 //!
-//! Invariant: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of the
+//! Invariants: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of the
 //! alert. That end does not count towards the rate limit. If no notification of the alert was sent, its end is treated
-//! like any other notification.
+//! like any other notification. The rate limit does not apply to starts and updates of severe alerts, so that many small
+//! alerts cannot hide a severe one.
 
 use std::collections::HashSet;
 
 use crate::alerts::{AlertId, Status, Why};
 use anyhow::Result;
 
+use super::suppressed::Suppressed;
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
@@ -35,7 +37,7 @@ impl Hold {
         if self.is_silenced(notice) {
             return false;
         }
-        let passes = self.gate.admit(now_ms);
+        let passes = notice.is_urgent() || self.gate.admit(notice, now_ms);
         if passes && !is_end {
             self.passed.insert(notice.id);
         }
@@ -78,52 +80,81 @@ fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
 
 const MINUTE_MS: u64 = 60_000;
 
-/// A rate limit that counts suppressed notifications.
+/// Time for which the sink counts as degraded after a notification was suppressed, in milliseconds.
+const DEGRADED_MS: u64 = 300_000;
+
+/// A rate limit that remembers suppressed notifications.
 pub(super) struct Gate {
     most: u32,
     minute_ms: u64,
     passed: u32,
-    /// Number of notifications suppressed in the current minute.
-    held: u64,
-    /// Number of notifications suppressed in past minutes and not reported yet.
-    held_before: u64,
+    /// Notifications suppressed in the current minute.
+    held: Suppressed,
+    /// Notifications suppressed in past minutes and not reported yet.
+    held_before: Suppressed,
+    /// Number of notifications suppressed since the sink was last not degraded.
+    recent: u64,
+    /// Time of the last suppressed notification, in milliseconds since the Unix epoch.
+    last_ms: u64,
 }
 
 impl Gate {
-    const fn new(most: u32) -> Self {
-        Self { most, minute_ms: 0, passed: 0, held: 0, held_before: 0 }
+    fn new(most: u32) -> Self {
+        Self {
+            most,
+            minute_ms: 0,
+            passed: 0,
+            held: Suppressed::default(),
+            held_before: Suppressed::default(),
+            recent: 0,
+            last_ms: 0,
+        }
     }
 
-    /// Returns whether a notification may be sent at `now_ms`, in milliseconds since the Unix epoch. If not, the
-    /// notification is counted as suppressed.
-    fn admit(&mut self, now_ms: u64) -> bool {
-        self.held_until(now_ms);
-        let passes = self.passed < self.most;
-        self.passed += u32::from(passes);
-        self.held += u64::from(!passes);
-        passes
+    /// Returns whether `notice` may be sent at `now_ms`, in milliseconds since the Unix epoch. If not, the
+    /// notification counts as suppressed.
+    fn admit(&mut self, notice: &Notice, now_ms: u64) -> bool {
+        self.end_minute(now_ms);
+        if self.passed < self.most {
+            self.passed += 1;
+            return true;
+        }
+        self.held.add(notice);
+        self.recent = self.suppressed(now_ms) + 1;
+        self.last_ms = now_ms;
+        false
     }
 
-    /// Returns the number of notifications that were suppressed in past minutes and not reported yet. If the current
-    /// minute has ended at `now_ms`, starts a new one.
-    pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
+    /// If the current minute has ended at `now_ms`, starts a new one.
+    fn end_minute(&mut self, now_ms: u64) {
         // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {
             (self.minute_ms, self.passed) = (now_ms, 0);
-            self.held_before += std::mem::take(&mut self.held);
+            self.held_before.append(std::mem::take(&mut self.held));
         }
-        self.held_before
+    }
+
+    /// Returns the notifications that were suppressed in past minutes and not reported yet.
+    pub(super) fn held_until(&mut self, now_ms: u64) -> &Suppressed {
+        self.end_minute(now_ms);
+        &self.held_before
     }
 
     pub(super) fn forget_held(&mut self) {
-        self.held_before = 0;
+        self.held_before = Suppressed::default();
+    }
+
+    /// Returns the number of recently suppressed notifications. It is 0 if none was suppressed within
+    /// [`DEGRADED_MS`] before `now_ms`.
+    pub(super) fn suppressed(&self, now_ms: u64) -> u64 {
+        if now_ms.abs_diff(self.last_ms) < DEGRADED_MS { self.recent } else { 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Gate, Hold};
-    use crate::alerts::{Remark, Silencing};
+    use super::{Gate, Hold, MINUTE_MS, Suppressed};
+    use crate::alerts::{Remark, Severity, Silencing};
     use crate::notify::notice::Notice;
     use crate::notify::store::{Store, tests::notices};
 
@@ -143,10 +174,11 @@ mod tests {
         assert_eq!([1, 2, 4, 5].map(&mut may_pass), [true, false, false, false]);
         assert_eq!([6, 7, 8].map(&mut may_pass), [true, true, false]);
         assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is sent once");
-        let held = [1_059_999, 1_060_000, 1_060_001].map(|now_ms| hold.gate.held_until(now_ms));
+        let held =
+            [1_059_999, 1_060_000, 1_060_001].map(|now_ms| hold.gate.held_until(now_ms).count);
         assert_eq!(held, [0, 6, 6]);
         hold.gate.forget_held();
-        assert_eq!(hold.gate.held_until(1_060_002), 0);
+        assert_eq!(hold.gate.held_until(1_060_002), &Suppressed::default());
     }
 
     #[test]
@@ -185,23 +217,66 @@ mod tests {
         assert!(!hold.may_pass(&told[4], 0) && hold.may_pass(&told[5], 0));
     }
 
+    /// Returns a warning, to which the rate limit applies.
+    fn warning() -> Notice {
+        Notice { severity: Severity::Warning, ..notices(1).remove(0) }
+    }
+
+    #[test]
+    fn severe_alerts_pass_the_rate_limit_and_take_nothing_of_it() {
+        let store = Store::open(None).unwrap();
+        let mut hold = Hold::new(1, &store, 0).unwrap();
+        let told = notices(3);
+        let of = |at: usize, severity| Notice { severity, ..told[at].clone() };
+        use Severity::{Critical, Major, Warning};
+        let passed = [
+            (0, Major),
+            (1, Warning),
+            (2, Warning),
+            (2, Major),
+            // Updates of the first alert.
+            (3, Critical),
+            (3, Warning),
+        ];
+        let passed = passed.map(|(at, severity)| hold.may_pass(&of(at, severity), 1_000_000));
+        assert_eq!(passed, [true, true, false, true, true, false]);
+        assert_eq!(hold.gate.suppressed(1_000_000), 2);
+        // The ends of all alerts pass, because an earlier notification was sent.
+        assert!([6, 7, 8].iter().all(|at| hold.may_pass(&told[*at], 1_000_000)));
+    }
+
+    #[test]
+    fn a_sink_is_degraded_for_five_minutes_after_a_suppressed_notification() {
+        let mut gate = Gate::new(0);
+        let minute = |minute: u64| 1_000_000 + minute * MINUTE_MS;
+        assert_eq!(gate.suppressed(minute(0)), 0);
+        assert_eq!([0, 1, 5].map(|at| gate.admit(&warning(), minute(at))), [false; 3]);
+        assert_eq!([5, 9].map(|at| gate.suppressed(minute(at))), [3, 3]);
+        assert_eq!(gate.suppressed(minute(10)), 0);
+        gate.admit(&warning(), minute(11));
+        assert_eq!(gate.suppressed(minute(11)), 1);
+    }
+
     #[test]
     fn notices_beyond_the_rate_are_counted_until_they_are_forgotten() {
         let mut gate = Gate::new(2);
         let second = |second: u64| 1_000_000 + second * 1_000;
-        assert_eq!([0, 1, 2, 59].map(|at| gate.admit(second(at))), [true, true, false, false]);
-        assert_eq!((gate.admit(second(60)), gate.held_until(second(60))), (true, 2));
-        assert_eq!([61, 62].map(|at| gate.admit(second(at))), [true, false]);
+        let admit = |gate: &mut Gate, at| gate.admit(&warning(), second(at));
+        assert_eq!([0, 1, 2, 59].map(|at| admit(&mut gate, at)), [true, true, false, false]);
+        assert!(admit(&mut gate, 60));
+        assert_eq!(gate.held_until(second(60)).count, 2);
+        assert_eq!([61, 62].map(|at| admit(&mut gate, at)), [true, false]);
         gate.forget_held();
-        assert_eq!([119, 120, 121].map(|at| gate.held_until(second(at))), [0, 1, 1]);
+        assert_eq!([119, 120, 121].map(|at| gate.held_until(second(at)).count), [0, 1, 1]);
         gate.forget_held();
-        assert_eq!(gate.held_until(second(180)), 0);
+        assert_eq!(gate.held_until(second(180)).count, 0);
     }
 
     #[test]
     fn a_clock_that_is_set_back_begins_another_minute() {
         let mut gate = Gate::new(1);
         let at_ms = [7_200_000, 7_200_001, 3_600_000, 3_600_001];
-        assert_eq!(at_ms.map(|now_ms| gate.admit(now_ms)), [true, false, true, false]);
+        let passed = at_ms.map(|now_ms| gate.admit(&warning(), now_ms));
+        assert_eq!(passed, [true, false, true, false]);
     }
 }

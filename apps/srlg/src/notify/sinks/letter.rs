@@ -1,6 +1,7 @@
 //! Emails about notifications, built with the crate `lettre`.
 //!
-//! An email contains every user action but, for each alert, only the newest state. Active alerts come first. Each email
+//! An email contains every user action but, for each alert, only the newest state. Active alerts come first, and
+//! probable servers come last among them. Each email
 //! about alerts refers to a message ID, which contains the ID of the alert that the subject names. No email has that
 //! message ID, but mail programs show all emails that refer to it as one thread.
 
@@ -12,6 +13,7 @@ use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 
+use super::suppressed::Suppressed;
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
 use crate::notify::store::NumberedNotice;
@@ -45,9 +47,11 @@ impl Writer {
         };
         let shown = notices.iter().filter(is_shown).map(|(_, notice)| notice);
         let is_over = |notice: &&Notice| ended.contains(&notice.id);
-        let (over, active): (Vec<&Notice>, Vec<&Notice>) = shown.partition(is_over);
+        let (over, mut active): (Vec<&Notice>, Vec<&Notice>) = shown.partition(is_over);
+        active.sort_by_key(|notice| notice.is_probable_server());
         // Among equally severe alerts, the first one is chosen.
-        let worst = active.iter().rev().max_by_key(|notice| notice.severity);
+        let urgency = |notice: &&&Notice| (!notice.is_probable_server(), notice.severity);
+        let worst = active.iter().rev().max_by_key(urgency);
         let first =
             *worst.or(over.first()).context("cannot write an email without a notification")?;
         let state = match worst {
@@ -68,12 +72,13 @@ impl Writer {
         self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
     }
 
-    /// Writes an email that reports `count` suppressed notifications.
-    pub(super) fn held(&self, count: u64, now: SystemTime) -> Result<Message> {
-        let text = format!("{count} notifications suppressed");
+    /// Writes an email that reports suppressed notifications.
+    pub(super) fn held(&self, suppressed: &Suppressed, now: SystemTime) -> Result<Message> {
+        let subject = format!("{} notifications suppressed", suppressed.count);
+        let body = suppressed.text().replace(char::is_control, " ") + "\n";
         let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
         let name = format!("{}.{time}", std::process::id());
-        self.write(&text, format!("{text} by most-per-minute\n"), "held", &name)
+        self.write(&subject, body, "held", &name)
     }
 
     /// Writes an email that belongs to the thread `thread`. `name` must be unique within the thread.
@@ -118,6 +123,7 @@ fn entry(notice: &Notice) -> String {
 mod tests {
     use super::*;
     use crate::alerts::{Remark, Severity};
+    use crate::notify::notice::Kind;
     use crate::notify::store::tests::notices;
 
     fn writer() -> Writer {
@@ -146,6 +152,22 @@ mod tests {
         told[4].url = Some("https://srlg.example/#1".to_owned());
         told.truncate(7);
         insta::assert_snapshot!(text(&writer().digest(&numbered(told)).unwrap()));
+    }
+
+    #[test]
+    fn servers_come_last_and_give_a_mail_its_subject_only_without_other_alerts() {
+        let mut told = notices(3);
+        told.truncate(3);
+        for notice in &mut told[..2] {
+            (notice.kind, notice.syn_only) = (Kind::ServerOrP2p, None);
+        }
+        told[0].severity = Severity::Critical;
+        let mail = |told: &[Notice]| text(&writer().digest(&numbered(told.to_vec())).unwrap());
+        let all = mail(&told);
+        assert!(all.contains("Subject: srlg: warning: 10.2.0.1 and 2 more\n"), "{all}");
+        let places = ["10.2.0.1 was", "10.0.0.1 was", "10.1.0.1 was"].map(|host| all.find(host));
+        assert!(places.is_sorted() && places[0].is_some(), "{all}");
+        assert!(mail(&told[..2]).contains("Subject: srlg: critical: 10.0.0.1 and 1 more\n"));
     }
 
     #[test]

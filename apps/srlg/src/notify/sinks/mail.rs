@@ -10,6 +10,7 @@ use tracing::warn;
 
 use super::letter::{Writer, mailbox};
 use super::smtp::{Login, Refusal, Server, split};
+use super::suppressed::Suppressed;
 use super::tls::TlsFiles;
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
@@ -143,7 +144,7 @@ impl Channel for Mail {
         self.deliver(self.writer.digest(notices))
     }
 
-    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        self.deliver(self.writer.held(count, SystemTime::now()))
+    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+        self.deliver(self.writer.held(suppressed, SystemTime::now()))
     }
 }

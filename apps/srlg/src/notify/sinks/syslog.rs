@@ -15,6 +15,7 @@ use crate::alerts::{Severity, Status};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::stream::{Connection, TIMEOUT, connect, resolve};
+use super::suppressed::Suppressed;
 use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
@@ -109,8 +110,8 @@ impl Channel for Syslog {
         Ok(self.write(&message(notice, SystemTime::now()))?)
     }
 
-    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        let text = format!("held={count} text=\"rate limit: {count} notifications suppressed\"");
+    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+        let text = format!("held={} text={}", suppressed.count, quoted(&suppressed.text()));
         Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
     }
 }

@@ -9,8 +9,9 @@ use ring::hmac;
 use serde::Serialize;
 use ureq::http::{HeaderName, HeaderValue};
 
-use super::body::{Body, held};
+use super::body::Body;
 use super::http::Client;
+use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use crate::network::read_secret;
 use crate::notify::notice::Notice;
@@ -61,9 +62,9 @@ impl Channel for Webhook {
         self.post(&format!("{}-{number}-{}", notice.id, notice.status), notice)
     }
 
-    fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
+    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let key = format!("held-{}-{}", std::process::id(), now.as_millis());
-        self.post(&key, &held(count))
+        self.post(&key, &suppressed.json())
     }
 }

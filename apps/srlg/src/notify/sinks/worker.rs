@@ -2,7 +2,7 @@
 //!
 //! Notifications are sent in order. [`Hold`] decides which notifications are sent. A sink with a digest can send
 //! several notifications in one message. It sends a message when the time `digest` has passed since the last message.
-//! If the message or the queue is full, or the program stops, the sink sends the message earlier.
+//! If a severe alert waits, the message or the queue is full, or the program stops, the sink sends the message earlier.
 //!
 //! Invariant: the cursor does not pass a notification before that notification is accepted, abandoned, filtered out or
 //! dropped. Therefore, after a kill, notifications that were collected but not sent are read again.
@@ -26,6 +26,9 @@ const BATCH: usize = 64;
 
 /// Maximum number of notifications in one message of a sink with a digest.
 const MOST_IN_DIGEST: usize = 1_000;
+
+/// Maximum time between two messages of a sink with a digest while a severe alert waits.
+const URGENT: Duration = Duration::from_secs(10);
 
 /// Minimum and maximum pause after a failure.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
@@ -173,7 +176,9 @@ impl Worker {
 
     /// Returns whether a message may be sent, because the digest is due or the program is stopping.
     fn is_time(&self) -> bool {
-        self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
+        let is_urgent = self.group.iter().any(|(_, notice)| notice.is_urgent());
+        let digest = if is_urgent { self.digest.min(URGENT) } else { self.digest };
+        self.told.is_none_or(|told| told.elapsed() >= digest) || self.wake.until().is_some()
     }
 
     fn tick(&mut self) {
@@ -255,11 +260,11 @@ impl Worker {
         }
     }
 
-    /// Reports the number of notifications that were suppressed in minutes that are over at `now_ms`, unless they were
-    /// reported before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
+    /// Reports the notifications that were suppressed in minutes that are over at `now_ms`, unless they were reported
+    /// before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
     fn tell_held(&mut self, now_ms: u64) {
         let held = self.hold.gate.held_until(now_ms);
-        if held == 0 {
+        if held.count == 0 {
             return;
         }
         match self.channel.tell_held(held) {
@@ -270,16 +275,13 @@ impl Worker {
                 return;
             }
             Err(Failure::Refused(error)) => {
-                warn!(
-                    "sink {}: cannot report the number of suppressed notifications: {error:#}",
-                    self.name
-                );
+                warn!("sink {}: cannot report suppressed notifications: {error:#}", self.name);
             }
             Ok(()) => self.tell_success(),
         }
         self.told = Some(Instant::now());
+        warn!("sink {}: {}", self.name, self.hold.gate.held_until(now_ms).text());
         self.hold.gate.forget_held();
-        warn!("sink {}: {held} notifications suppressed by the rate limit", self.name);
     }
 
     /// Waits before the next attempt. The pause doubles after each failure, up to one minute.
@@ -335,6 +337,7 @@ impl Worker {
             sent: count(self.cursor.sent),
             failed: count(self.cursor.failed),
             dropped: count(self.cursor.dropped),
+            suppressed: self.hold.gate.suppressed(now_ms()),
             queue: count(queue),
             error: self.error.clone(),
         });

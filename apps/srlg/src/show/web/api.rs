@@ -27,7 +27,7 @@ use crate::show::health::{Health, Status};
 use crate::show::open::OpenAlert;
 
 /// Maximum time since the last slice closed in a healthy program, in milliseconds. If slices are longer than a second,
-/// the limit is ten slices instead.
+/// the limit is ten slices instead. A collector also waits for late probes.
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
@@ -79,8 +79,9 @@ pub(super) async fn top(
 /// other problems, because a restart would not solve them.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
-    let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
-    if board.is_live && age_ms > LONGEST_MS.max(10 * board.slice_ms) {
+    let age_ms = now_ms().saturating_sub(board.closed_ms.max(board.started_ms));
+    let longest_ms = LONGEST_MS.max(10 * board.slice_ms) + board.deadline_ms;
+    if board.is_live && age_ms > longest_ms {
         let text = format!("no slice has closed for {} s", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }

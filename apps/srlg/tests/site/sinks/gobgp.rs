@@ -1,12 +1,18 @@
 //! The GoBGP recipe with two daemons. One daemon must receive the routes that the other daemon announces.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use srlg_cli::alerts::{
+    Condition, Rule, Severity, Sighting, Status, Terms, Tracker, Why, Witnesses,
+};
+use srlg_cli::notify::notice::{Direction, Kind, Notice, Rates};
 use tempfile::TempDir;
 
 use super::made::{Delivery, notices};
@@ -91,19 +97,212 @@ impl Routers {
     }
 }
 
+fn recipe() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("service/recipes/gobgp.sh")
+}
+
 fn sink(state: &Path, way: &str, port: u16) -> String {
-    let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/recipes/gobgp.sh");
     format!(
         "type = 'exec'\ncommand = ['{}', '{}', '{way}', '192.0.2.1', '-p', '{port}']",
-        recipe.display(),
+        recipe().display(),
         state.display()
     )
+}
+
+/// Returns the start and the end of a flood that the recipe announces with its default options.
+fn floods(count: u16) -> Vec<Notice> {
+    let severe = |notice| Notice { severity: Severity::Major, ..with_rate(notice) };
+    notices(count).into_iter().map(severe).collect()
+}
+
+fn with_rate(notice: Notice) -> Notice {
+    let rates = Rates { packets_per_second: Some(20_000), ..Rates::default() };
+    Notice { rates, ..notice }
+}
+
+fn has_jq() -> bool {
+    let has_jq = Command::new("jq").arg("--version").output().is_ok();
+    if !has_jq {
+        assert!(std::env::var_os("SRLG_REQUIRE_GOBGP").is_none(), "jq is not installed");
+        eprintln!("skipped: jq is not installed; run scripts/gobgp.sh");
+    }
+    has_jq
+}
+
+/// The recipe with a program in place of GoBGP that only writes its arguments to a file.
+struct Recipe(TempDir);
+
+impl Recipe {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gobgp");
+        let log = folder.path().join("log");
+        fs::write(&path, format!("#!/bin/sh\necho \"$*\" >>{}\n", log.display())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Self(folder)
+    }
+
+    /// Runs the recipe for `notice` and returns the lines that it wrote about its decisions.
+    fn run(&self, options: &[&str], notice: &Notice) -> Vec<String> {
+        let place = self.0.path();
+        let path = format!("{}:{}", place.display(), std::env::var("PATH").unwrap());
+        let mut program = Command::new(recipe())
+            .args(options)
+            .arg(place.join("state"))
+            .args(["blackhole", "192.0.2.1"])
+            .env("PATH", path)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        serde_json::to_writer(program.stdin.take().unwrap(), notice).unwrap();
+        let output = program.wait_with_output().unwrap();
+        let lines = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{lines}");
+        lines.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the addresses of the routes that were announced and not withdrawn.
+    fn routes(&self) -> BTreeSet<String> {
+        let log = fs::read_to_string(self.0.path().join("log")).unwrap_or_default();
+        let mut routes = BTreeSet::new();
+        for line in log.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let ["global", "rib", action, "-a", _, prefix, ..] = words[..] else {
+                panic!("{line}")
+            };
+            match action {
+                "add" => drop(routes.insert(prefix.to_owned())),
+                "del" => assert!(routes.remove(prefix), "{log}"),
+                _ => panic!("{line}"),
+            }
+        }
+        routes
+    }
+}
+
+#[test]
+fn a_route_needs_a_severe_flood_with_a_known_rate() {
+    if !has_jq() {
+        return;
+    }
+    let flood = floods(1).remove(0);
+    let rates = |packets_per_second| Rates { packets_per_second, ..Rates::default() };
+    let others = [
+        Notice { severity: Severity::Warning, ..flood.clone() },
+        Notice { rates: rates(None), ..flood.clone() },
+        Notice { rates: rates(Some(0)), ..flood.clone() },
+        Notice { rates: rates(Some(9_999)), ..flood.clone() },
+        Notice { kind: Kind::ServerOrP2p, ..flood.clone() },
+        Notice { kind: Kind::Scan, ..flood.clone() },
+        Notice { kind: Kind::Unknown, ..flood.clone() },
+        Notice { is_inside: false, ..flood.clone() },
+        Notice { direction: Direction::FanOut, ..flood.clone() },
+        Notice { hosts: 9, ..flood.clone() },
+    ];
+    let recipe = Recipe::new();
+    for other in &others {
+        assert_eq!(recipe.run(&[], other).len(), 1, "{other:?}");
+        assert_eq!(recipe.routes(), BTreeSet::new(), "{other:?}");
+    }
+    // The rate becomes known with a later notification of the same alert.
+    let update = Notice { status: Status::Update, rates: rates(Some(10_000)), ..flood.clone() };
+    assert_eq!(recipe.run(&[], &update).len(), 1);
+    assert_eq!(recipe.routes(), ["10.0.0.1/32".to_owned()].into());
+    // While the alert is active, the route stays, whatever a notification says.
+    assert_eq!(recipe.run(&[], &others[4]).len(), 1);
+    assert_eq!(recipe.routes().len(), 1);
+    let options = ["--severity", "warning", "--least-pps", "0"];
+    for other in &others[2..4] {
+        let other = Notice { severity: Severity::Warning, ..other.clone() };
+        let recipe = Recipe::new();
+        recipe.run(&options, &other);
+        assert_eq!(recipe.routes().len(), 1, "{other:?}");
+    }
+}
+
+#[test]
+fn a_route_is_kept_when_the_alert_continues_as_that_of_a_network() {
+    if !has_jq() {
+        return;
+    }
+    let (recipe, flood) = (Recipe::new(), floods(1));
+    recipe.run(&[], &flood[0]);
+    let joined = Notice { status: Status::Update, why: Why::Group, ..flood[0].clone() };
+    let ended = Notice { why: Why::Group, ..flood[1].clone() };
+    for notice in [&joined, &ended] {
+        assert_eq!(recipe.run(&[], notice).len(), 1);
+        assert_eq!(recipe.routes().len(), 1);
+    }
+    assert_eq!(recipe.run(&[], &flood[1]).len(), 1);
+    assert_eq!(recipe.routes(), BTreeSet::new());
+}
+
+/// Closes a slice with a flood of one host, if `flood` is set, and with `neighbours` other hosts of its network that have
+/// a few more peers than the threshold. The recipe gets all notifications.
+fn close(tracker: &mut Tracker, recipe: &Recipe, second: u64, flood: bool, neighbours: u8) {
+    let terms = Terms { hold_ms: 5_000, ..Terms::default() };
+    let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(60, terms)].into() };
+    let neighbours =
+        (1..=neighbours).map(|host| Sighting::new([10, 9, 9, host].into(), 1_200.0, 5.0));
+    let flood = flood.then(|| Sighting::new([10, 9, 9, 200].into(), 20_000.0, 90.0));
+    let points = neighbours.chain(flood).collect();
+    let none = |_, _| Witnesses::default();
+    let (now_ms, whole) = (second * 1_000, Condition::default());
+    for alert in tracker.close(now_ms, &[(60, points)].into(), |_| Some(&rule), whole, none) {
+        recipe.run(&[], &with_rate(super::made::flood(alert)));
+    }
+}
+
+#[test]
+fn neighbours_of_a_flood_neither_withdraw_its_route_nor_prevent_it() {
+    if !has_jq() {
+        return;
+    }
+    let route: BTreeSet<String> = ["10.9.9.200/32".to_owned()].into();
+    for (flood_from, neighbours_from) in [(0, 10), (10, 0)] {
+        let (mut tracker, recipe) = (Tracker::new("fan-in"), Recipe::new());
+        for second in 0..60 {
+            let neighbours = if (neighbours_from..40).contains(&second) { 10 } else { 0 };
+            close(&mut tracker, &recipe, second, second >= flood_from, neighbours);
+            // An alert starts in the third slice.
+            let expected = if second < flood_from + 2 { BTreeSet::new() } else { route.clone() };
+            assert_eq!(recipe.routes(), expected, "second {second}");
+        }
+        (60..70).for_each(|second| close(&mut tracker, &recipe, second, false, 0));
+        assert_eq!(recipe.routes(), BTreeSet::new());
+    }
+}
+
+#[test]
+fn there_are_at_most_ten_routes_and_none_to_an_address_on_the_list() {
+    if !has_jq() {
+        return;
+    }
+    let (recipe, floods) = (Recipe::new(), floods(12));
+    let list = recipe.0.path().join("never");
+    fs::write(&list, "# resolvers\n10.0.0.1\n\n 2001:DB8:0::1 # a spelling of its own").unwrap();
+    let options = ["--never", list.to_str().unwrap()];
+    let v6 = Notice { host: "2001:db8::1".parse().unwrap(), ..floods[1].clone() };
+    for notice in [&floods[0], &v6] {
+        assert_eq!(recipe.run(&options, notice).len(), 1);
+        assert_eq!(recipe.routes(), BTreeSet::new());
+    }
+    for notice in &floods[1..12] {
+        assert_eq!(recipe.run(&options, notice).len(), 1);
+    }
+    let routes: BTreeSet<String> = (1..11).map(|at| format!("10.0.{at}.1/32")).collect();
+    assert_eq!(recipe.routes(), routes);
+    // When an alert ends, there is room for another route.
+    recipe.run(&options, &floods[12 + 1]);
+    recipe.run(&options, &floods[11]);
+    assert!(recipe.routes().contains("10.0.11.1/32") && recipe.routes().len() == 10);
 }
 
 #[test]
 fn a_flood_is_announced_while_its_alert_is_active() {
     let Some(routers) = Routers::start() else { return };
-    let told = notices(1);
+    let told = floods(1);
     for (way, question, route) in [
         ("blackhole", &["global", "rib", "10.0.0.1/32"][..], "Communities: blackhole"),
         ("flowspec", &["global", "rib", "-a", "ipv4-flowspec"], "destination: 10.0.0.1/32"),
@@ -131,17 +330,15 @@ fn a_flood_is_announced_while_its_alert_is_active() {
 
 #[test]
 fn what_is_no_flood_of_an_inside_host_is_not_announced() {
-    if Command::new("jq").arg("--version").output().is_err() {
-        assert!(std::env::var_os("SRLG_REQUIRE_GOBGP").is_none(), "jq is not installed");
-        eprintln!("skipped: jq is not installed; run scripts/gobgp.sh");
+    if !has_jq() {
         return;
     }
     let state = tempfile::tempdir().unwrap();
-    let mut told = notices(4)[..4].to_vec();
+    let mut told = floods(4)[..4].to_vec();
     told[0].is_inside = false;
-    told[1].kind = srlg_cli::notify::notice::Kind::Scan;
+    told[1].kind = Kind::Scan;
     told[2].hosts = 12;
-    told[3].direction = srlg_cli::notify::notice::Direction::FanOut;
+    told[3].direction = Direction::FanOut;
     // Port 1 is not in use, so an announcement would fail.
     let sinks = Delivery::new(&sink(state.path(), "blackhole", 1));
     sinks.send(&told);

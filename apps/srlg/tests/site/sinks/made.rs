@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_cli::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
+use srlg_cli::alerts::{Alert, Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 use srlg_cli::notify::notice::{Context, Direction, Notice};
 use srlg_cli::notify::sinks::{SinkOptions, Sinks};
 use srlg_cli::notify::store::Store;
@@ -30,20 +30,23 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
             Condition::default(),
             |_, _| Witnesses::default(),
         );
-        notices.extend(told.into_iter().map(|alert| {
-            let context = Context {
-                direction: Direction::FanIn,
-                is_inside: true,
-                slice_ms: 1_000,
-                opposite: Some(1.0),
-                peers: vec![[192, 0, 2, 1].into()],
-                ..Context::default()
-            };
-            Notice::new(alert, context)
-        }));
+        notices.extend(told.into_iter().map(flood));
     }
     assert_eq!(notices.iter().filter(|it| it.status == Status::End).count(), usize::from(hosts));
     notices
+}
+
+/// Returns the notification of `alert` as a flood of an inside host.
+pub(crate) fn flood(alert: Alert) -> Notice {
+    let context = Context {
+        direction: Direction::FanIn,
+        is_inside: true,
+        slice_ms: 1_000,
+        opposite: Some(1.0),
+        peers: vec![[192, 0, 2, 1].into()],
+        ..Context::default()
+    };
+    Notice::new(alert, context)
 }
 
 pub(crate) fn sink(text: &str) -> SinkOptions {

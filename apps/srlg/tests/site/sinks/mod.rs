@@ -8,4 +8,5 @@ mod http;
 pub(crate) mod made;
 mod mail;
 mod others;
+mod severe;
 mod smtp;

@@ -21,7 +21,10 @@ fn check(message: &str, status: &str) {
     );
     assert!(humantime::parse_rfc3339(parts[1]).is_ok());
     assert!(data.contains(" rule=\"r\\\"] x\" host=10.0.0.1 "), "{message}");
-    assert!(data.contains(" text=\"10.0.0.1") && data.ends_with('"'), "{message}");
+    assert!(
+        data.contains(" text=\"probably a flood: 10.0.0.1") && data.ends_with('"'),
+        "{message}"
+    );
 }
 
 #[test]

@@ -184,12 +184,21 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
 
 #[test]
 fn a_monitor_that_stands_still_is_not_healthy() {
-    let (web, boards) = start(board(now_ms() - 11_000));
+    let closed = |ago_ms: u64| Board { closed_ms: now_ms() - ago_ms, ..board(now_ms() - 60_000) };
+    let (web, boards) = start(closed(11_000));
     let (status, _, body) = get(&web, "/healthz");
     let seconds: Option<u64> = body.split(' ').find_map(|word| word.parse().ok());
     assert!(status == 503 && seconds >= Some(11), "{body}");
-    boards.send_replace(Arc::new(Board { is_live: false, ..board(now_ms() - 11_000) }));
-    assert_eq!(get(&web, "/healthz").0, 200);
+    let status_of = |board: Board| {
+        boards.send_replace(Arc::new(board));
+        get(&web, "/healthz").0
+    };
+    assert_eq!(status_of(Board { is_live: false, ..closed(11_000) }), 200);
+    // The age of the data does not matter, because a restart would not make the data newer.
+    assert_eq!(status_of(closed(0)), 200);
+    // A collector closes a slice later if a probe is silent.
+    let waiting = |ago_ms| Board { deadline_ms: 10_000, ..closed(ago_ms) };
+    assert_eq!([11_000, 21_000].map(|ago_ms| status_of(waiting(ago_ms))), [200, 503]);
 }
 
 #[test]
