@@ -4,6 +4,7 @@
 mod nats;
 
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -99,6 +100,43 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
     // The flood is in the window until second 60, and the count is below the threshold for a minute after that.
     assert_eq!((&end["status"], end["now_ms"].as_u64()), (&"end".into(), Some(ms(120))));
     assert_eq!((end["until_ms"].as_u64(), &end["id"]), (Some(ms(60)), &start["id"]));
+}
+
+/// A resolver answers 300 queries per second, each from another client. After half a minute, it answers four times as
+/// many.
+#[test]
+fn a_busy_resolver_is_a_server_from_start_to_end() {
+    let list = file("resolver.csv");
+    let mut text = "time_ms,src,dst\n".to_owned();
+    for second in 0..60 {
+        let count = if second < 30 { 300 } else { 1_200 };
+        for query in 0..count {
+            let client = Ipv4Addr::from(0xc600_0000 + second * 2_000 + query);
+            let ms = (1_750_000_000 + u64::from(second)) * 1_000;
+            write!(text, "{ms},{client},10.0.0.53\n{ms},10.0.0.53,{client}\n").unwrap();
+        }
+    }
+    std::fs::write(&list, text).unwrap();
+    let options = ["--inside", "10.0.0.0/8", "--window", "10s", "--threshold", "1000"];
+    let (output, printed, told) =
+        run(&[&["run", "--input", list.to_str().unwrap()], &options[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let notices = lines(&printed);
+    let of = |notice: &Value| {
+        ["view", "status", "why", "severity", "kind", "kind_at_start"]
+            .map(|name| notice[name].as_str().unwrap().to_owned())
+    };
+    let of: Vec<_> = notices.iter().map(of).collect();
+    let server = "server-or-p2p";
+    let expected = |view, status, why| [view, status, why, "warning", server, server];
+    let of_view = |view| [expected(view, "start", "threshold"), expected(view, "update", "peak")];
+    let expected = [of_view("fan-in"), of_view("fan-out")].concat();
+    let mut of: Vec<_> = of.iter().map(|it| it.each_ref().map(String::as_str)).collect();
+    of.sort_unstable();
+    // The count of 12,000 is first twice, and then four times, the largest count that was reported.
+    of.dedup();
+    assert_eq!(of, expected, "{printed}");
+    assert!(notices.len() < 12, "{printed}");
 }
 
 #[test]
