@@ -324,6 +324,7 @@ fn sinks(second: u32) -> Vec<SinkBoard> {
     let error = "cannot connect: connection refused; next attempt in 32 s".to_owned();
     let (failed, queue) = (sent / 4, sent);
     let fails = SinkBoard {
+        suppressed: 0,
         name: "webhook".to_owned(),
         sent: 12,
         failed,
