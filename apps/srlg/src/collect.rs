@@ -41,7 +41,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::alerts::desk::Desk;
-use crate::config::{Config, warn_of_ports};
+use crate::config::blind_spots::SamplingNotes;
+use crate::config::{Config, warn_of_views};
 use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> Result<()> {
             args.config.display()
         );
     };
-    warn_of_ports(&config.views);
+    warn_of_views(&config);
     config.read_databases()?;
     let state = config.general.state.as_deref();
     let state = state.context("cannot collect: without a state folder, slices would be lost; set state in the configuration")?;
@@ -161,6 +162,7 @@ fn open(
         sites: Arc::new(sites),
         rule,
         sampling,
+        sampling_notes: SamplingNotes::new(None),
         checkpoints,
         reports: args.reports.as_deref().map(Reports::open).transpose()?,
         desk,

@@ -9,6 +9,7 @@
 //! Invariant: a [`Config`] is complete and valid. If a file has problems, the error lists all of them with their line
 //! numbers, and no configuration is created.
 
+pub(crate) mod blind_spots;
 mod document;
 mod file;
 pub mod options;
@@ -31,6 +32,8 @@ use crate::exporters::ExporterNames;
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
 use crate::origins::OriginLookup;
+use blind_spots::{BlindSpot, blind_spots};
+use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
 pub(crate) use file::parse_silence;
@@ -107,9 +110,17 @@ impl Config {
         let of = |problems: Problems| problems.with_lines(&text).of(path);
         let mut problems = Problems::default();
         let file = File::read(&text, &mut problems);
-        let notes = trial::run(&file, is_input(source).then_some(source), &mut problems);
-        let mut config = resolve::resolve(file, problems).map_err(of)?;
+        let mut notes = trial::run(&file, is_input(source).then_some(source), &mut problems);
+        let mut config = resolve::resolve(file.clone(), problems).map_err(of)?;
         config.take_input(source);
+        for spot in blind_spots(&config) {
+            let (span, kind) = match &spot {
+                BlindSpot::Unreachable(it) => (file.span_of_rule(&it.rule, &it.view), "warning"),
+                BlindSpot::Sampled(_) if is_input(source) => (NO_LINE, "note"),
+                BlindSpot::Sampled(_) => (file.span_in("input", "sampling"), "note"),
+            };
+            notes.add(span, format!("{kind}: {spot}"));
+        }
         Ok(Checked { config, notes: of(notes) })
     }
 
@@ -234,11 +245,12 @@ impl Config {
     }
 }
 
-/// Logs a warning for each of `views` that counts ports of replies.
-pub(crate) fn warn_of_ports(views: &[ViewConfig]) {
-    for view in views.iter().filter(|view| view.view.takes_ports_of_answers()) {
+/// Logs a warning for each view of `config` that counts ports of replies, and for each blind spot.
+pub(crate) fn warn_of_views(config: &Config) {
+    for view in config.views.iter().filter(|view| view.view.takes_ports_of_answers()) {
         warn!("view {}: {PORTS_OF_ANSWERS}", view.name);
     }
+    blind_spots(config).iter().for_each(|spot| warn!("{spot}"));
 }
 
 fn is_input(source: &InputOptions) -> bool {

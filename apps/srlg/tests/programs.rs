@@ -84,6 +84,7 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
     let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
     let (output, printed, told) = run(&args);
     assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(!told.contains("a host can have at most"), "{told}");
     let [start, end] = &lines(&printed)[..] else { panic!("{printed}") };
     let ms = |second: u64| (1_750_000_000 + second) * 1_000;
     assert_eq!((&start["status"], start["start_ms"].as_u64()), (&"start".into(), Some(ms(13))));
@@ -137,6 +138,64 @@ fn a_busy_resolver_is_a_server_from_start_to_end() {
     of.dedup();
     assert_eq!(of, expected, "{printed}");
     assert!(notices.len() < 12, "{printed}");
+}
+
+#[test]
+fn a_run_warns_once_of_a_threshold_that_its_inside_networks_make_unreachable() {
+    let list = file("small.csv");
+    std::fs::write(&list, attack(1)).unwrap();
+    let args = ["run", "--input", list.to_str().unwrap(), "--inside", "10.0.0.0/24"];
+    let (output, _, told) = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let warning = "view outside: a host can have at most 256 IPv4 peers";
+    assert_eq!(told.matches(warning).count(), 1, "{told}");
+    assert_eq!(told.matches("WARN").count(), 1, "{told}");
+}
+
+/// Returns a capture of NetFlow v5 datagrams with one flow each. Their exporter announces the sampling rates `rates`.
+fn exports(rates: &[u16]) -> Vec<u8> {
+    let start = 1_750_000_000_u32;
+    // The magic number, version 2.4, the snap length, and raw IP packets.
+    let mut capture =
+        [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65_535, 101].map(u32::to_be_bytes).concat();
+    for (second, rate) in (start..).zip(rates) {
+        let flow = [0x0a00_0002_u32, 0xc000_0201, 0, 0, 1, 64, 900, 900, 0, 0, 0, 0];
+        let mut datagram =
+            [0x0005_0001, 1_000, second, 0, second - start].map(u32::to_be_bytes).concat();
+        // The sampling mode is in the upper two bits.
+        datagram.extend([[0, 0], (1 << 14 | rate).to_be_bytes()].concat());
+        datagram.extend(flow.map(u32::to_be_bytes).concat());
+        let (udp, ip) = (8 + datagram.len() as u32, 28 + datagram.len() as u32);
+        let headers = [
+            0x4500_0000 | ip,
+            0,
+            0x4011_0000,
+            0xc000_0207,
+            0xc000_0208,
+            2_055 << 16 | 2_055,
+            udp << 16,
+        ];
+        capture.extend([second, 0, ip, ip].map(u32::to_be_bytes).concat());
+        capture.extend(headers.map(u32::to_be_bytes).concat());
+        capture.extend(datagram);
+    }
+    capture
+}
+
+#[test]
+fn a_run_warns_once_of_each_higher_sampling_rate_that_an_exporter_announces() {
+    let capture = file("sampled.pcap");
+    std::fs::write(&capture, exports(&[1, 100, 100, 50, 1_000, 1_000])).unwrap();
+    let warned = |options: &[&str]| {
+        let args = [&["run", "--input", capture.to_str().unwrap(), "--exports"], options].concat();
+        let (output, _, told) = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        let rates = told.split("sampling 1:").skip(1).map(|rest| rest.split(' ').next().unwrap());
+        let rates = rates.filter(|rate| rate.ends_with(':')).map(ToOwned::to_owned);
+        rates.collect::<Vec<_>>()
+    };
+    assert_eq!(warned(&[]), ["100:", "1000:"]);
+    assert_eq!(warned(&["--sampling", "500"]), ["500:", "1000:"]);
 }
 
 #[test]

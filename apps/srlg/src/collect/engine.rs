@@ -39,6 +39,7 @@ use crate::alerts::desk::Desk;
 use crate::alerts::details::HOSTS;
 use crate::alerts::{Condition, Witnesses};
 use crate::config::Config;
+use crate::config::blind_spots::SamplingNotes;
 use crate::measure::watch::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::notify::delivery::Delivery;
@@ -57,6 +58,7 @@ pub(super) struct Engine {
     pub(super) sites: Arc<Sites>,
     pub(super) rule: CloseRule<SiteSlice>,
     pub(super) sampling: SamplingWindow,
+    pub(super) sampling_notes: SamplingNotes,
     pub(super) checkpoints: Checkpoints,
     pub(super) reports: Option<Reports>,
     pub(super) desk: Desk,
@@ -250,6 +252,7 @@ impl Engine {
     fn merge(&mut self, measured: &SiteSlice) -> Result<()> {
         let SiteSlice { slice, deltas, sampling } = measured;
         self.sampling.merge(*slice, *sampling);
+        self.sampling_notes.log(*sampling, &self.plan.config.views);
         for (view, delta) in deltas {
             let detector = &mut self.detectors[*view];
             // Another view may have a longer window, so this detector may no longer have the slice.

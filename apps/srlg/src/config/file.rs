@@ -14,7 +14,7 @@ use srlg_input::{InputOptions, ViewOptions};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::document::{Problems, Value, deserialize, from_text, read};
+use super::document::{NO_LINE, Problems, Value, deserialize, from_text, read};
 #[cfg(test)]
 use super::{reference::time, resolve::MEMORY};
 #[cfg(test)]
@@ -415,6 +415,15 @@ impl<'i> File<'i> {
         let table = self.keys.get(name);
         let value = table.and_then(|table| table.get_ref().get(key));
         value.or(table).map_or(0..0, Spanned::span)
+    }
+
+    /// Returns the span of the thresholds of the rule `name` that applies to `view`. The default rule has no line.
+    pub(super) fn span_of_rule(&self, name: &str, view: &str) -> Range<usize> {
+        let mut rules = self.tables.rules.iter();
+        let at = rules.position(|rule| {
+            rule.name == name && (rule.views.is_empty() || rule.views.iter().any(|of| of == view))
+        });
+        at.map_or(NO_LINE, |at| self.span("rule", at, "thresholds"))
     }
 
     /// Returns the span of the value of `key` in the table `name` with index `at`, or the span of the table if the key

@@ -29,7 +29,7 @@ use crate::origins::OriginLookup;
 use crate::show::web;
 
 /// Minimum threshold of rules and detectors, in peers.
-const LEAST_THRESHOLD: u32 = 8;
+pub(super) const LEAST_THRESHOLD: u32 = 8;
 
 /// Creates the configuration from `file`. `problems` contains the problems that the parser found.
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {

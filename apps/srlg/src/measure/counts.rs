@@ -72,6 +72,13 @@ impl Samplings {
         has_room.then(|| self.by_exporter.entry(exporter).or_default())
     }
 
+    /// Returns the sampling of all exporters.
+    pub(crate) fn all(&self) -> Sampling {
+        let mut all = Sampling::default();
+        self.by_exporter.values().for_each(|of| all.merge(*of));
+        all
+    }
+
     pub(crate) fn of(&self, exporter: IpAddr) -> Sampling {
         self.by_exporter.get(&exporter).copied().unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use srlg_host::state::Snapshot;
-use srlg_input::contact::Contact;
+use srlg_input::contact::{Contact, Sampling};
 use srlg_input::flow::{ExporterStatus, Reason};
 use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus};
@@ -136,6 +136,11 @@ impl Monitor {
             self.counts.unused.add(contact.exporter.map(IpAddr::from), kind);
         }
         Ok(())
+    }
+
+    /// Returns the sampling of the contacts that exporters have reported.
+    pub(crate) fn sampling(&self) -> Sampling {
+        self.counts.samplings.all()
     }
 
     /// Notes that all contacts before `position` have been processed.
@@ -341,6 +346,7 @@ mod tests {
             (exporter.troubles.of(TroubleKind::TooLate), exporter.sampling.to_string())
         };
         assert_eq!(too_late(&mut monitor), (3, "1:10".to_owned()));
+        assert_eq!(monitor.sampling().to_string(), "1:10");
         take(0, &mut monitor);
         assert_eq!(monitor.board(&InputStatus::default()).exporters.len(), 0);
         assert_eq!(too_late(&mut monitor), (0, "none".to_owned()));

@@ -13,8 +13,9 @@ use tracing::{info, warn};
 use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
 use crate::commands::progress::Progress;
+use crate::config::blind_spots::SamplingNotes;
 use crate::config::options::Options;
-use crate::config::{Config, warn_of_ports};
+use crate::config::{Config, warn_of_views};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
 use crate::measure::tap::VIEW_BYTES;
@@ -41,6 +42,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut it = Loop {
         options,
         screen: Screen::open(&config.general, delivery.ledger().store())?,
+        sampling: SamplingNotes::new(config.source.decoding.sampling),
         config,
         monitor,
         checkpoints,
@@ -85,7 +87,7 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
         let memory = VIEW_BYTES as f64 / 1e6;
         info!("each reader thread uses up to {memory:.1} MB per view");
     }
-    warn_of_ports(&config.views);
+    warn_of_views(config);
     if config.general.state.is_some() {
         let copies = monitor.checkpoint_bytes() as f64 / 1e6;
         info!("writing a checkpoint temporarily uses up to {copies:.1} MB more");
@@ -115,6 +117,7 @@ struct Loop<'a> {
     is_last_reload_good: bool,
     look: Every,
     input: InputStatus,
+    sampling: SamplingNotes,
 }
 
 impl Loop<'_> {
@@ -220,13 +223,14 @@ impl Loop<'_> {
         });
     }
 
-    /// Does periodic work: notifies the watchdog, reloads the configuration on request, prunes old notifications and
-    /// saves checkpoints.
+    /// Does periodic work: notifies the watchdog, reloads the configuration on request, notes new sampling rates, prunes
+    /// old notifications and saves checkpoints.
     fn look_around(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {
             self.reload();
         }
+        self.sampling.log(self.monitor.sampling(), &self.config.views);
         let now_ms = self.clock_ms();
         let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
         self.delivery.look_around(self.monitor.desk(), before_ms);

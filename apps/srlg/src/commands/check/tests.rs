@@ -243,6 +243,34 @@ fn a_view_that_counts_ports_of_answers_is_warned_of() {
 }
 
 #[test]
+fn thresholds_beyond_the_inside_addresses_and_sampling_are_noted_with_their_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = "[[rule]]\nname = 'all'\nviews = ['fan-in', 'fan-out']\nthresholds = { 60s = 1024 }\n\
+        [[rule]]\nname = 'all'\nviews = ['outside']\nthresholds = { 60s = THRESHOLD }\n";
+    let notes = |threshold: &str, sampling: u32, source: InputOptions| {
+        let rules = rules.replace("THRESHOLD", threshold);
+        let sampling = format!("sampling = {sampling}\n");
+        let config =
+            write(folder.path(), &format!("inside = ['10.1.2.0/24']\n{INPUT}{sampling}{rules}"));
+        let text =
+            check(&Args { source, ..args(&config) }).unwrap().replace(config.to_str().unwrap(), "");
+        let mut notes =
+            text.lines().map(|line| line.splitn(4, ' ').take(3).collect::<Vec<_>>().join(" "));
+        let is_note =
+            |line: &String| [":5: ", ":13: ", "note: "].iter().any(|of| line.starts_with(of));
+        notes.by_ref().filter(is_note).collect::<Vec<_>>()
+    };
+    let none = InputOptions::default;
+    let expected = [":5: note: sampling", ":13: warning: view"];
+    assert_eq!(notes("257", 100, none()), expected);
+    assert_eq!(notes("256", 1, none()), Vec::<String>::new());
+    let mut given = InputOptions { input: vec!["-".into()], exports: true, ..none() };
+    assert_eq!(notes("256", 100, given.clone()), Vec::<String>::new());
+    given.decoding.sampling = std::num::NonZeroU32::new(10);
+    assert_eq!(notes("256", 1, given), ["note: sampling 1:10:"]);
+}
+
+#[test]
 fn names_of_exporters_and_the_memory_of_databases_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     make(folder.path());

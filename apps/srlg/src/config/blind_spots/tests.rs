@@ -1,0 +1,211 @@
+use super::*;
+
+/// A configuration without views, rules and inside networks.
+const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
+
+fn spots(text: &str) -> Vec<BlindSpot> {
+    blind_spots(&Config::parse(text).unwrap())
+}
+
+fn unreachable(text: &str) -> Vec<Unreachable> {
+    let spots = spots(&format!("{text}\n{INPUT}")).into_iter();
+    let of = |spot| match spot {
+        BlindSpot::Unreachable(it) => it,
+        BlindSpot::Sampled(it) => panic!("{it:?}"),
+    };
+    spots.map(of).collect()
+}
+
+/// Returns the number of peers and the remedy of each of `found`.
+fn counts(found: &[Unreachable]) -> Vec<(u128, Remedy)> {
+    found.iter().map(|it| (it.peers.count, it.remedy)).collect()
+}
+
+/// Returns the IP version and the unreachable thresholds of each of `found`.
+fn thresholds(found: &[Unreachable]) -> Vec<(Option<Version>, Vec<f64>)> {
+    let of = |it: &Unreachable| it.thresholds.iter().map(|(_, threshold)| *threshold).collect();
+    found.iter().map(|it| (it.peers.version, of(it))).collect()
+}
+
+/// Returns the only unreachable threshold of the view `outside` for the inside networks `inside`, as the number of
+/// peers and the remedy.
+fn of_outside(inside: &str) -> Option<(u128, Remedy)> {
+    let found = unreachable(&format!("inside = [{inside}]"));
+    assert!(found.len() <= 1 && found.iter().all(|it| it.view == "outside"), "{found:?}");
+    counts(&found).first().copied()
+}
+
+#[test]
+fn outside_hosts_have_at_most_the_inside_addresses_as_peers() {
+    for (inside, most, half) in [
+        ("'198.51.100.0/24'", 256, 128),
+        ("'198.51.100.0/24', '192.0.2.0/25'", 384, 192),
+        ("'198.51.100.0/24', '198.51.100.128/25', '198.51.100.7'", 256, 128),
+        ("'198.51.100.0/28'", 16, 8),
+        ("'198.51.100.0/29'", 8, 8),
+        ("'2001:db8::/120'", 256, 128),
+        (
+            "'10.0.0.0/23', '10.0.2.0/24', '10.0.3.0/25', '10.0.3.128/26', '10.0.3.192/27', '10.0.3.224/28', '10.0.3.240/29', \
+          '10.0.3.248/30', '10.0.3.252/31', '10.0.3.254'",
+            1_023,
+            511,
+        ),
+    ] {
+        assert_eq!(of_outside(inside), Some((most, Remedy::Threshold(half))), "{inside}");
+    }
+    assert_eq!(of_outside("'198.51.100.0/30'"), Some((4, Remedy::Nothing)));
+    // Each of these has 1,024 addresses or more, and IPv6 hosts have peers of their own.
+    for inside in
+        ["'10.0.0.0/22'", "'2001:db8::/118'", "'2001:db8::/32', '10.0.0.0/8'", "'0.0.0.0/0'"]
+    {
+        assert_eq!(of_outside(inside), None, "{inside}");
+    }
+}
+
+#[test]
+fn hosts_of_each_ip_version_reach_the_peers_of_that_version() {
+    let (v4, v6) = (Some(Version::V4), Some(Version::V6));
+    let found = unreachable("inside = ['198.51.100.0/24', '2001:db8::/32']");
+    assert_eq!(thresholds(&found), [(v4, vec![1_024.0])]);
+    assert_eq!(counts(&found), [(256, Remedy::Threshold(128))]);
+    let both = "inside = ['198.51.100.0/24', '2001:db8::/119']";
+    let found = unreachable(both);
+    assert_eq!(thresholds(&found), [(v4, vec![1_024.0]), (v6, vec![1_024.0])]);
+    assert_eq!(counts(&found), [(256, Remedy::Threshold(128)), (512, Remedy::Threshold(256))]);
+    let rule = "[[rule]]\nname = 'r'\nnetworks = ['::/0']\nthresholds = { 60s = 500, 1h = 600, 2h = 512, 3h = 513 }";
+    let found = unreachable(&format!("{both}\n{rule}"));
+    assert_eq!(thresholds(&found), [(v6, vec![600.0, 513.0])]);
+    assert_eq!(counts(&found), [(512, Remedy::Threshold(256))]);
+}
+
+#[test]
+fn peers_are_counted_by_their_prefix() {
+    let view = |inside: &str, more: &str| {
+        let view = "[[view]]\nname = 'v'\nmeasure = 'outside'";
+        counts(&unreachable(&format!("inside = [{inside}]\n{view}\n{more}")))
+    };
+    // The default prefix length of IPv6 peers is 64.
+    assert_eq!(view("'2001:db8::/64'", ""), [(1, Remedy::Prefix(128))]);
+    assert_eq!(view("'2001:db8::/64'", "peer-prefix6 = 128"), []);
+    assert_eq!(view("'2001:db8::/55', '2001:db8:0:20::/60'", ""), [(512, Remedy::Prefix(128))]);
+    assert_eq!(view("'2001:db8::1', '2001:db8::2'", ""), [(1, Remedy::Nothing)]);
+    assert_eq!(view("'2001:db8::/119'", ""), [(1, Remedy::Prefix(128))]);
+    assert_eq!(view("'10.0.0.0/16'", "peer-prefix4 = 24"), [(256, Remedy::Prefix(32))]);
+    assert_eq!(view("'10.0.0.0/16'", "peer-prefix4 = 26"), []);
+    let anywhere = unreachable("[[view]]\nname = 'v'\npeer-prefix4 = 8\npeer-prefix6 = 8");
+    assert_eq!(counts(&anywhere), [(256, Remedy::Prefix(32)), (256, Remedy::Prefix(128))]);
+}
+
+#[test]
+fn peers_with_ports_are_counted_with_the_ports_of_all_protocols() {
+    let view = |more: &str, threshold: u32| {
+        let view =
+            "inside = ['192.0.2.1']\n[[view]]\nname = 'v'\nmeasure = 'outside'\nrole = 'source'";
+        let rule = format!("[[rule]]\nname = 'r'\nthresholds = {{ 60s = {threshold} }}");
+        let found = counts(&unreachable(&format!("{view}\n{more}\n{rule}")));
+        found.into_iter().map(|(most, _)| most).collect::<Vec<_>>()
+    };
+    assert_eq!(view("", 9), [1]);
+    for peer in ["port", "address+port"] {
+        let syn = format!("only = 'tcp-syn'\npeer = '{peer}'");
+        assert_eq!(view(&syn, 65_535), []);
+        assert_eq!(view(&syn, 65_536), [65_535]);
+        // TCP, UDP, DCCP, SCTP and UDP-Lite have ports.
+        assert_eq!(view(&format!("peer = '{peer}'"), 65_536), []);
+    }
+}
+
+#[test]
+fn rules_for_hosts_that_a_view_does_not_count_are_left_out() {
+    let all = "[[rule]]\nname = 'all'\nthresholds = { 60s = 100 }\n";
+    let servers = |networks: &str| {
+        let servers = format!(
+            "[[rule]]\nname = 'servers'\nnetworks = {networks}\nthresholds = {{ 60s = 20000 }}"
+        );
+        let found = unreachable(&format!(
+            "inside = ['198.51.100.0/25', '198.51.100.128/25']\n{all}{servers}"
+        ));
+        found.into_iter().map(|it| it.view).collect::<Vec<_>>()
+    };
+    assert_eq!(servers("['198.51.100.0/28']"), Vec::<String>::new());
+    assert_eq!(servers("['198.51.100.0/24']"), Vec::<String>::new());
+    assert_eq!(servers("['198.51.0.0/16']"), ["outside"]);
+    assert_eq!(servers("['203.0.113.0/24']"), ["outside"]);
+    // Views of inside hosts do not count hosts of this rule.
+    let view = "inside = ['198.51.100.0/24']\n[[view]]\nname = 'v'\npeer-prefix4 = 8\n[[view]]\nname = 'w'";
+    let rules = "[[rule]]\nname = 'r'\nnetworks = ['203.0.113.0/24']\nthresholds = { 60s = 300 }";
+    assert_eq!(unreachable(&format!("{view}\n{rules}")), []);
+}
+
+#[test]
+fn sampling_is_noted_with_the_lowest_threshold() {
+    let rules = "[[rule]]\nname = 'r'\nthresholds = { 60s = 2000, 1h = 300 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.0/24']\nthresholds = { 60s = 500 }\n";
+    let of = |rate: u32| spots(&format!("{rules}{INPUT}sampling = {rate}"));
+    let rate = NonZeroU32::new(1_000).unwrap();
+    assert_eq!(of(1_000), [BlindSpot::Sampled(Sampled { rate, threshold: 300.0 })]);
+    assert_eq!(of(1), []);
+    assert_eq!(spots(&format!("{rules}{INPUT}")), []);
+}
+
+#[test]
+fn a_sampling_rate_that_becomes_known_is_noted_once() {
+    let Config { views, .. } = Config::parse(INPUT).unwrap();
+    let rates = [1, 100, 100, 50, 200, 100];
+    let noted = |configured: Option<u32>| {
+        let mut notes = SamplingNotes::new(configured.and_then(NonZeroU32::new));
+        let rates = rates.into_iter().filter_map(NonZeroU32::new);
+        let noted = rates.filter_map(|rate| notes.take(rate, &views));
+        noted.map(|note| (note.rate.get(), note.threshold)).collect::<Vec<_>>()
+    };
+    assert_eq!(noted(None), [(100, 1_024.0), (200, 1_024.0)]);
+    assert_eq!(noted(Some(100)), [(200, 1_024.0)]);
+    assert_eq!(noted(Some(1_000)), []);
+}
+
+#[test]
+fn texts_of_blind_spots() {
+    let files = [
+        "inside = ['198.51.100.0/24', '2001:db8::/32']\n[[rule]]\nname = 'all'\nthresholds = { 60s = 1024, 1h = 8192 }\n",
+        "inside = ['198.51.100.0/30']\n",
+        "inside = ['2001:db8::/64']\n[[view]]\nname = 'networks'\nmeasure = 'outside'\n",
+        "[[view]]\nname = 'blocks'\npeer-prefix4 = 8\n",
+        "[[view]]\nname = 'ports'\npeer = 'port'\nonly = 'tcp-syn'\n[[rule]]\nname = 'r'\nthresholds = { 60s = 70000 }\n",
+        "inside = ['192.0.2.1']\n[[view]]\nname = 'services'\nmeasure = 'outside'\npeer = 'address+port'\nonly = 'tcp-syn'\n\
+         [[rule]]\nname = 'r'\nthresholds = { 60s = 70000 }\n",
+    ];
+    let texts = files.map(|text| {
+        let spots = spots(&format!("{text}{INPUT}sampling = 1000"));
+        spots.iter().map(|spot| format!("{spot}\n")).collect::<String>()
+    });
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+/// Returns the configurations in the file `name` of the documentation.
+fn documented(name: &str) -> Vec<String> {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    if name.ends_with(".toml") {
+        return vec![text];
+    }
+    let blocks = text.split("```toml\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap().to_owned());
+    blocks.filter(|block| block.contains("inside = ")).collect()
+}
+
+#[test]
+fn documented_configurations_find_a_scan_of_each_inside_network() {
+    for name in ["first-alert.md", "many-sites.md", "srlg.example.toml"] {
+        let files = documented(name);
+        assert_eq!(files.len(), 1, "{name}");
+        let config = Config::parse(&files[0]).unwrap();
+        assert_eq!(blind_spots(&config), [], "{name}");
+        let outside = config.views.iter().find(|view| view.name == "outside").unwrap();
+        let scanner = "203.0.113.9".parse().unwrap();
+        let terms = outside.rules.rule(scanner).unwrap().windows.values();
+        let networks = outside.view.inside.iter().filter(|network| Version::V4.has(network));
+        let smallest = networks.map(|it| 1_u32 << (32 - it.prefix_len())).min().unwrap();
+        // A scan usually leaves out the first and the last address of a network.
+        assert!(terms.clone().count() > 0, "{name}");
+        assert!(terms.into_iter().all(|it| it.threshold <= f64::from(smallest - 2)), "{name}");
+    }
+}
