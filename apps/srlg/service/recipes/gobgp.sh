@@ -7,10 +7,10 @@
 #   blackhole   a route for the host to NEXTHOP with the community of RFC 7999
 #   flowspec    a rule that discards packets to the host, or only those to the port that receives most of the flood
 # Options:
-#   --severity major    least severity: warning, major or critical
-#   --least-pps 10000   least number of packets per second; while the rate is unknown, no route is announced
-#   --most-routes 10    largest number of routes at the same time
-#   --never FILE        a file with one address per line, for which no route is ever announced
+#   --severity major    minimum severity: warning, major or critical
+#   --least-pps 10000   minimum number of packets per second; while the rate is unknown, no route is announced
+#   --most-routes 10    maximum number of routes at the same time
+#   --never FILE        a file with one address per line, for which no route is announced; one that exists is withdrawn
 # The script ignores alerts of networks, of outside hosts, and of kinds other than floods. It writes one line about each
 # decision to standard error. It requires jq and gobgp.
 set -euo pipefail
@@ -18,6 +18,7 @@ set -euo pipefail
 declare -A rank=([warning]=1 [major]=2 [critical]=3)
 severity=major least_pps=10000 most_routes=10 never=''
 while [[ ${1-} == --* ]]; do
+    [ -n "${2-}" ] || { echo "gobgp.sh: $1 needs a value" >&2 && exit 2; }
     case $1 in
         --severity) severity=$2 ;;
         --least-pps) least_pps=$2 ;;
@@ -46,6 +47,7 @@ host=$(field .host)
 say() {
     echo "gobgp.sh: $host, incident $id: $*" >&2
 }
+trap '[ $? = 0 ] || say "the script has failed; a later notification is tried again"' EXIT
 
 refuse() {
     say "no route: $*"
@@ -58,9 +60,14 @@ addresses() {
     while read -r line || [ -n "$line" ]; do
         line=${line%%#*} line=${line//[[:space:]]/}
         [ -n "$line" ] || continue
-        [[ $line =~ ^[0-9a-fA-F.:]+$ ]] || { echo "gobgp.sh: $1: not an address: $line" >&2 && return 1; }
-        getent ahosts "$line" | awk 'NR == 1 { print $1; found = 1 } END { exit !found }' ||
-            { echo "gobgp.sh: $1: not an address: $line" >&2 && return 1; }
+        # An IPv4-mapped address is the same host. Other spellings of IPv4, such as octal numbers, are errors.
+        [[ ! ${line,,} =~ ^(0*:)+ffff:([0-9.]+)$ ]] || line=${BASH_REMATCH[2]}
+        if [[ $line =~ ^((0|[1-9][0-9]*)\.){3}(0|[1-9][0-9]*)$ || $line =~ ^[0-9a-fA-F.]*:[0-9a-fA-F.:]*$ ]] &&
+            getent ahosts "$line" | awk 'NR == 1 { print $1; found = 1 } END { exit !found }'; then
+            continue
+        fi
+        say "the list $1 has a line that is not an address: $line"
+        return 1
     done <"$1"
 }
 
@@ -72,7 +79,7 @@ file=$state/$id.route
 if [ "$(field .status)" = end ]; then
     [ -e "$file" ] || refuse "the alert has ended"
     # Earlier versions ended an alert in this way although the flood continued.
-    [ "$(field .why)" != group ] || { say "route kept: the flood is now part of a network's alert; withdraw the route by hand" && exit 0; }
+    [ "$(field .why)" != group ] || { say "route kept: the flood is now part of a network's alert; when it is over, withdraw the route by hand and delete $file" && exit 0; }
     read -ra route <"$file"
     # Another active alert may use the same route.
     same=$(grep -lxF -- "${route[*]}" "$state"/*.route | wc -l)
@@ -87,22 +94,31 @@ if [ "$(field .status)" = end ]; then
     exit 0
 fi
 
+if [ -n "$never" ]; then
+    protected=$(addresses "$never") || { say "no decision: cannot read the list $never" && exit 1; }
+    if grep -qxF -- "$host" <<<"$protected"; then
+        [ -e "$file" ] || refuse "$never lists the address"
+        read -ra route <"$file"
+        gobgp "$@" global rib del "${route[@]}"
+        rm "$file"
+        say "route withdrawn: $never lists the address"
+        exit 0
+    fi
+fi
+
 if [ ! -e "$file" ]; then
-    [ "$(field '[.kind, .direction, .is_inside, .hosts] == ["flood", "fan-in", true, 1]')" = true ] ||
+    single='["flood", "fan-in", true, 1, null, null]'
+    [ "$(field "[.kind, .direction, .is_inside, .hosts, .network, .port] == $single")" = true ] ||
         refuse "not a flood of a single inside host (kind $(field .kind))"
     case $host in
-        *[!0-9a-fA-F.:]* | "") echo "host is not an IP address: $host" >&2 && exit 1 ;;
+        *[!0-9a-fA-F.:]* | "") refuse "not the address of a single host" ;;
         *:*) family=ipv6 prefix=$host/128 ;;
         *) family=ipv4 prefix=$host/32 ;;
     esac
     now=$(field .severity) pps=$(field .packets_per_second)
-    [ "${rank[$now]-0}" -ge "${rank[$severity]}" ] || refuse "severity $now is below $severity"
+    [ "${rank[${now:-none}]-0}" -ge "${rank[$severity]}" ] || refuse "severity $now is below $severity"
     [ -n "$pps" ] || refuse "the packet rate is not known yet"
     [ "$pps" -ge "$least_pps" ] || refuse "$pps packets/s are fewer than $least_pps"
-    if [ -n "$never" ]; then
-        protected=$(addresses "$never")
-        ! grep -qxF -- "$host" <<<"$protected" || refuse "$never lists the address"
-    fi
     if [ "$way" = flowspec ]; then
         # This is the port that receives at least 80 % of the contacts, such as tcp/443, if there is one.
         port=$(field '.top_ports[0]? | select(.[1] >= 0.8) | .[0] | select(test("^(tcp|udp)/[0-9]+$"))')
@@ -114,7 +130,7 @@ if [ ! -e "$file" ]; then
     fi
     routes=$(cat "$state"/*.route 2>/dev/null | sort -u) || true
     if ! grep -qxF -- "${route[*]}" <<<"$routes" && [ "$(grep -c . <<<"$routes")" -ge "$most_routes" ]; then
-        refuse "there are already $most_routes routes"
+        refuse "there are already $most_routes routes in $state"
     fi
     # The route is stored before it is announced, so that it can always be withdrawn.
     echo "${route[*]}" >"$file"

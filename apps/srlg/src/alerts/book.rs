@@ -14,8 +14,8 @@ use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::Suspect;
 use crate::alerts::{
-    Alert, AlertId, Condition, Miss, Refusal, Sighting, Sightings, Status, Subject, Tracker,
-    Witnesses,
+    Alert, AlertId, Condition, Miss, Refusal, Severity, Sighting, Sightings, Status, Subject,
+    Tracker, Witnesses,
 };
 use crate::notify::notice::{Context, Evidence, Rates, WindowNotice};
 use crate::show::board::TopHosts;
@@ -362,6 +362,12 @@ impl Book {
         let LiveRates { now: rates, peak: peak_rates } = self.rates(id);
         let (now_ms, hosts) = (self.now_ms(), live.hosts);
         Some(LiveNotice { now_ms, hosts, windows, line, rates, peak_rates })
+    }
+
+    /// Sets the severity that was reported for the alert of `host`. While its counts suggest a higher severity, each
+    /// slice yields an update.
+    pub(crate) fn defer_severity(&mut self, host: IpAddr, severity: Severity) {
+        self.tracker.defer_severity(host, severity);
     }
 
     pub(crate) fn misses(&self) -> Vec<Miss> {

@@ -96,8 +96,15 @@ impl Desk {
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for change in changes {
+                let (subject, severity) = (change.0.subject.clone(), change.0.severity);
                 let notice = self.notice(at, change);
-                if self.is_reported(&notice) {
+                if let Subject::Host(host) = subject
+                    && notice.severity < severity
+                {
+                    // The next slice may show that the host is no server.
+                    self.books[at].defer_severity(host, notice.severity);
+                }
+                if let Some(notice) = self.settle(notice) {
                     self.note(&notice);
                     notices.push(notice);
                 }
@@ -144,13 +151,23 @@ impl Desk {
         notice
     }
 
-    /// Returns whether `notice` is stored and sent. A server that stays busy causes no notification, unless its peer
-    /// count doubles.
-    fn is_reported(&self, notice: &Notice) -> bool {
-        let was_server = self.open.get(&notice.id).is_some_and(|last| last.is_probable_server());
-        let is_quiet = was_server && notice.is_probable_server();
-        let is_update = notice.status == Status::Update;
-        !(is_quiet && is_update && matches!(notice.why, Why::Repeat | Why::Severity))
+    /// Returns the notification to store and send, if there is one. A server that stays busy causes none, unless its
+    /// peer count doubles or a silent source sends again.
+    fn settle(&self, notice: Notice) -> Option<Notice> {
+        let last = self.open.get(&notice.id).filter(|last| last.is_probable_server());
+        let is_quiet = matches!(notice.why, Why::Repeat | Why::Severity)
+            && notice.status == Status::Update
+            && notice.is_probable_server();
+        let Some(last) = last.filter(|_| is_quiet) else { return Some(notice) };
+        let is_same_window = notice.main.window_ms == last.main.window_ms;
+        let why = if notice.silent.is_empty() && !last.silent.is_empty() {
+            Why::Resumed
+        } else if is_same_window && notice.main.cardinality >= 2.0 * last.main.cardinality {
+            Why::Peak
+        } else {
+            return None;
+        };
+        Some(Notice { why, ..notice })
     }
 
     /// Records `notice` as the last notification of its alert, or removes the alert if `notice` is its end.

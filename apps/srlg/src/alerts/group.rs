@@ -122,16 +122,15 @@ impl Group {
         self.members.contains(&host) && !self.alone.contains(&host)
     }
 
-    /// Removes `host`, whose count has been low since `until_ms`. Returns whether it was a member without notifications
-    /// of its own.
-    pub(crate) fn remove(&mut self, host: IpAddr, until_ms: u64, why: Why) -> bool {
-        let is_told = self.alone.remove(&host);
-        if !self.members.remove(&host) {
-            return false;
+    /// Removes `host`, whose count has been low since `until_ms` and whose alert ended because of `why`.
+    pub(crate) fn remove(&mut self, host: IpAddr, until_ms: u64, why: Why) {
+        self.alone.remove(&host);
+        if self.members.remove(&host) {
+            self.until_ms = self.until_ms.max(until_ms);
+            // A user who closed the alert of the last member did not close that of the network.
+            let why = if why == Why::Closed { Why::Below } else { why };
+            self.end = if self.end == Why::Unconfirmed { self.end } else { why };
         }
-        self.until_ms = self.until_ms.max(until_ms);
-        self.end = if self.end == Why::Unconfirmed { self.end } else { why };
-        !is_told
     }
 
     /// Updates the group with the largest peer counts, the highest severity and the silent witnesses of its members.

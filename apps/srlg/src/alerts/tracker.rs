@@ -254,6 +254,13 @@ impl Tracker {
         AlertId::of(&[&self.view, rule, subject], start_ms)
     }
 
+    pub(crate) fn defer_severity(&mut self, host: IpAddr, severity: Severity) {
+        let active = self.hosts.get_mut(&host).and_then(|state| state.active.as_mut());
+        if let Some(active) = active {
+            active.severity = active.severity.min(severity);
+        }
+    }
+
     /// Excludes a forward clock step of `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.hosts.values_mut().for_each(|state| state.set_forward(step_ms));

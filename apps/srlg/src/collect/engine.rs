@@ -387,6 +387,10 @@ impl Engine {
             Some(Change::Spreads) => {
                 warn!("data of more probes is missing since slice {slice} ({cause}); {probes}");
             }
+            Some(Change::Shrinks(back)) => {
+                let back = named(names, &back).join(", ");
+                info!("slices have the data of these probes again: {back}; without data: {probes}");
+            }
             Some(Change::Ends { slices }) => {
                 info!("slices have the data of all probes again; {slices} slices were incomplete");
             }

@@ -1,14 +1,14 @@
 //! Log lines about slices that close without the data of all probes.
 //!
-//! Invariant: a line is logged when this begins, when another probe is concerned, and when it ends, but not for each
+//! Invariant: a line is logged when this begins, when the probes concerned change, and when it ends, but not for each
 //! slice.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::rule::Close;
 
-/// Time without an incomplete slice after which slices count as complete again, in milliseconds. A probe that is late
-/// now and then would otherwise cause two lines each time.
+/// Time after which a probe that delivers whole slices again is no longer concerned, in milliseconds. A probe that is
+/// late now and then would otherwise cause two lines each time.
 const QUIET_MS: u64 = 60_000;
 
 /// A change that must be logged.
@@ -16,9 +16,11 @@ const QUIET_MS: u64 = 60_000;
 pub(super) enum Change {
     /// Slices are incomplete from now on.
     Starts,
-    /// A probe is late or silent that was not in this state before.
+    /// A probe is late or silent that was not, or a late probe is now silent.
     Spreads,
-    /// Slices are complete again.
+    /// These probes deliver whole slices again, but others do not.
+    Shrinks(Vec<usize>),
+    /// All probes deliver whole slices again.
     Ends {
         /// Number of incomplete slices.
         slices: u64,
@@ -28,37 +30,45 @@ pub(super) enum Change {
 /// The probes whose data has been missing recently.
 #[derive(Debug, Default)]
 pub(super) struct IncompleteSlices {
-    /// Probes that were late, and probes that were silent.
-    named: [BTreeSet<usize>; 2],
+    probes: BTreeMap<usize, Lack>,
     /// Number of incomplete slices since they started; 0 if slices are complete.
     slices: u64,
-    /// Number of complete slices since the last incomplete one.
-    complete: u64,
+}
+
+#[derive(Debug, Default)]
+struct Lack {
+    is_silent: bool,
+    /// Number of whole slices since the last one that the probe did not deliver.
+    whole: u64,
 }
 
 impl IncompleteSlices {
     /// Returns the change that `close` causes, if it causes one. `slice_ms` is the length of a slice.
     pub(super) fn close(&mut self, close: &Close, slice_ms: u64) -> Option<Change> {
-        if close.late.is_empty() && close.missing.is_empty() {
-            self.complete += 1;
-            let is_over = self.slices > 0 && self.complete * slice_ms >= QUIET_MS;
-            let slices = self.slices;
-            return is_over.then(|| {
-                *self = Self::default();
-                Change::Ends { slices }
-            });
-        }
         let is_first = self.slices == 0;
-        (self.slices, self.complete) = (self.slices + 1, 0);
+        self.probes.values_mut().for_each(|lack| lack.whole += 1);
+        self.slices += u64::from(close.late.len() + close.missing.len() > 0);
         let mut has_more = false;
-        for (named, probes) in self.named.iter_mut().zip([&close.late, &close.missing]) {
-            probes.iter().for_each(|probe| has_more |= named.insert(*probe));
+        for (probes, is_silent) in [(&close.late, false), (&close.missing, true)] {
+            for probe in probes {
+                has_more |= !self.probes.contains_key(probe);
+                let lack = self.probes.entry(*probe).or_default();
+                has_more |= is_silent && !lack.is_silent;
+                *lack = Lack { is_silent: lack.is_silent || is_silent, whole: 0 };
+            }
         }
-        match (is_first, has_more) {
-            (true, _) => Some(Change::Starts),
-            (false, true) => Some(Change::Spreads),
-            (false, false) => None,
+        let is_back = |_: &usize, lack: &mut Lack| lack.whole * slice_ms >= QUIET_MS;
+        let back: Vec<usize> = self.probes.extract_if(.., is_back).map(|(probe, _)| probe).collect();
+        if has_more {
+            return Some(if is_first { Change::Starts } else { Change::Spreads });
         }
+        if back.is_empty() {
+            return None;
+        }
+        if !self.probes.is_empty() {
+            return Some(Change::Shrinks(back));
+        }
+        Some(Change::Ends { slices: std::mem::take(&mut self.slices) })
     }
 }
 

@@ -441,10 +441,12 @@ impl Notice {
     }
 
     /// Returns whether the host is probably a server or P2P host, and nothing suggests a flood. If most contacts are
-    /// connection attempts, many peers may be forged.
+    /// connection attempts, many peers may be forged. The kind of a network's alert is that of one host.
     #[must_use]
     pub(crate) fn is_probable_server(&self) -> bool {
-        self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
+        self.kind == Kind::ServerOrP2p
+            && self.network.is_none()
+            && self.syn_only.is_none_or(|share| share < MOSTLY)
     }
 
     /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.

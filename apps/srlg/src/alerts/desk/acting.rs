@@ -216,19 +216,36 @@ mod tests {
     #[test]
     fn a_server_becomes_neither_more_severe_nor_repeated() {
         let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
-        let config = CONFIG.replace("repeat = '1h'", "repeat = '3s'");
-        let mut site = Site::new(&(config + fan_out));
-        let mut told = Vec::new();
-        for peers in [2_000, 2_000, 2_000, 2_000, 2_000, 9_000, 9_000, 9_000, 9_000, 9_000] {
-            site.opposite = f64::from(peers);
-            told.extend(site.close(0..peers));
+        for repeat in ["3s", "1h"] {
+            let config = CONFIG.replace("repeat = '1h'", &format!("repeat = '{repeat}'"));
+            let mut site = Site::new(&(config + fan_out));
+            let mut told = Vec::new();
+            for peers in [3_000, 3_000, 3_000, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000] {
+                site.opposite = f64::from(peers);
+                told.extend(site.close(0..peers));
+            }
+            let of: Vec<_> = told.iter().map(|it| (it.status, it.why, it.severity)).collect();
+            assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
+            // A slow flood is severe as soon as its peers are three times those in the opposite direction.
+            site.opposite = 2_000.0;
+            let told: Vec<_> = [5_000, 5_500, 7_000, 7_000].map(|peers| site.close(0..peers)).into();
+            let of = told.iter().map(|told| {
+                told.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
+            });
+            let flood = vec![(Why::Severity, Kind::Flood, Severity::Major)];
+            assert_eq!(of.collect::<Vec<_>>(), [vec![], vec![], flood, vec![]], "{repeat}");
         }
-        let of: Vec<_> = told.iter().map(|it| (it.status, it.why, it.severity)).collect();
-        assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
-        // Without answers, the same count is a severe flood.
-        site.opposite = 0.0;
-        let told: Vec<_> = (0..4).flat_map(|_| site.close(0..9_000)).collect();
-        let of: Vec<_> = told.iter().map(|it| (it.kind, it.severity)).collect();
-        assert_eq!(of, [(Kind::Flood, Severity::Major)]);
+    }
+
+    #[test]
+    fn a_server_is_reported_when_its_count_doubles() {
+        let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
+        let mut site = Site::new(&(CONFIG.to_owned() + fan_out));
+        site.opposite = 10_000.0;
+        let counts = [3_000, 5_000, 5_500, 7_000, 7_000, 9_000];
+        let told: Vec<_> = counts.into_iter().flat_map(|peers| site.close(0..peers)).collect();
+        let of: Vec<_> = told.iter().map(|it| (it.why, it.severity)).collect();
+        assert_eq!(of, [(Why::Threshold, Severity::Warning), (Why::Peak, Severity::Warning)]);
+        assert!(told[1].main.cardinality > 6_000.0, "{:?}", told[1].main);
     }
 }

@@ -40,6 +40,7 @@ impl Hold {
         let passes = notice.is_urgent() || self.gate.admit(notice, now_ms);
         if passes && !is_end {
             self.passed.insert(notice.id);
+            self.gate.sent(notice.id);
         }
         passes
     }
@@ -123,6 +124,12 @@ impl Gate {
         self.recent = self.suppressed(now_ms) + 1;
         self.last_ms = now_ms;
         false
+    }
+
+    /// Removes the alert `id` from the reports, because a later notification of it was sent.
+    fn sent(&mut self, id: AlertId) {
+        self.held.forget(id);
+        self.held_before.forget(id);
     }
 
     /// If the current minute has ended at `now_ms`, starts a new one.

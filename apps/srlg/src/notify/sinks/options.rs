@@ -33,8 +33,8 @@ pub struct SinkOptions {
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub queue: u32,
     /// Maximum number of notifications per minute. Above this limit, notifications are suppressed, and one message
-    /// reports their number. Ends do not count if an earlier notification of the alert was sent. File sinks have no
-    /// limit.
+    /// reports them. Starts and updates of major and critical alerts do not count and are always sent. The same is true
+    /// of an end if an earlier notification of the alert was sent. Files and Alertmanager have no limit.
     #[serde(default = "most_per_minute")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub most_per_minute: u32,
@@ -314,7 +314,10 @@ impl SinkOptions {
 
     /// Returns the maximum number of notifications per minute, or [`u32::MAX`] for a file sink, which has no limit.
     pub(super) fn most_per_minute(&self) -> u32 {
-        if matches!(self.kind, SinkKind::File { .. }) { u32::MAX } else { self.most_per_minute }
+        // An Alertmanager receives all active alerts again and again in any case.
+        let is_unlimited =
+            matches!(self.kind, SinkKind::File { .. } | SinkKind::Alertmanager { .. });
+        if is_unlimited { u32::MAX } else { self.most_per_minute }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report about notifications that the rate limit suppressed.
 
 use std::cmp::Reverse;
+use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -66,6 +67,14 @@ impl SuppressedAlert {
     }
 }
 
+impl fmt::Display for SuppressedAlert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { severity, kind, host, status, .. } = self;
+        let ended = if *status == Status::End { " (ended)" } else { "" };
+        write!(f, "{severity} {kind} of {host}{ended}")
+    }
+}
+
 impl Suppressed {
     /// Counts `notice`.
     pub(super) fn add(&mut self, notice: &Notice) {
@@ -86,16 +95,19 @@ impl Suppressed {
         self.alerts.truncate(NAMED);
     }
 
+    /// Removes the alert `id`, but not the number of its suppressed notifications.
+    pub(super) fn forget(&mut self, id: AlertId) {
+        self.alerts.retain(|alert| alert.id != id);
+    }
+
     /// Returns the report as one sentence.
     pub(super) fn text(&self) -> String {
-        let alerts = self.alerts.iter();
-        let hosts = alerts.map(|it| format!("{} {} of {}", it.severity, it.kind, it.host));
-        let names: Vec<_> = hosts.collect();
-        format!(
-            "rate limit: {} notifications suppressed; the most severe: {}",
-            self.count,
-            names.join(", ")
-        )
+        let count = format!("rate limit: {} notifications suppressed", self.count);
+        if self.alerts.is_empty() {
+            return count;
+        }
+        let names: Vec<_> = self.alerts.iter().map(ToString::to_string).collect();
+        format!("{count}; the most severe: {}", names.join(", "))
     }
 
     /// Returns the report as JSON. Its fields differ from those of a notification.

@@ -199,6 +199,9 @@ fn a_route_needs_a_severe_flood_with_a_known_rate() {
         Notice { is_inside: false, ..flood.clone() },
         Notice { direction: Direction::FanOut, ..flood.clone() },
         Notice { hosts: 9, ..flood.clone() },
+        // A network has the address of its first host, even if one member is left.
+        Notice { network: Some("10.0.0.0/24".parse().unwrap()), ..flood.clone() },
+        Notice { host: "10.0.0.0/24".parse().unwrap(), ..flood.clone() },
     ];
     let recipe = Recipe::new();
     for other in &others {
@@ -241,7 +244,8 @@ fn a_route_is_kept_when_the_alert_continues_as_that_of_a_network() {
 /// Closes a slice with a flood of one host, if `flood` is set, and with `neighbours` other hosts of its network that have
 /// a few more peers than the threshold. The recipe gets all notifications.
 fn close(tracker: &mut Tracker, recipe: &Recipe, second: u64, flood: bool, neighbours: u8) {
-    let terms = Terms { hold_ms: 5_000, ..Terms::default() };
+    // The alert of the network repeats while the flood is its only member.
+    let terms = Terms { hold_ms: 5_000, repeat_ms: 10_000, ..Terms::default() };
     let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(60, terms)].into() };
     let neighbours =
         (1..=neighbours).map(|host| Sighting::new([10, 9, 9, host].into(), 1_200.0, 5.0));
@@ -281,10 +285,11 @@ fn there_are_at_most_ten_routes_and_none_to_an_address_on_the_list() {
     }
     let (recipe, floods) = (Recipe::new(), floods(12));
     let list = recipe.0.path().join("never");
-    fs::write(&list, "# resolvers\n10.0.0.1\n\n 2001:DB8:0::1 # a spelling of its own").unwrap();
+    let text = "# resolvers\n10.0.0.1\n\n::FFFF:10.9.0.1\n 2001:DB8:0::1 # a spelling of its own";
+    fs::write(&list, text).unwrap();
     let options = ["--never", list.to_str().unwrap()];
-    let v6 = Notice { host: "2001:db8::1".parse().unwrap(), ..floods[1].clone() };
-    for notice in [&floods[0], &v6] {
+    let at = |host: &str| Notice { host: host.parse().unwrap(), ..floods[1].clone() };
+    for notice in [&floods[0], &at("10.9.0.1"), &at("2001:db8::1")] {
         assert_eq!(recipe.run(&options, notice).len(), 1);
         assert_eq!(recipe.routes(), BTreeSet::new());
     }
@@ -297,6 +302,10 @@ fn there_are_at_most_ten_routes_and_none_to_an_address_on_the_list() {
     recipe.run(&options, &floods[12 + 1]);
     recipe.run(&options, &floods[11]);
     assert!(recipe.routes().contains("10.0.11.1/32") && recipe.routes().len() == 10);
+    // An address that is added to the list loses its route.
+    fs::write(&list, "10.0.11.1").unwrap();
+    recipe.run(&options, &floods[11]);
+    assert!(!recipe.routes().contains("10.0.11.1/32") && recipe.routes().len() == 9);
 }
 
 #[test]
