@@ -18,6 +18,7 @@ __all__ = [
     "Estimate",
     "Health",
     "InputError",
+    "LateRowsWarning",
     "Peer",
     "Report",
     "Scan",
@@ -71,10 +72,13 @@ class StateError(Error):
     """A snapshot or a delta is damaged, or does not fit the detector."""
 
 class InputError(Error):
-    """A file or a table cannot be read."""
+    """A file or a table cannot be read, or too many rows of a table are too late."""
 
 class BusyError(Error):
     """Another thread has exclusive access to the object."""
+
+class LateRowsWarning(UserWarning):
+    """A scan has dropped rows that were late by at least a window."""
 
 @final
 class Detector:
@@ -229,5 +233,6 @@ def scan(
     slice: str = "1s",
     detector: Detector | None = None,
     progress: bool | None = None,
+    late: Literal["raise", "drop"] = "raise",
 ) -> Scan: ...
 def read(*paths: str | PathLike[str], exports: bool = False) -> Contacts: ...

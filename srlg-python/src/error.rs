@@ -1,9 +1,9 @@
-//! The exceptions of the module. The texts of most exceptions are error texts of the library.
+//! The exceptions and the warning of the module. The texts of most exceptions are error texts of the library.
 
 use std::fmt::Display;
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
 use srlg::Error as LibraryError;
 
@@ -21,8 +21,19 @@ create_exception!(
     Error,
     "A snapshot or a delta is damaged, or does not fit the detector."
 );
-create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
+create_exception!(
+    srlg,
+    InputError,
+    Error,
+    "A file or a table cannot be read, or too many rows of a table are too late."
+);
 create_exception!(srlg, BusyError, Error, "Another thread has exclusive access to the object.");
+create_exception!(
+    srlg,
+    LateRowsWarning,
+    PyUserWarning,
+    "A scan has dropped rows that were late by at least a window."
+);
 
 /// Returns the exception for `error`. The exception class depends on how callers can handle the error.
 #[expect(clippy::needless_pass_by_value, reason = "map_err needs a function of this type")]

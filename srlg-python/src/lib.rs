@@ -6,9 +6,10 @@
 //! | `hosts` | host arguments: arrays, lists and single addresses |
 //! | `report`, `table` | reports as classes, dicts, HTML and Arrow tables |
 //! | `scan`, `columns` | detection in Arrow tables that have a time column |
+//! | `late` | rows that are too late for a scan |
 //! | `read` | contacts in files, as an Arrow stream |
 //! | `capsule` | import and export of Arrow streams; the only file with unsafe code |
-//! | `error` | exceptions |
+//! | `error` | exceptions and the warning |
 //!
 //! While a thread is attached to Python, it does not wait for locks. The lock of a file reader is an exception, because
 //! only detached threads hold it. While a thread holds a lock for which other threads may wait, it does not wait for
@@ -19,6 +20,7 @@ mod columns;
 mod detector;
 mod error;
 mod hosts;
+mod late;
 mod read;
 mod report;
 mod scan;
@@ -36,7 +38,9 @@ mod module {
     #[pymodule_export]
     use crate::detector::Detector;
     #[pymodule_export]
-    use crate::error::{BusyError, ConfigError, DeviceError, Error, InputError, StateError};
+    use crate::error::{
+        BusyError, ConfigError, DeviceError, Error, InputError, LateRowsWarning, StateError,
+    };
     #[pymodule_export]
     use crate::read::{Contacts, read};
     #[pymodule_export]

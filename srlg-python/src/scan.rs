@@ -26,6 +26,7 @@ use crate::capsule;
 use crate::columns::{Columns, Rows};
 use crate::detector::Detector;
 use crate::error::{BusyError, Error as ModuleError, broken, busy, raised, unreadable};
+use crate::late::{LatePolicy, LateRows};
 use crate::report::Report;
 
 /// Maximum number of rows that are read at a time. A block stays in the CPU cache until its rows are fed to the
@@ -37,7 +38,12 @@ const BLOCK: usize = 1 << 12;
 /// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`,
 /// `source` and `destination` name its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows
 /// should be sorted by time. A row that is late by less than the window is counted in its own slice, but only in later
-/// reports.
+/// reports. Other late rows are dropped, and `too_late` of the scan counts them.
+///
+/// If rows were dropped, LateRowsWarning is issued before the report of the last slice, or when the scan is discarded
+/// earlier. If more than 1 % of the rows were dropped, InputError is raised instead of that report. With `late="drop"`,
+/// the warning replaces the exception. If at least 90 % of the rows were dropped and all of them are at least a window
+/// older than the first row, the message names the first row.
 ///
 /// The peers of the hosts in the networks `inside` are counted; by default, all hosts are inside hosts. `slice` is the
 /// length of a slice, such as "500ms", "1s" or "5m". Slice n starts n slice lengths after the Unix epoch. Long periods
@@ -47,7 +53,7 @@ const BLOCK: usize = 1 << 12;
 /// `progress` is True, a progress bar is shown, which requires tqdm. By default, the bar is shown in notebooks if tqdm
 /// is installed.
 #[pyfunction]
-#[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
+#[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None, late="raise"))]
 #[expect(clippy::too_many_arguments, reason = "the arguments are keyword arguments in Python")]
 pub(crate) fn scan(
     data: &Bound<'_, PyAny>,
@@ -58,20 +64,17 @@ pub(crate) fn scan(
     slice: &str,
     detector: Option<Py<Detector>>,
     progress: Option<bool>,
+    late: &str,
 ) -> PyResult<Scan> {
     let py = data.py();
-    let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("inside: {error}"));
-    let networks = inside.map(networks).transpose()?.unwrap_or_default();
-    let networks = networks.iter().map(|network| parse_network(network));
-    let inside = networks.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
-    let view = View::new(&ViewOptions { inside, ..ViewOptions::default() })
-        .map_err(|error| invalid(&error))?;
+    let view = view(inside)?;
     let detector = match detector {
         Some(detector) => detector,
         None => Py::new(py, Detector::default_one(py)?)?,
     };
-    let late = detector.get().slices() - 1;
-    let clock = SliceClock::new(length(slice)?, late, Duration::MAX).map_err(raised)?;
+    let window = detector.get().slices();
+    let late = LateRows::new(LatePolicy::parse(late)?, window);
+    let clock = SliceClock::new(length(slice)?, window - 1, Duration::MAX).map_err(raised)?;
     let bar = progress_bar(data, progress)?;
     let reader = capsule::import(data)?;
     let field = reader.field();
@@ -91,10 +94,20 @@ pub(crate) fn scan(
         slicer: Slicer::new(clock),
         reports: VecDeque::new(),
         rows: 0,
+        late,
         running: None,
         is_finished: false,
     };
     Ok(Scan { detector, state: Mutex::new(state), bar })
+}
+
+/// Returns the view that counts the peers of the hosts in the networks `inside`.
+fn view(inside: Option<&Bound<'_, PyAny>>) -> PyResult<View> {
+    let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("inside: {error}"));
+    let networks = inside.map(networks).transpose()?.unwrap_or_default();
+    let networks = networks.iter().map(|network| parse_network(network));
+    let inside = networks.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
+    View::new(&ViewOptions { inside, ..ViewOptions::default() }).map_err(|error| invalid(&error))
 }
 
 /// Reads the argument `inside`. A single str is rejected, because Python would treat it as a list of its characters.
@@ -125,6 +138,7 @@ struct State {
     reports: VecDeque<SliceReport>,
     /// Number of rows that were fed to the detector.
     rows: u64,
+    late: LateRows,
     /// The running slice of the detector after the previous step.
     running: Option<u64>,
     /// Whether the scan has ended, after the last slice or after an error.
@@ -148,10 +162,10 @@ impl Scan {
         Ok(self.lock()?.rows)
     }
 
-    /// The number of rows that were ignored because they were late by at least a whole window.
+    /// The number of rows that were dropped because they were late by at least a whole window.
     #[getter]
     fn too_late(&self) -> PyResult<u64> {
-        Ok(self.lock()?.slicer.clock().too_late())
+        Ok(self.lock()?.late.count())
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -171,12 +185,8 @@ impl Scan {
                 }
                 return Ok(None);
             }
-            let (before, detector) = (state.rows, self.detector.get());
-            let advanced = {
-                let state: &mut State = &mut state;
-                py.detach(|| state.advance(detector))
-            };
-            if let Err(error) = advanced {
+            let before = state.rows;
+            if let Err(error) = state.step(py, self.detector.get()) {
                 // If the detector was busy, the scan continues with the next call.
                 if !error.is_instance_of::<BusyError>(py) {
                     state.end();
@@ -188,6 +198,25 @@ impl Scan {
             }
             py.check_signals()?;
         }
+    }
+}
+
+impl Drop for Scan {
+    /// Issues the warning about dropped rows if the scan has not reached its end.
+    fn drop(&mut self) {
+        let Ok(State { late, rows, slicer, is_finished: false, .. }) = self.state.get_mut() else {
+            return;
+        };
+        Python::try_attach(|py| {
+            // If Python is handling an exception, the warning must not replace it.
+            let pending = PyErr::take(py);
+            if let Err(error) = late.warn(py, *rows, slicer.clock()) {
+                error.write_unraisable(py, None);
+            }
+            if let Some(pending) = pending {
+                pending.restore(py);
+            }
+        });
     }
 }
 
@@ -207,7 +236,16 @@ impl State {
         self.is_finished = true;
     }
 
-    /// Performs one step: feeds rows of the block, reads the next block, or closes the last slice.
+    /// Performs one step. Before the last slice closes, the dropped rows are reported, because a caller that takes the
+    /// last report might not ask for another one.
+    fn step(&mut self, py: Python<'_>, detector: &Detector) -> PyResult<()> {
+        if self.table.is_none() && self.next == self.block.times.len() {
+            self.late.report(py, self.rows, self.slicer.clock())?;
+        }
+        py.detach(|| self.advance(detector))
+    }
+
+    /// Feeds rows of the block, reads the next block, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
         if self.next < self.block.times.len() {
             return self.change(detector, Self::feed);
@@ -222,6 +260,9 @@ impl State {
             self.table = None;
         }
         (self.block, self.next) = (block.unwrap_or_default(), 0);
+        if let Some(&time_ns) = self.block.times.first().filter(|_| self.rows == 0) {
+            self.late.start(time_ns);
+        }
         Ok(())
     }
 
@@ -247,8 +288,8 @@ impl State {
 
     /// Feeds rows of the block to the detector until there is a report or the block ends.
     fn feed(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
-        let Self { block, next, view, slicer, reports, .. } = self;
-        let mut sink = Reports { detector, reports };
+        let Self { block, next, view, slicer, reports, late, .. } = self;
+        let mut sink = Reports { detector: &mut *detector, reports: &mut *reports };
         let Rows { times, sources, destinations } = &*block;
         let rows = times.iter().zip(sources).zip(destinations).skip(*next);
         let first = *next;
@@ -259,6 +300,11 @@ impl State {
             if !sink.reports.is_empty() {
                 break;
             }
+        }
+        if slicer.clock().too_late() > late.count() {
+            // The last row may have closed the slice that was running before it.
+            let running = reports.front().map_or(detector.slice(), |report| report.slice);
+            late.add(&times[first..*next], running, slicer.clock());
         }
         self.rows += (self.next - first) as u64;
         Ok(())

@@ -6,6 +6,7 @@ import array
 import pickle
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,29 @@ def use(file: Path) -> None:
         next(reports)
         if is_whole:
             list(reports)
+
+
+def lose_rows(file: Path) -> None:
+    for late, is_whole in (("raise", True), ("drop", True), ("drop", False)):
+        reports = srlg.scan(
+            srlg.read(file),
+            time="time",
+            source="source",
+            destination="destination",
+            detector=detector(),
+            late=late,  # type: ignore[arg-type]
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            while next(reports).slice < 1000:
+                pass
+            try:
+                found = list(reports) if is_whole else []
+            except srlg.InputError:
+                found = []
+            assert bool(found) == (is_whole and late == "drop") and reports.too_late == 100
+            del reports
+        assert len(caught) == (late == "drop")
 
 
 def fail() -> None:
@@ -95,6 +119,10 @@ with tempfile.TemporaryDirectory() as folder:
     rows = [f"{row * 10},10.0.0.1,198.51.{row // 256}.{row % 256}" for row in range(1000)]
     path.write_text("\n".join(["time_ms,src,dst", *rows]))
     use(path)
+    # After the first row of second 1000, rows of second 8 are too late.
+    rows[900:] = ["1000000,10.0.0.1,198.51.100.1", *rows[800:900], "1001000,10.0.0.1,198.51.100.2"]
+    path.write_text("\n".join(["time_ms,src,dst", *rows]))
+    lose_rows(path)
 fail()
 for _ in range(5):
     close_at_once()

@@ -173,8 +173,9 @@ def test_late_rows_are_counted_in_their_slice_and_too_late_ones_are_stated() -> 
     data = pyarrow.table(
         {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
     )
-    reports = scan(data)
-    (report,) = reports
+    reports = scan(data, late="drop")
+    with pytest.warns(srlg.LateRowsWarning):
+        (report,) = reports
     assert (reports.rows, reports.too_late) == (2000, 500)
     assert report.super_points[0].lower(5) <= 1500 <= report.super_points[0].upper(5)
     assert reports.detector.within("10.0.0.1", 6).cardinality < 1100

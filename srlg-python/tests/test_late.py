@@ -1,0 +1,267 @@
+"""Tests of scans of tables with rows that are too late."""
+
+import datetime
+import gc
+import itertools
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import numpy.typing
+import pyarrow
+import pytest
+from pairs import one_host
+
+import srlg
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+START_S = int(START.timestamp())
+WINDOW = 10
+YEAR_S = 365 * 86_400
+
+Seconds = numpy.typing.NDArray[numpy.int64]
+
+
+def in_order(rows: int, per_second: int = 100) -> Seconds:
+    """Returns the seconds of rows that are sorted by time."""
+    return numpy.arange(rows, dtype=numpy.int64) // per_second
+
+
+def shuffled(rows: int) -> Seconds:
+    return numpy.random.default_rng(7).permutation(in_order(rows))
+
+
+def ending_late(rows: int, late: int, by: int = WINDOW) -> Seconds:
+    """Returns the seconds of sorted rows of which the last ones are late by this number of slices."""
+    seconds = in_order(rows)
+    seconds[rows - late :] = seconds[-1] - by
+    return seconds
+
+
+def scan(seconds: Seconds, **options: Any) -> srlg.Scan:
+    inside, opposite = one_host(len(seconds))
+    times = pyarrow.array(START_S + seconds, pyarrow.timestamp("s"))
+    data = pyarrow.table({"t": times, "src": inside, "dst": opposite})
+    detector = srlg.Detector(threshold=64, window=WINDOW, device="cpu")
+    options.setdefault("detector", detector)
+    return srlg.scan(
+        data, time="t", source="src", destination="dst", inside=["10.0.0.0/8"], **options
+    )
+
+
+def too_late(seconds: Seconds) -> int:
+    """Counts the rows that are at least a window older than a row before them."""
+    return int((seconds <= numpy.maximum.accumulate(seconds) - WINDOW).sum())
+
+
+def counts(text: object) -> tuple[int, int]:
+    """Returns the number of dropped rows and of all rows in a message."""
+    found = re.search(r"(\d+) of (\d+) rows", str(text))
+    assert found, text
+    return int(found[1]), int(found[2])
+
+
+@pytest.fixture(autouse=True)
+def unexpected_warnings_fail() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def test_rows_in_random_order_raise_after_the_reports_before_the_last_one() -> None:
+    seconds = shuffled(10_000)
+    reports, found = scan(seconds), []
+    with pytest.raises(srlg.InputError) as caught:
+        for report in reports:
+            found.append(report)
+    assert counts(caught.value) == (too_late(seconds), 10_000)
+    assert reports.too_late == too_late(seconds) > 5000
+    with pytest.warns(srlg.LateRowsWarning):
+        *others, last = scan(seconds, late="drop")
+    assert found == others
+    assert found
+    assert (found[0].slice, last.slice) == (START_S + int(seconds[0]), START_S + 99)
+    assert list(reports) == []
+
+
+def test_sorted_rows_cause_no_warning() -> None:
+    reports = scan(numpy.sort(shuffled(10_000)))
+    assert len(list(reports)) == 100
+    assert reports.too_late == 0
+
+
+def test_one_per_cent_of_late_rows_causes_a_warning_and_one_row_more_an_exception() -> None:
+    with pytest.warns(srlg.LateRowsWarning) as caught:
+        reports = list(scan(ending_late(5000, 50)))
+    assert [counts(warning.message) for warning in caught] == [(50, 5000)]
+    assert len(reports) == 50
+    with pytest.raises(srlg.InputError) as raised:
+        list(scan(ending_late(5000, 51)))
+    assert counts(raised.value) == (51, 5000)
+
+
+def test_rows_that_are_late_by_less_than_the_window_cause_no_warning() -> None:
+    reports = scan(ending_late(5000, 50, by=WINDOW - 1))
+    assert len(list(reports)) == 50
+    assert reports.too_late == 0
+
+
+def test_the_warning_names_the_place_of_the_caller() -> None:
+    with pytest.warns(srlg.LateRowsWarning) as caught:
+        for _ in scan(ending_late(5000, 50)):
+            pass
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_the_last_report_comes_after_the_warning_or_not_at_all() -> None:
+    reports = scan(ending_late(5000, 50))
+    assert len(list(itertools.islice(reports, 49))) == 49
+    with pytest.warns(srlg.LateRowsWarning):
+        last = next(reports)
+    assert last.slice == START_S + 49
+    assert list(reports) == []
+    reports = scan(ending_late(5000, 51))
+    assert len(list(itertools.islice(reports, 49))) == 49
+    with pytest.raises(srlg.InputError):
+        next(reports)
+    assert list(reports) == []
+
+
+def test_the_option_drop_replaces_the_exception_by_the_warning() -> None:
+    seconds = shuffled(10_000)
+    reports = scan(seconds, late="drop")
+    with pytest.warns(srlg.LateRowsWarning) as caught:
+        slices = [report.slice for report in reports]
+    assert [counts(warning.message) for warning in caught] == [(too_late(seconds), 10_000)]
+    assert reports.too_late == too_late(seconds)
+    assert (slices[0], slices[-1]) == (START_S + int(seconds[0]), START_S + 99)
+
+
+def test_the_warning_can_be_silenced_or_turned_into_an_exception() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", srlg.LateRowsWarning)
+        assert len(list(scan(ending_late(5000, 50)))) == 50
+    reports = scan(ending_late(5000, 1))
+    with pytest.raises(srlg.LateRowsWarning):
+        list(reports)
+    assert list(reports) == []
+
+
+@pytest.mark.parametrize("late", ["", "ignore", "Raise", "drop "])
+def test_other_values_of_late_are_rejected(late: str) -> None:
+    with pytest.raises(ValueError, match="late"):
+        scan(in_order(10), late=late)
+
+
+def is_first_row_named(seconds: Seconds) -> str | None:
+    """Scans rows, and returns the message about the late rows if it names the first row."""
+    with pytest.raises(srlg.InputError) as caught:
+        list(scan(seconds))
+    text = str(caught.value)
+    assert counts(text) == (too_late(seconds), len(seconds))
+    return text if "the first row" in text else None
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_a_first_row_a_year_ahead_is_named_with_its_time_and_distance(ahead: int) -> None:
+    seconds = in_order(10_000)
+    seconds[:ahead] = YEAR_S
+    text = is_first_row_named(seconds)
+    assert text
+    assert "2027-01-01 00:00:00 UTC" in text
+    # The rows after the first ones are from 0 to 99 seconds after the start.
+    assert "364d 23h 58m 21s to 365d ahead" in text
+
+
+def test_a_first_row_of_a_time_that_arrow_cannot_state_in_nanoseconds_is_named() -> None:
+    seconds = in_order(1000)
+    seconds[0] = 400 * YEAR_S
+    text = is_first_row_named(seconds)
+    assert text and f"{START + datetime.timedelta(days=365 * 400):%F %T} UTC" in text
+
+
+def test_the_first_row_is_named_if_nine_tenths_are_late_and_older_by_a_window() -> None:
+    # The first row is a window ahead of the rows of second 0 and less than a window ahead of those of second 1.
+    for on_time, is_named in ((100, True), (101, False)):
+        seconds = numpy.zeros(1000, dtype=numpy.int64)
+        seconds[0] = WINDOW
+        seconds[1:on_time] = 1
+        assert (is_first_row_named(seconds) is not None) == is_named
+    # Time moves on, and one row is late only because of that.
+    seconds = numpy.zeros(1000, dtype=numpy.int64)
+    seconds[0] = WINDOW
+    seconds[998:] = (WINDOW + 1, 1)
+    assert is_first_row_named(seconds) is None
+
+
+def test_without_a_first_row_ahead_the_greatest_lateness_is_stated() -> None:
+    seconds = ending_late(5000, 60, by=40)
+    seconds[-1] -= 3
+    with pytest.raises(srlg.InputError) as caught:
+        list(scan(seconds))
+    assert "window longer than 43s" in str(caught.value)
+    detector = srlg.Detector(threshold=64, window=44, device="cpu")
+    reports = scan(seconds, detector=detector)
+    assert len(list(reports)) == 50
+    assert reports.too_late == 0
+
+
+def test_a_discarded_scan_warns_of_dropped_rows() -> None:
+    # A row of second 30 is in the middle of rows that start with second 0, so the first report has late rows behind it.
+    seconds = in_order(20_000)
+    seconds[50] = 30
+    with pytest.warns(srlg.LateRowsWarning) as caught:
+        for report in scan(seconds):
+            if report.slice == START_S + 31:
+                break
+        gc.collect()
+    ((dropped, rows),) = [counts(warning.message) for warning in caught]
+    assert too_late(seconds) == dropped == 2050 - 1
+    assert 3000 < rows < 20_000
+    with pytest.warns(srlg.LateRowsWarning):
+        reports = scan(seconds, late="drop")
+        assert len(list(itertools.islice(reports, 32))) == 32
+        del reports
+
+
+def test_a_discarded_scan_does_not_warn_without_dropped_rows_or_after_an_exception() -> None:
+    reports = scan(in_order(10_000))
+    next(reports)
+    del reports
+    # After an exception, the caller knows that the scan has failed.
+    reports = scan(shuffled(10_000))
+    with pytest.raises(srlg.InputError):
+        list(reports)
+    del reports
+
+
+def test_the_warning_of_a_discarded_scan_keeps_an_exception() -> None:
+    def fail() -> None:
+        for _ in itertools.islice(scan(seconds), 31, None):
+            raise KeyError("of the caller")
+
+    seconds = in_order(20_000)
+    seconds[50] = 30
+    with pytest.warns(srlg.LateRowsWarning), pytest.raises(KeyError, match="of the caller"):
+        fail()
+
+
+def test_a_scan_that_python_discards_at_its_exit_warns_of_dropped_rows() -> None:
+    program = """
+import numpy, pyarrow, srlg
+times = pyarrow.array([0, 10**6] + [1] * 500 + [10**6 + 1], pyarrow.timestamp("s"))
+hosts = numpy.arange(503, dtype=numpy.uint32)
+data = pyarrow.table({"t": times, "src": hosts, "dst": hosts})
+scan = srlg.scan(data, time="t", source="src", destination="dst", late="drop")
+while next(scan).slice < 10**6:
+    pass
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "LateRowsWarning" in run.stderr
+    assert counts(run.stderr)[0] == 500
