@@ -91,12 +91,13 @@ pub struct Config {
     pub scheme: Scheme,
     /// θ: minimum number of distinct peers of a super point. The valid range is from 8 to twice `linear_width`, which
     /// is 65,536 by default. In the paper's scheme, the range starts at the width of a rough estimator instead of 8.
+    /// In the tagged scheme, a `linear_width` of 64 or 96 limits θ further, to 65 or 165.
     pub threshold: u32,
     /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme with 64 tags, a window of more than
     /// 511 slices is accurate only to an epoch of several slices. Queries for shorter windows are then equally coarse.
     pub window: u32,
-    /// η': number of recorders in a linear estimator. With about 100 recorders or fewer, estimates are a few percent
-    /// too high.
+    /// η': number of recorders in a linear estimator, at least 8. In the tagged scheme, it is a multiple of 32, from 64
+    /// to 57,344. With about 100 recorders or fewer, estimates are a few percent too high.
     pub linear_width: u32,
     /// Maximum number of candidates per slice that the finder returns. If there are more candidates, the requirement
     /// for candidates is raised, so small super points may be missed. When a slice is closed, the detector reads the

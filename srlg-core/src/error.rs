@@ -76,6 +76,12 @@ pub enum ConfigError {
         "linear_width must be a multiple of 32 and at most {max} with tagged recorders, got {width}"
     )]
     TaggedWidth { width: u32, max: u32 },
+    /// A full linear estimator of `Config::linear_width` recorders may yield an estimate below the threshold, so the
+    /// largest hosts might not be reported.
+    #[error(
+        "linear_width must be at least {least} for threshold {threshold} with tagged recorders, got {width}; raise linear_width or lower the threshold"
+    )]
+    FullEstimator { width: u32, threshold: u32, least: u32 },
     /// The memory of a plan is too small for the shortest linear estimator.
     #[error("memory must be at least {least} bytes, got {memory}")]
     Memory { memory: usize, least: usize },
@@ -157,6 +163,7 @@ mod tests {
             Lines { lines: 767, least: 768 },
             TaggedThreshold { threshold: 114_689, max: 114_688 },
             TaggedWidth { width: 16_400, max: 57_344 },
+            FullEstimator { width: 32, threshold: 64, least: 64 },
             Memory { memory: 57_343, least: 57_344 },
             PlanCells { cell_bits: 13, threshold: 64, missed: 3935, least },
             PlanCells { cell_bits: 24, threshold: 8, missed: 130, least: None },

@@ -15,6 +15,7 @@ mod hostile_bytes;
 mod intervals;
 mod json;
 mod kept;
+mod largest;
 mod merged_nodes;
 mod merging;
 mod merging_bytes;

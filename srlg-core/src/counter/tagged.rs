@@ -6,6 +6,7 @@ pub mod bound;
 mod counts;
 mod decoder;
 pub mod expected;
+mod full;
 pub mod glimpse;
 mod group;
 mod histograms;

@@ -103,6 +103,12 @@ fn every_rule_names_what_it_refuses() {
             ConfigError::TaggedWidth { width, max: 57_344 }
         );
     }
+    for (width, threshold, least) in [(32, 8, 64), (32, 64, 64), (64, 66, 96), (96, 192, 128)] {
+        let sizes = |c: &mut Config| {
+            (c.scheme, c.linear_width, c.threshold) = (tagged(9999, 64), width, threshold);
+        };
+        assert_eq!(error(sizes), ConfigError::FullEstimator { width, threshold, least });
+    }
     for scheme in [paper(5, u32::MAX, 16), paper(8, u32::MAX, 1 << 14), tagged(1 << 27, 64)] {
         assert!(matches!(error(|c| c.scheme = scheme), ConfigError::TooManyRecorders { .. }));
     }

@@ -61,7 +61,7 @@ fn configs() -> impl Strategy<Value = Config> {
     // With few cells, the model is fast for any window. With many cells, it is slow if a window has many ages.
     let any_window = prop_oneof![1u32..12, Just(300), Just(600), Just(5000)];
     let sizes = prop_oneof![5 => (12u32..17, any_window), 1 => (17u32..20, 1u32..12)];
-    let lines_of_host = prop_oneof![4 => 1u32..8, 2 => 8u32..24, 1 => 32u32..40];
+    let lines_of_host = prop_oneof![4 => 2u32..8, 2 => 8u32..24, 1 => 32u32..40];
     let linear = (lines_of_host, 0u32..40, 64u32..300, 8u32..17);
     let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
     (sizes, linear, hash, any::<u64>()).prop_map(|((cell_bits, window), linear, hash, seed)| {
@@ -95,7 +95,7 @@ fn least_lines(lines_of_host: u32) -> u32 {
 /// Of θ peers, more than 16 fall into a glimpse, and at least three quarters fall into the fine region. Hosts with θ/2
 /// peers are candidates. If strangers hide cells, hosts with fewer peers are candidates too.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
-    (configs(), 1u32..32, 0u32..200, 26u32..40).prop_map(
+    (configs(), 3u32..32, 0u32..200, 26u32..40).prop_map(
         |(config, lines_of_host, more_lines, glimpsed)| {
             let Scheme::Tagged { cell_bits, tags, .. } = config.scheme else {
                 unreachable!("all are tagged")

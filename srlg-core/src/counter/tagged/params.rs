@@ -4,6 +4,7 @@
 //! [`TaggedParams::new`] is the only constructor and checks all sizes, so every index that is computed from the params
 //! is in range.
 
+use super::full;
 use super::region::Regions;
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
@@ -66,6 +67,10 @@ impl TaggedParams {
         check_width(config)?;
         if width > MOST_POSITIONS || !width.is_multiple_of(LINE) {
             return Err(ConfigError::TaggedWidth { width, max: MOST_POSITIONS });
+        }
+        let least = full::least_width(width, threshold);
+        if width < least {
+            return Err(ConfigError::FullEstimator { width, threshold, least });
         }
         let regions = Regions::new(width);
         let least = regions.positions() / LINE;
