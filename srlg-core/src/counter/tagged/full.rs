@@ -34,8 +34,8 @@
 //! From η' = 256, the estimate includes coarse regions, which are not full unless the host has many more than 2η'
 //! peers. The rule holds there without them.
 //!
-//! If the other host is not more recent at all positions of the shared line, A and n depend on chance. In simulations
-//! with up to 300 ages and the largest θ of the table, at most 1.3 % of the estimates with a hidden line are below θ.
+//! If the other host is not more recent at all positions of the shared line, A and n depend on chance, and a few of
+//! the estimates with a hidden line are below θ.
 
 use super::params::{LEAST_TAGS, LINE};
 
