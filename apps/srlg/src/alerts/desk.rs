@@ -93,6 +93,10 @@ impl Desk {
         for at in 0..self.books.len() {
             let mut changes = self.books[at].changes();
             if let Some(opposite) = self.opposite(at) {
+                let now_ms = self.books[opposite].now_ms();
+                for (alert, context) in &mut changes {
+                    context.is_stale = alert.status == Status::Update && alert.now_ms < now_ms;
+                }
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for change in changes {
@@ -120,9 +124,8 @@ impl Desk {
     fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
         let last = self.open.get(&alert.id);
         // The change that ends an alert carries no evidence, so the last notification provides it.
-        let before_end = last.filter(|_| alert.status == Status::End);
-        if let Some(last) = before_end {
-            context.opposite = last.opposite;
+        if alert.status == Status::End || context.is_stale {
+            context.opposite = last.and_then(|last| last.opposite);
         }
         // The book knows peaks only since the start of the program, so an earlier notification may contain a larger
         // peak.
@@ -254,7 +257,9 @@ fn count_opposite(
 ) -> Result<()> {
     // Both directions need the same window: an hour of contacts says nothing about a flood of one minute.
     let mut by_window: BTreeMap<u32, Vec<&mut (Alert, Context)>> = BTreeMap::new();
-    for change in changes.iter_mut().filter(|(alert, _)| alert.status != Status::End) {
+    let is_asked =
+        |(alert, context): &&mut (Alert, Context)| alert.status != Status::End && !context.is_stale;
+    for change in changes.iter_mut().filter(is_asked) {
         by_window.entry(change.0.main().slices).or_default().push(change);
     }
     for (slices, changes) in by_window {

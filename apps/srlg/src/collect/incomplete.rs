@@ -58,7 +58,8 @@ impl IncompleteSlices {
             }
         }
         let is_back = |_: &usize, lack: &mut Lack| lack.whole * slice_ms >= QUIET_MS;
-        let back: Vec<usize> = self.probes.extract_if(.., is_back).map(|(probe, _)| probe).collect();
+        let back: Vec<usize> =
+            self.probes.extract_if(.., is_back).map(|(probe, _)| probe).collect();
         if has_more {
             return Some(if is_first { Change::Starts } else { Change::Spreads });
         }

@@ -176,6 +176,9 @@ pub struct Context {
     pub slice_ms: u64,
     /// Number of peers in the opposite direction.
     pub opposite: Option<f64>,
+    /// Whether later slices have closed since. The number of peers in the opposite direction is then that of a later
+    /// time, so it says nothing about the cause.
+    pub is_stale: bool,
     /// Sampling of the contacts.
     pub sampling: srlg_input::contact::Sampling,
     /// Age of the newest contact, in milliseconds.
@@ -295,7 +298,8 @@ impl Context {
         let is_without_details = kind == Kind::Unknown && self.evidence.detail.is_none();
         let is_low = alert.main().cardinality < alert.main().threshold;
         let is_known = former != Kind::Unknown || self.opposite.is_some();
-        alert.status == Status::End || is_without_details || is_low && is_known
+        let is_fixed = alert.status == Status::End || self.is_stale;
+        is_fixed || is_without_details || is_low && is_known
     }
 
     /// Returns whether at least half of the contacts go to one port, or at least half are connection attempts.

@@ -228,7 +228,8 @@ mod tests {
             assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
             // A slow flood is severe as soon as its peers are three times those in the opposite direction.
             site.opposite = 2_000.0;
-            let told: Vec<_> = [5_000, 5_500, 7_000, 7_000].map(|peers| site.close(0..peers)).into();
+            let told: Vec<_> =
+                [5_000, 5_500, 7_000, 7_000].map(|peers| site.close(0..peers)).into();
             let of = told.iter().map(|told| {
                 told.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
             });
