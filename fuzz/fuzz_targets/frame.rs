@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
         Ok(headers) => {
             let [contact] = &content.items[..] else { panic!("one packet") };
             assert_eq!([contact.source, contact.destination], headers.hosts());
-            assert_eq!(contact.octets, headers.octets());
+            assert_eq!(contact.octets, headers.octets_in_frame(0));
             let transport = headers.transport();
             assert_eq!(contact.protocol, transport.protocol);
             assert_eq!(contact.destination_port, transport.destination_port);

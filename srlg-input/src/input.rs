@@ -1,6 +1,7 @@
 //! Inputs from files or live sources, and their events.
 
 use std::fmt;
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -112,6 +113,7 @@ pub struct Progress {
 pub struct Input {
     source: Source,
     stop: Stop,
+    has_ended: bool,
 }
 
 enum Source {
@@ -177,10 +179,13 @@ impl Input {
         } else {
             Source::Files(Box::new(Files::open(options, &stop)?))
         };
-        Ok(Self { source, stop })
+        Ok(Self { source, stop, has_ended: false })
     }
 
     /// Returns the next event, or `None` at the end of the input. A live input waits for an event for at most 20 ms.
+    ///
+    /// If packets, rows or datagrams were read but none of them has a contact, the last event is a warning with the
+    /// reasons.
     ///
     /// # Errors
     /// Returns [`InputError`] if reading or decoding the input fails.
@@ -189,11 +194,22 @@ impl Input {
             Source::Files(files) => files.advance()?,
             Source::Live(live) => live.advance()?,
         };
+        if next.is_none() {
+            return Ok(self.end());
+        }
         Ok(next.map(|next| match (next, &self.source) {
             (Next::Event(event), _) => event,
             (Next::Contacts, Source::Files(files)) => Event::Contacts(files.contacts()),
             (Next::Contacts, Source::Live(live)) => Event::Contacts(live.contacts()),
         }))
+    }
+
+    /// Returns the last event: a warning, if there is nothing but skipped packets.
+    #[cold]
+    fn end(&mut self) -> Option<Event<'static>> {
+        let is_first = !mem::replace(&mut self.has_ended, true);
+        let counts = is_first.then(|| self.status().without_contacts()).flatten()?;
+        Some(Event::Log(LogLine::warning(format!("no contacts found: {counts}"))))
     }
 
     /// Returns a handle that stops the input.
@@ -292,6 +308,17 @@ pub struct Status {
 }
 
 impl Status {
+    /// Returns the counters that state why there are no contacts, as text. Returns `None` if there are contacts, or if
+    /// nothing was read.
+    fn without_contacts(&self) -> Option<String> {
+        #[cfg(feature = "flow")]
+        if let Some(flows) = self.flows.as_ref().filter(|flows| flows.datagrams > 0) {
+            return (flows.contacts == 0).then(|| flows.to_string());
+        }
+        let packets = self.packets.as_ref().filter(|it| it.packets > 0 && it.contacts == 0);
+        packets.map(ToString::to_string)
+    }
+
     /// Adds the counters of another capture on the same interface.
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { packets, drops, .. } = other;

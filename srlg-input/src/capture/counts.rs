@@ -5,7 +5,9 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use crate::packet::Skip;
+use crate::capture::reader::Frame;
+use crate::packet::frame::{self, ARP};
+use crate::packet::{Headers, Skip};
 use crate::reason::write_counts;
 
 /// Counters of the packets that a reader has read so far, by outcome.
@@ -18,12 +20,54 @@ pub struct PacketCounts {
     /// Number of packets that were delivered as contacts or datagrams.
     pub contacts: u64,
     skips: [u64; Skip::ALL.len()],
+    first_ether_type: Option<u16>,
+    first_link_type: Option<u16>,
 }
 
 impl PacketCounts {
     /// Returns the number of packets skipped for `reason`.
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skips[reason as usize]
+    }
+
+    /// Returns the EtherType of the first packet that was skipped as [`Skip::NotIp`] and has an EtherType. VLAN tags are
+    /// passed over. ARP is returned only if there is no other EtherType, because ARP accompanies IP on every Ethernet.
+    pub fn first_ether_type(&self) -> Option<u16> {
+        self.first_ether_type
+    }
+
+    /// Returns the link type of the first packet that was skipped as [`Skip::LinkType`].
+    pub fn first_link_type(&self) -> Option<u16> {
+        self.first_link_type
+    }
+
+    /// Finds the outermost IP header of a frame. If there is none, remembers the type of the frame.
+    #[inline(always)]
+    pub(crate) fn headers<'a>(&mut self, frame: &Frame<'a>) -> Result<Headers<'a>, Skip> {
+        let headers = frame::headers(frame.link_type, frame.bytes);
+        if let Err(reason) = headers {
+            self.note(reason, frame.link_type, frame.bytes);
+        }
+        headers
+    }
+
+    #[cold]
+    fn note(&mut self, reason: Skip, link_type: u16, frame: &[u8]) {
+        match reason {
+            Skip::NotIp => {
+                self.note_ether_type(|| frame::ether_type_of(link_type, frame));
+            }
+            Skip::LinkType => {
+                self.first_link_type.get_or_insert(link_type);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_ether_type(&mut self, ether_type: impl FnOnce() -> Option<u16>) {
+        if self.first_ether_type.is_none_or(|first| first == ARP) {
+            self.first_ether_type = ether_type().or(self.first_ether_type);
+        }
     }
 
     /// Counts one packet and returns its result, or `None` if it was skipped.
@@ -45,10 +89,12 @@ impl AddAssign<&Self> for PacketCounts {
         for (count, more) in self.skips.iter_mut().zip(other.skips) {
             *count += more;
         }
+        self.note_ether_type(|| other.first_ether_type);
+        self.first_link_type = self.first_link_type.or(other.first_link_type);
     }
 }
 
-/// Writes the totals and the reasons that occurred, in one line.
+/// Writes the totals, the reasons that occurred, and the first types of frames that cannot be read, in one line.
 impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;
@@ -57,14 +103,65 @@ impl fmt::Display for PacketCounts {
             "{packets} packets or rows, {contacts} contacts, {} skipped",
             packets - contacts
         )?;
-        write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))
+        write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))?;
+        if let Some(kind) = self.first_ether_type {
+            write!(f, "; first EtherType other than IP: {kind:#06x}")?;
+        }
+        if let Some(kind) = self.first_link_type {
+            write!(f, "; first unsupported link type: {kind}")?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::PacketCounts;
+    use crate::capture::reader::Frame;
     use crate::packet::Skip;
+
+    /// Counts an Ethernet frame of `kind` and a frame of `link_type`.
+    fn count(counts: &mut PacketCounts, kind: u16, link_type: u16) {
+        let ethernet = [&[0; 12][..], &kind.to_be_bytes(), &[0; 46]].concat();
+        for link_type in [1, link_type] {
+            let frame = Frame { time_ns: 0, link_type, bytes: &ethernet, original: 60 };
+            let outcome = counts.headers(&frame).map(drop);
+            assert_eq!(counts.record(outcome), None);
+        }
+    }
+
+    #[test]
+    fn the_first_unknown_types_are_kept_and_arp_gives_way() {
+        let mut counts = PacketCounts::default();
+        assert_eq!((counts.first_ether_type(), counts.first_link_type()), (None, None));
+        count(&mut counts, 0x0026, 239); // LLC has no EtherType
+        assert_eq!((counts.first_ether_type(), counts.first_link_type()), (None, Some(239)));
+        count(&mut counts, 0x0806, 192);
+        assert_eq!(counts.first_ether_type(), Some(0x0806));
+        count(&mut counts, 0x8926, 192);
+        count(&mut counts, 0x894f, 192);
+        count(&mut counts, 0x0806, 192);
+        assert_eq!(
+            (counts.first_ether_type(), counts.first_link_type()),
+            (Some(0x8926), Some(239))
+        );
+        assert_eq!((counts.skipped(Skip::NotIp), counts.skipped(Skip::LinkType)), (5, 5));
+    }
+
+    #[test]
+    fn sums_of_counts_keep_the_first_unknown_types() {
+        let mut parts = [(0x0806, 192), (0x8926, 239), (0x894f, 117)].map(|(kind, link_type)| {
+            let mut counts = PacketCounts::default();
+            count(&mut counts, kind, link_type);
+            counts
+        });
+        let mut sum = PacketCounts::default();
+        parts.iter().for_each(|part| sum += part);
+        assert_eq!((sum.first_ether_type(), sum.first_link_type()), (Some(0x8926), Some(192)));
+        insta::assert_snapshot!(sum);
+        parts[2] += &PacketCounts::default();
+        assert_eq!(parts[2].first_ether_type(), Some(0x894f));
+    }
 
     #[test]
     fn every_reason_has_its_own_count_and_name() {

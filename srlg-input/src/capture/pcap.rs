@@ -9,10 +9,9 @@
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::reader::See;
+use crate::capture::reader::{Frame, See};
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
-use crate::packet::frame;
 
 const MICROSECOND_MAGIC: u32 = 0xa1b2_c3d4;
 const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
@@ -83,6 +82,7 @@ impl Pcap {
             return Err(Skip::BadTime);
         }
         let time_ns = u64::from(seconds) * 1_000_000_000 + fraction_ns;
-        see(time_ns, frame::headers(link_type, &record[RECORD_HEADER..])?)
+        let (bytes, original) = (&record[RECORD_HEADER..], self.order.u32(record, 12));
+        see(Frame { time_ns, link_type, bytes, original })
     }
 }

@@ -12,10 +12,9 @@
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::reader::See;
+use crate::capture::reader::{Frame, See};
 use crate::capture::stream::{CAPACITY, Stream};
 use crate::packet::Skip;
-use crate::packet::frame;
 
 /// Block type of a section header. Its bytes are a palindrome, so it is recognised before the byte order is known.
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -157,8 +156,9 @@ impl PcapNg {
         let [high, low] = [12, 16].map(|at| u64::from(self.order.u32(body, at)));
         let time_ns = interface.time_ns(high << 32 | low).ok_or(Skip::BadTime)?;
         let captured = self.order.u32(body, 20) as usize;
-        let frame = body[FRAME..].get(..captured).ok_or(Skip::BadHeader)?;
-        see(time_ns, frame::headers(interface.link_type, frame)?)
+        let bytes = body[FRAME..].get(..captured).ok_or(Skip::BadHeader)?;
+        let (link_type, original) = (interface.link_type, self.order.u32(body, 24));
+        see(Frame { time_ns, link_type, bytes, original })
     }
 }
 

@@ -71,49 +71,87 @@ impl Datagram<'_> {
     }
 }
 
-/// A function that processes a packet. Its arguments are the time, in nanoseconds since the Unix epoch, and the
-/// headers.
-pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
+/// A frame of a capture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// Time in nanoseconds since the Unix epoch.
+    pub(crate) time_ns: u64,
+    pub(crate) link_type: u16,
+    /// Captured bytes.
+    pub(crate) bytes: &'a [u8],
+    /// Length before the capture, in bytes.
+    pub(crate) original: u32,
+}
 
-impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
+impl Frame<'_> {
+    /// Returns the number of bytes at the end of the frame that were not captured.
+    #[inline(always)]
+    fn uncaptured(&self) -> u32 {
+        // A frame that claims to be shorter than its captured part is believed to be whole.
+        u64::from(self.original).saturating_sub(self.bytes.len() as u64) as u32
+    }
+}
 
-/// Adds the contacts of a packet to `contacts`, as `tunnels` specifies. The caller counts the returned outcome. With
-/// [`Tunnels::Both`], this function counts the inner packet in `counts`.
+/// A function that processes a frame.
+pub(crate) trait See<T>: FnOnce(Frame<'_>) -> Result<T, Skip> {}
+
+impl<T, F: FnOnce(Frame<'_>) -> Result<T, Skip>> See<T> for F {}
+
+/// Adds the contacts of the packet in a frame to `contacts`, as `tunnels` specifies. The caller counts the returned
+/// outcome. With [`Tunnels::Both`], this function counts the inner packet in `counts`.
 #[inline(always)]
 pub(crate) fn push_packet(
-    time_ns: u64,
-    headers: Headers<'_>,
+    frame: &Frame<'_>,
     tunnels: Tunnels,
     contacts: &mut Vec<Contact>,
     counts: &mut PacketCounts,
 ) -> Result<(), Skip> {
+    let headers = counts.headers(frame)?;
     if tunnels == Tunnels::Outer {
-        contacts.push(packet_contact(time_ns, headers));
+        push_contact(frame, headers, headers, contacts);
         return Ok(());
     }
     let innermost = headers.innermost();
     if tunnels == Tunnels::Inner {
-        contacts.push(packet_contact(time_ns, innermost?.unwrap_or(headers)));
+        push_contact(frame, headers, innermost?.unwrap_or(headers), contacts);
         return Ok(());
     }
-    contacts.push(packet_contact(time_ns, headers));
+    push_contact(frame, headers, headers, contacts);
     if let Some(inner) = innermost.transpose() {
-        counts.record(inner.map(|inner| contacts.push(packet_contact(time_ns, inner))));
+        counts.record(inner.map(|inner| push_contact(frame, headers, inner, contacts)));
     }
     Ok(())
 }
 
+/// Adds the contact of the packet with `headers`, which is the packet `outer` or inside its tunnels.
 #[inline(always)]
-fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
+fn push_contact(
+    frame: &Frame<'_>,
+    outer: Headers<'_>,
+    headers: Headers<'_>,
+    contacts: &mut Vec<Contact>,
+) {
     let Transport { protocol, tcp_flags, destination_port } = headers.transport();
     let [source, destination] = headers.hosts();
-    let mut contact = Contact::new(time_ns, source, destination);
+    let mut contact = Contact::new(frame.time_ns, source, destination);
     contact.packets = Some(NonZeroU64::MIN);
     contact.octets = headers.octets();
     contact.protocol = protocol;
     contact.tcp_flags = tcp_flags.and_then(NonZeroU8::new);
     contact.destination_port = destination_port;
-    contact
+    contacts.push(contact);
+    // This is done last, because a call before it would slow down all packets by 5 %.
+    if contact.octets.is_none() {
+        set_rest(contacts, outer, headers, frame.uncaptured());
+    }
+}
+
+/// Sets the length of the packet with `headers`, which states none, in the last contact.
+#[cold]
+fn set_rest(contacts: &mut [Contact], outer: Headers<'_>, headers: Headers<'_>, uncaptured: u32) {
+    if let Some(contact) = contacts.last_mut() {
+        contact.octets = outer.rest_of_inner(headers, uncaptured);
+    }
 }
 
 enum Decoder {
@@ -205,16 +243,13 @@ impl Reader {
         match decoder {
             Decoder::Packets(Packets::Pcap(pcap)) => {
                 progress.fill(contacts, |input, contacts, counts| {
-                    pcap.next_packet(input, |time_ns, headers| {
-                        push_packet(time_ns, headers, *tunnels, contacts, counts)
-                    })
+                    pcap.next_packet(input, |frame| push_packet(&frame, *tunnels, contacts, counts))
                 })
             }
             Decoder::Packets(Packets::PcapNg(pcapng)) => {
                 progress.fill(contacts, |input, contacts, counts| {
-                    pcapng.next_packet(input, |time_ns, headers| {
-                        push_packet(time_ns, headers, *tunnels, contacts, counts)
-                    })
+                    pcapng
+                        .next_packet(input, |frame| push_packet(&frame, *tunnels, contacts, counts))
                 })
             }
             Decoder::Csv(csv) => progress.fill(contacts, |input, contacts, _| {
@@ -256,8 +291,9 @@ impl Reader {
         let Self { decoder, progress, payload, .. } = self;
         progress.check()?;
         while !progress.ended {
-            let input = &mut progress.input;
-            let copy = |time_ns, headers: Headers<'_>| copy_datagram(time_ns, &headers, payload);
+            let Progress { input, counts, .. } = &mut *progress;
+            let copy =
+                |frame: Frame<'_>| copy_datagram(frame.time_ns, &counts.headers(&frame)?, payload);
             let next = match decoder {
                 Decoder::Packets(Packets::Pcap(pcap)) => pcap.next_packet(input, copy),
                 Decoder::Packets(Packets::PcapNg(pcapng)) => pcapng.next_packet(input, copy),

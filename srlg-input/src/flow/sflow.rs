@@ -98,13 +98,20 @@ fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
         crate::packet::headers(link_type, &header.header).map_err(|_| Reason::BadFrame)?;
     let transport = headers.transport();
     let details = Details {
-        octets: headers.octets(),
+        octets: headers.octets().or_else(|| headers.octets_in_frame(uncaptured(header)?)),
         protocol: transport.protocol,
         tcp_flags: transport.tcp_flags.and_then(NonZeroU8::new),
         destination_port: transport.destination_port,
         ..Details::default()
     };
     Ok((headers.hosts(), details))
+}
+
+/// Returns how many bytes of the frame are missing after the sampled ones. Returns `None` if the lengths of the record
+/// contradict each other. The number of stripped bytes includes the frame check sequence.
+fn uncaptured(header: &RawPacketHeader) -> Option<u32> {
+    let captured = u32::try_from(header.header.len()).ok()?;
+    header.frame_length.checked_sub(header.stripped)?.checked_sub(captured)
 }
 
 fn ipv4(packet: &SampledIpv4) -> ([Host; 2], Details) {

@@ -14,14 +14,14 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::PacketCounts;
-use crate::capture::reader::push_packet;
+use crate::capture::reader::{Frame, push_packet};
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::{LogLine, Status};
 use crate::live::drops::{Drops, Sum};
 use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
 use crate::options::{CaptureOptions, InputOptions, Tunnels};
-use crate::packet::{Skip, headers};
+use crate::packet::Skip;
 
 use super::outlet::{Outlet, Outlets};
 use super::{DRAIN, LOOK, now_ns};
@@ -237,8 +237,10 @@ impl Capture {
                 // again.
                 *since_ns = 0;
                 let seen = time_ns.and_then(|time_ns| {
-                    let headers = headers(*link_type, packet.data)?;
-                    push_packet(time_ns, headers, *tunnels, contacts, counts)
+                    let original = packet.header.len;
+                    let frame =
+                        Frame { time_ns, link_type: *link_type, bytes: packet.data, original };
+                    push_packet(&frame, *tunnels, contacts, counts)
                 });
                 counts.record(seen);
             });

@@ -7,6 +7,9 @@
 use crate::packet::Skip;
 use crate::packet::ip::{self, Headers};
 
+/// EtherType of ARP.
+pub(crate) const ARP: u16 = 0x0806;
+
 /// Finds the outermost IP header in a `frame` of type `link_type`. Link types are numbered as in the tcpdump.org
 /// registry, for example 1 for Ethernet and 101 for raw IPv4 or IPv6.
 ///
@@ -52,15 +55,43 @@ pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_
         match kind {
             0x0800 => return ip::ipv4(payload),
             0x86dd => return ip::ipv6(payload),
-            0x8100 | 0x88a8 | 0x9100 => {
-                let ([.., high, low], inner) = header::<4>(payload)?;
-                (kind, payload) = (u16::from_be_bytes([*high, *low]), inner);
-            }
+            kind_of_tag if is_vlan(kind_of_tag) => (kind, payload) = behind_tag(payload)?,
             0x8847 | 0x8848 => return mpls(payload),
             0x8864 => return pppoe(payload),
             _ => return Err(Skip::NotIp),
         }
     }
+}
+
+const fn is_vlan(kind: u16) -> bool {
+    matches!(kind, 0x8100 | 0x88a8 | 0x9100)
+}
+
+/// Returns the EtherType and the payload after a VLAN tag.
+#[inline(always)]
+fn behind_tag(payload: &[u8]) -> Result<(u16, &[u8]), Skip> {
+    let ([.., high, low], inner) = header::<4>(payload)?;
+    Ok((u16::from_be_bytes([*high, *low]), inner))
+}
+
+/// Returns the EtherType of a `frame` that was skipped, after any VLAN tags. Returns `None` if the frame has no
+/// EtherType, as an LLC frame, or if the EtherType was not captured.
+#[cold]
+pub(crate) fn ether_type_of(link_type: u16, frame: &[u8]) -> Option<u16> {
+    let (at, payload) = match link_type {
+        1 => (12, 14),
+        104 => (2, 4),
+        113 => (14, 16),
+        276 => (0, 20),
+        _ => return None,
+    };
+    let mut kind = u16::from_be_bytes(*frame.get(at..)?.first_chunk()?);
+    let mut payload = frame.get(payload..)?;
+    while is_vlan(kind) {
+        (kind, payload) = behind_tag(payload).ok()?;
+    }
+    // Smaller numbers are lengths of LLC frames.
+    Some(kind).filter(|kind| *kind >= 0x600)
 }
 
 /// Parses the payload of an MPLS label stack. In the last entry of the stack, bit 0 of the third byte is set. The stack
@@ -83,12 +114,25 @@ fn pppoe(frame: &[u8]) -> Result<Headers<'_>, Skip> {
 
 /// Parses a PPP frame, with or without the HDLC framing bytes.
 fn ppp(frame: &[u8]) -> Result<Headers<'_>, Skip> {
-    ppp_protocol(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame))
+    match frame {
+        [0xff, 0x03, rest @ ..] => ppp_protocol(rest),
+        // This is half of the framing bytes, because no protocol has this number (RFC 1661, 6.5).
+        [0xff] => Err(Skip::CutHeader),
+        _ => ppp_protocol(frame),
+    }
 }
 
+/// Parses the protocol field of PPP, which has two bytes, or one byte if both ends have agreed to compress it (RFC 1661,
+/// 6.5). Only the last byte of the field is odd.
 fn ppp_protocol(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
-    let (protocol, packet) = header::<2>(bytes)?;
-    match u16::from_be_bytes(*protocol) {
+    let ([first], behind_first) = header::<1>(bytes)?;
+    let (protocol, packet) = if first & 1 == 1 {
+        (u16::from(*first), behind_first)
+    } else {
+        let (field, packet) = header::<2>(bytes)?;
+        (u16::from_be_bytes(*field), packet)
+    };
+    match protocol {
         0x0021 => ip::ipv4(packet),
         0x0057 => ip::ipv6(packet),
         0x0281 | 0x0283 => mpls(packet),

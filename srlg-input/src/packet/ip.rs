@@ -5,6 +5,9 @@
 //!
 //! The IPv6 addresses precede all extension headers. A packet may therefore have any number and kind of extension
 //! headers, even damaged or truncated ones. The payload length is not checked, because it is 0 in jumbograms.
+//!
+//! A length of 0, in IPv4 too, means the rest of the frame. Linux hands such packets to a network card that splits them,
+//! and a capture on the same host sees them before they are split (TSO and BIG TCP).
 
 use std::num::NonZeroU64;
 
@@ -47,7 +50,7 @@ impl<'a> Headers<'a> {
     }
 
     /// Returns the length of the packet in bytes, including the IP header and bytes that were not captured. Returns
-    /// `None` if the payload length of an IPv6 packet is 0, as in jumbograms.
+    /// `None` if the length in the IP header is 0, as in jumbograms and in packets that a network card has yet to split.
     #[inline(always)]
     #[must_use]
     pub fn octets(&self) -> Option<NonZeroU64> {
@@ -56,6 +59,30 @@ impl<'a> Headers<'a> {
         }
         let payload = u16::from_be_bytes(self.bytes(4));
         NonZeroU64::new(payload.into())?.checked_add(IPV6_FIXED_HEADER as u64)
+    }
+
+    /// Returns the length of the outermost packet of a frame, of which the last `uncaptured` bytes were not captured.
+    ///
+    /// If the length in the IP header is 0, the packet is the rest of the frame, including any padding. Otherwise, the
+    /// result is the same as that of [`octets`](Self::octets).
+    #[inline(always)]
+    #[must_use]
+    pub fn octets_in_frame(&self, uncaptured: u32) -> Option<NonZeroU64> {
+        self.octets().or_else(|| self.rest(uncaptured))
+    }
+
+    /// Returns the length from the IP header to the end of the frame.
+    #[cold]
+    fn rest(self, uncaptured: u32) -> Option<NonZeroU64> {
+        NonZeroU64::new(self.packet.len() as u64 + u64::from(uncaptured))
+    }
+
+    /// Returns the number of bytes of this packet that were not captured, for a frame whose last `uncaptured` bytes were
+    /// not captured. Padding may follow a packet with a length, but not one without.
+    pub(crate) fn uncaptured_in_frame(&self, uncaptured: u32) -> u32 {
+        let Some(octets) = self.octets() else { return uncaptured };
+        // IP headers state at most 65,575 bytes.
+        octets.get().saturating_sub(self.packet.len() as u64) as u32
     }
 
     /// Returns the contents of the transport header. All values are `None` if the IPv6 extension headers are truncated,
@@ -83,7 +110,8 @@ pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV4_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
     let header_length = u16::from(header[0] & 0x0f) * 4;
     let total_length = u16::from_be_bytes([header[2], header[3]]);
-    if header[0] >> 4 != 4 || header_length < 20 || total_length < header_length {
+    let is_too_short = total_length < header_length && total_length != 0;
+    if header[0] >> 4 != 4 || header_length < 20 || is_too_short {
         return Err(Skip::BadHeader);
     }
     Ok(Headers { packet })

@@ -41,8 +41,10 @@ pub(crate) struct Segment<'a> {
 pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     let header = usize::from(packet[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
-    // In a frame, padding may follow the packet.
-    let packet = &packet[..packet.len().min(total)];
+    // In a frame, padding may follow the packet. If the total length is 0, the packet was captured before the network
+    // card split it.
+    let end = if total == 0 { packet.len() } else { packet.len().min(total) };
+    let packet = &packet[..end];
     let fragment = u16::from_be_bytes([packet[6], packet[7]]);
     let is_later_fragment = fragment & 0x1fff != 0;
     let bytes = if is_later_fragment { &[] } else { packet.get(header..).unwrap_or_default() };

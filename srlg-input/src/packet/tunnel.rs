@@ -3,6 +3,8 @@
 //! Invariant: a packet that is not in a known tunnel is treated as an ordinary packet. If a packet is in a known tunnel
 //! but its inner headers cannot be found, a [`Skip`] states the reason.
 
+use std::num::NonZeroU64;
+
 use crate::packet::Skip;
 use crate::packet::frame::{self, ether_type};
 use crate::packet::ip::{self, Headers};
@@ -78,6 +80,18 @@ impl<'a> Headers<'a> {
             _ => Err(Skip::DeepTunnel),
         }
     }
+
+    /// Returns the length of the packet `inner`, whose header states none, in the tunnels of this packet. The packet ends
+    /// where the packet around it ends. The last `uncaptured` bytes of the frame were not captured.
+    #[cold]
+    pub(crate) fn rest_of_inner(self, inner: Self, mut uncaptured: u32) -> Option<NonZeroU64> {
+        let mut around = self;
+        while around != inner {
+            uncaptured = around.uncaptured_in_frame(uncaptured);
+            around = around.inner().ok()??;
+        }
+        inner.octets_in_frame(uncaptured)
+    }
 }
 
 /// Returns the headers of the packet that a datagram carries, or `None` for an ordinary datagram.
@@ -91,7 +105,9 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
         MPLS_IN_UDP => frame::mpls(payload).map(Some),
         _ => return Ok(None),
     };
-    let is_whole = payload.len() + 8 >= usize::from(u16::from_be_bytes([header[4], header[5]]));
+    // A length of 0 does not tell, because a datagram that the network card has yet to split has no other.
+    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let is_whole = length != 0 && payload.len() + 8 >= length;
     match inner {
         Err(Skip::CutHeader) if !is_whole => Err(Skip::CutHeader),
         // The port alone does not prove a tunnel, because a scanner may probe it.

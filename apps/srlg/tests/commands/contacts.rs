@@ -12,10 +12,15 @@ const LOG: &str =
 
 /// Runs `srlg contacts` on `input`. Returns whether it succeeded, its standard output and its standard error.
 fn contacts(input: &str) -> (bool, String, String) {
-    let mut command = srlg("contacts");
+    read("contacts", input.as_bytes())
+}
+
+/// Runs a command on `input`. Returns whether it succeeded, its standard output and its standard error.
+fn read(command: &str, input: &[u8]) -> (bool, String, String) {
+    let mut command = srlg(command);
     command.args(["--input", "-"]).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.success(), text(stdout), text(stderr))
@@ -48,4 +53,18 @@ fn what_is_no_input_is_one_line_and_a_failure() {
         told
     });
     insta::assert_snapshot!(texts.concat());
+}
+
+#[test]
+fn an_input_of_which_nothing_is_read_is_warned_of_in_one_line() {
+    // This is a capture of link type 239, NFLOG, with one frame of four bytes.
+    let words = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 239, 1, 0, 4, 4, 0];
+    let capture: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    for command in ["contacts", "detect"] {
+        let (succeeds, _, told) = read(command, &capture);
+        let warnings: Vec<_> = told.lines().filter(|line| line.contains("warning: ")).collect();
+        let [warning] = warnings[..] else { panic!("{told}") };
+        assert!(succeeds, "{told}");
+        insta::allow_duplicates!(insta::assert_snapshot!(warning));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::contact::Host;
 
-use super::headers;
+use super::{ether_type_of, headers};
 use crate::packet::Skip;
 
 type Hosts = Result<[Host; 2], Skip>;
@@ -66,6 +66,10 @@ fn prefixes(family: &Family) -> Vec<(u16, Vec<u8>)> {
         (108, vec![0, 0, 0, *address_family]),
         (9, [&[0xff, 0x03], &ppp[..]].concat()),
         (9, ppp.to_vec()),
+        (9, [&[0xff, 0x03], &ppp[1..]].concat()),
+        (9, ppp[1..].to_vec()),
+        (51, [&[0x11, 0, 0, 7, 0, 21], &ppp[1..]].concat()),
+        ethernet(&[&[0x88, 0x64, 0x11, 0, 0, 7, 0, 21], &ppp[1..]].concat()),
         (50, vec![0xff, 0x03, 0x02, 0x81, 0, 1, 0x01, 64]),
         (51, [&[0x11, 0, 0, 7, 0, 22], &ppp[..]].concat()),
         (104, [&[0x0f, 0], &ether_type[..]].concat()),
@@ -187,4 +191,64 @@ fn lying_headers_are_refused() {
         packet[0] = version << 4;
         assert_eq!(hosts(229, &packet), Err(Skip::BadHeader), "version {version}");
     }
+}
+
+#[test]
+fn a_compressed_protocol_of_ppp_other_than_ip_is_no_ip() {
+    // These are compressed numbers of VJ, IPX and a pad byte, and the whole number of LCP.
+    for protocol in [&[0x2d][..], &[0x2b], &[0x01], &[0xc0, 0x21]] {
+        assert_eq!(hosts(9, &[protocol, &IPV4].concat()), Err(Skip::NotIp), "{protocol:02x?}");
+    }
+}
+
+#[test]
+fn a_total_length_of_0_is_the_rest_of_the_frame_however_long() {
+    let [ipv4, _] = families();
+    assert_eq!(ipv4_with(&[(3, 0)]), ipv4.hosts);
+    assert_eq!(ipv4_with(&[(0, 0x4f), (3, 0)]), ipv4.hosts, "the options were not captured");
+    assert_eq!(ipv4_with(&[(3, 0), (6, 0x20)]), ipv4.hosts, "a first fragment");
+    assert_eq!(ipv4_with(&[(3, 0), (7, 0xb9)]), ipv4.hosts, "a later fragment");
+    assert_eq!(ipv4_with(&[(0, 0x44), (3, 0)]), Err(Skip::BadHeader), "header length below 20");
+    let mut packet = IPV4.to_vec();
+    packet[3] = 0;
+    assert_eq!(hosts(228, &packet[..19]), Err(Skip::CutHeader), "shorter than the header");
+    packet.extend([0; 26]);
+    assert_eq!(hosts(228, &packet), ipv4.hosts, "padded");
+}
+
+#[test]
+fn the_length_of_a_packet_that_states_none_is_known_if_that_of_its_frame_is() {
+    let [ipv4, ipv6] = families();
+    let mut unstated = ipv4.packet.clone();
+    unstated[3] = 0;
+    for (packet, octets) in [(&unstated, 1_020), (&ipv6.packet, 1_040)] {
+        let headers = headers(101, packet).unwrap();
+        assert_eq!(headers.octets(), None);
+        assert_eq!(headers.octets_in_frame(1_000).map(u64::from), Some(octets));
+    }
+    let stated = headers(101, &ipv4.packet).unwrap();
+    assert_eq!(stated.octets_in_frame(1_000).map(u64::from), Some(20), "the frame was padded");
+}
+
+#[test]
+fn the_ether_type_of_a_skipped_frame_is_the_one_behind_its_tags() {
+    let kind = [0x89, 0x26];
+    let ethernet = |tags: &[u8]| [&[0; 12], tags].concat();
+    let tagged =
+        ethernet(&[&[0x88, 0xa8, 0, 1, 0x91, 0x00, 0, 2, 0x81, 0x00, 0, 3], &kind[..]].concat());
+    for (link_type, frame) in [
+        (1, ethernet(&kind)),
+        (1, tagged.clone()),
+        (104, [&[0x0f, 0], &kind[..]].concat()),
+        (113, [&[0; 14], &kind[..]].concat()),
+        (276, [&kind[..], &[0; 18]].concat()),
+    ] {
+        assert_eq!(ether_type_of(link_type, &frame), Some(0x8926), "link type {link_type}");
+        for length in 0..frame.len() {
+            assert_eq!(ether_type_of(link_type, &frame[..length]), None, "{length} bytes");
+        }
+    }
+    assert_eq!(ether_type_of(1, &ethernet(&[0x05, 0xff])), None, "the length of an LLC frame");
+    assert_eq!(ether_type_of(1, &ethernet(&[0x06, 0x00])), Some(0x600));
+    assert_eq!(ether_type_of(9, &[0xc0, 0x21, 0x89, 0x26]), None, "PPP has no EtherType");
 }

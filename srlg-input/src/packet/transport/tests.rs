@@ -121,3 +121,22 @@ fn a_datagram_is_whole_or_says_what_it_lacks() {
     assert_eq!(ipv4(&lying).udp(), Err(Skip::BadHeader));
     assert_eq!(ipv4(&ipv4_packet(6, 0, 0, &TCP_HEADER)).udp(), Err(Skip::NotUdp));
 }
+
+#[test]
+fn a_packet_with_a_total_length_of_0_reaches_to_the_end_of_the_frame() {
+    let unstated = |mut packet: Vec<u8>| {
+        packet[2..4].fill(0);
+        packet
+    };
+    for options in [0, 1, 10] {
+        let packet = unstated(ipv4_packet(6, options, 0, &TCP_HEADER));
+        assert_eq!(ipv4(&packet).transport(), told(6, Some(0x12), Some(80)));
+        assert_eq!(ipv4(&packet[..20]).transport(), told(6, None, None), "only the fixed header");
+    }
+    let packet = unstated(ipv4_packet(17, 0, 0, &UDP_DATAGRAM));
+    assert_eq!(ipv4(&packet).udp(), Ok(([0x0807, 53], &[0xab, 0xcd][..])));
+    let first = unstated(ipv4_packet(17, 0, 0x2000, &UDP_DATAGRAM));
+    assert_eq!(ipv4(&first).transport(), told(17, None, Some(53)));
+    let later = unstated(ipv4_packet(17, 0, 1, &UDP_DATAGRAM));
+    assert_eq!(ipv4(&later).transport(), told(17, None, None));
+}

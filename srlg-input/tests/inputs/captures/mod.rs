@@ -1,6 +1,7 @@
 //! Tests of the reader on captures and logs from other tools. The results are compared with those of an independent
 //! reader and with known facts about each file.
 
+mod cases;
 mod generated;
 mod oracle;
 mod tunnels;

@@ -35,7 +35,7 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
         match parse(rest) {
             Ok((after, record)) => {
                 let time = time_ns(record.ts_sec, record.ts_usec, tick_ns);
-                packets.push(outer(time, header.network.0, record.data));
+                packets.push(outer(time, header.network.0, record.data, record.origlen));
                 rest = after;
             }
             Err(Unparsed::Incomplete(_)) => return (packets, true),
@@ -45,9 +45,9 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
     (packets, false)
 }
 
-fn outer(time_ns: Result<u64, &'static str>, link: i32, frame: &[u8]) -> Packet {
+fn outer(time_ns: Result<u64, &'static str>, link: i32, frame: &[u8], original: u32) -> Packet {
     let time_ns = time_ns?;
-    Ok((time_ns, walk(link, frame)?))
+    Ok((time_ns, walk(link, frame)?.in_frame(frame, original)))
 }
 
 fn time_ns(seconds: u32, ticks: u32, tick_ns: u64) -> Result<u64, &'static str> {
@@ -75,7 +75,7 @@ fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
                 let (link, ticks) = interfaces[packet.if_id as usize];
                 let (seconds, fraction) = packet.decode_ts(0, ticks);
                 let time = time_ns(seconds, fraction, 1_000_000_000 / ticks);
-                packets.push(outer(time, link, packet.packet_data()));
+                packets.push(outer(time, link, packet.packet_data(), packet.origlen));
             }
             Block::SimplePacket(_) => packets.push(Err("no-time")),
             _ => {}
@@ -93,6 +93,8 @@ pub(crate) struct Outer {
     destination: IpAddr,
     /// Length of the packet, if the header states it.
     octets: Option<NonZeroU64>,
+    /// Number of bytes from the IP header to the end of the captured frame.
+    captured: usize,
     /// Destination port and TCP flags, if etherparse finds a complete transport header.
     transport: Option<(u16, Option<u8>)>,
 }
@@ -100,6 +102,14 @@ pub(crate) struct Outer {
 impl Outer {
     pub(crate) fn contact(self, time_ns: u64) -> Contact {
         Contact::new(time_ns, self.source.into(), self.destination.into())
+    }
+
+    /// Sets the length of a packet whose header states none, for a `frame` of `original` bytes. Such a packet is the rest
+    /// of the frame.
+    pub(crate) fn in_frame(self, frame: &[u8], original: u32) -> Self {
+        let before = frame.len() - self.captured;
+        let rest = NonZeroU64::new(u64::from(original) - before as u64);
+        Self { octets: self.octets.or(rest), ..self }
     }
 
     /// Returns whether `contact` has the length and transport data that etherparse finds.
@@ -147,6 +157,7 @@ pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
             let frame = Ethernet2Slice::from_slice_without_fcs(frame).map_err(|_| "cut-header")?;
             ether(frame.ether_type(), frame.payload().payload)
         }
+        9 if frame == [0xff] => Err("cut-header"),
         9 => ppp(frame.strip_prefix(&[0xff, 3]).unwrap_or(frame)),
         101 => by_version(frame, "bad-header"),
         113 => {
@@ -192,10 +203,12 @@ fn ether(kind: EtherType, payload: &[u8]) -> Walked {
 }
 
 fn ppp(bytes: &[u8]) -> Walked {
-    match split(bytes, 2)? {
-        ([0x00, 0x21], packet) => ipv4(packet),
-        ([0x00, 0x57], packet) => ipv6(packet),
-        ([0x02, 0x81 | 0x83], packet) => mpls(packet),
+    match bytes {
+        [] => Err("cut-header"),
+        [first] if first % 2 == 0 => Err("cut-header"),
+        [0x21, packet @ ..] | [0x00, 0x21, packet @ ..] => ipv4(packet),
+        [0x57, packet @ ..] | [0x00, 0x57, packet @ ..] => ipv6(packet),
+        [0x02, 0x81 | 0x83, packet @ ..] => mpls(packet),
         _ => Err("not-ip"),
     }
 }
@@ -217,18 +230,20 @@ fn ipv4(packet: &[u8]) -> Walked {
     match LaxIpv4Slice::from_slice(packet) {
         Ok((slice, _)) => {
             let header = slice.header();
-            if header.total_len() < u16::from(header.ihl()) * 4 {
+            if (1..u16::from(header.ihl()) * 4).contains(&header.total_len()) {
                 return Err("bad-header");
             }
             let [source, destination] =
                 [IpAddr::from(header.source_addr()), header.destination_addr().into()];
             let octets = NonZeroU64::new(header.total_len().into());
-            Ok(Outer { source, destination, octets, transport: transport(packet) })
+            let (captured, transport) = (packet.len(), transport(packet));
+            Ok(Outer { source, destination, octets, captured, transport })
         }
         // etherparse requires complete options. The reader ignores their content, so missing options are replaced by
         // zeros.
         Err(Ipv4Error::Len(error)) if error.len >= 20 => {
-            ipv4(&[packet, &vec![0; error.required_len - error.len]].concat())
+            let whole = [packet, &vec![0; error.required_len - error.len]].concat();
+            ipv4(&whole).map(|outer| Outer { captured: packet.len(), ..outer })
         }
         Err(Ipv4Error::Len(_)) => Err("cut-header"),
         Err(Ipv4Error::Content(_)) => Err("bad-header"),
@@ -244,7 +259,8 @@ fn ipv6(packet: &[u8]) -> Walked {
                 [IpAddr::from(header.source_addr()), header.destination_addr().into()];
             let payload = NonZeroU64::new(header.payload_length().into());
             let octets = payload.and_then(|payload| payload.checked_add(40));
-            Ok(Outer { source, destination, octets, transport: transport(packet) })
+            let (captured, transport) = (packet.len(), transport(packet));
+            Ok(Outer { source, destination, octets, captured, transport })
         }
         Err(Ipv6Error::Len(_)) => Err("cut-header"),
         Err(Ipv6Error::Content(_)) => Err("bad-header"),

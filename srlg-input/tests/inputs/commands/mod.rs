@@ -1,6 +1,7 @@
 //! Tests of files and sockets as inputs: contacts and their order, counters and warnings.
 
 mod files;
+mod nothing;
 mod sockets;
 
 use std::error::Error;

@@ -100,7 +100,11 @@ fn sources_that_are_forgotten_are_logged_once_in_a_while() {
         template[16..20].copy_from_slice(&domain.to_be_bytes());
         exporter.send_to(&template, to).unwrap();
     }
-    let mut log = wait_for(&mut input, 300).log;
+    // An input without contacts would log another line.
+    let mut contact = data(1, 0..1);
+    contact[16..20].copy_from_slice(&299_u32.to_be_bytes());
+    exporter.send_to(&contact, to).unwrap();
+    let mut log = wait_for(&mut input, 301).log;
     input.stop().stop();
     log.extend(Come::to_end(&mut input).log);
     let gone = input.status().exporters[0].counts.of(Reason::SourceGone);

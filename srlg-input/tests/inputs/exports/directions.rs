@@ -136,6 +136,11 @@ fn a_record_may_hold_the_packet_itself() {
     check(&[(408, 2), (315, 54)], &[vec![0, 1], frame()]);
     check(&[(313, 40)], &[frame()[14..].to_vec()]);
     check(&[(8, 4), (12, 4), (315, 54)], &[vec![0; 8], frame()]);
+    // The total length is 0 if the packet was sampled before a network card split it.
+    let mut unstated = frame();
+    unstated[16..18].fill(0);
+    check(&[(315, 54)], &[unstated.clone()]);
+    check(&[(313, 40)], &[unstated[14..].to_vec()]);
     for record in [[vec![0, 1], vec![0; 54]], [vec![0, 2], frame()]] {
         let bad = reasons(&[(408, 2), (315, 54)], &record, [Reason::BadFrame]);
         assert_eq!(bad, [1]);

@@ -200,3 +200,27 @@ fn flows_of_v5_without_packets_or_hosts_are_counted() {
     assert_eq!(counted(&decoder, [Reason::Malformed]), [1]);
     assert_eq!(decoder.counts().records, 3, "none from a short datagram");
 }
+
+#[test]
+fn a_sampled_packet_without_a_length_has_the_volume_of_its_frame() {
+    let mut decoder = decoder();
+    let unstated = |frame: Vec<u8>, at: usize| {
+        let mut frame = frame;
+        frame[at..at + 2].fill(0);
+        frame
+    };
+    // The records state frames of 1,500 bytes, of which 4 were stripped. The last one states less than it contains.
+    let mut lying = raw(11, &unstated(ipv4(), 2));
+    lying[12..16].copy_from_slice(&[0, 0, 0, 43]);
+    let samples = [
+        sample(1, &[raw(1, &unstated(ethernet(), 16))]),
+        sample(1, &[raw(11, &unstated(ipv4(), 2))]),
+        sample(1, &[raw(7, &[&[0x21][..], &unstated(ipv4(), 2)].concat())]),
+        sample(1, &[raw(12, &ipv6())]),
+        sample(1, &[lying]),
+    ];
+    let found = contacts(&mut decoder, RECEIVED_NS, &datagram("192.0.2.9", 1, &samples));
+    let octets: Vec<_> = found.iter().map(|it| it.octets.map(NonZeroU64::get)).collect();
+    assert_eq!(octets, [Some(1_482), Some(1_496), Some(1_495), Some(1_496), None]);
+    assert!(found[..3].iter().all(|it| it.destination_port == Some(80)));
+}

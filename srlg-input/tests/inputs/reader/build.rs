@@ -61,8 +61,18 @@ pub(crate) fn pcap(big_endian: bool, magic: u32, link_type: u32) -> Fields {
 impl Fields {
     /// Adds a pcap record.
     pub(crate) fn record(&mut self, seconds: u32, fraction: u32, frame: &[u8]) -> &mut Self {
-        let length = frame.len() as u32;
-        self.u32(seconds).u32(fraction).u32(length).u32(length).raw(frame)
+        self.cut_record([seconds, fraction], frame.len() as u32, frame)
+    }
+
+    /// Adds a pcap record of a frame of `original` bytes, of which `captured` was captured.
+    pub(crate) fn cut_record(
+        &mut self,
+        [seconds, fraction]: [u32; 2],
+        original: u32,
+        captured: &[u8],
+    ) -> &mut Self {
+        let length = captured.len() as u32;
+        self.u32(seconds).u32(fraction).u32(length).u32(original).raw(captured)
     }
 
     /// Adds a pcapng block that contains `body` and padding.
@@ -91,19 +101,32 @@ impl Fields {
     pub(crate) fn packet(&mut self, interface: u32, ticks: u64, frame: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u32(interface);
-        self.packet_block(6, body, ticks, frame)
+        self.packet_block(6, body, ticks, [frame.len() as u32, frame.len() as u32], frame)
+    }
+
+    /// Adds an enhanced packet block of a frame of `original` bytes, of which `captured` was captured.
+    pub(crate) fn cut_packet(&mut self, ticks: u64, original: u32, captured: &[u8]) -> &mut Self {
+        let mut body = Fields::new(self.big_endian);
+        body.u32(0);
+        self.packet_block(6, body, ticks, [captured.len() as u32, original], captured)
     }
 
     /// Adds a packet block, the obsolete predecessor of the enhanced packet block.
     pub(crate) fn obsolete(&mut self, interface: u16, ticks: u64, frame: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u16(interface).u16(9);
-        self.packet_block(2, body, ticks, frame)
+        self.packet_block(2, body, ticks, [frame.len() as u32, frame.len() as u32], frame)
     }
 
-    fn packet_block(&mut self, kind: u32, mut body: Self, ticks: u64, frame: &[u8]) -> &mut Self {
-        let length = frame.len() as u32;
-        body.u32((ticks >> 32) as u32).u32(ticks as u32).u32(length).u32(length).raw(frame);
+    fn packet_block(
+        &mut self,
+        kind: u32,
+        mut body: Self,
+        ticks: u64,
+        [captured, original]: [u32; 2],
+        frame: &[u8],
+    ) -> &mut Self {
+        body.u32((ticks >> 32) as u32).u32(ticks as u32).u32(captured).u32(original).raw(frame);
         self.block(kind, &body.bytes)
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod build;
 mod datagrams;
 mod formats;
 mod hostile;
+mod lengths;
 mod truncation;
 
 use std::num::NonZeroU64;

@@ -1,0 +1,85 @@
+//! Tests of recorded packets with lengths of 0 and with compressed protocol fields. Other programs have listed their
+//! pairs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+use srlg_input::packet::Tunnels;
+
+use super::{drain, open};
+use crate::folder;
+
+/// Number of packets of each pair. It is `None` if the truth does not state it.
+type Pairs = BTreeMap<(IpAddr, IpAddr), Option<u64>>;
+
+fn truth(folder: &Path, name: &str) -> Pairs {
+    let text = fs::read_to_string(folder.join("truth").join(name)).unwrap();
+    let pair = |line: &str| {
+        let mut fields = line.split('\t');
+        let mut host = || fields.next()?.parse().ok();
+        let hosts = (host().unwrap(), host().unwrap());
+        (hosts, fields.next().map(|count| count.parse().unwrap()))
+    };
+    text.lines().map(pair).collect()
+}
+
+/// Asserts that a capture has the pairs in `truth`, and at least one. Returns the number of contacts.
+fn check(folder: &Path, capture: &str, tunnels: Tunnels, truth: &Pairs) -> usize {
+    let mut reader = open(folder, capture).with_tunnels(tunnels);
+    let contacts = drain(&mut reader);
+    let mut found = Pairs::new();
+    for contact in &contacts {
+        let count = found.entry((contact.source.into(), contact.destination.into())).or_default();
+        *count = Some(count.unwrap_or_default() + 1);
+    }
+    assert!(!truth.is_empty() && found.keys().eq(truth.keys()), "{capture}: {found:?}");
+    for (pair, count) in truth.iter().filter(|(_, count)| count.is_some()) {
+        assert_eq!(found[pair], *count, "{capture}");
+    }
+    contacts.len()
+}
+
+#[test]
+fn recorded_packets_that_a_card_has_yet_to_split_are_contacts() {
+    let Some(folder) = folder("cases") else { return };
+    for name in ["tso_http", "bigtcp_ipv4", "bigtcp_ipv4_vxlan"] {
+        let capture = format!("fetched/{name}.pcap");
+        let truth = truth(&folder, &format!("{name}.pairs.tsv"));
+        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), 1, "{name}");
+    }
+    let truth = truth(&folder, "own_tso_total_length_0.pairs.tsv");
+    assert_eq!(check(&folder, "own/tso_total_length_0.pcap", Tunnels::Outer, &truth), 5);
+}
+
+#[test]
+fn the_volume_of_a_recorded_packet_of_big_tcp_is_its_frame_and_the_inner_hosts_are_found() {
+    let Some(folder) = folder("cases") else { return };
+    // The frames have 80,066 and 80,116 bytes. The inner packet of the second follows 50 bytes of VXLAN.
+    for (name, tunnels, source, octets) in [
+        ("bigtcp_ipv4", Tunnels::Inner, "10.25.132.13", 80_052),
+        ("bigtcp_ipv4_vxlan", Tunnels::Outer, "10.25.132.11", 80_102),
+        ("bigtcp_ipv4_vxlan", Tunnels::Inner, "192.168.1.2", 80_052),
+    ] {
+        let mut reader = open(&folder, &format!("fetched/{name}.pcap")).with_tunnels(tunnels);
+        let [contact] = drain(&mut reader)[..] else { panic!("{name}: {}", reader.counts()) };
+        assert_eq!(contact.source.to_string(), source, "{name}");
+        assert_eq!(contact.octets.map(u64::from), Some(octets), "{name}");
+    }
+}
+
+#[test]
+fn recorded_packets_of_ppp_with_compressed_protocols_are_contacts() {
+    let Some(folder) = folder("cases") else { return };
+    for (kind, name, tunnels, contacts) in [
+        ("fetched", "gre_ppp_pfc", Tunnels::Inner, 1_024),
+        ("own", "gre_ppp_pfc", Tunnels::Inner, 5),
+        ("own", "pppoe_pfc", Tunnels::Outer, 5),
+    ] {
+        let prefix = if kind == "own" { "own_" } else { "" };
+        let truth = truth(&folder, &format!("{prefix}{name}.pairs.tsv"));
+        let capture = format!("{kind}/{name}.pcap");
+        assert_eq!(check(&folder, &capture, tunnels, &truth), contacts, "{capture}");
+    }
+}
