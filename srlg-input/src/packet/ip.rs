@@ -22,7 +22,7 @@ use crate::packet::transport::{self, Segment, Transport};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
     /// Captured bytes, starting with the IP header. The fixed header is complete.
-    packet: &'a [u8],
+    pub(super) packet: &'a [u8],
 }
 
 impl<'a> Headers<'a> {

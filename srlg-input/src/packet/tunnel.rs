@@ -86,7 +86,8 @@ impl<'a> Headers<'a> {
     #[cold]
     pub(crate) fn rest_of_inner(self, inner: Self, mut uncaptured: u32) -> Option<NonZeroU64> {
         let mut around = self;
-        while around != inner {
+        // Each tunnel header makes the rest of the frame shorter.
+        while around.packet.len() > inner.packet.len() {
             uncaptured = around.uncaptured_in_frame(uncaptured);
             around = around.inner().ok()??;
         }
