@@ -35,11 +35,14 @@ fn play(name: &str, options: &[&str]) {
     let alerts = lines(&std::fs::read_to_string(alerts).unwrap());
     let of = |status: &str| alerts.iter().filter(|alert| alert["status"] == status).count();
     assert_eq!((of("start"), of("end")), (4, 4));
+    // The kind of a scan is known from the first notification that has details. On a busy machine, no update may follow.
+    let has_details = |end: &Value| {
+        alerts.iter().any(|it| it["id"] == end["id"] && it.get("detail_since_ms").is_some())
+    };
     for status in ["start", "end"] {
         for (kind, view, count) in [("flood", "fan-in", 3), ("scan", "outside", 1)] {
-            // The first notification of a network may be sent before the details that show a scan.
             let is_it = |it: &&Value| {
-                let is_kind = it["kind"] == kind || status == "start";
+                let is_kind = it["kind"] == kind || status == "start" || !has_details(it);
                 it["status"] == status && it["view"] == view && is_kind
             };
             assert_eq!(alerts.iter().filter(is_it).count(), count, "{status} {kind}");
