@@ -129,12 +129,13 @@ class Browser:
         (folder / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
     async def count(self, name, selectors):
-        """Waits until each selector finds something, and fails if one finds nothing for half a minute.
+        """Waits until each selector finds something, and fails if one finds nothing for a minute.
 
-        All selectors are evaluated together, because alerts and hosts come and go."""
+        On a busy machine, the attacks of one round of the demonstration may be late. All selectors are evaluated
+        together, because alerts and hosts come and go."""
         counts = ", ".join(f"{json.dumps(what)}: document.querySelectorAll({json.dumps(of)}).length"
                            for what, of in selectors.items())
-        for _ in range(60):
+        for _ in range(120):
             found = await self.value(f"({{ {counts} }})")
             if all(found.values()):
                 break
