@@ -40,6 +40,8 @@ mod byte_order;
 pub(crate) mod counts;
 mod csv;
 mod error;
+mod format;
+pub(crate) mod frame;
 #[cfg(feature = "gzip")]
 mod gzip;
 mod ipfix;
@@ -53,6 +55,8 @@ mod stream;
 
 pub use counts::PacketCounts;
 pub use error::{CaptureError, Cause, Truncation};
-pub use reader::{Datagram, Format, Reader};
+pub use format::Format;
+pub use frame::Datagram;
+pub use reader::Reader;
 
 pub use crate::packet::Skip;

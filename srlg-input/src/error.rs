@@ -8,13 +8,13 @@ use crate::capture::CaptureError;
 #[cfg(feature = "flow")]
 use crate::flow::BadOptions;
 #[cfg(feature = "live")]
-use crate::live::LiveError;
-use crate::live::SinkError;
+use crate::interface::LiveError;
 #[cfg(feature = "messages")]
 use crate::messages::SchemaError;
 use crate::options::BadOption;
 #[cfg(feature = "nats")]
 use crate::options::BadUrl;
+use crate::sink::SinkError;
 
 /// The reason why an input cannot be opened or read further.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use crate::capture::Datagram;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
-use crate::input::Status;
 use crate::options::ExportOptions;
+use crate::status::Status;
 
 pub(crate) struct Exports {
     decoder: Decoder,

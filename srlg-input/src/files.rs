@@ -13,9 +13,10 @@ use std::vec;
 use crate::capture::{CaptureError, PacketCounts, Reader};
 use crate::contact::Contact;
 use crate::error::InputError;
+use crate::event::{Event, LogLine, Next, Progress, Stop};
 use crate::exports::Exports;
-use crate::input::{Event, LogLine, Next, Progress, Status, Stop};
 use crate::options::{InputOptions, Tunnels};
+use crate::status::Status;
 
 pub(crate) struct Files {
     file: Option<OpenFile>,

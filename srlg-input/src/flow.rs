@@ -34,11 +34,12 @@ mod sflow;
 mod sink;
 mod source;
 mod state;
+mod status;
 mod templates;
 
 pub use counts::{FlowCounts, Reason};
 pub use decoder::Decoder;
-pub use exporter::{Backlog, Exporter, ExporterStatus, Undecodable};
+pub use exporter::{Backlog, Exporter, Undecodable};
 pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
@@ -46,5 +47,6 @@ pub use sequence::Losses;
 pub(crate) use sink::Details;
 pub use state::BadState;
 pub(crate) use state::is_state;
+pub use status::ExporterStatus;
 
 pub use crate::options::{ExportOptions, Nat, Timestamps};

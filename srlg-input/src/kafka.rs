@@ -16,10 +16,10 @@ mod partition;
 mod reader;
 
 use crate::error::InputError;
-use crate::live::Outlets;
 use crate::messages::Source;
 use crate::options::{InputOptions, Topic};
 use crate::position::Position;
+use crate::threads::Outlets;
 
 use cluster::Cluster;
 use reader::Reader;

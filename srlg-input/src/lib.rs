@@ -64,6 +64,8 @@ pub mod capture;
 pub mod contact;
 #[cfg(feature = "flow")]
 pub mod flow;
+#[cfg(feature = "live")]
+mod interface;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 pub mod live;
@@ -75,17 +77,28 @@ pub mod nats;
 pub mod number;
 pub mod packet;
 
+mod clock;
+mod drops;
 mod error;
+mod event;
 #[cfg_attr(not(feature = "flow"), path = "no_exports.rs")]
 mod exports;
 mod files;
+mod follow;
 mod input;
 mod options;
 mod position;
 mod reason;
+mod sink;
+mod status;
+mod threads;
+#[cfg(feature = "flow")]
+mod udp;
 
 pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
-pub use input::{BrokerStatus, Event, Input, LogLevel, LogLine, Progress, Status, Stop};
+pub use event::{Event, LogLevel, LogLine, Progress, Stop};
+pub use input::Input;
 pub use options::{BadOption, InputOptions};
 pub use position::Position;
+pub use status::{BrokerStatus, Status};

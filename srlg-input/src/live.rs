@@ -10,94 +10,42 @@
 //! rates, each block covers 20 ms. With a buffer of 32 MiB, the reader may therefore pause for 2.5 s before packets are
 //! dropped. At high packet rates, the reader may pause until the buffer is full.
 
-// Each reading thread has an `Outlet` for its contacts, which is either its own sink or the `Belt`. The caller takes
-// log lines and positions from the belt and, if there are no sinks, also contacts. Invariant: a contact is never later
-// than the time at which it was read.
-
-mod belt;
-#[cfg(feature = "live")]
-mod capture;
-#[cfg(feature = "flow")]
-mod datagrams;
-mod drops;
-#[cfg(all(feature = "live", target_os = "linux"))]
-mod fanout;
-mod follow;
-#[cfg(feature = "live")]
-mod opening;
-mod outlet;
-#[cfg(feature = "flow")]
-mod receive;
-#[cfg(feature = "flow")]
-mod sockets;
-#[cfg(feature = "flow")]
-mod udp_drops;
-
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use crate::clock::{ClockReading, Watch, now_ns};
 use crate::contact::Contact;
+use crate::drops::DropWarning;
 use crate::error::InputError;
+use crate::event::{Event, LogLine, Next};
 #[cfg(not(feature = "flow"))]
 use crate::exports::Sockets;
-use crate::input::{Event, LogLine, Next, Status, Stop};
-use crate::options::InputOptions;
 use crate::position::Position;
-
-use belt::Belt;
-use drops::DropWarning;
-#[cfg(feature = "messages")]
-pub(crate) use outlet::Outlet;
-pub(crate) use outlet::Outlets;
-use outlet::{Deliveries, SinkMaker};
+use crate::status::Status;
+use crate::threads::{LOOK, Line};
 #[cfg(feature = "flow")]
-use sockets::Sockets;
+use crate::udp::Sockets;
 
+pub use crate::drops::Drops;
 #[cfg(feature = "live")]
-pub use capture::Capture;
-pub use drops::Drops;
-#[cfg(feature = "live")]
-pub use opening::LiveError;
-pub use outlet::{ContactSink, SinkError};
-#[cfg(feature = "flow")]
-pub use sockets::check_templates;
-
-pub use crate::input::SocketStatus;
+pub use crate::interface::{Capture, LiveError};
 pub use crate::options::{
     BadTopic, BadUrl, CaptureOptions, CaptureSplit, KafkaOptions, Mechanism, MessageFormat,
     MessageOptions, NatsOptions, NatsSource, NatsUrl, SocketOptions, Topic,
 };
-
-/// Interval at which drops are counted, the status is updated and a quiet interface is checked.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// Maximum time for which pending input is still read after a request to stop.
-const DRAIN: Duration = Duration::from_secs(1);
+pub use crate::sink::{ContactSink, SinkError};
+pub use crate::status::SocketStatus;
+#[cfg(feature = "flow")]
+pub use crate::udp::check_templates;
 
 /// Minimum forward step of the system clock that yields an event.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Maximum time between the two readings of a [`ClockReading`].
-const READING: Duration = Duration::from_millis(100);
-
 /// Maximum time to wait for threads to stop. A thread that is blocked while it reads a pipe does not see the request to
 /// stop.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-const SECOND: u64 = 1_000_000_000;
-
-/// The state that the threads of a live input share with the caller.
-#[derive(Clone, Default)]
-pub(crate) struct Line {
-    pub(crate) belt: Arc<Belt>,
-    deliveries: Arc<Deliveries>,
-    pub(crate) stop: Stop,
-    /// Latest status of each thread, by thread index.
-    status: Arc<Mutex<BTreeMap<usize, Status>>>,
-}
 
 pub(crate) struct Live {
     line: Line,
@@ -124,68 +72,8 @@ pub(crate) struct Live {
     deadline: Option<Instant>,
 }
 
-impl Line {
-    pub(crate) fn set_status(&self, part: usize, status: Status) {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
-    }
-
-    fn status(&self) -> Status {
-        let parts = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut parts = parts.values();
-        let mut all = parts.next().cloned().unwrap_or_default();
-        parts.for_each(|part| all.add(part));
-        all
-    }
-}
-
 impl Live {
-    pub(crate) fn open(
-        options: &InputOptions,
-        start: Option<Position>,
-        stop: &Stop,
-        sinks: Option<SinkMaker<'_>>,
-    ) -> Result<Self, InputError> {
-        let line = Line { stop: stop.clone(), ..Line::default() };
-        // If an error follows, `live` is dropped, which stops the threads that have been started.
-        let mut live = Self::of(line);
-        let mut outlets = Outlets { line: live.line.clone(), sinks };
-        if !options.sockets.listen.is_empty() {
-            live.sockets = Some(Sockets::open(options, &mut outlets)?);
-        } else if let Some(name) = &options.interface {
-            #[cfg(feature = "live")]
-            capture::open(name, options, &mut outlets)?;
-            #[cfg(not(feature = "live"))]
-            return Err(InputError::NoLive { interface: name.clone() });
-        } else if let Some(topic) = &options.kafka.kafka {
-            #[cfg(feature = "kafka")]
-            {
-                // The stored position remains valid until a message is read, even if no broker responds.
-                live.position = start.clone().unwrap_or_default();
-                crate::kafka::open(topic, options, start, &mut outlets)?;
-            }
-            #[cfg(not(feature = "kafka"))]
-            {
-                drop(start);
-                return Err(InputError::NoKafka { topic: topic.to_string() });
-            }
-        } else if let Some(url) = &options.nats.nats {
-            #[cfg(feature = "nats")]
-            {
-                live.position = start.clone().unwrap_or_default();
-                crate::nats::open(url, options, start, &mut outlets)?;
-            }
-            #[cfg(not(feature = "nats"))]
-            {
-                drop(start);
-                return Err(InputError::NoNats { url: url.to_string() });
-            }
-        } else {
-            follow::open(options, &mut outlets)?;
-        }
-        Ok(live)
-    }
-
-    fn of(line: Line) -> Self {
+    pub(crate) fn of(line: Line) -> Self {
         Self {
             line,
             contacts: Vec::new(),
@@ -204,6 +92,20 @@ impl Live {
             looked: Instant::now(),
             deadline: None,
         }
+    }
+
+    pub(crate) fn line(&self) -> Line {
+        self.line.clone()
+    }
+
+    pub(crate) fn set_sockets(&mut self, sockets: Sockets) {
+        self.sockets = Some(sockets);
+    }
+
+    /// Sets the stored position, which remains valid until a message is read, even if no broker responds.
+    #[cfg(feature = "messages")]
+    pub(crate) fn set_position(&mut self, position: Option<Position>) {
+        self.position = position.unwrap_or_default();
     }
 
     /// Returns the next event, or `None` at the end of the input. Waits for at most 20 ms.
@@ -313,62 +215,11 @@ impl Drop for Live {
     }
 }
 
-/// Returns the system time in nanoseconds since the Unix epoch, or 0 before 1970.
-pub(crate) fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A reading of the system clock and of a monotonic clock.
-#[derive(Clone, Copy)]
-struct ClockReading {
-    at: Instant,
-    time_ns: u64,
-}
-
-impl ClockReading {
-    /// Reads both clocks. If [`READING`] or more has passed between the two readings, reads both clocks again.
-    fn now() -> Self {
-        loop {
-            let reading = Self { at: Instant::now(), time_ns: now_ns() };
-            if reading.at.elapsed() < READING {
-                return reading;
-            }
-        }
-    }
-
-    fn set_forward_since(self, before: Self) -> Duration {
-        let time = Duration::from_nanos(self.time_ns.saturating_sub(before.time_ns));
-        time.saturating_sub(self.at.saturating_duration_since(before.at))
-    }
-}
-
-/// A monitor that detects when the system clock is set back.
-#[derive(Default)]
-struct Watch {
-    last: u64,
-}
-
-impl Watch {
-    /// Records the system time `now`. Returns a warning if the clock was set back by a second or more since the last
-    /// call.
-    fn take(&mut self, now: u64) -> Option<LogLine> {
-        let back = self.last.saturating_sub(now);
-        self.last = now;
-        (back >= SECOND).then(|| {
-            LogLine::warning(format!(
-                "the system clock was set back by {} s: no slice closes until it catches up, and contacts read before then count as late; restart the program if this takes too long",
-                back / SECOND
-            ))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::outlet::Outlet;
     use super::*;
-    use crate::input::LogLevel;
+    use crate::clock::SECOND;
+    use crate::threads::{Outlet, Outlets};
 
     fn live(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Live {
         let line = Line::default();
@@ -395,30 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_forward_is_measured_however_late_it_is_read() {
-        let start = Instant::now();
-        let reading = |passed_s, system_s: u64| ClockReading {
-            at: start + Duration::from_secs(passed_s),
-            time_ns: (1_000 + system_s) * SECOND,
-        };
-        let readings = [
-            reading(0, 0),
-            reading(1, 1),
-            // A minute has passed, and the clock is correct.
-            reading(61, 61),
-            reading(62, 3_662),
-            reading(63, 3_663),
-            // The clock is set back, runs, and is then correct again.
-            reading(64, 100),
-            reading(65, 101),
-            reading(66, 202),
-            reading(66, 207),
-        ];
-        let steps = readings.windows(2).map(|pair| pair[1].set_forward_since(pair[0]).as_secs());
-        assert_eq!(steps.collect::<Vec<_>>(), [0, 0, 3_600, 0, 0, 0, 100, 5]);
-    }
-
-    #[test]
     fn a_step_of_some_seconds_is_an_event_before_the_contacts_that_wait() {
         let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
         for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
@@ -438,17 +265,5 @@ mod tests {
             assert!(matches!(next, Some(Next::Contacts)), "{next:?}");
             assert_eq!(live.contacts(), [contact]);
         }
-    }
-
-    #[test]
-    fn a_clock_that_is_put_back_is_told_once() {
-        let mut watch = Watch::default();
-        let mut take = |seconds: u64| watch.take(seconds * SECOND);
-        assert_eq!([take(5_000), take(5_000), take(9_000)], [None, None, None]);
-        let told = take(5_400).unwrap();
-        assert_eq!(told.level, LogLevel::Warning);
-        insta::assert_snapshot!(told.text);
-        assert_eq!([take(5_401), take(9_001)], [None, None]);
-        assert_eq!(watch.take(9_001 * SECOND - SECOND + 1), None, "less than a second");
     }
 }

@@ -17,10 +17,10 @@ mod session;
 mod stream;
 
 use crate::error::InputError;
-use crate::live::Outlets;
 use crate::messages::Source;
 use crate::options::{InputOptions, NatsUrl};
 use crate::position::Position;
+use crate::threads::Outlets;
 
 use reader::Reader;
 

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use crate::capture::Datagram;
 use crate::contact::Contact;
 use crate::error::InputError;
-use crate::input::LogLine;
-use crate::input::Status;
-use crate::live::Outlets;
+use crate::event::LogLine;
 use crate::options::{ExportOptions, InputOptions};
+use crate::status::Status;
+use crate::threads::Outlets;
 
 pub(crate) enum Exports {}
 

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use crate::capture::reader::Frame;
+use crate::capture::frame::Frame;
 use crate::packet::frame::{self, ARP};
 use crate::packet::{Headers, Skip};
 use crate::reason::write_counts;
@@ -117,7 +117,7 @@ impl fmt::Display for PacketCounts {
 #[cfg(test)]
 mod tests {
     use super::PacketCounts;
-    use crate::capture::reader::Frame;
+    use crate::capture::frame::Frame;
     use crate::packet::Skip;
 
     /// Counts an Ethernet frame of `kind` and a frame of `link_type`.

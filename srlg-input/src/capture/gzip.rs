@@ -4,8 +4,6 @@ use std::io::{self, Chain, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::capture::stream::ByteSource;
-
 /// Maximum number of bytes requested from the inflater at a time. If the data is damaged, at most this number of bytes
 /// and the inflater's window of 32 KiB are lost.
 const INFLATE_STEP: usize = 16 * 1024;
@@ -17,7 +15,7 @@ pub(crate) struct Gzip(MultiGzDecoder<CompressedSource>);
 /// A source that records whether its last read failed. If the inflater fails but the source has not failed, the data is
 /// damaged.
 struct CompressedSource {
-    inner: Chain<Cursor<Vec<u8>>, ByteSource>,
+    inner: Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>,
     failed: bool,
 }
 
@@ -30,7 +28,7 @@ impl Read for CompressedSource {
 }
 
 impl Gzip {
-    pub(crate) fn new(peeked: &[u8], source: ByteSource) -> Self {
+    pub(crate) fn new(peeked: &[u8], source: Box<dyn Read + Send>) -> Self {
         let inner = Cursor::new(peeked.to_vec()).chain(source);
         Self(MultiGzDecoder::new(CompressedSource { inner, failed: false }))
     }

@@ -13,7 +13,7 @@ use std::io;
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::reader::Datagram;
+use crate::capture::frame::Datagram;
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 

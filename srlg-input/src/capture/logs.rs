@@ -14,8 +14,8 @@ use crate::contact::Contact;
 use serde_json::Value;
 
 use crate::capture::error::Halt;
+use crate::capture::format::Format;
 use crate::capture::lines;
-use crate::capture::reader::Format;
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 use row::Row;

@@ -9,7 +9,7 @@
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::reader::{Frame, See};
+use crate::capture::frame::{Frame, See};
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 

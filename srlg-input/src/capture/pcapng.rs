@@ -12,7 +12,7 @@
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
-use crate::capture::reader::{Frame, See};
+use crate::capture::frame::{Frame, See};
 use crate::capture::stream::{CAPACITY, Stream};
 use crate::packet::Skip;
 

@@ -40,6 +40,13 @@ pub struct Networks<T> {
     v6: Ranges<u128>,
 }
 
+/// Returns a map without networks.
+impl<T> Default for Networks<T> {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
 impl<T> Networks<T> {
     /// Creates a map from `networks` to their values. Host bits are dropped. If a network occurs more than once, its
     /// last value applies.

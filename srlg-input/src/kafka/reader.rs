@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
+use crate::clock::now_ns;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::kafka::cluster::{Cluster, ClusterError};
 use crate::kafka::origin::{self, Origin};
 use crate::kafka::partition::{Fetched, Gap, Partition};
-use crate::live::{Outlet, now_ns};
 use crate::messages::{
     FlowReader, Format, News, REFRESH, Source, Subject, TICK, delay, fetch_schema, joined,
     read_schema,
 };
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
+use crate::threads::Outlet;
 
 /// Time without a message after which a replaced topic is considered finished. Some writers may switch to the new topic
 /// later than others.
@@ -329,9 +330,9 @@ fn bytes_of(partitions: usize) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::{Line, Outlets};
     use crate::messages::Layout;
     use crate::options::KafkaOptions;
+    use crate::threads::{Line, Outlets};
 
     fn format(message: &str, source: i32) -> Format {
         let fields = format!("bytes SrcAddr = {source}; bytes DstAddr = 9;");

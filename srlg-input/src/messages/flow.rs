@@ -48,6 +48,15 @@ pub(super) struct Flow {
 pub(super) struct Malformed;
 
 impl Flow {
+    /// Parses a JSON object.
+    pub(super) fn of_json(line: &[u8]) -> Result<Self, Malformed> {
+        // The parser would also accept an array with the fields in the order of their declaration.
+        if !line.starts_with(b"{") {
+            return Err(Malformed);
+        }
+        serde_json::from_slice(line).map_err(|_| Malformed)
+    }
+
     /// Returns the time of receipt, or the time of a plain contact. Returns `None` if the message states neither.
     #[inline(always)]
     pub(super) fn received_ns(&self) -> Option<u64> {

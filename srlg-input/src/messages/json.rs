@@ -1,4 +1,4 @@
-//! The conversion of a JSON line to a flow.
+//! The fields of a flow in a line of JSON.
 //!
 //! A value of `null` counts as missing.
 
@@ -10,20 +10,8 @@ use serde::de::{Error, Unexpected, Visitor};
 
 use crate::capture::logs;
 use crate::contact::Host;
-use crate::messages::flow::{Flow, Malformed};
 
 const SECOND: u64 = 1_000_000_000;
-
-impl Flow {
-    /// Parses a JSON object.
-    pub(super) fn of_json(line: &[u8]) -> Result<Self, Malformed> {
-        // The parser would also accept an array with the fields in the order of their declaration.
-        if !line.starts_with(b"{") {
-            return Err(Malformed);
-        }
-        serde_json::from_slice(line).map_err(|_| Malformed)
-    }
-}
 
 /// A field value that is a number or text.
 trait Value: Default {

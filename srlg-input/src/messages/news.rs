@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::time::{Duration, Instant};
 
+use crate::event::LogLine;
 use crate::flow::{FlowCounts, Reason};
-use crate::input::{BrokerStatus, LogLine, Status};
-use crate::live::Line;
 use crate::messages::decoder::FlowReader;
+use crate::status::{BrokerStatus, Status};
+use crate::threads::Line;
 
 /// Minimum interval between updates of the status.
 const STATUS: Duration = Duration::from_secs(1);

@@ -6,14 +6,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::unconstrained;
 use tokio::time::sleep;
 
+use crate::clock::now_ns;
 use crate::error::InputError;
-use crate::live::{Outlet, now_ns};
 use crate::messages::{FlowReader, News, Source, Subject, delay, read_schema};
 use crate::nats::connection::Access;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
 use crate::options::{ExportOptions, NatsSource, NatsUrl};
 use crate::position::Position;
+use crate::threads::Outlet;
 
 /// Maximum number of messages that are decoded before the thread checks for a request to stop.
 const CHUNK: usize = 1_024;

@@ -15,11 +15,11 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::contact::Contact;
 use crate::error::InputError;
-use crate::live::Outlet;
 use crate::messages::{
     FlowReader, Format, News, REFRESH, SchemaError, Source, Subject, TICK, fetch_schema, joined,
 };
 use crate::position::Position;
+use crate::threads::Outlet;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NatsError {

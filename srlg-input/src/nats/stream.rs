@@ -19,7 +19,7 @@ use futures_util::stream::ReadyChunks;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::unconstrained;
 
-use crate::live::now_ns;
+use crate::clock::now_ns;
 use crate::messages::Subject;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::position::Position;

@@ -13,13 +13,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::contact::Networks;
 use crate::error::InputError;
+use crate::event::LogLine;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason, is_state};
-use crate::input::LogLine;
-use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};
+use crate::status::{SocketStatus, Status};
+use crate::threads::Outlets;
+use crate::threads::belt::TICK;
 
-use super::belt::TICK;
-use super::outlet::Outlets;
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::fd::AsRawFd;
 
-use super::drops::Sum;
+use crate::drops::Sum;
 
 /// The kernel's tables of UDP sockets, which have a column for the number of drops.
 const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];

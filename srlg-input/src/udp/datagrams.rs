@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use super::now_ns;
+use crate::clock::now_ns;
 
 /// Upper bound on the size of a UDP datagram, in bytes.
 const LONGEST: usize = 65_536;

@@ -14,17 +14,19 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::PacketCounts;
-use crate::capture::reader::{Frame, push_packet};
+use crate::capture::frame::Frame;
+use crate::capture::reader::push_packet;
+use crate::clock::now_ns;
 use crate::contact::Contact;
+use crate::drops::{Drops, Sum};
 use crate::error::InputError;
-use crate::input::{LogLine, Status};
-use crate::live::drops::{Drops, Sum};
-use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
+use crate::event::LogLine;
+use crate::interface::opening::{self, LiveError, TICK_NS, reason_of, trouble};
 use crate::options::{CaptureOptions, InputOptions, Tunnels};
 use crate::packet::Skip;
 
-use super::outlet::{Outlet, Outlets};
-use super::{DRAIN, LOOK, now_ns};
+use crate::status::Status;
+use crate::threads::{DRAIN, LOOK, Outlet, Outlets};
 
 /// Maximum number of packets that are read at a time.
 const BLOCK: usize = 512;
@@ -311,11 +313,11 @@ mod sharing {
     use std::thread;
 
     use super::{Capture, CaptureOptions, LiveError};
-    use crate::live::fanout::{join, pin_to};
+    use crate::interface::fanout::{join, pin_to};
 
     /// Opens captures that share the packets of `interface`. Each capture is opened on the CPU of its thread, so that
     /// its buffer is allocated in memory close to that CPU.
-    pub(super) fn open(
+    pub(crate) fn open(
         interface: &str,
         options: &CaptureOptions,
     ) -> Result<Vec<Capture>, LiveError> {
@@ -351,7 +353,7 @@ mod sharing {
 mod sharing {
     use super::{Capture, CaptureOptions, LiveError};
 
-    pub(super) fn open(
+    pub(crate) fn open(
         interface: &str,
         options: &CaptureOptions,
     ) -> Result<Vec<Capture>, LiveError> {
@@ -365,7 +367,7 @@ mod sharing {
     }
 }
 
-pub(super) fn open(
+pub(crate) fn open(
     name: &str,
     options: &InputOptions,
     outlets: &mut Outlets<'_>,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::input::LogLine;
+use crate::event::LogLine;
 
 /// Counters of the packets that a capture on an interface lost since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,14 +49,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The last warning about dropped packets.
 #[derive(Default)]
-pub(super) struct DropWarning {
+pub(crate) struct DropWarning {
     drops: u64,
     at: Option<Instant>,
 }
 
 impl DropWarning {
     /// Returns a warning about new drops, if one is due.
-    pub(super) fn of(&mut self, drops: Option<Drops>) -> Option<LogLine> {
+    pub(crate) fn of(&mut self, drops: Option<Drops>) -> Option<LogLine> {
         let drops = drops?.total();
         let is_due = self.at.is_none_or(|at| at.elapsed() >= MINUTE);
         let more = drops.checked_sub(self.drops).filter(|more| *more > 0 && is_due)?;
@@ -71,7 +71,7 @@ impl DropWarning {
 /// Total of a 32-bit counter that can wrap or be reset.
 #[cfg(any(feature = "flow", feature = "live"))]
 #[derive(Debug, Default)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     last: u32,
     sum: u64,
 }
@@ -80,7 +80,7 @@ pub(super) struct Sum {
 impl Sum {
     /// Adds the increase of the counter and returns the total. If the counter fell by at most 2^31, the driver has
     /// reset it, and nothing is added.
-    pub(super) fn add(&mut self, now: u32) -> u64 {
+    pub(crate) fn add(&mut self, now: u32) -> u64 {
         let grown = now.wrapping_sub(self.last);
         self.sum += u64::from(if grown >> 31 == 0 { grown } else { 0 });
         self.last = now;
@@ -89,12 +89,12 @@ impl Sum {
 
     /// Creates a total of 0 for a counter whose current value is `now`.
     #[cfg(feature = "live")]
-    pub(super) const fn from(now: u32) -> Self {
+    pub(crate) const fn from(now: u32) -> Self {
         Self { last: now, sum: 0 }
     }
 
     #[cfg(feature = "flow")]
-    pub(super) fn sum(&self) -> u64 {
+    pub(crate) fn sum(&self) -> u64 {
         self.sum
     }
 }

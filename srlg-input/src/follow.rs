@@ -3,15 +3,14 @@
 use std::time::Instant;
 
 use crate::error::InputError;
+use crate::event::{Event, Next, Stop};
 use crate::files::Files;
-use crate::input::{Event, Next, Stop};
 use crate::options::InputOptions;
 
-use super::DRAIN;
-use super::belt::TICK;
-use super::outlet::{Outlet, Outlets};
+use crate::threads::belt::TICK;
+use crate::threads::{DRAIN, Outlet, Outlets};
 
-pub(super) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
+pub(crate) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
     let options = options.clone();
     // The thread also opens the first file, because a pipe may block for a long time.
     outlets.spawn("read", move |outlet| {

@@ -12,10 +12,9 @@ use crate::contact::{Contact, Networks};
 use crate::error::InputError;
 use crate::flow::{Decoder, table};
 
-use super::DRAIN;
-use super::belt::ENOUGH;
 use super::datagrams::{Receiver, UdpDatagram};
-use super::outlet::Outlet;
+use crate::threads::belt::ENOUGH;
+use crate::threads::{DRAIN, Outlet};
 
 /// The state that all receiving threads share.
 pub(super) struct ReceiverState {

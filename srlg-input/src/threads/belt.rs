@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::contact::Contact;
 
 use crate::error::InputError;
-use crate::input::LogLine;
+use crate::event::LogLine;
 use crate::position::Position;
 
 /// Number of contacts on the belt at which reader threads wait. The last added batch may raise the number above this
@@ -19,7 +19,7 @@ const MOST: usize = 1 << 16;
 
 /// Number of contacts at which the caller is woken. Fewer contacts wait for up to [`TICK`], because a wake-up for each
 /// datagram would cost more than processing its contacts.
-pub(super) const ENOUGH: usize = 1 << 12;
+pub(crate) const ENOUGH: usize = 1 << 12;
 
 /// Interval at which a waiting thread checks whether to continue.
 pub(crate) const TICK: Duration = Duration::from_millis(20);

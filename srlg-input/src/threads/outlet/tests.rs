@@ -3,7 +3,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use super::*;
 use crate::contact::Host;
-use crate::input::{Event, Next};
+use crate::event::{Event, Next};
 use crate::live::Live;
 
 /// A sink that sends each accepted contact to the test, and then waits until the test lets it return.

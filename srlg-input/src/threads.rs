@@ -1,0 +1,22 @@
+//! The reader threads of a live input.
+//!
+//! Each thread has an [`Outlet`] for its contacts, which is either its own sink or the `Belt`. The caller takes log
+//! lines and positions from the belt and, if there are no sinks, also contacts.
+//!
+//! Invariant: a contact is never later than the time at which it was read.
+
+pub(crate) mod belt;
+mod deliveries;
+mod line;
+mod outlet;
+
+use std::time::Duration;
+
+pub(crate) use line::Line;
+pub(crate) use outlet::{Outlet, Outlets};
+
+/// Interval at which drops are counted, the status is updated and a quiet interface is checked.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+/// Maximum time for which pending input is still read after a request to stop.
+pub(crate) const DRAIN: Duration = Duration::from_secs(1);
