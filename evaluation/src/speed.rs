@@ -9,6 +9,7 @@ mod entrants;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod ingest;
+mod traffic;
 
 use std::io::{self, Write};
 use std::time::Duration;

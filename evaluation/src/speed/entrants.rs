@@ -27,7 +27,7 @@ use srlg_host::ingest::{Pair, PairBatch};
 use srlg_host::{Device, SlidingDetector};
 use zerocopy::FromBytes;
 
-use super::ingest::Traffic;
+use super::traffic::Traffic;
 use super::{Metric, PAIRS_PER_CALL, Setting, begin_untouched};
 use crate::feed::{in_parallel, split_by_host};
 use crate::peers::Peer;

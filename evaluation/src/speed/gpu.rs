@@ -11,7 +11,7 @@ use srlg_host::ingest::PinnedPairs;
 use zerocopy::IntoBytes;
 
 use super::entrants::rate;
-use super::ingest::Traffic;
+use super::traffic::Traffic;
 use super::{Metric, Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 

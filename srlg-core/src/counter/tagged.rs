@@ -17,6 +17,7 @@ mod params;
 pub mod pooled;
 mod positions;
 mod region;
+mod sizes;
 mod tag;
 mod touch;
 pub mod visible;
@@ -30,10 +31,11 @@ pub use bins::Bins;
 pub use group::{GROUP, InWindow, STEP, Selection, Words, pick};
 pub use histograms::{Grouping, Histograms, bin_place};
 pub use lines::Lines;
-pub use params::{AGES, LINE, TaggedParams};
-pub(crate) use params::{LEAST_TAGS, MOST_POSITIONS};
+pub use params::TaggedParams;
 pub use positions::Positions;
 pub use region::{REGIONS, Region, Regions};
+pub use sizes::{AGES, LINE};
+pub(crate) use sizes::{LEAST_TAGS, MOST_POSITIONS};
 pub use touch::{Touch, Touches, touch_lines};
 
 /// The counter of the default scheme, which recognises the touches of a host by their tags.

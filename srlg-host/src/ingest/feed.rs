@@ -50,6 +50,7 @@
 mod buffer;
 mod few;
 pub(crate) mod lent;
+mod lock;
 mod running;
 mod slot;
 

@@ -3,7 +3,7 @@
 use super::decoder::PositionDecoder;
 use super::group::{InWindow, STEP};
 use super::histograms::{Grouping, Histograms, KINDS, MOST_GROUPS};
-use super::params::AGES;
+use super::sizes::AGES;
 use super::tag::Tagger;
 use crate::epoch::Span;
 

@@ -97,8 +97,8 @@ pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::histograms::{Histograms, Kind};
-    use super::super::params::AGES;
     use super::super::pooled::{estimate, needs_coarse};
+    use super::super::sizes::AGES;
     use super::*;
     use crate::Config;
     use crate::counter::Tally;

@@ -3,7 +3,8 @@
 //! Counts are integers, because some devices do not support floating point.
 
 use super::histograms::{Histograms, Kind};
-use super::params::{AGES, TaggedParams};
+use super::params::TaggedParams;
+use super::sizes::AGES;
 use crate::epoch::Span;
 
 /// The position counts of one or more groups of ages.

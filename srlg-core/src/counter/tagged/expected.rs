@@ -40,8 +40,9 @@
 //! p²/V are added. The variance of an estimate from all regions is the inverse of this sum, minus n. The coarse regions
 //! are included only if few fine positions are at risk.
 
-use super::params::{LINE, TaggedParams};
+use super::params::TaggedParams;
 use super::pooled::COARSE_TELLS;
+use super::sizes::LINE;
 use crate::view::ArrayParams;
 
 /// Maximum number of ages that are computed. More ages hardly change the result: even at λ = 5, e^(-λu) changes by only

@@ -37,7 +37,7 @@
 //! If the other host is not more recent at all positions of the shared line, A and n depend on chance, and a few of
 //! the estimates with a hidden line are below θ.
 
-use super::params::{LEAST_TAGS, LINE};
+use super::sizes::{LEAST_TAGS, LINE};
 
 /// Maximum number of positions that a hidden line takes away.
 const HIDDEN_LINE: f64 = LINE as f64 * (1.0 + 2.0 / (LEAST_TAGS - 1) as f64);
@@ -67,7 +67,8 @@ fn least_full_estimate(width: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::histograms::Histograms;
-    use super::super::params::{AGES, MOST_POSITIONS, TaggedParams};
+    use super::super::params::TaggedParams;
+    use super::super::sizes::{AGES, MOST_POSITIONS};
     use super::super::visible::estimate_run;
     use super::*;
     use crate::Config;

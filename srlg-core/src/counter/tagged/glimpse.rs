@@ -3,7 +3,8 @@
 
 use super::bound::{Bound, FRACTION};
 use super::counts::other_tags;
-use super::params::{LINE, TaggedParams};
+use super::params::TaggedParams;
+use super::sizes::LINE;
 use crate::epoch::Span;
 
 /// Returns whether a [glimpse](may_reach) with `params` can dismiss any host. If θ is small, too few peers touch the
@@ -70,7 +71,7 @@ fn glimpsed(params: &TaggedParams) -> u64 {
 mod tests {
     use super::super::bound::tests::{by_group, histograms};
     use super::super::histograms::Histograms;
-    use super::super::params::AGES;
+    use super::super::sizes::AGES;
     use super::super::visible::estimate_run;
     use super::*;
     use crate::Config;

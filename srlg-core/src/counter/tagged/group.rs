@@ -1,7 +1,7 @@
 //! The selection of the positions in the window from a group of lines.
 
 use super::decoder::PositionDecoder;
-use super::params::LINE;
+use super::sizes::LINE;
 
 /// Number of lines whose positions are selected together.
 pub const GROUP: usize = 8;

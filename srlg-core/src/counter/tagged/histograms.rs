@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use super::params::{AGES, MOST_POSITIONS};
+use super::sizes::{AGES, MOST_POSITIONS};
 use crate::epoch::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

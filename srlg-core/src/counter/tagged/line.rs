@@ -7,7 +7,8 @@
 //! ^ twist` of the same line, so it does not cause a second cache miss. The echo looks [`TaggedParams::echo_delay`]
 //! ages older than the touch. An echo therefore looks older than any touch in the window and never hides one.
 
-use super::params::{LINE, TaggedParams};
+use super::params::TaggedParams;
+use super::sizes::LINE;
 use super::tag::Tagger;
 use crate::hash;
 use crate::ids::HostId;

@@ -6,6 +6,7 @@
 
 use super::full;
 use super::region::Regions;
+use super::sizes::{LEAST_TAGS, LINE, MOST_POSITIONS, MOST_TAGS};
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
 use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
@@ -15,22 +16,6 @@ use crate::hash::{HashFamily, Key, Keys, hashing};
 use crate::ids::{IdKeys, Ip6Ids};
 use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
-
-/// Number of recorders in a line. A line has 64 bytes, which is the size of a cache line on most CPUs.
-pub const LINE: u32 = 32;
-
-/// Maximum number of positions in a fine region. Fine and coarse positions together can then be indexed with 16 bits,
-/// which the computation of tags requires.
-pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
-
-/// Number of ages that a tally distinguishes. A window always has fewer ages.
-pub const AGES: usize = 512;
-
-/// Minimum number of tags. With fewer tags, a tally would have too few bins for all ages.
-pub(crate) const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
-
-/// Maximum number of tags. With more tags, the ages of touches and echoes would not fit into 16 bits.
-const MOST_TAGS: u32 = LARGEST_AGE / 4;
 
 /// The sizes and keys of an array of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

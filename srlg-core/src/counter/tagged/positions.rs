@@ -4,7 +4,7 @@ use super::decoder::PositionDecoder;
 use super::histograms::Grouping;
 use super::line::HostLayout;
 use super::lines::Lines;
-use super::params::LINE;
+use super::sizes::LINE;
 use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 

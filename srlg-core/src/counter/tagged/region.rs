@@ -113,7 +113,7 @@ impl Regions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::LINE;
+    use super::super::sizes::LINE;
     use super::*;
     use crate::hash::{HashFamily, KeySequence};
     use approx::{abs_diff_eq, assert_abs_diff_eq};

@@ -50,7 +50,8 @@
 //! sum minus two standard errors, or 0 if this difference is negative.
 
 use super::histograms::Histograms;
-use super::params::{AGES, TaggedParams};
+use super::params::TaggedParams;
+use super::sizes::AGES;
 use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
 

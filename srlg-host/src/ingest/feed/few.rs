@@ -21,7 +21,7 @@ use std::sync::atomic::{
 use srlg_core::{BATCH, IpPair};
 use zerocopy::transmute;
 
-use super::slot::{lock, try_lock};
+use super::lock::{lock, try_lock};
 
 /// Maximum number of waiting pairs.
 const ROOM: usize = BATCH;

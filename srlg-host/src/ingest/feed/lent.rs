@@ -11,8 +11,9 @@ use srlg_core::Params;
 
 use super::Feed;
 use super::buffer::FeedBuffer;
+use super::lock::lock;
 use super::running::RunningSlice;
-use super::slot::{FeedSlot, FeedState, lock};
+use super::slot::{FeedSlot, FeedState};
 use crate::backend::Backend;
 use crate::error::Error;
 use crate::report::StageTimes;

@@ -1,7 +1,7 @@
 //! [`FeedSlot`]: the state shared by one feed and the closing thread. [`feed`](super) explains the protocol.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use srlg_core::{Ages, IpPair};
 
 use super::buffer::FeedBuffer;
 use super::few::{FewEnd, FewPairs};
+use super::lock::{lock, try_lock};
 use super::running::RunningSlice;
 use crate::backend::{Backend, Pairs};
 use crate::error::Error;
@@ -164,20 +165,6 @@ impl FeedSlot {
 
 fn scan(backend: &dyn Backend, pairs: &[IpPair]) -> Result<(), Error> {
     backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default())
-}
-
-/// Locks `mutex`, whose data is consistent whenever the lock is free, even after a panic.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[inline]
-pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }
 
 #[cfg(test)]
