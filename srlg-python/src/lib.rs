@@ -19,6 +19,7 @@ mod capsule;
 mod columns;
 mod detector;
 mod error;
+mod format;
 mod hosts;
 mod late;
 mod read;

@@ -1,6 +1,6 @@
 //! Reports and their contents, as classes, dicts and HTML.
 
-use std::fmt::{Debug, Write};
+use std::fmt::Write;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
@@ -8,10 +8,8 @@ use srlg::SliceReport;
 use srlg::report::{self, FinderFill};
 
 use crate::capsule;
+use crate::format::{SIGMAS, kebab_case};
 use crate::table;
-
-/// Number of standard errors between an estimate and each end of the 95 % interval.
-pub(crate) const SIGMAS: f64 = 1.96;
 
 /// Maximum number of super points that a notebook shows for a report.
 const SHOWN: usize = 50;
@@ -342,16 +340,4 @@ fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
     let utc = module.getattr("timezone")?.getattr("utc")?;
     let epoch = module.getattr("datetime")?.call_method1("fromtimestamp", (0, utc))?;
     epoch.add(module.getattr("timedelta")?.call1((0, 0, ns.div_euclid(1000)))?)
-}
-
-/// Returns the name of an enum variant in `kebab-case`. The variant must not have fields.
-pub(crate) fn kebab_case(variant: impl Debug) -> String {
-    let mut name = String::new();
-    for letter in format!("{variant:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.extend(letter.to_lowercase());
-    }
-    name
 }

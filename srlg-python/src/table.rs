@@ -12,7 +12,7 @@ use pyo3::PyResult;
 use srlg::{SliceReport, SuperPoint};
 
 use crate::error::Error;
-use crate::report::{SIGMAS, kebab_case};
+use crate::format::{SIGMAS, kebab_case};
 
 pub(crate) fn reader(
     report: &SliceReport,
