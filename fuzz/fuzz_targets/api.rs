@@ -12,7 +12,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use axum::http::{Request, Response, StatusCode, Uri};
 use libfuzzer_sys::fuzz_target;
 use srlg_cli::notify::store::Store;
-use srlg_cli::show::board::{Board, ViewBoard};
+use srlg_cli::status::board::{Board, ViewBoard};
 use srlg_cli::show::web::{Visitors, router_without_loop};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};

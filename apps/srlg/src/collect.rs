@@ -40,7 +40,6 @@ use srlg_input::contact::SamplingWindow;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use crate::alerts::desk::Desk;
 use crate::config::blind_spots::SamplingNotes;
 use crate::config::{Config, warn_of_views};
 use crate::network::NetworkVersion;
@@ -50,7 +49,7 @@ use crate::network::subjects::COLLECTOR;
 use crate::notify::delivery::Delivery;
 use crate::notify::ledger::Ledger;
 use crate::service::Service;
-use crate::show::board::Screen;
+use crate::show::screen::Screen;
 use agreement::Agreement;
 pub use agreement::Superseded;
 use checkpoint::Attachment;
@@ -150,11 +149,16 @@ fn open(
     let oldest = plan.oldest_report();
     let sites = Sites::new(plan.version, names, network.seed(), oldest, network.slice_ms);
     kept.iter().for_each(|kept| sites.restore(&kept.exporters));
-    let mut desk = Desk::new(config);
+    let mut desk = config.desk();
     let ended = delivery.restore(&mut desk)?;
     delivery.tell(&desk, &ended)?;
     let path = args.config.clone();
-    let screen = Screen::open(&config.general, delivery.ledger().store())?;
+    let screen = Screen::open(
+        config.general.http,
+        config.general.visitors(),
+        config.general.keep,
+        delivery.ledger().store(),
+    )?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
         reload: Box::new(move || Config::read(&path)),

@@ -6,12 +6,14 @@ pub mod demo;
 pub mod detect;
 pub mod explain;
 pub mod history;
-pub mod progress;
+pub mod setup;
 pub mod suggest;
 
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::Result;
+
+use crate::progress;
 
 /// Writes a line to standard error. Write errors are ignored, because they cannot be reported elsewhere.
 pub fn tell(line: std::fmt::Arguments<'_>) {

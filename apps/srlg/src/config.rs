@@ -12,6 +12,7 @@
 pub(crate) mod blind_spots;
 mod document;
 mod file;
+mod network;
 pub mod options;
 #[cfg(test)]
 mod reference;
@@ -22,16 +23,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use srlg_input::contact::Networks;
-use srlg_input::{InputOptions, ViewOptions};
+use srlg_input::InputOptions;
 use tracing::{info, warn};
 
-use crate::alerts::book::BELOW_DOWN;
-use crate::alerts::rules::Rules;
-use crate::exporters::ExporterNames;
+use crate::desk::Desk;
+use crate::desk::book::BELOW_DOWN;
+use crate::desk::names::Names;
+use crate::desk::view::ViewConfig;
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
-use crate::origins::OriginLookup;
 use blind_spots::{BlindSpot, blind_spots};
 use document::NO_LINE;
 pub use document::Problems;
@@ -53,13 +53,9 @@ pub struct Config {
     pub general: General,
     /// Views, in the order of the file.
     pub views: Vec<ViewConfig>,
-    /// Labels of networks.
-    pub labels: Networks<String>,
-    /// Names of exporters.
-    pub exporters: ExporterNames,
-    /// Databases of ASes and countries. The databases are empty until [`read_databases`](Self::read_databases) is
-    /// called.
-    pub origins: OriginLookup,
+    /// Names of networks, exporters and origins. The databases of origins are empty until
+    /// [`read_databases`](Self::read_databases) is called.
+    pub names: Names,
     /// Sinks of notifications.
     pub sinks: Vec<SinkOptions>,
 }
@@ -73,24 +69,14 @@ pub struct Checked {
     pub notes: Problems,
 }
 
-/// A view with its rules.
-#[derive(Clone, Debug)]
-pub struct ViewConfig {
-    /// Name of the view.
-    pub name: String,
-    /// Definition of the hosts, the peers and the contacts that count.
-    pub view: ViewOptions,
-    /// Configured number of distinct pairs in the longest window. The detector is sized for this number.
-    pub pairs: Option<u64>,
-    /// Configured memory limit of the detector, in bytes.
-    pub memory: Option<usize>,
-    /// Sizes of the detector, with seed 0.
-    pub sizes: srlg_host::Config,
-    /// Rules and allow lists of the view.
-    pub rules: Rules,
-}
-
 impl Config {
+    /// Creates the desk for the alerts of all views, without alerts.
+    #[must_use]
+    pub fn desk(&self) -> Desk {
+        let General { slice, url, .. } = &self.general;
+        Desk::new(&self.views, *slice, self.names.clone(), url.clone())
+    }
+
     /// Reads the configuration file `path`. The error lists all problems.
     pub fn read(path: &Path) -> Result<Self> {
         Ok(Self::parse(&read_text(path)?).map_err(|problems| problems.of(path))?)
@@ -126,7 +112,7 @@ impl Config {
 
     /// Reads the databases of ASes and countries that the configuration names.
     pub fn read_databases(&mut self) -> Result<()> {
-        self.origins = OriginLookup::open(&self.general)?;
+        self.names.origins = self.general.origins()?;
         Ok(())
     }
 
@@ -229,11 +215,11 @@ impl Config {
                 view.rules = next.rules.clone();
             }
         }
-        (self.labels, self.exporters) = (next.labels, next.exporters);
-        match OriginLookup::open(&next.general) {
+        self.names = Names { origins: self.names.origins.clone(), ..next.names };
+        match next.general.origins() {
             Ok(origins) => {
                 let General { as_file, country_file, .. } = next.general;
-                self.origins = origins;
+                self.names.origins = origins;
                 (self.general.as_file, self.general.country_file) = (as_file, country_file);
             }
             Err(error) => lines.push(format!("{error:#}; the previous databases stay in use")),

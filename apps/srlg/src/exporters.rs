@@ -5,7 +5,6 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::notify::notice::Notice;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use srlg_input::contact::{IpNet, Networks, deserialize_networks};
@@ -89,16 +88,6 @@ impl ExporterNames {
     pub fn named(&self, address: IpAddr) -> NamedExporter {
         NamedExporter { name: self.name(address).map(str::to_owned), address }
     }
-
-    pub(crate) fn name_exporters_of(&self, notice: &mut Notice) {
-        for it in &mut notice.top_interfaces {
-            it.name = self.interface(it.exporter, it.interface).map(str::to_owned);
-        }
-        let interfaces = notice.top_interfaces.iter().map(|it| it.exporter);
-        let exporters = notice.exporters.iter().copied().chain(interfaces);
-        let name = |exporter| Some((exporter, self.name(exporter)?.to_owned()));
-        notice.exporter_names = exporters.filter_map(name).collect();
-    }
 }
 
 impl Default for ExporterNames {
@@ -129,14 +118,19 @@ impl fmt::Display for NamedExporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::notify::notice::InterfaceShare;
+    use crate::alerts::notice::{InterfaceShare, Notice};
 
     #[test]
     fn the_longest_network_names_an_exporter_and_its_interfaces() {
-        let text = "[[exporter]]\nname = 'core'\nnetworks = ['192.0.2.0/24', '2001:db8::/32']\ninterfaces = { 7 = 'any' }\n\
-            [[exporter]]\nname = 'edge'\nnetworks = ['192.0.2.1']\ninterfaces = { 7 = 'transit-a', 4294967295 = 'last' }\n";
-        let names = Config::parse(text).unwrap().exporters;
+        let exporters = serde_json::json!([
+            { "name": "core", "networks": ["192.0.2.0/24", "2001:db8::/32"], "interfaces": { "7": "any" } },
+            {
+                "name": "edge",
+                "networks": ["192.0.2.1"],
+                "interfaces": { "7": "transit-a", "4294967295": "last" },
+            },
+        ]);
+        let names = ExporterNames::new(serde_json::from_value(exporters).unwrap());
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         for (exporter, name, seven, last) in [
             ("192.0.2.1", Some("edge"), Some("transit-a"), Some("last")),

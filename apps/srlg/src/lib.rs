@@ -12,15 +12,20 @@ pub mod alerts;
 pub mod collect;
 pub mod commands;
 pub mod config;
+pub mod desk;
 pub mod exporters;
 mod machine;
 pub mod measure;
 pub mod network;
 pub mod notify;
 pub mod origins;
+pub mod pacing;
 pub mod probe;
+pub mod progress;
+pub mod secrets;
 mod service;
 pub mod show;
+pub mod status;
 
 #[cfg(test)]
 #[path = "../tests/program/mmdb.rs"]

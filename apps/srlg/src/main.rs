@@ -19,9 +19,10 @@ use clap_complete::Shell;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use srlg_cli::commands::{
-    check, contacts, demo, detect, explain, history, progress, suggest, tell, until_pipe_breaks,
+    check, contacts, demo, detect, explain, history, suggest, tell, until_pipe_breaks,
 };
-use srlg_cli::network::setup;
+use srlg_cli::commands::setup;
+use srlg_cli::progress;
 use srlg_cli::{collect, config, measure, probe};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;

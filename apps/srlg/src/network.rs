@@ -17,10 +17,9 @@ pub mod setup;
 pub mod subjects;
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::num::ParseIntError;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -32,7 +31,6 @@ use srlg_input::ViewOptions;
 use tracing::warn;
 
 use crate::alerts::rules::Allow;
-use crate::config::Config;
 #[doc(hidden)]
 pub use report::is_same_when_written;
 
@@ -91,18 +89,12 @@ pub struct NetworkView {
     pub sizes: Sizes,
 }
 
-/// The reason why a network description, a secret file or the folder of a version cannot be used.
+/// The reason why a network description or the folder of a version cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum NetworkError {
-    #[error("cannot read {path}: {cause}")]
-    Read { path: PathBuf, cause: io::Error },
     #[error("cannot write {path}: {cause}")]
     Write { path: PathBuf, cause: io::Error },
-    #[error(
-        "cannot use the secret in {path}: other users have permissions for the file; run chmod o= {path}"
-    )]
-    Open { path: PathBuf },
     #[error("cannot read the network description in {place}: {cause}")]
     Form { place: String, cause: serde_json::Error },
     #[error("view {name}: {cause}")]
@@ -126,36 +118,6 @@ pub(crate) const MOST_VIEWS: usize = 255;
 pub(crate) const LONGEST_SLICE: Duration = Duration::from_secs(86_400);
 
 impl Network {
-    /// Creates the network description that `config` defines. Its detectors use `seed`.
-    #[must_use]
-    pub fn of(config: &Config, seed: u64) -> Self {
-        let views = config.views.iter().map(|view| NetworkView {
-            name: view.name.clone(),
-            view: view.view.clone(),
-            allows: view
-                .rules
-                .allows()
-                .iter()
-                .filter(|allow| allow.is_of_contacts())
-                .cloned()
-                .collect(),
-            sizes: Sizes { seed, ..view.sizes },
-        });
-        Self {
-            slice_ms: config.general.slice.as_millis() as u64,
-            grace_ms: config.general.grace.as_millis() as u64,
-            part_bytes: setup::PART_BYTES,
-            views: views.collect(),
-        }
-    }
-
-    /// Returns whether `config` still defines this network description. If it does not, probes need a new version of
-    /// the description.
-    #[must_use]
-    pub fn is_of(&self, config: &Config) -> bool {
-        Self::of(config, self.seed()) == *self
-    }
-
     /// Returns the seed of all hashes.
     #[must_use]
     pub fn seed(&self) -> u64 {
@@ -261,27 +223,6 @@ impl NetworkVersion {
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
-}
-
-/// Reads a secret file. Only its owner and its group may have permissions for the file.
-pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
-    let path = || path.to_owned();
-    let fail = |cause| NetworkError::Read { path: path(), cause };
-    let mode = fs::metadata(path()).map_err(fail)?.permissions().mode();
-    if mode & 0o007 != 0 {
-        return Err(NetworkError::Open { path: path() });
-    }
-    fs::read_to_string(path()).map_err(fail)
-}
-
-/// Creates a secret file that only its owner may read and write. The file must not exist yet.
-pub fn write_secret(path: &Path, text: &str) -> Result<(), NetworkError> {
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|cause| NetworkError::Write { path: path.to_owned(), cause })
 }
 
 #[cfg(test)]

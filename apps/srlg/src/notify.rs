@@ -2,6 +2,5 @@
 
 pub(crate) mod delivery;
 pub mod ledger;
-pub mod notice;
 pub mod sinks;
 pub mod store;

@@ -19,8 +19,6 @@ use srlg_input::contact::Name;
 use time::{Date, OffsetDateTime};
 use tracing::{info, warn};
 
-use crate::config::General;
-
 /// Maximum number of ASes, and also of countries, whose shares a notification contains.
 const MOST_SHARES: usize = 8;
 
@@ -104,9 +102,8 @@ pub struct OriginLookup {
 }
 
 impl OriginLookup {
-    /// Reads the databases that `general` names.
-    pub fn open(general: &General) -> Result<Self> {
-        let General { as_file, country_file, .. } = general;
+    /// Reads the databases of ASes and of countries.
+    pub fn open(as_file: Option<&Path>, country_file: Option<&Path>) -> Result<Self> {
         let mut databases = Vec::new();
         for (path, content) in [(as_file, Content::As), (country_file, Content::Country)] {
             if let Some(path) = path {

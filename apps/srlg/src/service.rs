@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::alerts::Every;
+use crate::pacing::Every;
 use anyhow::{Context, Result};
 use sd_notify::NotifyState;
 use tracing::debug;

@@ -1,8 +1,8 @@
-//! The state of the program, as a web page, an API and metrics.
+//! The web page, the API and the metrics, and the publisher of the state that they show.
 
-pub mod board;
 pub mod health;
-pub mod open;
+pub(crate) mod orders;
 pub(crate) mod recorder;
+pub(crate) mod screen;
 pub mod troubles;
 pub mod web;

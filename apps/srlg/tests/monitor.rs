@@ -12,15 +12,15 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use srlg_cli::alerts::notice::{Kind, Notice};
 use srlg_cli::alerts::{Status, Why};
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
-use srlg_cli::notify::notice::{Kind, Notice};
 use srlg_cli::now_ms;
-use srlg_cli::show::board::Board;
 use srlg_cli::show::health::{Health, Level};
-use srlg_cli::show::troubles::TroubleKind;
+use srlg_cli::status::board::Board;
+use srlg_cli::status::troubles::TroubleKind;
 use srlg_input::flow::{ExporterStatus, FlowCounts, Losses};
 use srlg_input::{Contact, Status as InputStatus};
 

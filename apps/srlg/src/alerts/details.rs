@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use srlg_input::ViewOptions;
 use srlg_input::contact::{Contact, Host, Packing, Port};
 
+use crate::alerts::notice::{Detail, InterfaceShare, MOST_PEERS, Rates};
 use crate::alerts::top::{Top, at_most};
 use crate::alerts::witnesses::KnownExporters;
-use crate::notify::notice::{Detail, InterfaceShare, MOST_PEERS, Rates};
 
 use volume::Volume;
 

@@ -13,7 +13,7 @@ use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::miss::Miss;
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
-use crate::alerts::tracker::Sighting;
+use crate::alerts::sighting::Sighting;
 use crate::alerts::witnesses::{SilentSource, Witnesses};
 
 /// A host that recently passed its threshold or has an active alert.

@@ -10,12 +10,12 @@ use anyhow::{Context, Result};
 use tracing::{info, warn};
 
 use super::stream;
-use crate::alerts::Trouble;
 use crate::config::Config;
 use crate::network::bucket::{self, Entry};
 use crate::network::connect::Link;
 use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
 use crate::notify::ledger::Ledger;
+use crate::pacing::Trouble;
 
 /// Keys of the agreement in the database.
 const VERSION: &str = "network";

@@ -34,20 +34,20 @@ use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict
 use super::sites::Sites;
 use super::stream::{Position, Witness};
 use super::tally::Tally;
-use crate::alerts::book::ClosedSlice;
-use crate::alerts::desk::Desk;
 use crate::alerts::details::HOSTS;
 use crate::alerts::{Condition, Witnesses};
 use crate::config::Config;
 use crate::config::blind_spots::SamplingNotes;
+use crate::desk::Desk;
+use crate::desk::book::ClosedSlice;
 use crate::measure::watch::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
-use crate::show::board::Screen;
-use crate::show::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
-use crate::show::troubles::TroubleKind;
+use crate::show::screen::Screen;
+use crate::status::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
+use crate::status::troubles::TroubleKind;
 
 /// State of a collector.
 pub(super) struct Engine {
@@ -128,7 +128,7 @@ impl Engine {
             self.pass(waiting.elapsed());
             self.take(event)?;
             self.close_what_may()?;
-            self.delivery.take_orders(&mut self.desk, &self.screen, now_ms())?;
+            self.screen.take_orders(&mut self.delivery, &mut self.desk, now_ms())?;
             self.look_around();
             self.show();
         }
@@ -164,7 +164,7 @@ impl Engine {
         });
         let reloaded = config.reload(next);
         if reloaded.is_some() {
-            self.desk.reload(config);
+            self.desk.reload(&config.views, config.names.clone());
             self.progress.last_reload_ms = now_ms();
         }
         self.progress.is_last_reload_good = reloaded == Some(true);

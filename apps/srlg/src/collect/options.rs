@@ -42,7 +42,7 @@ impl Plan {
 
     /// Returns the number of slices between two checkpoints.
     pub(super) fn every(&self) -> u64 {
-        NetworkOptions::slices_of_checkpoint(&self.config.general)
+        NetworkOptions::slices_of_checkpoint(self.config.general.checkpoint, self.network.slice())
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -66,7 +66,7 @@ impl Plan {
 
     pub(super) fn retention(&self) -> Retention {
         let slice = self.network.slice();
-        let least_age = self.options.least_age(&self.config.general);
+        let least_age = self.options.least_age(self.config.general.checkpoint, slice);
         let window = slice * self.network.window();
         let age = (window * 2 + slice * 200).max(Duration::from_secs(86_400));
         let age = self.options.stream_age.unwrap_or(age.max(least_age));

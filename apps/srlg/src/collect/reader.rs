@@ -26,9 +26,9 @@ pub(super) use place::Loss;
 use place::{Place, Resumption};
 
 use super::stream::{self, PATIENCE, Position, Retention, nanoseconds};
-use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
+use crate::pacing::Trouble;
 
 const TICK: Duration = Duration::from_millis(50);
 

@@ -15,7 +15,7 @@ use srlg_input::contact::{Name, Sampling};
 
 use super::options::Plan;
 use super::rule::{Cause, Close};
-use crate::alerts::book::ClosedSlice;
+use crate::desk::book::ClosedSlice;
 
 pub(super) struct Reports {
     path: PathBuf,

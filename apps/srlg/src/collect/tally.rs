@@ -9,8 +9,8 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::arrival::Rejection;
-use crate::alerts::Every;
-use crate::show::board::MessageCounts;
+use crate::pacing::Every;
+use crate::status::board::MessageCounts;
 
 /// Minimum time between two log lines about the same reason.
 const SILENCE: Duration = Duration::from_secs(10);

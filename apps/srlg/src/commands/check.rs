@@ -7,7 +7,8 @@ use anyhow::Result;
 use srlg_input::InputOptions;
 
 use crate::alerts::Tracker;
-use crate::config::{Checked, Config, General, ViewConfig};
+use crate::config::{Checked, Config, General};
+use crate::desk::view::ViewConfig;
 use crate::exporters::Exporter;
 use crate::machine;
 use crate::measure::tap::VIEW_BYTES;
@@ -45,7 +46,7 @@ pub fn check(args: &Args) -> Result<String> {
             memory as f64 / 1e6
         )?;
     }
-    for Exporter { name, networks, interfaces } in config.exporters.all() {
+    for Exporter { name, networks, interfaces } in config.names.exporters.all() {
         let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let interfaces = interfaces.len();
         writeln!(text, "exporter {name}: {}; named interfaces: {interfaces}", networks.join(", "))?;

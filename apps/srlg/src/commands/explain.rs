@@ -11,9 +11,10 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
+use crate::alerts::notice::{Direction, Unit};
 use crate::alerts::rules::{Allow, AllowTarget};
-use crate::config::{Config, ViewConfig};
-use crate::notify::notice::{Direction, Unit};
+use crate::config::Config;
+use crate::desk::view::ViewConfig;
 
 /// Options of `srlg explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,7 +33,7 @@ pub fn explain(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let host = args.host.to_canonical();
     let mut text = String::new();
-    match config.labels.get(host.into()) {
+    match config.names.labels.get(host.into()) {
         Some(label) => writeln!(text, "{host}, label {label}")?,
         None => writeln!(text, "{host}")?,
     }

@@ -15,7 +15,8 @@ use srlg_input::contact::Name;
 
 use crate::alerts::Rule;
 use crate::alerts::maxima::Maxima;
-use crate::config::{Config, ViewConfig};
+use crate::config::Config;
+use crate::desk::view::ViewConfig;
 use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
 use crate::notify::store::history::IncidentFilter;

@@ -11,9 +11,10 @@ use srlg_input::ViewOptions;
 use srlg_input::contact::{ContactFilter, PeerKey, Port, Sampling, Side};
 use tracing::warn;
 
+use super::Config;
 use super::resolve::LEAST_THRESHOLD;
-use super::{Config, ViewConfig};
 use crate::alerts::Rule;
+use crate::desk::view::ViewConfig;
 
 /// A valid part of a configuration that cannot find some or all of the attacks that it is meant for.
 #[derive(Clone, Debug, PartialEq)]

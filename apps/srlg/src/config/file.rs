@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
 use humantime::parse_duration;
 use serde::Deserialize;
 use srlg_host::Device;
@@ -16,12 +17,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::document::{NO_LINE, Problems, Value, deserialize, from_text, read};
 #[cfg(test)]
-use super::{reference::time, resolve::MEMORY};
+use super::resolve::MEMORY;
 #[cfg(test)]
 use crate::alerts::Terms;
 use crate::exporters::Exporter;
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
+use crate::origins::OriginLookup;
 use crate::show::web::{self, Visitors};
 
 /// Default prefix lengths of a view. IPv6 peers are aggregated to /64, because one machine can use any address of its
@@ -157,11 +159,30 @@ impl General {
         let names = self.http_names.iter().cloned().chain(url).collect();
         Visitors { is_public: self.http_public, names, tokens: self.http_tokens.clone() }
     }
+
+    pub(super) fn origins(&self) -> Result<OriginLookup> {
+        OriginLookup::open(self.as_file.as_deref(), self.country_file.as_deref())
+    }
+}
+
+#[cfg(test)]
+/// Formats `milliseconds` in the time syntax of configuration files.
+fn time(milliseconds: u64) -> String {
+    humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
+}
+
+#[cfg(test)]
+/// Adds to the schema of a view the defaults that apply only in a configuration file.
+fn view_defaults(schema: &mut schemars::Schema) {
+    let keys = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut).unwrap();
+    keys["peer-prefix6"]["default"] = serde_json::json!(PREFIXES.peer6);
+    keys["inside"]["description"] =
+        serde_json::json!("Inside networks. [default: the top-level `inside`]");
 }
 
 /// A `[[view]]`: the hosts and peers to count, and the size of the detector.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = super::reference::view_defaults))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = view_defaults))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ViewTable {
     /// Name of the view, which may contain letters, digits, `-` and `_`.
@@ -398,7 +419,7 @@ impl<'i> File<'i> {
                 "[input] and [network] cannot be combined; keep one of them",
             ),
             Some(network) => {
-                for (key, text) in network.problems(&self.general) {
+                for (key, text) in network.problems(self.general.checkpoint, self.general.slice) {
                     problems.add(self.span_in("network", key), text);
                 }
             }

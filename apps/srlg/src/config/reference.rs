@@ -15,13 +15,12 @@ mod samples;
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
-use super::file::{PREFIXES, Tables};
+use super::file::Tables;
 use super::{Config, General};
 use keys::{Key, Table};
 use samples::{Effect, Reload};
@@ -38,18 +37,6 @@ struct Document {
     general: General,
     #[schemars(flatten)]
     tables: Tables,
-}
-
-/// Formats `milliseconds` in the time syntax of configuration files.
-pub(super) fn time(milliseconds: u64) -> String {
-    humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
-}
-
-/// Adds to the schema of a view the defaults that apply only in a configuration file.
-pub(super) fn view_defaults(schema: &mut Schema) {
-    let keys = schema.get_mut("properties").and_then(Value::as_object_mut).unwrap();
-    keys["peer-prefix6"]["default"] = json!(PREFIXES.peer6);
-    keys["inside"]["description"] = json!("Inside networks. [default: the top-level `inside`]");
 }
 
 /// Returns the schema of `T` without empty defaults, and without null values, because TOML has no null.

@@ -15,14 +15,15 @@ use toml::Spanned;
 
 use super::Config;
 use super::document::{Problems, check_empty};
-use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::{Allow, AllowTarget, Rules};
 use crate::alerts::{Rule, Terms};
-use crate::config::ViewConfig;
 use crate::config::file::{
     AllowTable, File, General, LEAST_SILENCE, LabelTable, PREFIXES, RuleTable, Tables, ViewTable,
     Window,
 };
+use crate::desk::book::BELOW_DOWN;
+use crate::desk::names::Names;
+use crate::desk::view::ViewConfig;
 use crate::exporters::ExporterNames;
 use crate::network::{LONGEST_SLICE, MOST_VIEWS};
 use crate::origins::OriginLookup;
@@ -56,7 +57,8 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
     }
     let File { general, tables: Tables { input, network, exporters, sinks, .. }, .. } = file;
     let (exporters, origins) = (ExporterNames::new(exporters), OriginLookup::default());
-    Ok(Config { source: input, network, general, views, labels, exporters, origins, sinks })
+    let names = Names { labels, exporters, origins };
+    Ok(Config { source: input, network, general, views, names, sinks })
 }
 
 struct Resolver<'a, 'i> {

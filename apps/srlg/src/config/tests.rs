@@ -1,6 +1,7 @@
 use std::net::IpAddr;
 
 use srlg_host::Device;
+use srlg_host::config::HashFamily;
 
 use super::{Config, parse_silence};
 use crate::network::Network;
@@ -72,7 +73,7 @@ fn a_whole_configuration_is_read() {
     let config = Config::parse(WHOLE).unwrap();
     assert_eq!(config.source.sockets.listen.len(), 1);
     assert_eq!(config.source.decoding.sampling.map(std::num::NonZero::get), Some(100));
-    assert_eq!(config.labels.get([198, 51, 100, 200].into()).unwrap(), "customers");
+    assert_eq!(config.names.labels.get([198, 51, 100, 200].into()).unwrap(), "customers");
     let [victims, scanners] = &config.views[..] else { panic!("{config:?}") };
     assert_eq!((victims.name.as_str(), victims.rules.windows()), ("victims", vec![120, 7200]));
     // The threshold of the detector is 1024 times `down` of 0.8, minus a tenth.
@@ -276,4 +277,11 @@ fn what_needs_a_restart_is_told_and_the_rest_is_taken_over() {
         texts += &format!("{told:?}\n");
     }
     insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn detectors_use_a_keyed_hash() {
+    let config = Config::parse("inside = ['10.0.0.0/8']").unwrap();
+    let hashes: Vec<_> = config.views.iter().map(|view| view.sizes.hash).collect();
+    assert_eq!(hashes, [HashFamily::HalfSip13; 3]);
 }

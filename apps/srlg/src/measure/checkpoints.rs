@@ -21,13 +21,14 @@ use srlg_host::state::{Checkpoints, Snapshot};
 use srlg_input::Position;
 use tracing::{info, warn};
 
-use crate::alerts::{Every, OnChange};
-use crate::config::{Config, ViewConfig};
+use crate::alerts::notice::Notice;
+use crate::config::Config;
+use crate::desk::view::ViewConfig;
 use crate::measure::monitor::Monitor;
 use crate::measure::watch::InputState;
 use crate::notify::ledger::Ledger;
-use crate::notify::notice::Notice;
 use crate::now_ms;
+use crate::pacing::{Every, OnChange};
 
 /// Checkpoints of all views.
 pub struct ViewCheckpoints {

@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 
 use srlg_input::contact::{Contact, Host, Sampling};
 
-use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
+use crate::alerts::witnesses::table::EXPORTERS;
+use crate::status::troubles::{TroubleCounts, TroubleKind};
 
 #[derive(Debug, Default)]
 pub(crate) struct ContactCounts {

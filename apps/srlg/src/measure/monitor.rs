@@ -12,18 +12,18 @@ use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus};
 
 use crate::alerts::Miss;
-use crate::alerts::desk::Desk;
+use crate::alerts::notice::Notice;
 use crate::alerts::witnesses::table::last_datagrams;
 use crate::alerts::witnesses::{TableState, WitnessTable};
 use crate::config::Config;
+use crate::desk::Desk;
 use crate::measure::counts::ContactCounts;
 use crate::measure::positions::Positions;
 use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
-use crate::notify::notice::Notice;
 use crate::now_ms;
-use crate::show::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
-use crate::show::troubles::TroubleKind;
+use crate::status::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
+use crate::status::troubles::TroubleKind;
 
 /// A monitor that has all views of one input.
 pub struct Monitor {
@@ -47,10 +47,10 @@ impl Monitor {
         let (permitted, silent_after) =
             (&config.source.sockets.exporters, config.general.silent_after);
         let mut exporters = WitnessTable::new(permitted, silent_after, slice_ms, now_ms());
-        exporters.set_names(config.exporters.clone());
+        exporters.set_names(config.names.exporters.clone());
         Ok(Self {
             watches: config.views.iter().map(watch).collect::<Result<_>>()?,
-            desk: Desk::new(config),
+            desk: config.desk(),
             slice_ms,
             taps: Taps::default(),
             counts: ContactCounts::default(),
@@ -85,8 +85,8 @@ impl Monitor {
                 watch.reload(book.rules(), &next.rules);
             }
         }
-        self.exporters.set_names(config.exporters.clone());
-        self.desk.reload(config);
+        self.exporters.set_names(config.names.exporters.clone());
+        self.desk.reload(&config.views, config.names.clone());
     }
 
     /// Returns the alerts of the views.

@@ -10,9 +10,7 @@ use anyhow::{Result, ensure};
 use srlg_input::{Event, Input, LogLevel, LogLine, Status as InputStatus};
 use tracing::{info, warn};
 
-use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
-use crate::commands::progress::Progress;
 use crate::config::blind_spots::SamplingNotes;
 use crate::config::options::Options;
 use crate::config::{Config, warn_of_views};
@@ -21,9 +19,11 @@ use crate::measure::monitor::Monitor;
 use crate::measure::tap::VIEW_BYTES;
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
+use crate::pacing::Every;
+use crate::progress::Progress;
 use crate::service::Service;
-use crate::show::board::Board;
-use crate::show::board::Screen;
+use crate::show::screen::Screen;
+use crate::status::board::Board;
 
 /// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {
@@ -41,7 +41,12 @@ pub fn run(options: &Options) -> Result<()> {
     let started_ms = now_ms();
     let mut it = Loop {
         options,
-        screen: Screen::open(&config.general, delivery.ledger().store())?,
+        screen: Screen::open(
+            config.general.http,
+            config.general.visitors(),
+            config.general.keep,
+            delivery.ledger().store(),
+        )?,
         sampling: SamplingNotes::new(config.source.decoding.sampling),
         config,
         monitor,
@@ -66,7 +71,7 @@ pub fn run(options: &Options) -> Result<()> {
         info!("alerts raised in this run: {started}; active at the end: {open}");
     }
     // A reload may have changed the names.
-    let exporters = it.config.exporters.clone();
+    let exporters = it.config.names.exporters.clone();
     let finish = it.finish();
     let status = input.status();
     status.to_string().lines().for_each(|line| info!("{line}"));
@@ -164,7 +169,7 @@ impl Loop<'_> {
             }
             // The notifications of the slice must be stored before a user closes an alert.
             let now_ms = self.clock_ms();
-            if self.delivery.take_orders(self.monitor.desk_mut(), &self.screen, now_ms)? {
+            if self.screen.take_orders(&mut self.delivery, self.monitor.desk_mut(), now_ms)? {
                 self.show(input);
             }
         }

@@ -36,7 +36,7 @@ use crate::alerts::details::Details;
 use crate::alerts::rules::Rules;
 use crate::measure::counts::ContactCounts;
 use crate::measure::filter::{FilterCounts, PairFilter};
-use crate::show::troubles::TroubleKind;
+use crate::status::troubles::TroubleKind;
 
 /// Capacity of a feed during a close, in pairs per address family. Each thread has one feed per view.
 const FEED_PAIRS: usize = 1 << 16;

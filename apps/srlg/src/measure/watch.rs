@@ -24,18 +24,19 @@ use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 
 use crate::alerts::Condition;
 use crate::alerts::Witnesses;
-use crate::alerts::book::{Book, ClosedSlice};
 use crate::alerts::details::{Details, HostExporters};
+use crate::alerts::notice::Evidence;
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
-use crate::config::{General, ViewConfig};
+use crate::config::General;
+use crate::desk::book::{Book, ClosedSlice};
+use crate::desk::view::ViewConfig;
 use crate::measure::filter::FilterCounts;
 use crate::measure::positions::Positions;
 use crate::measure::tap::{ViewTap, ViewTaps};
 use crate::measure::track::Track;
-use crate::notify::notice::Evidence;
-use crate::show::board::ViewBoard;
-use crate::show::troubles::TroubleKind;
+use crate::status::board::ViewBoard;
+use crate::status::troubles::TroubleKind;
 
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
 const LOST_MS: u64 = 60_000;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::config::General;
 use crate::network::connect;
 use crate::network::subjects::check_name;
 
@@ -60,22 +59,27 @@ impl Default for NetworkOptions {
 
 impl NetworkOptions {
     /// Returns the number of slices between two checkpoints of a collector, at least 1.
-    pub(crate) fn slices_of_checkpoint(general: &General) -> u64 {
-        let slices = general.checkpoint.as_millis() / general.slice.as_millis().max(1);
+    pub(crate) fn slices_of_checkpoint(checkpoint: Duration, slice: Duration) -> u64 {
+        let slices = checkpoint.as_millis() / slice.as_millis().max(1);
         u64::try_from(slices).unwrap_or(u64::MAX).max(1)
     }
 
     /// Returns the minimum time for which the stream must keep messages. The stream must reach back to the
     /// second-to-last checkpoint, because probes may already have deleted the slices that only the last checkpoint
     /// contains.
-    pub(crate) fn least_age(&self, general: &General) -> Duration {
-        let slices = Self::slices_of_checkpoint(general).saturating_mul(2);
+    pub(crate) fn least_age(&self, checkpoint: Duration, slice: Duration) -> Duration {
+        let slices = Self::slices_of_checkpoint(checkpoint, slice).saturating_mul(2);
         let slices = u32::try_from(slices).unwrap_or(u32::MAX).saturating_add(2);
-        general.slice.saturating_mul(slices).saturating_add(self.deadline)
+        slice.saturating_mul(slices).saturating_add(self.deadline)
     }
 
-    /// Checks these options against the settings `general`, and returns each problem with its key.
-    pub(crate) fn problems(&self, general: &General) -> Vec<(&'static str, String)> {
+    /// Checks these options against the time between two checkpoints and the length of a slice, and returns each problem
+    /// with its key.
+    pub(crate) fn problems(
+        &self,
+        checkpoint: Duration,
+        slice: Duration,
+    ) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: String| {
             if !is_right {
@@ -101,7 +105,7 @@ impl NetworkOptions {
             format!("deadline: must be at most a day, got {deadline:?}"),
         );
         check(*max_skew != Some(0), "max-skew", "max-skew: must be at least 1, got 0".to_owned());
-        let least = self.least_age(general);
+        let least = self.least_age(checkpoint, slice);
         check(
             stream_age.is_none_or(|age| age >= least),
             "stream-age",

@@ -14,7 +14,7 @@ use super::VersionId;
 use crate::alerts::details::HostDetails;
 use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
-use crate::show::board::{DatagramCounts, SpoolBoard};
+use crate::status::board::{DatagramCounts, SpoolBoard};
 
 /// Maximum number of hosts in a report. The data of a host takes at most 7 kB, so a report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;

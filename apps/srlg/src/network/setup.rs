@@ -1,4 +1,4 @@
-//! The command `srlg setup`, which creates the credentials of a network and the broker's configuration.
+//! The credentials of a network and the broker's configuration.
 //!
 //! [`make`] writes the authority's certificate, the broker's certificate and key, a key for each client, and
 //! `nats.conf`. The broker's configuration grants each client only the permissions that it needs.
@@ -8,20 +8,17 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use async_nats::ServerAddr;
+use anyhow::{Context, Result};
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
 use rcgen::{KeyPair as TlsKey, KeyUsagePurpose};
 use time::OffsetDateTime;
 
-use crate::config::Config;
 use crate::network::connect::{AUTHORITY_FILE, key_file};
-use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
-use crate::network::write_secret;
+use crate::secrets::write_secret;
 
 mod conf;
 
@@ -34,50 +31,6 @@ const LIFE: time::Duration = time::Duration::days(3650);
 /// Maximum size of a part, in bytes. A message that contains a part and its headers is at most 1 MiB, which is the
 /// broker's default limit.
 pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
-
-/// Options of `srlg setup`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Configuration file with a `[network]` table that names the probes
-    #[arg(long, value_name = "FILE")]
-    pub config: PathBuf,
-
-    /// Names and addresses at which clients reach the broker; its certificate contains them
-    #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
-    pub host: Vec<String>,
-}
-
-/// Creates the credentials of the configured network and prints which files each machine needs.
-pub fn run(args: &Args) -> Result<()> {
-    let config = Config::read(&args.config)?;
-    let Some(options) = &config.network else {
-        bail!(
-            "cannot set up a network: {} has no [network] table; add one that names the probes",
-            args.config.display()
-        );
-    };
-    let NetworkOptions { folder, probes, broker, .. } = options;
-    make(folder, probes, &args.host, port(broker)?)?;
-    let mut out = std::io::stdout().lock();
-    let folder = folder.display();
-    writeln!(
-        out,
-        "{folder} contains the credentials of the broker, the collector and these probes: {}.",
-        probes.join(", ")
-    )?;
-    writeln!(
-        out,
-        "broker      needs nats.conf, server.pem and server.key: cd {folder} && nats-server -c nats.conf"
-    )?;
-    writeln!(out, "collector   needs ca.pem, {COLLECTOR}.nk and the configuration")?;
-    writeln!(out, "each probe  needs ca.pem and its own NAME.nk")?;
-    writeln!(out, "All files except ca.pem, server.pem and nats.conf are secret.")?;
-    Ok(())
-}
-
-fn port(broker: &str) -> Result<u16> {
-    Ok(broker.parse::<ServerAddr>()?.port())
-}
 
 /// Writes the broker's configuration and the credentials of the broker, the collector and `probes` into `folder`.
 /// Clients reach the broker at `hosts` and `port`.

@@ -63,22 +63,6 @@ fn views_that_count_something_else_are_another_network() {
 }
 
 #[test]
-fn a_secret_is_for_its_owner_alone_and_is_never_overwritten() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.nk");
-    write_secret(&path, "seed").unwrap();
-    let mode = fs::metadata(&path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-    let again = write_secret(&path, "other").unwrap_err();
-    let NetworkError::Write { cause, .. } = again else { panic!("{again}") };
-    assert_eq!(cause.kind(), io::ErrorKind::AlreadyExists);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(matches!(read_secret(&path), Err(NetworkError::Open { .. })));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    assert_eq!(read_secret(&path).unwrap(), "seed", "a group may read what its service needs");
-}
-
-#[test]
 fn what_breaks_a_rule_is_refused() {
     let texts = [
         Network { slice_ms: 0, ..network() },

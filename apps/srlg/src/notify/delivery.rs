@@ -3,18 +3,18 @@
 //! If the database cannot store notifications, a single-site monitor keeps them in memory, and sinks read them from
 //! there.
 
-use std::slice;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use tracing::{info, warn};
 
-use crate::alerts::desk::Desk;
-use crate::alerts::{Every, OnChange, Status, Trouble};
+use crate::alerts::Status;
+use crate::alerts::notice::Notice;
+use crate::desk::Desk;
 use crate::notify::ledger::Ledger;
-use crate::notify::notice::Notice;
 use crate::notify::sinks::{SinkOptions, Sinks};
-use crate::show::board::{Screen, SinkBoard};
+use crate::pacing::{Every, OnChange, Trouble};
+use crate::status::board::SinkBoard;
 
 /// Maximum number of notifications that wait while the database cannot store them.
 const MOST_WAITING: usize = 100_000;
@@ -91,40 +91,6 @@ impl Delivery {
         }
     }
 
-    /// Performs the actions that users requested on the web page, and answers the requests. `now_ms` is the time of the
-    /// actions. Returns whether there were any requests. The notifications of closed slices must already be stored. If
-    /// an older notification were stored after a user had closed its alert, the alert would become active again.
-    pub(crate) fn take_orders(
-        &mut self,
-        desk: &mut Desk,
-        screen: &Screen,
-        now_ms: u64,
-    ) -> Result<bool> {
-        let mut has_any = false;
-        while let Some(waiting) = screen.next_order() {
-            has_any = true;
-            let order = &waiting.order;
-            let ended = match desk.is_open(order.id) {
-                true => Ok(None),
-                false => self.ledger.store().last_of(order.id),
-            };
-            let ended = match ended {
-                Ok(ended) => ended,
-                Err(error) => {
-                    // Dropping `waiting` answers the HTTP request with an error.
-                    warn!("cannot look up alert {}: {error:#}", order.id);
-                    continue;
-                }
-            };
-            let outcome = desk.act(order, ended, now_ms);
-            if let Ok(notice) = &outcome {
-                self.tell(desk, slice::from_ref(notice))?;
-            }
-            waiting.answer(outcome);
-        }
-        Ok(has_any)
-    }
-
     /// Returns the number of notifications that the database has not stored yet.
     pub(crate) fn waiting(&self) -> usize {
         self.ledger.store().waiting_len()
@@ -198,7 +164,7 @@ mod tests {
         let mut ledger = Ledger::open(Some(folder.path())).unwrap();
         let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();
         ledger.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
-        let mut desk = Desk::new(&Config::parse("").unwrap());
+        let mut desk = Config::parse("").unwrap().desk();
         ledger.restore(&mut desk).unwrap();
         let mut delivery = Delivery::start(ledger, &[]).unwrap();
         delivery.forget = Every::new(Duration::ZERO);
@@ -228,8 +194,8 @@ mod tests {
         let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
         for text in [
-            "WARN srlg_cli::alerts::quiet: cannot prune old notifications: ",
-            "WARN srlg_cli::alerts::quiet: cannot store the largest peer counts: ",
+            "WARN srlg_cli::pacing: cannot prune old notifications: ",
+            "WARN srlg_cli::pacing: cannot store the largest peer counts: ",
             "old notifications can be pruned again",
             "the largest peer counts can be stored again",
         ] {

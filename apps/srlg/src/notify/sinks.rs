@@ -12,6 +12,7 @@
 
 mod alertmanager;
 mod body;
+mod connection;
 mod exec;
 mod file;
 mod hold;
@@ -34,9 +35,9 @@ use crate::alerts::AlertId;
 use anyhow::{Context, Result, ensure};
 use tracing::warn;
 
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use crate::notify::store::{NumberedNotice, Store};
-use crate::show::board::SinkBoard;
+use crate::status::board::SinkBoard;
 pub use http::Credentials;
 pub use mail::MailOptions;
 pub use options::{SinkKind, SinkOptions};

@@ -25,7 +25,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params}
 use tracing::warn;
 
 use crate::alerts::AlertId;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use history::follow;
 use series::Minute;
 use tables::{check, check_header, make};

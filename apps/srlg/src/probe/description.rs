@@ -9,9 +9,10 @@ use anyhow::{Context, Result, ensure};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::alerts::Trouble;
 use crate::network::connect::Link;
-use crate::network::{NetworkVersion, bucket, read_secret, write_secret};
+use crate::network::{NetworkVersion, bucket};
+use crate::pacing::Trouble;
+use crate::secrets::{read_secret, write_secret};
 
 /// Time between two checks for a new version of the description.
 const LOOK: Duration = Duration::from_secs(2);

@@ -28,7 +28,6 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
-use crate::alerts::Every;
 use crate::alerts::details::{Details, HostDetails};
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::WitnessTable;
@@ -41,8 +40,9 @@ use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
 use crate::now_ms;
-use crate::show::board::DatagramCounts;
-use crate::show::troubles::TroubleKind;
+use crate::pacing::Every;
+use crate::status::board::DatagramCounts;
+use crate::status::troubles::TroubleKind;
 
 /// Minimum time between two log lines about dropped contacts, and between two about missing ports.
 const SILENCE: Duration = Duration::from_secs(60);

@@ -18,9 +18,9 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::spool::SpoolEntry;
-use crate::alerts::Trouble;
 use crate::network::connect::{Link, LinkState};
 use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
+use crate::pacing::Trouble;
 
 /// Maximum number of slices in flight.
 const AHEAD: usize = 16;

@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::outbox::Outbox;
-use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::report::SiteReport;
 use crate::network::subjects::{self, WATCHLIST};
+use crate::pacing::Trouble;
 
 pub(super) struct Reporter {
     link: Link,

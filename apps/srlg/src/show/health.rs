@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::alerts::witnesses::named;
-use crate::show::board::{Board, ExporterBoard, SinkBoard};
+use crate::status::board::{Board, ExporterBoard, SinkBoard};
 
 /// A level of health, shown as the colour of the dot on the web page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -107,8 +107,8 @@ impl<'a> Status<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::board::{NetworkBoard, SiteBoard};
-    use crate::show::troubles::{TroubleBoard, TroubleKind};
+    use crate::status::board::{NetworkBoard, SiteBoard};
+    use crate::status::troubles::{TroubleBoard, TroubleKind};
 
     fn trouble(text: &str) -> TroubleBoard {
         TroubleBoard {

@@ -12,10 +12,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tracing::warn;
 
-use crate::alerts::Trouble;
 use crate::notify::store::Store;
 use crate::notify::store::series::{MINUTE_MS, Minute, Series};
-use crate::show::board::Board;
+use crate::pacing::Trouble;
+use crate::status::board::Board;
 
 /// Maximum number of exporters whose rates are stored per minute. The exporters with the highest rates are chosen.
 const EXPORTERS: usize = 100;
@@ -159,7 +159,7 @@ fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
 mod tests {
     use super::*;
     use crate::notify::store::series::MinuteRange;
-    use crate::show::board::{ExporterBoard, InputBoard, NetworkBoard, TopHost, ViewBoard};
+    use crate::status::board::{ExporterBoard, InputBoard, NetworkBoard, TopHost, ViewBoard};
     use srlg_input::contact::Name;
 
     fn board(now_s: u64, super_points: usize, largest: f64, records: u64) -> Board {

@@ -60,15 +60,18 @@ use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
 use crate::notify::store::Store;
-use crate::show::board::Boards;
-use acting::{BODY_BYTES, Orders, Peer, WaitingOrder};
-use api::{WebState, error};
+use acting::BODY_BYTES;
+use orders::{Orders, Peer, WaitingOrder};
+pub use state::Boards;
+use state::{WebState, error};
 
 pub(crate) mod acting;
 mod api;
 mod csv;
 mod history;
 mod metrics;
+pub(crate) mod orders;
+mod state;
 pub(crate) mod tokens;
 
 /// A web server, which stops when it is dropped.

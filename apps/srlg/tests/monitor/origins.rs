@@ -3,9 +3,9 @@
 use std::fs;
 use std::net::IpAddr;
 
+use srlg_cli::alerts::notice::Notice;
 use srlg_cli::config::Config;
 use srlg_cli::measure::monitor::Monitor;
-use srlg_cli::notify::notice::Notice;
 use srlg_input::Contact;
 
 use super::mmdb::{as_database, country_database};

@@ -12,8 +12,8 @@ use std::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::Contact;
 
+use crate::alerts::notice::Rates;
 use crate::alerts::top::at_most;
-use crate::notify::notice::Rates;
 
 const SLOT_MS: u64 = 5_000;
 

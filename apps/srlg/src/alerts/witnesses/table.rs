@@ -14,10 +14,8 @@ use srlg_input::contact::{IpNet, Networks};
 use tracing::{info, warn};
 
 use super::{KnownExporters, NAMED, Suspect, Witnesses, named};
-use crate::alerts::Every;
 use crate::alerts::top::at_most;
 use crate::exporters::ExporterNames;
-use crate::show::troubles::EXPORTERS;
 
 /// Minimum silence limit of an exporter, in milliseconds, unless a limit is configured.
 const LEAST_SILENCE_MS: u64 = 15_000;
@@ -39,11 +37,14 @@ const BEFORE_MS: u64 = 60_000;
 /// may be forged.
 const NEW_MS: u64 = 60_000;
 
+/// Maximum number of exporters that are remembered.
+pub(crate) const EXPORTERS: usize = 16_384;
+
 /// Maximum number of exporters and of networks in a [`TableState`].
 const MOST_ROWS: usize = 1_024;
 
 /// Minimum time between two log lines about silent exporters.
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN_MS: u64 = 60_000;
 
 /// Times and durations of one exporter, in milliseconds. Times are counted from the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +108,8 @@ pub(crate) struct WitnessTable {
     silent: Vec<(u64, IpAddr)>,
     /// Last time at which an exporter that is not new sent data again after a silence.
     resumed_ms: u64,
-    log: Every,
+    /// Time of the last log lines, in milliseconds since the Unix epoch; 0 if there are none.
+    logged_ms: u64,
     /// Exporters that were logged as silent or as never heard from.
     logged: HashSet<IpAddr>,
 }
@@ -245,7 +247,7 @@ impl WitnessTable {
             last: Vec::new(),
             silent: Vec::new(),
             resumed_ms: 0,
-            log: Every::new(AGAIN),
+            logged_ms: 0,
             logged: HashSet::new(),
         }
     }
@@ -360,9 +362,10 @@ impl WitnessTable {
         let unheard = self.unheard().filter(|exporter| self.silent_since(*exporter).is_some());
         let silent = self.silent.iter().map(|(_, exporter)| *exporter);
         let silent: HashSet<_> = silent.chain(unheard).collect();
-        if silent == self.logged || !self.log.is_due() {
+        if silent == self.logged || self.now_ms < self.logged_ms.saturating_add(AGAIN_MS) {
             return;
         }
+        self.logged_ms = self.now_ms;
         let (heard, unheard): (Vec<&IpAddr>, Vec<&IpAddr>) = silent
             .difference(&self.logged)
             .partition(|exporter| self.by_address.contains_key(*exporter));

@@ -12,14 +12,14 @@ use srlg_input::{Event, Input, Status};
 use super::attacks::Attacks;
 use super::verdict::Verdict;
 use super::{GENERAL, RULE, announce, exporter};
-use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
 use crate::notify::store::Store;
-use crate::show::board::Board;
+use crate::pacing::Every;
 use crate::show::recorder::Recorder;
 use crate::show::web::{Visitors, Web};
+use crate::status::board::Board;
 
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 

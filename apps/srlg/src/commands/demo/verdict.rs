@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use super::attacks::{Attacks, PlantedAttack, name};
 use crate::alerts::Status;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 
 /// Maximum time from the end of the demonstration to the last end of an alert.
 const LATEST: Duration = Duration::from_secs(20);

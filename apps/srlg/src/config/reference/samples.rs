@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use toml::{Table, Value};
 
 use super::super::document::Problems;
-use crate::config::{Config, ViewConfig};
+use crate::config::Config;
+use crate::desk::names::Names;
+use crate::desk::view::ViewConfig;
 use crate::mmdb::{as_database, country_database};
 use crate::network::Network;
 
@@ -397,7 +399,8 @@ fn follow(now: &Config, next: &Config) -> bool {
 
 /// Returns the settings of a configuration as text. Detector sizes are left out, because a reload does not change them.
 fn parts(config: &Config) -> String {
-    let Config { source, network, general, views, labels, exporters, origins: _, sinks } = config;
+    let Config { source, network, general, views, names, sinks } = config;
+    let Names { labels, exporters, origins: _ } = names;
     let mut parts =
         format!("{source:?} {network:?} {general:?} {labels:?} {exporters:?} {sinks:?}");
     for view in views {

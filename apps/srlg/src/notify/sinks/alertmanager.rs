@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::http::Client;
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use crate::notify::notice::{Direction, Kind, Notice};
+use crate::alerts::notice::{Direction, Kind, Notice};
 use srlg_input::contact::Name;
 
 /// Maximum number of active alerts that one request sends again.

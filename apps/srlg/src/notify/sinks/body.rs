@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::suppressed::Suppressed;
 
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 
 pub(super) enum Body {
     /// A notification as JSON on one line.
@@ -98,7 +98,7 @@ mod tests {
         notice.text = "a \"quoted\" text".to_owned();
         notice.windows = vec![
             notice.main,
-            crate::notify::notice::WindowNotice { window_ms: 300_000, ..notice.main },
+            crate::alerts::notice::WindowNotice { window_ms: 300_000, ..notice.main },
         ];
         let made_of_notice = made("slack.json", &notice);
         assert_eq!(made_of_notice["text"], notice.text);

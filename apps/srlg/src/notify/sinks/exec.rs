@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 
 pub(super) struct Exec {
     command: Vec<String>,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use crate::notify::store::Store;
 
 /// Maximum length of a line, in bytes. The search for the last line reads twice this length.

@@ -11,7 +11,7 @@ use crate::alerts::{AlertId, Status, Why};
 use anyhow::Result;
 
 use super::suppressed::Suppressed;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use crate::notify::store::Store;
 
 pub(super) struct Hold {
@@ -161,8 +161,8 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::{Gate, Hold, MINUTE_MS, Suppressed};
+    use crate::alerts::notice::Notice;
     use crate::alerts::{Remark, Severity, Silencing};
-    use crate::notify::notice::Notice;
     use crate::notify::store::{Store, tests::notices};
 
     #[test]

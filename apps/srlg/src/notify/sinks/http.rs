@@ -10,9 +10,9 @@ use ureq::http::{HeaderName, HeaderValue, Uri, header};
 use ureq::{Agent, Error};
 
 use super::Failure;
-use super::stream::after;
+use super::connection::after;
 use super::tls::{self, TlsFiles};
-use crate::network::read_secret;
+use crate::secrets::read_secret;
 
 /// Maximum number of bytes to read from a response.
 const ANSWER: u64 = 1 << 10;

@@ -14,8 +14,8 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 
 use super::suppressed::Suppressed;
+use crate::alerts::notice::Notice;
 use crate::alerts::{AlertId, Status};
-use crate::notify::notice::Notice;
 use crate::notify::store::NumberedNotice;
 
 /// A writer of emails.
@@ -122,8 +122,8 @@ fn entry(notice: &Notice) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alerts::notice::Kind;
     use crate::alerts::{Remark, Severity};
-    use crate::notify::notice::Kind;
     use crate::notify::store::tests::notices;
 
     fn writer() -> Writer {

@@ -13,7 +13,7 @@ use super::smtp::{Login, Refusal, Server, split};
 use super::suppressed::Suppressed;
 use super::tls::TlsFiles;
 use super::{Channel, Failure};
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use crate::notify::store::NumberedNotice;
 
 /// Options of an email sink.

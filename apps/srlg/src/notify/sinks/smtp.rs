@@ -16,8 +16,9 @@ use data_encoding::BASE64;
 use lettre::Message;
 
 use super::Failure;
+use super::connection::{Connection, after};
 use super::http::read_pair;
-use super::stream::{Connection, after, open};
+use super::stream::open;
 use super::tls::{TlsClient, TlsFiles, io_cause, is_timeout};
 
 /// Maximum size of a response, in bytes.

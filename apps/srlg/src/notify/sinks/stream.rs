@@ -1,33 +1,15 @@
 //! TCP connections to the servers of sinks, with or without TLS.
 
-use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::connection::{Connection, after};
 use super::tls::{TlsClient, is_timeout};
 
 /// Time limit for a connection attempt, and for each read and write of a syslog sink.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A connection to a server.
-pub(super) trait Connection: Read + Write + Send {
-    /// Returns whether the connection is still open. Data written to a closed connection is lost without an error.
-    fn is_open(&mut self) -> Result<bool>;
-}
-
-impl Connection for TcpStream {
-    fn is_open(&mut self) -> Result<bool> {
-        self.set_nonblocking(true)?;
-        let is_open = match self.peek(&mut [0]) {
-            Ok(bytes) => bytes > 0,
-            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
-        };
-        self.set_nonblocking(false)?;
-        Ok(is_open)
-    }
-}
 
 /// Resolves `host`, which is `HOST:PORT`.
 pub(super) fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
@@ -59,9 +41,4 @@ pub(super) fn connect(
     let stream = open(host, timeout)?;
     let Some(tls) = tls else { return Ok(Box::new(stream)) };
     tls.connect(stream, timeout).with_context(|| format!("cannot connect to {host}"))
-}
-
-/// Returns the error text for an operation that timed out after `timeout`.
-pub(super) fn after(timeout: Duration) -> String {
-    format!("timeout after {}", humantime::format_duration(timeout))
 }

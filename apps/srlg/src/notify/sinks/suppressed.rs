@@ -6,8 +6,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::alerts::notice::{Kind, Notice};
 use crate::alerts::{AlertId, Severity, Status};
-use crate::notify::notice::{Kind, Notice};
 
 /// Maximum number of alerts that a report names.
 const NAMED: usize = 20;

@@ -14,11 +14,12 @@ use std::time::SystemTime;
 use crate::alerts::{Severity, Status};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use super::stream::{Connection, TIMEOUT, connect, resolve};
+use super::connection::Connection;
+use super::stream::{TIMEOUT, connect, resolve};
 use super::suppressed::Suppressed;
 use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 
 /// Facility local0.
 const FACILITY: u8 = 16;

@@ -15,8 +15,8 @@ use async_nats::rustls::{
 use serde::Deserialize;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-use super::stream::Connection;
-use crate::network::read_secret;
+use super::connection::Connection;
+use crate::secrets::read_secret;
 
 /// The files that a client needs to verify a server and to authenticate itself.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -13,8 +13,8 @@ use super::body::Body;
 use super::http::Client;
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use crate::network::read_secret;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
+use crate::secrets::read_secret;
 
 pub(super) struct Webhook {
     client: Client,

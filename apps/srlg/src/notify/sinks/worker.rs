@@ -15,11 +15,11 @@ use tracing::{info, warn};
 
 use super::hold::Hold;
 use super::{Channel, Failure, SinkOptions};
-use crate::alerts::Every;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use crate::notify::store::{Cursor, NumberedNotice, Store};
 use crate::now_ms;
-use crate::show::board::SinkBoard;
+use crate::pacing::Every;
+use crate::status::board::SinkBoard;
 
 /// Maximum number of notifications that are read at once.
 const BATCH: usize = 64;

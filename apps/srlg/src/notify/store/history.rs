@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use srlg_input::contact::{Port, parse_network};
 
 use super::{NumberedNotice, Store};
+use crate::alerts::notice::{Kind, Notice, Unit};
 use crate::alerts::{AlertId, Severity, Status};
-use crate::notify::notice::{Kind, Notice, Unit};
 
 /// Maximum number of notifications that are read for one incident.
 const MOST_NOTICES: i64 = 1_000;

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::history::IncidentFilter;
 use super::{Cursor, Store};
-use crate::notify::notice::{Context, Direction, Notice};
+use crate::alerts::notice::{Context, Direction, Notice};
 
 /// Returns three notifications for each of `hosts` hosts: a start, an update and an end.
 pub(crate) fn notices(hosts: u8) -> Vec<Notice> {

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cursor, NumberedNotice};
+use crate::alerts::notice::Notice;
 use crate::alerts::{AlertId, Status};
-use crate::notify::notice::Notice;
 
 /// Notifications and sink positions that could not be stored yet.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
-use super::{AGAIN, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
-use crate::show::board::{Board, ExporterBoard};
+use super::{AGAIN, EXPORTERS, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
+use crate::status::board::{Board, ExporterBoard};
 
 fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
     let exporter = |(at, count): (u8, &u64)| {
@@ -127,14 +127,14 @@ fn missing_inside_hosts_are_no_trouble_once_there_is_one() {
 fn more_exporters_than_are_remembered_are_counted() {
     let mut troubles = Troubles::default();
     let mut many = board(TroubleKind::Version, &[1], false);
-    many.exporters = vec![many.exporters[0].clone(); super::EXPORTERS + 100];
+    many.exporters = vec![many.exporters[0].clone(); EXPORTERS + 100];
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
     }
     troubles.take(&many, Instant::now());
     let trouble = &troubles.boards()[0];
-    assert_eq!(trouble.count, super::EXPORTERS as u64 + 100);
-    assert_eq!(trouble.exporter_count, super::EXPORTERS);
+    assert_eq!(trouble.count, EXPORTERS as u64 + 100);
+    assert_eq!(trouble.exporter_count, EXPORTERS);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A board is serialised once for all open pages. A slow page misses boards but does not delay other pages.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -14,17 +14,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::acting::Orders;
-use super::history::refuse;
-use crate::notify::store::Store;
+use super::state::{PAGES, WebState, error, refuse};
+use crate::alerts::open::OpenAlert;
 use crate::now_ms;
-use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
-use crate::show::open::OpenAlert;
+use crate::status::board::TOP;
 
 /// Maximum time since the last slice closed in a healthy program, in milliseconds. If slices are longer than a second,
 /// the limit is ten slices instead. A collector also waits for late probes.
@@ -86,55 +83,6 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     Health::of(&board).to_string().into_response()
-}
-
-/// Maximum number of alerts on the web page. `/api/v1/alerts` returns all alerts.
-pub(super) const ALERTS: usize = 200;
-
-/// Maximum number of pages that receive boards.
-pub(super) const PAGES: usize = 64;
-
-#[derive(Clone, Debug)]
-pub(super) struct WebState {
-    pub(super) boards: Boards,
-    pub(super) store: Store,
-    /// Permits for pages that receive boards.
-    pub(super) places: Arc<Semaphore>,
-    pub(super) orders: Orders,
-    /// The last board that was serialised, and its event.
-    last: Arc<Mutex<Option<BoardEvent>>>,
-}
-
-/// A board, and the server-sent event that contains it.
-type BoardEvent = (Arc<Board>, Bytes);
-
-impl WebState {
-    pub(super) fn new(boards: Boards, store: Store, orders: Orders) -> Self {
-        let places = Arc::new(Semaphore::new(PAGES));
-        Self { boards, store, places, orders, last: Arc::default() }
-    }
-
-    pub(super) fn board(&self) -> Arc<Board> {
-        Arc::clone(&self.boards.borrow())
-    }
-
-    /// Returns the server-sent event that contains `board`, with at most [`ALERTS`] alerts.
-    pub(super) fn event(&self, board: Arc<Board>) -> serde_json::Result<Bytes> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, event)) = last.as_ref().filter(|(sent, _)| Arc::ptr_eq(sent, &board)) {
-            return Ok(event.clone());
-        }
-        let mut event = b"data: ".to_vec();
-        serde_json::to_writer(&mut event, &Status::of(&board.with_alerts(ALERTS)))?;
-        event.extend_from_slice(b"\n\n");
-        let event = Bytes::from(event);
-        *last = Some((board, event.clone()));
-        Ok(event)
-    }
-}
-
-pub(super) fn error(status: StatusCode, text: &str) -> Response {
-    (status, Json(json!({ "error": text }))).into_response()
 }
 
 /// Time without a new board after which a comment is sent, so that both sides notice a lost connection.

@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
-use super::api::WebState;
 use super::history::with_incident;
+use super::state::WebState;
 use crate::alerts::Status;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 use crate::origins::Origin;
 
 pub(super) async fn peers(

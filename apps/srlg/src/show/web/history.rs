@@ -3,7 +3,6 @@
 //! Queries run in separate threads. They use a read-only connection if the database is on disk. If an active alert is
 //! not stored, for example because the disk is full, it is taken from the board.
 
-use std::fmt::Display;
 use std::net::IpAddr;
 
 use anyhow::Result;
@@ -15,15 +14,15 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
-use super::api::{WebState, error};
+use super::state::{WebState, error, refuse};
 use crate::alerts::AlertId;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
+use crate::alerts::open::OpenAlert;
 use crate::notify::store::Store;
 use crate::notify::store::history::{Incident, IncidentFilter};
 use crate::notify::store::series::{MINUTE_MS, MinuteRange, Series};
 use crate::now_ms;
-use crate::show::board::TopHost;
-use crate::show::open::OpenAlert;
+use crate::status::board::TopHost;
 
 /// Default number of incidents in a response.
 const INCIDENTS: usize = 200;
@@ -55,13 +54,6 @@ impl IncidentPage {
         let next = incidents.last().map(|last| last.first).filter(|_| has_more);
         Ok(Self { incidents, next })
     }
-}
-
-pub(super) fn refuse(reason: impl Display, usage: &str) -> Response {
-    let reason = reason.to_string();
-    let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
-    let reason = reason.replace("missing field", "missing parameter");
-    error(StatusCode::BAD_REQUEST, &format!("{reason}; use {usage}"))
 }
 
 /// Runs `work` in a separate thread and responds with its result.

@@ -9,12 +9,12 @@ use axum::response::IntoResponse;
 use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use super::api::WebState;
-use crate::show::board::{
+use super::state::WebState;
+use crate::status::board::{
     Board, BrokerBoard, DatagramCounts, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard,
     SiteBoard, SpoolBoard, ViewBoard,
 };
-use crate::show::troubles::TroubleKind;
+use crate::status::troubles::TroubleKind;
 
 /// Maximum number of exporters that have their own metrics.
 const EXPORTERS: usize = 1_024;

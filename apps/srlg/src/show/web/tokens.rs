@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use ring::digest;
 
-use crate::network::read_secret;
+use crate::secrets::read_secret;
 
 /// Minimum length of a token, in bytes.
 const LEAST: usize = 32;

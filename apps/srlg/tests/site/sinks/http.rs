@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use srlg_cli::alerts::{Remark, Severity, Silencing, Status};
-use srlg_cli::network::write_secret;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
+use srlg_cli::secrets::write_secret;
 
 use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer, serve};

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use srlg_cli::alerts::Severity;
-use srlg_cli::notify::notice::{Kind, Notice};
+use srlg_cli::alerts::notice::{Kind, Notice};
 use srlg_cli::notify::store::Store;
 
 use super::made::{Delivery, notices, sink};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
-use srlg_cli::show::board::Board;
 use srlg_cli::show::web::{Visitors, Web};
+use srlg_cli::status::board::Board;
 use tokio::sync::watch::{Sender, channel};
 
 use super::made::{answer, board, get, send, start};

@@ -1,7 +1,7 @@
 //! Downloads of an incident's peers as CSV.
 
 use srlg_cli::alerts::Status;
-use srlg_cli::notify::notice::Notice;
+use srlg_cli::alerts::notice::Notice;
 use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
 use srlg_cli::origins::{Origin, PeerOrigins};

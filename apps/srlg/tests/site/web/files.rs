@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use srlg_cli::now_ms;
-use srlg_cli::show::board::{Board, BrokerBoard};
+use srlg_cli::status::board::{Board, BrokerBoard};
 
 use super::made::{answer, board, get, network, send, start};
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use srlg_cli::alerts::notice::{Notice, Rates, WindowNotice};
+use srlg_cli::alerts::open::{LiveNotice, OpenAlert};
 use srlg_cli::alerts::{AlertId, Status};
-use srlg_cli::notify::notice::{Notice, Rates, WindowNotice};
 use srlg_cli::notify::store::Store;
 use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_cli::now_ms;
 use srlg_cli::origins::PeerOrigins;
-use srlg_cli::show::board::{Board, ViewBoard};
-use srlg_cli::show::open::{LiveNotice, OpenAlert};
 use srlg_cli::show::web::Web;
+use srlg_cli::status::board::{Board, ViewBoard};
 
 use super::made::{ask, board, get, start_with};
 use crate::sinks::made::notices;
@@ -217,7 +217,7 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     let store = Store::open(Some(folder.path())).unwrap();
     let (incidents, days, now) = (10_000_u64, 30_u64, now_ms());
     let template: Notice =
-        serde_json::from_str(include_str!("../../../src/notify/notice/sample.json")).unwrap();
+        serde_json::from_str(include_str!("../../../src/alerts/notice/sample.json")).unwrap();
     let origin = &template.origins.known["203.0.113.9"];
     for at in 0..incidents {
         let start_ms = now - days * 86_400_000 * (incidents - at) / incidents;

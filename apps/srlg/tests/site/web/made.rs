@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use srlg_cli::notify::store::Store;
-use srlg_cli::show::board::{
+use srlg_cli::show::web::{Visitors, Web};
+use srlg_cli::status::board::{
     Board, DatagramCounts, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost,
     ViewBoard,
 };
-use srlg_cli::show::troubles::{TroubleCounts, TroubleKind};
-use srlg_cli::show::web::{Visitors, Web};
+use srlg_cli::status::troubles::{TroubleCounts, TroubleKind};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::{Sender, channel};

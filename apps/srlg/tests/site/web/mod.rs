@@ -16,10 +16,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
-use srlg_cli::show::board::{
+use srlg_cli::show::web::{Visitors, Web};
+use srlg_cli::status::board::{
     Board, BrokerBoard, DatagramCounts, NetworkBoard, SiteBoard, SpoolBoard,
 };
-use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::alerts::Status;
-use crate::notify::notice::WindowNotice;
+use crate::alerts::notice::WindowNotice;
 
 fn notice(start_s: u64, host: &str, status: Status) -> Notice {
     let network = host.contains('/').then(|| host.parse().unwrap());

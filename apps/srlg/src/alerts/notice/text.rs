@@ -1,7 +1,7 @@
 //! The facts in the sentence of a notification.
 
+use crate::alerts::notice::{Context, MOSTLY, SiteNotice, Unit};
 use crate::alerts::{Alert, SilentSource, Status, Subject, Why, WindowCount};
-use crate::notify::notice::{Context, MOSTLY, SiteNotice, Unit};
 
 /// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;

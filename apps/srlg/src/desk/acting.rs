@@ -8,8 +8,8 @@ use humantime::format_rfc3339_seconds;
 
 use crate::alerts::AlertId;
 use crate::alerts::act::{Act, Refusal, Remark, Silencing};
-use crate::alerts::desk::Desk;
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
+use crate::desk::Desk;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
@@ -96,18 +96,38 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
-    use srlg_host::{Device, IpPair, SlidingDetector};
+    use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
+    use srlg_input::ViewOptions;
+    use srlg_input::contact::Role;
 
     use super::*;
-    use crate::alerts::book::ClosedSlice;
-    use crate::alerts::desk::silences::Silences;
-    use crate::alerts::{Condition, Severity, Status, Why, Witnesses};
-    use crate::config::Config;
-    use crate::notify::notice::{Evidence, Kind};
+    use crate::alerts::notice::{Evidence, Kind};
+    use crate::alerts::rules::Rules;
+    use crate::alerts::silences::Silences;
+    use crate::alerts::{Condition, Rule, Severity, Status, Terms, Why, Witnesses};
+    use crate::desk::book::ClosedSlice;
+    use crate::desk::names::Names;
+    use crate::desk::view::ViewConfig;
 
-    const CONFIG: &str = "inside = ['10.0.0.0/8']\n\
-        [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
-        [[rule]]\nname = 'r'\nthresholds = { 2s = 1_024 }\nfor = 1\nof = 1\nhold = '0s'\nrepeat = '1h'\n";
+    /// Length of the rule's window, in slices.
+    const WINDOW: u32 = 2;
+
+    const BOTH: [Role; 2] = [Role::Destination, Role::Source];
+
+    fn terms() -> Terms {
+        let (for_slices, of_slices, hold_ms, repeat_ms) = (1, 1, 0, 3_600_000);
+        let threshold = 1_024.0;
+        Terms { threshold, for_slices, of_slices, hold_ms, repeat_ms, ..Terms::default() }
+    }
+
+    fn view(name: &str, role: Role, terms: Terms) -> ViewConfig {
+        let networks = vec!["10.0.0.0/8".parse().unwrap()];
+        let view = ViewOptions { inside: networks.clone(), role, ..ViewOptions::default() };
+        let rule = Rule { name: "r".to_owned(), networks, windows: [(WINDOW, terms)].into() };
+        let sizes = Sizes { window: WINDOW, threshold: 512, ..Sizes::default() };
+        let rules = Rules::new(vec![rule], Vec::new());
+        ViewConfig { name: name.to_owned(), view, pairs: None, memory: None, sizes, rules }
+    }
 
     struct Site {
         desk: Desk,
@@ -118,10 +138,12 @@ mod tests {
     }
 
     impl Site {
-        fn new(config: &str) -> Self {
-            let config = Config::parse(config).unwrap();
-            let detector = SlidingDetector::new(config.views[0].sizes, Device::Cpu).unwrap();
-            Self { desk: Desk::new(&config), detector, opposite: 0.0 }
+        fn new(terms: Terms, roles: &[Role]) -> Self {
+            let view = |role: &Role| view(&format!("{role:?}"), *role, terms.clone());
+            let views: Vec<_> = roles.iter().map(view).collect();
+            let detector = SlidingDetector::new(views[0].sizes, Device::Cpu).unwrap();
+            let desk = Desk::new(&views, Duration::from_secs(1), Names::default(), None);
+            Self { desk, detector, opposite: 0.0 }
         }
 
         fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
@@ -154,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_alert_that_ends_with_its_silence_is_over() {
-        let mut site = Site::new(CONFIG);
+        let mut site = Site::new(terms(), &[Role::Destination]);
         let id = site.close(0..3_000)[0].id;
         assert_eq!(site.act(id, silence(2), 1_000).status, Status::Update);
         assert_eq!(site.close(0..0), []);
@@ -167,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_silence_is_reported_after_the_changes_of_its_slice() {
-        let mut site = Site::new(CONFIG);
+        let mut site = Site::new(terms(), &[Role::Destination]);
         let id = site.close(0..2_000)[0].id;
         site.act(id, silence(9), 1_000);
         // This has the same effect as a user ending the silence through another alert of the same host.
@@ -181,7 +203,7 @@ mod tests {
 
     #[test]
     fn notices_of_people_and_at_the_end_of_a_silence_have_the_counts_of_their_time() {
-        let mut site = Site::new(CONFIG);
+        let mut site = Site::new(terms(), &[Role::Destination]);
         let started = site.close(0..2_000);
         let (id, before) = (started[0].id, started[0].main);
         site.act(id, silence(1), 1_000);
@@ -198,9 +220,8 @@ mod tests {
 
     #[test]
     fn a_low_count_does_not_change_the_kind_of_an_alert() {
-        let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
-        let config = CONFIG.replace("'0s'", "'1h'").replace("repeat = '1h'", "repeat = '2s'");
-        let mut site = Site::new(&(config + fan_out));
+        let terms = Terms { hold_ms: 3_600_000, repeat_ms: 2_000, ..terms() };
+        let mut site = Site::new(terms, &BOTH);
         site.opposite = 3_000.0;
         let started = site.close(0..3_000);
         assert_eq!((started[0].opposite, started[0].kind), (Some(3_000.0), Kind::ServerOrP2p));
@@ -215,10 +236,8 @@ mod tests {
 
     #[test]
     fn a_server_becomes_neither_more_severe_nor_repeated() {
-        let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
-        for repeat in ["3s", "1h"] {
-            let config = CONFIG.replace("repeat = '1h'", &format!("repeat = '{repeat}'"));
-            let mut site = Site::new(&(config + fan_out));
+        for repeat_ms in [3_000, 3_600_000] {
+            let mut site = Site::new(Terms { repeat_ms, ..terms() }, &BOTH);
             let mut told = Vec::new();
             for peers in [3_000, 3_000, 3_000, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000] {
                 site.opposite = f64::from(peers);
@@ -234,14 +253,13 @@ mod tests {
                 told.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
             });
             let flood = vec![(Why::Severity, Kind::Flood, Severity::Major)];
-            assert_eq!(of.collect::<Vec<_>>(), [vec![], vec![], flood, vec![]], "{repeat}");
+            assert_eq!(of.collect::<Vec<_>>(), [vec![], vec![], flood, vec![]], "{repeat_ms}");
         }
     }
 
     #[test]
     fn a_server_is_reported_when_its_count_doubles() {
-        let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 10_000\n";
-        let mut site = Site::new(&(CONFIG.to_owned() + fan_out));
+        let mut site = Site::new(terms(), &BOTH);
         site.opposite = 10_000.0;
         let counts = [3_000, 5_000, 5_500, 7_000, 7_000, 9_000];
         let told: Vec<_> = counts.into_iter().flat_map(|peers| site.close(0..peers)).collect();

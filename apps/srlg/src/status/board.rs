@@ -1,13 +1,11 @@
 //! The state that the web page, the metrics and the API show.
 //!
-//! The main loop publishes a complete [`Board`] through a `Screen`, up to four times per second. Readers get the latest
-//! board. The loop and the readers never wait for each other. `TopHosts` contains the largest super points of a view.
+//! `TopHosts` contains the largest super points of a view.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize, Serializer};
@@ -17,27 +15,16 @@ use srlg_input::contact::{Name, Packing, Sampling};
 use srlg_input::flow::Reason;
 use srlg_input::live::Drops;
 use srlg_input::{BrokerStatus, Status as InputStatus};
-use tokio::sync::watch::{self, Sender};
-use tracing::{info, warn};
 
-use crate::alerts::desk::silences::Silence;
-use crate::alerts::{Every, LINE, OnChange, Tracker};
-use crate::config::General;
+use crate::alerts::LINE;
+use crate::alerts::notice::Unit;
+use crate::alerts::open::OpenAlert;
+use crate::alerts::silences::Silence;
 use crate::exporters::NamedExporter;
-use crate::notify::notice::Unit;
-use crate::notify::store::Store;
-use crate::now_ms;
-use crate::show::open::OpenAlert;
-use crate::show::recorder::Recorder;
-use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
-use crate::show::web::Web;
-use crate::show::web::acting::WaitingOrder;
+use crate::status::troubles::{TroubleBoard, TroubleCounts};
 
 /// Maximum number of hosts that are shown per view.
 pub const TOP: usize = 50;
-
-/// A receiver of the latest board.
-pub type Boards = watch::Receiver<Arc<Board>>;
 
 /// The complete state of the program after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -414,81 +401,6 @@ pub struct SinkBoard {
     /// Error of the last attempt to send, if that attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-}
-
-/// Minimum time between two published boards.
-const BOARD: Duration = Duration::from_millis(250);
-
-/// A publisher of boards.
-pub(crate) struct Screen {
-    boards: Sender<Arc<Board>>,
-    web: Option<Web>,
-    recorder: Recorder,
-    publish: Every,
-    lost: OnChange,
-    full: OnChange,
-    troubles: Troubles,
-}
-
-impl Screen {
-    /// Creates a screen and, if `general` contains an HTTP address, starts the web server.
-    pub(crate) fn open(general: &General, store: &Store) -> Result<Self> {
-        let (boards, latest) = watch::channel(Arc::default());
-        let start = |address| Web::start(address, general.visitors(), latest, store);
-        let web = general.http.map(start);
-        let web = web.transpose()?;
-        if let Some(web) = &web {
-            info!("the page is at http://{}/", web.address());
-        }
-        let (lost, full) = (OnChange::default(), OnChange::default());
-        let troubles = Troubles::default();
-        let recorder = Recorder::start(store.clone(), general.keep)?;
-        let publish = Every::new(BOARD);
-        Ok(Self { boards, web, recorder, publish, lost, full, troubles })
-    }
-
-    pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
-        self.web.as_ref()?.next_order()
-    }
-
-    /// Publishes the board that `make` returns, if a board is due.
-    pub(crate) fn show(&mut self, make: impl FnOnce() -> Board) {
-        if self.publish.is_due() {
-            let mut board = make();
-            board.closed_ms = self.closed_ms(&board);
-            board.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
-            self.troubles.show(&mut board, Instant::now());
-            self.log_changes(&board);
-            self.recorder.take(&board);
-            self.boards.send_replace(Arc::new(board));
-        }
-    }
-
-    /// Returns the time at which the last slice of `board` closed. It may be much later than the end of the slice.
-    fn closed_ms(&self, board: &Board) -> u64 {
-        let last = self.boards.borrow();
-        if board.now_ms == last.now_ms { last.closed_ms } else { now_ms() }
-    }
-
-    /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.
-    fn log_changes(&mut self, board: &Board) {
-        match self.lost.change_to(board.is_input_lost) {
-            Some(true) => warn!("no data: alerts neither start nor end until data arrives"),
-            Some(false) => info!("data arrives again"),
-            None => {}
-        }
-        let left_out: usize = board.views.iter().map(|view| view.left_out).sum();
-        match self.full.change_to(left_out > 0) {
-            Some(true) => warn!(
-                "alert limit reached: {left_out} hosts over threshold not alerted, limit {} per view; raise the thresholds",
-                Tracker::MOST_HOSTS
-            ),
-            Some(false) => {
-                info!("alert limit no longer reached: all hosts over threshold have an alert");
-            }
-            None => {}
-        }
-    }
 }
 
 /// Maximum number of hosts per slice whose cardinalities are kept for charts.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alerts::Silencing;
 use crate::alerts::act::{MOST_SILENCES, Refusal};
-use crate::notify::notice::Notice;
+use crate::alerts::notice::Notice;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Silence>", into = "Vec<Silence>")]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::alerts::Severity;
-use crate::notify::notice::{Notice, Rates, WindowNotice};
+use crate::alerts::notice::{Notice, Rates, WindowNotice};
 
 /// An active alert.
 ///

@@ -3,8 +3,8 @@ use std::cell::RefCell;
 use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
 
 use super::*;
+use crate::alerts::notice::{Notice, SiteCount};
 use crate::alerts::{Rule, Terms};
-use crate::notify::notice::{Notice, SiteCount};
 
 /// Length of the rule's window, in slices.
 const WINDOW: u32 = 3;

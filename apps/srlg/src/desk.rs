@@ -5,22 +5,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
-use srlg_input::contact::{Networks, PeerKey, Role, Side, ViewOptions};
+use srlg_input::contact::{PeerKey, Role, Side, ViewOptions};
 
-use crate::alerts::book::Book;
+use crate::alerts::notice::{Context, Direction, Notice, Unit};
+use crate::alerts::open::OpenAlert;
+use crate::alerts::silences::Silences;
 use crate::alerts::{Alert, AlertId, Status, Subject, Why};
-use crate::config::{Config, ViewConfig};
+use crate::desk::book::Book;
+use crate::desk::names::Names;
+use crate::desk::view::ViewConfig;
 use crate::exporters::ExporterNames;
-use crate::notify::notice::{Context, Direction, Notice, Unit};
-use crate::origins::OriginLookup;
-use crate::show::board::ViewBoard;
-use crate::show::open::OpenAlert;
-use silences::Silences;
+use crate::status::board::ViewBoard;
 
 pub(crate) mod acting;
-pub(crate) mod silences;
+pub(crate) mod book;
+pub(crate) mod names;
+pub mod view;
 
 /// The alerts of all views.
 pub struct Desk {
@@ -28,9 +31,7 @@ pub struct Desk {
     views: Vec<ViewOptions>,
     /// Alerts of each view, in the order of `views`.
     pub(crate) books: Vec<Book>,
-    labels: Networks<String>,
-    exporters: ExporterNames,
-    origins: OriginLookup,
+    names: Names,
     /// Public URL of the web page.
     url: Option<String>,
     /// Last notification of each active alert.
@@ -39,40 +40,37 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Creates the desk for the views of `config`, without alerts.
+    /// Creates a desk without alerts for `views`, whose slices have the length `slice`. `url` is the public URL of the
+    /// web page.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
-        let slice_ms = config.general.slice.as_millis() as u64;
-        let views = config.views.iter();
+    pub fn new(views: &[ViewConfig], slice: Duration, names: Names, url: Option<String>) -> Self {
+        let slice_ms = slice.as_millis() as u64;
+        let views = views.iter();
         let book = |view: &ViewConfig| {
             Book::new(&view.name, view.sizes.window, view.rules.clone(), slice_ms)
         };
         Self {
             books: views.clone().map(book).collect(),
             views: views.map(|view| view.view.clone()).collect(),
-            labels: config.labels.clone(),
-            exporters: config.exporters.clone(),
-            origins: config.origins.clone(),
-            url: config.general.url.clone(),
+            names,
+            url,
             open: BTreeMap::new(),
             silences: Silences::default(),
         }
     }
 
-    /// Applies the rules, labels, exporter names and origin databases of `config`.
-    pub(crate) fn reload(&mut self, config: &Config) {
+    /// Applies the rules of `views`, and `names`.
+    pub(crate) fn reload(&mut self, views: &[ViewConfig], names: Names) {
         for book in &mut self.books {
-            if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
+            if let Some(next) = views.iter().find(|next| next.name == book.name) {
                 book.set_rules(next.rules.clone());
             }
         }
-        self.labels = config.labels.clone();
-        self.exporters = config.exporters.clone();
-        self.origins = config.origins.clone();
+        self.names = names;
     }
 
     pub(crate) const fn exporters(&self) -> &ExporterNames {
-        &self.exporters
+        &self.names.exporters
     }
 
     /// Returns the end of the last processed slice, in milliseconds since the Unix epoch.
@@ -136,14 +134,14 @@ impl Desk {
         let (view, rules) = (&self.views[at], self.books[at].rules());
         context.is_inside = view.measure == Side::Inside;
         (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
-        context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
+        context.label = self.names.labels.get(rules.address(host(&alert)).into()).cloned();
         for silent in &mut alert.silent {
-            let name = silent.exporter().and_then(|exporter| self.exporters.name(exporter));
+            let name = silent.exporter().and_then(|exporter| self.names.exporters.name(exporter));
             silent.name = name.map(str::to_owned);
         }
         let mut notice = Notice::new(alert, context);
-        self.exporters.name_exporters_of(&mut notice);
-        notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
+        self.names.exporters.name_exporters_of(&mut notice);
+        notice.origins = self.names.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
         // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
         if let Some(last) = last.filter(|last| last.network == notice.network) {
@@ -221,7 +219,8 @@ impl Desk {
             view.unit = Unit::of(options.peers(), options.role.into());
             for host in &mut view.top {
                 let network = host.host.network();
-                host.label = network.and_then(|it| self.labels.get(it.addr().into())).cloned();
+                host.label =
+                    network.and_then(|it| self.names.labels.get(it.addr().into())).cloned();
             }
             for notice in self.open.values().filter(|notice| notice.view == view.name) {
                 view.alerts[notice.severity as usize] += 1;

@@ -11,16 +11,16 @@ use srlg_input::contact::{PeerKey, Sampling};
 use tracing::warn;
 
 use crate::alerts::maxima::Maxima;
+use crate::alerts::notice::{Context, Evidence, Rates, WindowNotice};
+use crate::alerts::open::LiveNotice;
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::Suspect;
 use crate::alerts::{
     Alert, AlertId, Condition, Miss, Refusal, Severity, Sighting, Sightings, Status, Subject,
     Tracker, Witnesses,
 };
-use crate::notify::notice::{Context, Evidence, Rates, WindowNotice};
-use crate::show::board::TopHosts;
-use crate::show::board::{AllowBoard, ViewBoard};
-use crate::show::open::LiveNotice;
+use crate::status::board::TopHosts;
+use crate::status::board::{AllowBoard, ViewBoard};
 
 /// Maximum number of slices without input that are processed one by one. Older slices are skipped.
 const MOST_SILENT: u64 = 4_096;
