@@ -68,6 +68,7 @@ use state::{WebState, error};
 pub(crate) mod acting;
 mod api;
 mod csv;
+mod exposition;
 mod history;
 mod metrics;
 pub(crate) mod orders;
