@@ -129,7 +129,7 @@ def every_sentence():
                     yield f"{path}:{number}", sentence
         if not is_test(path):
             yield from messages(path)
-    for path in tracked("apps/srlg/src/show/web/page/*.js", "apps/srlg/src/show/web/page/*.html"):
+    for path in tracked("apps/web/src/server/page/*.js", "apps/web/src/server/page/*.html"):
         if "uPlot" not in path:
             yield from messages(path)
 

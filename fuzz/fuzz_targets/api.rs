@@ -11,9 +11,9 @@ use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use axum::http::{Request, Response, StatusCode, Uri};
 use libfuzzer_sys::fuzz_target;
-use srlg_cli::notify::store::Store;
-use srlg_cli::status::board::{Board, ViewBoard};
-use srlg_cli::show::web::{Visitors, router_without_loop};
+use srlg_notify::store::Store;
+use srlg_alerts::status::board::{Board, ViewBoard};
+use srlg_web::server::{Visitors, router_without_loop};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch::channel;
@@ -71,7 +71,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(error["error"].is_string(), "{error}");
     }
     if is_act {
-        serde_json::from_slice::<srlg_cli::alerts::Act>(bytes).expect("only actions wait");
+        serde_json::from_slice::<srlg_alerts::Act>(bytes).expect("only actions wait");
     }
 });
 

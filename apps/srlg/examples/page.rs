@@ -13,19 +13,19 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use serde_json::json;
-use srlg_cli::alerts::LINE;
-use srlg_cli::alerts::notice::Notice;
-use srlg_cli::alerts::open::{LiveNotice, OpenAlert};
-use srlg_cli::notify::store::Store;
-use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
-use srlg_cli::show::web::{Visitors, Web};
-use srlg_cli::status::board::{
+use srlg_alerts::LINE;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::open::{LiveNotice, OpenAlert};
+use srlg_alerts::status::board::{
     Board, DatagramCounts, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard,
     SiteBoard, SpoolBoard, TopHost, ViewBoard,
 };
-use srlg_cli::status::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
+use srlg_alerts::status::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
+use srlg_notify::store::Store;
+use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
+use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::channel;
 
 fn main() -> Result<()> {

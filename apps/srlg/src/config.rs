@@ -26,18 +26,18 @@ use anyhow::{Context, Result};
 use srlg_input::InputOptions;
 use tracing::{info, warn};
 
-use crate::desk::Desk;
-use crate::desk::book::BELOW_DOWN;
-use crate::desk::names::Names;
-use crate::desk::view::ViewConfig;
 use crate::network::options::NetworkOptions;
-use crate::notify::sinks::SinkOptions;
 use blind_spots::{BlindSpot, blind_spots};
 use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
 pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
+use srlg_alerts::desk::Desk;
+use srlg_alerts::desk::book::BELOW_DOWN;
+use srlg_alerts::desk::names::Names;
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_notify::sinks::SinkOptions;
 
 /// Warning about a view for which [`takes_ports_of_answers`](ViewOptions::takes_ports_of_answers) returns `true`.
 pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy servers look like scanners and busy clients look scanned; set only = \"initiated\" if the input reports initiators";

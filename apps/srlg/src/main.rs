@@ -18,10 +18,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use rustix::fs::Mode;
 use rustix::process::umask;
+use srlg_cli::commands::setup;
 use srlg_cli::commands::{
     check, contacts, demo, detect, explain, history, suggest, tell, until_pipe_breaks,
 };
-use srlg_cli::commands::setup;
 use srlg_cli::progress;
 use srlg_cli::{collect, config, measure, probe};
 use tracing_subscriber::filter::Targets;
@@ -31,8 +31,8 @@ use tracing_subscriber::prelude::*;
 #[derive(Debug, Parser)]
 #[command(name = "srlg", version)]
 struct Command {
-    /// Log levels by module, such as srlg_cli=debug,async_nats=info
-    #[arg(long, global = true, value_name = "LEVELS", default_value = "srlg_cli=info")]
+    /// Log levels by module, such as srlg=debug,async_nats=info
+    #[arg(long, global = true, value_name = "LEVELS", default_value = "srlg=info")]
     log: Targets,
 
     #[command(subcommand)]

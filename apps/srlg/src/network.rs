@@ -30,9 +30,9 @@ use srlg_host::config::{ConfigError, random_seed};
 use srlg_input::ViewOptions;
 use tracing::warn;
 
-use crate::alerts::rules::Allow;
 #[doc(hidden)]
 pub use report::is_same_when_written;
+use srlg_alerts::rules::Allow;
 
 /// Valid sizes of one part of a delta, in bytes. The lower limit leaves room for the header of a delta. The upper limit
 /// is the maximum message size that NATS recommends.

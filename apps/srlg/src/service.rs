@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::pacing::Every;
 use anyhow::{Context, Result};
 use sd_notify::NotifyState;
+use srlg_system::pacing::Every;
 use tracing::debug;
 
 /// Connection to the service manager.

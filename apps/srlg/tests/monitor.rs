@@ -12,17 +12,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use srlg_cli::alerts::notice::{Kind, Notice};
-use srlg_cli::alerts::{Status, Why};
+use srlg_alerts::notice::{Kind, Notice};
+use srlg_alerts::status::board::Board;
+use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::{Status, Why};
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
-use srlg_cli::now_ms;
-use srlg_cli::show::health::{Health, Level};
-use srlg_cli::status::board::Board;
-use srlg_cli::status::troubles::TroubleKind;
 use srlg_input::flow::{ExporterStatus, FlowCounts, Losses};
 use srlg_input::{Contact, Status as InputStatus};
+use srlg_system::now_ms;
+use srlg_web::health::{Health, Level};
 
 const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
 

@@ -1,4 +1,4 @@
-//! What decoders of captures yield: frames, and the datagrams in them.
+//! The frames of captures, and the datagrams in them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::network::bucket::{self, Entry};
 use crate::network::connect::Link;
 use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
-use crate::notify::ledger::Ledger;
-use crate::pacing::Trouble;
+use srlg_notify::ledger::Ledger;
+use srlg_system::pacing::Trouble;
 
 /// Keys of the agreement in the database.
 const VERSION: &str = "network";

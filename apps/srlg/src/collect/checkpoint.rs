@@ -20,9 +20,9 @@ use tracing::info;
 
 use super::rule::RuleState;
 use super::stream::{Position, Witness};
-use crate::alerts::witnesses::TableState;
 use crate::measure::checkpoints::latest;
 use crate::network::VersionId;
+use srlg_alerts::witnesses::TableState;
 
 /// Version of the JSON format.
 pub(super) const VERSION: u32 = 4;

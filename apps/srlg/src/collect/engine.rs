@@ -34,20 +34,20 @@ use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict
 use super::sites::Sites;
 use super::stream::{Position, Witness};
 use super::tally::Tally;
-use crate::alerts::details::HOSTS;
-use crate::alerts::{Condition, Witnesses};
 use crate::config::Config;
 use crate::config::blind_spots::SamplingNotes;
-use crate::desk::Desk;
-use crate::desk::book::ClosedSlice;
 use crate::measure::watch::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
-use crate::notify::delivery::Delivery;
-use crate::now_ms;
 use crate::service::Service;
-use crate::show::screen::Screen;
-use crate::status::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
-use crate::status::troubles::TroubleKind;
+use srlg_alerts::desk::Desk;
+use srlg_alerts::desk::book::ClosedSlice;
+use srlg_alerts::details::HOSTS;
+use srlg_alerts::status::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
+use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::{Condition, Witnesses};
+use srlg_notify::delivery::Delivery;
+use srlg_system::now_ms;
+use srlg_web::screen::Screen;
 
 /// State of a collector.
 pub(super) struct Engine {

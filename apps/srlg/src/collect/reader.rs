@@ -28,7 +28,7 @@ use place::{Place, Resumption};
 use super::stream::{self, PATIENCE, Position, Retention, nanoseconds};
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
-use crate::pacing::Trouble;
+use srlg_system::pacing::Trouble;
 
 const TICK: Duration = Duration::from_millis(50);
 

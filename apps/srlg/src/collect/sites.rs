@@ -14,17 +14,17 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::alerts::Witnesses;
-use crate::alerts::details::HostDetails;
-use crate::alerts::details::volume::Volume;
-use crate::alerts::notice::{Evidence, Rates, SiteCount};
-use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::report::{HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
-use crate::pacing::{Every, Trouble};
-use crate::status::board::{DatagramCounts, SpoolBoard};
+use srlg_alerts::Witnesses;
+use srlg_alerts::details::HostDetails;
+use srlg_alerts::details::volume::Volume;
+use srlg_alerts::notice::{Evidence, Rates, SiteCount};
+use srlg_alerts::status::board::{DatagramCounts, SpoolBoard};
+use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
+use srlg_system::pacing::{Every, Trouble};
 
 /// Time between two messages with the same watch list.
 const REPEAT: Duration = Duration::from_secs(2);

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::arrival::Rejection;
-use crate::pacing::Every;
-use crate::status::board::MessageCounts;
+use srlg_alerts::status::board::MessageCounts;
+use srlg_system::pacing::Every;
 
 /// Minimum time between two log lines about the same reason.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use srlg_input::InputOptions;
 
-use crate::alerts::Tracker;
 use crate::config::{Checked, Config, General};
-use crate::desk::view::ViewConfig;
-use crate::exporters::Exporter;
-use crate::machine;
 use crate::measure::tap::VIEW_BYTES;
+use srlg_alerts::Tracker;
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::exporters::Exporter;
+use srlg_system::machine;
 
 /// Options of `srlg check`.
 #[derive(Clone, Debug, clap::Args)]

@@ -15,12 +15,12 @@ use srlg_input::{Event, Input};
 
 use super::progress::Progress;
 use super::tell;
-use crate::alerts::rules::Rules;
 use crate::config::PORTS_OF_ANSWERS;
 use crate::measure::track::Track;
 pub use args::Args;
 use args::Preset;
 use output::Output;
+use srlg_alerts::rules::Rules;
 
 /// Reads the input to its end, or until a signal arrives.
 pub fn run(args: &Args) -> Result<()> {

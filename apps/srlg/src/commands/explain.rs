@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
-use crate::alerts::notice::{Direction, Unit};
-use crate::alerts::rules::{Allow, AllowTarget};
 use crate::config::Config;
-use crate::desk::view::ViewConfig;
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::notice::{Direction, Unit};
+use srlg_alerts::rules::{Allow, AllowTarget};
 
 /// Options of `srlg explain`.
 #[derive(Clone, Debug, clap::Args)]

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::alerts::Status;
 use anyhow::Result;
+use srlg_alerts::Status;
 
-use crate::notify::store::Store;
-use crate::notify::store::history::IncidentFilter;
+use srlg_notify::store::Store;
+use srlg_notify::store::history::IncidentFilter;
 
 /// Options of `srlg alerts`.
 #[derive(Clone, Debug, clap::Args)]

@@ -13,13 +13,13 @@ use anyhow::{Context as _, Result, bail};
 use ipnet::IpNet;
 use srlg_input::contact::Name;
 
-use crate::alerts::Rule;
-use crate::alerts::maxima::Maxima;
 use crate::config::Config;
-use crate::desk::view::ViewConfig;
-use crate::notify::ledger::maxima_key;
-use crate::notify::store::Store;
-use crate::notify::store::history::IncidentFilter;
+use srlg_alerts::Rule;
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::maxima::Maxima;
+use srlg_notify::ledger::maxima_key;
+use srlg_notify::store::Store;
+use srlg_notify::store::history::IncidentFilter;
 
 /// Share of a rule's hosts that never exceeded the peer count on which a suggestion is based.
 const PERCENTILE: f64 = 0.999;

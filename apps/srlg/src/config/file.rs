@@ -18,13 +18,14 @@ use toml::de::{DeTable, DeValue};
 use super::document::{NO_LINE, Problems, Value, deserialize, from_text, read};
 #[cfg(test)]
 use super::resolve::MEMORY;
-#[cfg(test)]
-use crate::alerts::Terms;
-use crate::exporters::Exporter;
 use crate::network::options::NetworkOptions;
-use crate::notify::sinks::SinkOptions;
-use crate::origins::OriginLookup;
-use crate::show::web::{self, Visitors};
+#[cfg(test)]
+use srlg_alerts::Terms;
+use srlg_alerts::exporters::Exporter;
+use srlg_alerts::origins::OriginLookup;
+use srlg_notify::sinks::SinkOptions;
+use srlg_web::server;
+use srlg_web::server::Visitors;
 
 /// Default prefix lengths of a view. IPv6 peers are aggregated to /64, because one machine can use any address of its
 /// prefix.
@@ -155,7 +156,7 @@ impl Default for General {
 
 impl General {
     pub(crate) fn visitors(&self) -> Visitors {
-        let url = self.url.iter().filter_map(|url| web::host_of(url));
+        let url = self.url.iter().filter_map(|url| server::host_of(url));
         let names = self.http_names.iter().cloned().chain(url).collect();
         Visitors { is_public: self.http_public, names, tokens: self.http_tokens.clone() }
     }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use srlg_input::InputOptions;
 
 use crate::config::{Config, General};
-use crate::notify::sinks::SinkOptions;
+use srlg_notify::sinks::SinkOptions;
 
 /// Options of `srlg run`.
 #[derive(Clone, Debug, clap::Args)]

@@ -15,19 +15,19 @@ use toml::Spanned;
 
 use super::Config;
 use super::document::{Problems, check_empty};
-use crate::alerts::rules::{Allow, AllowTarget, Rules};
-use crate::alerts::{Rule, Terms};
 use crate::config::file::{
     AllowTable, File, General, LEAST_SILENCE, LabelTable, PREFIXES, RuleTable, Tables, ViewTable,
     Window,
 };
-use crate::desk::book::BELOW_DOWN;
-use crate::desk::names::Names;
-use crate::desk::view::ViewConfig;
-use crate::exporters::ExporterNames;
 use crate::network::{LONGEST_SLICE, MOST_VIEWS};
-use crate::origins::OriginLookup;
-use crate::show::web;
+use srlg_alerts::desk::book::BELOW_DOWN;
+use srlg_alerts::desk::names::Names;
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::exporters::ExporterNames;
+use srlg_alerts::origins::OriginLookup;
+use srlg_alerts::rules::{Allow, AllowTarget, Rules};
+use srlg_alerts::{Rule, Terms};
+use srlg_web::server;
 
 /// Minimum threshold of rules and detectors, in peers.
 pub(super) const LEAST_THRESHOLD: u32 = 8;
@@ -99,16 +99,16 @@ impl Resolver<'_, '_> {
                 self.problems.add(span(key), format!("{key}: must be longer than 0, such as 10s"));
             }
         }
-        if let Some(Err(error)) = http.map(|http| web::check(http, *http_public)) {
+        if let Some(Err(error)) = http.map(|http| server::check(http, *http_public)) {
             self.problems.add(span("http"), error.to_string());
         }
-        let url = self.file.general.url.as_deref().map(web::check_url);
+        let url = self.file.general.url.as_deref().map(server::check_url);
         if let Some(Err(error)) = url {
             self.problems.add(span("url"), error.to_string());
         }
         let names = self.file.keys.get("http-names").and_then(|names| names.get_ref().as_array());
         for name in names.into_iter().flat_map(|names| names.iter()) {
-            if let Some(Err(error)) = name.get_ref().as_str().map(web::check_name) {
+            if let Some(Err(error)) = name.get_ref().as_str().map(server::check_name) {
                 self.problems.add(name.span(), error.to_string());
             }
         }

@@ -14,13 +14,14 @@ use toml::de::DeTable;
 use super::PORTS_OF_ANSWERS;
 use super::document::{NO_LINE, Problems};
 use super::file::{File, General};
-use crate::machine::{self, AddressState, Transport};
 use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
-use crate::notify::store::Store;
-use crate::origins::{Content, Database};
-use crate::show::web::tokens::Tokens;
+use srlg_alerts::origins::{Content, Database};
+use srlg_notify::store::Store;
+use srlg_system::machine;
+use srlg_system::machine::{AddressState, Transport};
+use srlg_web::server::tokens::Tokens;
 
 /// Checks the local resources that `file` refers to, except the device. Adds errors to `problems` and returns notes and
 /// warnings. The input options in `given` override those of the file.

@@ -21,14 +21,14 @@ use srlg_host::state::{Checkpoints, Snapshot};
 use srlg_input::Position;
 use tracing::{info, warn};
 
-use crate::alerts::notice::Notice;
 use crate::config::Config;
-use crate::desk::view::ViewConfig;
 use crate::measure::monitor::Monitor;
 use crate::measure::watch::InputState;
-use crate::notify::ledger::Ledger;
-use crate::now_ms;
-use crate::pacing::{Every, OnChange};
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::notice::Notice;
+use srlg_notify::ledger::Ledger;
+use srlg_system::now_ms;
+use srlg_system::pacing::{Every, OnChange};
 
 /// Checkpoints of all views.
 pub struct ViewCheckpoints {

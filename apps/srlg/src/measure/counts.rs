@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 
 use srlg_input::contact::{Contact, Host, Sampling};
 
-use crate::alerts::witnesses::table::EXPORTERS;
-use crate::status::troubles::{TroubleCounts, TroubleKind};
+use srlg_alerts::status::troubles::{TroubleCounts, TroubleKind};
+use srlg_alerts::witnesses::table::EXPORTERS;
 
 #[derive(Debug, Default)]
 pub(crate) struct ContactCounts {

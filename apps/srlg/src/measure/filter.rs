@@ -4,7 +4,7 @@ use anyhow::Result;
 use srlg_input::ViewOptions;
 use srlg_input::contact::{Contact, Host, View};
 
-use crate::alerts::rules::Rules;
+use srlg_alerts::rules::Rules;
 
 /// Number of consecutive contacts without a port after which the input is assumed to have no ports.
 const PORTLESS: u64 = 1_000;

@@ -11,19 +11,19 @@ use srlg_input::flow::{ExporterStatus, Reason};
 use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus};
 
-use crate::alerts::Miss;
-use crate::alerts::notice::Notice;
-use crate::alerts::witnesses::table::last_datagrams;
-use crate::alerts::witnesses::{TableState, WitnessTable};
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::measure::counts::ContactCounts;
 use crate::measure::positions::Positions;
 use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
-use crate::now_ms;
-use crate::status::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
-use crate::status::troubles::TroubleKind;
+use srlg_alerts::Miss;
+use srlg_alerts::desk::Desk;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::status::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
+use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::witnesses::table::last_datagrams;
+use srlg_alerts::witnesses::{TableState, WitnessTable};
+use srlg_system::now_ms;
 
 /// A monitor that has all views of one input.
 pub struct Monitor {

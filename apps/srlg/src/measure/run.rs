@@ -10,20 +10,20 @@ use anyhow::{Result, ensure};
 use srlg_input::{Event, Input, LogLevel, LogLine, Status as InputStatus};
 use tracing::{info, warn};
 
-use crate::alerts::witnesses::LOOK;
 use crate::config::blind_spots::SamplingNotes;
 use crate::config::options::Options;
 use crate::config::{Config, warn_of_views};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
 use crate::measure::tap::VIEW_BYTES;
-use crate::notify::delivery::Delivery;
-use crate::now_ms;
-use crate::pacing::Every;
 use crate::progress::Progress;
 use crate::service::Service;
-use crate::show::screen::Screen;
-use crate::status::board::Board;
+use srlg_alerts::status::board::Board;
+use srlg_alerts::witnesses::LOOK;
+use srlg_notify::delivery::Delivery;
+use srlg_system::now_ms;
+use srlg_system::pacing::Every;
+use srlg_web::screen::Screen;
 
 /// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {

@@ -32,11 +32,11 @@ use srlg_host::{Error, IpPair, SlidingDetector};
 use srlg_input::contact::{Contact, Host, Sampling};
 use srlg_input::live::{ContactSink, SinkError};
 
-use crate::alerts::details::Details;
-use crate::alerts::rules::Rules;
 use crate::measure::counts::ContactCounts;
 use crate::measure::filter::{FilterCounts, PairFilter};
-use crate::status::troubles::TroubleKind;
+use srlg_alerts::details::Details;
+use srlg_alerts::rules::Rules;
+use srlg_alerts::status::troubles::TroubleKind;
 
 /// Capacity of a feed during a close, in pairs per address family. Each thread has one feed per view.
 const FEED_PAIRS: usize = 1 << 16;

@@ -6,9 +6,9 @@ use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_input::ViewOptions;
 use srlg_input::contact::{Contact, Host};
 
-use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
 use crate::measure::filter::PairFilter;
+use srlg_alerts::rules::Rules;
 
 /// The filter of a view, and the slicer that assigns its pairs to slices.
 pub(crate) struct Track {

@@ -22,21 +22,21 @@ use srlg_host::{Config, SliceReport, SlidingDetector};
 use srlg_input::Position;
 use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 
-use crate::alerts::Condition;
-use crate::alerts::Witnesses;
-use crate::alerts::details::{Details, HostExporters};
-use crate::alerts::notice::Evidence;
-use crate::alerts::rules::Rules;
-use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::config::General;
-use crate::desk::book::{Book, ClosedSlice};
-use crate::desk::view::ViewConfig;
 use crate::measure::filter::FilterCounts;
 use crate::measure::positions::Positions;
 use crate::measure::tap::{ViewTap, ViewTaps};
 use crate::measure::track::Track;
-use crate::status::board::ViewBoard;
-use crate::status::troubles::TroubleKind;
+use srlg_alerts::Condition;
+use srlg_alerts::Witnesses;
+use srlg_alerts::desk::book::{Book, ClosedSlice};
+use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::details::{Details, HostExporters};
+use srlg_alerts::notice::Evidence;
+use srlg_alerts::rules::Rules;
+use srlg_alerts::status::board::ViewBoard;
+use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
 
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
 const LOST_MS: u64 = 60_000;

@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::VersionId;
-use crate::alerts::details::HostDetails;
-use crate::alerts::top::at_most;
-use crate::alerts::witnesses::TableState;
-use crate::status::board::{DatagramCounts, SpoolBoard};
+use srlg_alerts::details::HostDetails;
+use srlg_alerts::status::board::{DatagramCounts, SpoolBoard};
+use srlg_alerts::top::at_most;
+use srlg_alerts::witnesses::TableState;
 
 /// Maximum number of hosts in a report. The data of a host takes at most 7 kB, so a report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;

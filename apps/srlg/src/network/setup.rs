@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 
 use crate::network::connect::{AUTHORITY_FILE, key_file};
 use crate::network::subjects::COLLECTOR;
-use crate::secrets::write_secret;
+use srlg_system::secrets::write_secret;
 
 mod conf;
 

@@ -4,7 +4,7 @@ use super::*;
 use srlg_host::config::HashFamily;
 use srlg_input::contact::{HostKey, PeerKey};
 
-use crate::alerts::rules::AllowTarget;
+use srlg_alerts::rules::AllowTarget;
 
 fn network() -> Network {
     of_sizes(Sizes { hash: HashFamily::HalfSip13, seed: u64::MAX - 1, ..Sizes::default() })

@@ -14,9 +14,9 @@ use tracing::{info, warn};
 use super::InputSummary;
 use super::site::Site;
 use super::traffic::Traffic;
-use crate::alerts::witnesses::LOOK;
 use crate::measure::tap::VIEW_BYTES;
-use crate::pacing::Every;
+use srlg_alerts::witnesses::LOOK;
+use srlg_system::pacing::Every;
 
 /// Input options of a probe.
 #[derive(Debug, clap::Args)]

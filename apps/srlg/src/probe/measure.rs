@@ -28,10 +28,6 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
-use crate::alerts::details::{Details, HostDetails};
-use crate::alerts::rules::Rules;
-use crate::alerts::witnesses::WitnessTable;
-use crate::alerts::witnesses::table::last_datagrams;
 use crate::measure::counts::ContactCounts;
 use crate::measure::positions::Positions;
 use crate::measure::tap::{Settled, TapCounts, Taps, ViewTap, ViewTaps};
@@ -39,10 +35,14 @@ use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
-use crate::now_ms;
-use crate::pacing::Every;
-use crate::status::board::DatagramCounts;
-use crate::status::troubles::TroubleKind;
+use srlg_alerts::details::{Details, HostDetails};
+use srlg_alerts::rules::Rules;
+use srlg_alerts::status::board::DatagramCounts;
+use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::witnesses::WitnessTable;
+use srlg_alerts::witnesses::table::last_datagrams;
+use srlg_system::now_ms;
+use srlg_system::pacing::Every;
 
 /// Minimum time between two log lines about dropped contacts, and between two about missing ports.
 const SILENCE: Duration = Duration::from_secs(60);

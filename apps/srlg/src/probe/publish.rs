@@ -20,7 +20,7 @@ use super::outbox::Outbox;
 use super::spool::SpoolEntry;
 use crate::network::connect::{Link, LinkState};
 use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
-use crate::pacing::Trouble;
+use srlg_system::pacing::Trouble;
 
 /// Maximum number of slices in flight.
 const AHEAD: usize = 16;

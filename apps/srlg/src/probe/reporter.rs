@@ -16,7 +16,7 @@ use super::outbox::Outbox;
 use crate::network::connect::Link;
 use crate::network::report::SiteReport;
 use crate::network::subjects::{self, WATCHLIST};
-use crate::pacing::Trouble;
+use srlg_system::pacing::Trouble;
 
 pub(super) struct Reporter {
     link: Link,

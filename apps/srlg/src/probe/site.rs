@@ -18,10 +18,10 @@ use tracing::{info, warn};
 use super::measure::{Measurement, Totals};
 use super::outbox::Outbox;
 use super::pace::Pace;
-use crate::alerts::witnesses::WitnessTable;
 use crate::measure::tap::Taps;
 use crate::network::NetworkVersion;
-use crate::now_ms;
+use srlg_alerts::witnesses::WitnessTable;
+use srlg_system::now_ms;
 
 /// Time by which the first slice of a version may be ahead of the system clock without a warning, in milliseconds.
 const FAR_MS: u64 = 60_000;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 
 /// A TCP flow.
 #[derive(Clone, Copy, Debug)]

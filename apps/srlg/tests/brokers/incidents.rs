@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 
 use crate::flows::{ENRICHED, Flow, enriched, flows, goflow2, json, netflow};
 use crate::kafka::broker::{Broker, PARTITIONS, has_kcat};

@@ -15,7 +15,7 @@ mod site;
 
 use std::time::Duration;
 
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 
 /// A program to kill, and the time to wait after the previous kill.
 struct Kill {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use srlg_cli::network::broker::Broker;
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use tempfile::TempDir;
 
 use crate::alertmanager::{GROUP_INTERVAL, Server};

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_cli::notify::store::Store;
-use srlg_cli::notify::store::history::IncidentFilter;
-use srlg_cli::notify::store::series::{MinuteRange, Series};
-use srlg_cli::now_ms;
+use srlg_notify::store::Store;
+use srlg_notify::store::history::IncidentFilter;
+use srlg_notify::store::series::{MinuteRange, Series};
+use srlg_system::now_ms;
 
 use crate::notices::assert_told_once;
 use crate::{Kill, kills};

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{SetSockOpt, sockopt};
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
 use crate::{memory_bytes, next, number_before};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::IpAddr;
 
-use srlg_cli::alerts::notice::Notice;
+use srlg_alerts::notice::Notice;
 use srlg_cli::config::Config;
 use srlg_cli::measure::monitor::Monitor;
 use srlg_input::Contact;

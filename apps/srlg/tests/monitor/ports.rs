@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use srlg_cli::alerts::Status;
-use srlg_cli::alerts::notice::{Kind, Notice, Unit};
+use srlg_alerts::Status;
+use srlg_alerts::notice::{Kind, Notice, Unit};
+use srlg_alerts::status::troubles::TroubleKind;
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
-use srlg_cli::now_ms;
-use srlg_cli::status::troubles::TroubleKind;
 use srlg_input::contact::{Name, Port, TCP};
 use srlg_input::{Contact, Status as InputStatus};
+use srlg_system::now_ms;
 
 use super::end;
 

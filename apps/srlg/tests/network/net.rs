@@ -15,9 +15,9 @@ use srlg_cli::network::payload::unpack;
 use srlg_cli::network::setup;
 use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
 use srlg_cli::network::{Network, NetworkVersion, VersionId, bucket};
-use srlg_cli::secrets::write_secret;
 use srlg_host::Config;
 use srlg_host::state::Delta;
+use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
 use crate::nats::has_broker;

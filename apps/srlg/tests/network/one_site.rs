@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use srlg_cli::notify::store::Store;
+use srlg_notify::store::Store;
 
 use crate::collecting::alerts_of;
 use crate::net::{Net, PROBES, configuration, run};

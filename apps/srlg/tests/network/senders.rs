@@ -14,8 +14,8 @@ use srlg_cli::network::connect::Access;
 use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
 use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
 use srlg_cli::network::{NetworkVersion, bucket};
-use srlg_cli::now_ms;
 use srlg_host::{Device, IpPair, SlidingDetector};
+use srlg_system::now_ms;
 
 use crate::input::Random;
 use crate::net::{run, start_broker};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use approx::assert_abs_diff_eq;
 use serde_json::{Value, json};
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
 use crate::collecting::{Collector, alerts_of};

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 
 use crate::http::{Request, serve};
 use crate::running::Site;

@@ -14,7 +14,7 @@ use std::thread;
 
 use approx::assert_abs_diff_eq;
 use serde_json::Value;
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use srlg_traffic::packets::pcap;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 

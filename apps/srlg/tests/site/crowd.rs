@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 
 use crate::exporter::{Exporter, Pair};
 use crate::running::Site;

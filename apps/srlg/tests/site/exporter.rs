@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
 /// Maximum number of records per datagram. A datagram of this size fits in an Ethernet frame.

@@ -8,7 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_cli::notify::store::Store;
+use srlg_notify::store::Store;
 
 use crate::disk::SmallDisk;
 use crate::exporter::{Exporter, Pair};

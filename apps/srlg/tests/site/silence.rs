@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 
 use crate::running::Site;
 use crate::web::troubles::{UPTIME_MS, flow, template, v9};

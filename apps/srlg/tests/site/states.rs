@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use srlg_cli::alerts::{
+use srlg_alerts::{
     Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Subject, Terms,
     Tracker, Why, Witnesses,
 };

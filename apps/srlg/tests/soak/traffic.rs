@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 use srlg_traffic::trace::{Trace, dev_traces};
 

@@ -13,7 +13,7 @@ use crate::collect::{Args, open};
 use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 use crate::network::{Network, NetworkVersion, VersionId};
-use crate::notify::ledger::Ledger;
+use srlg_notify::ledger::Ledger;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 

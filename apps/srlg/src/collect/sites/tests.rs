@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use srlg_input::Contact;
 
 use super::*;
-use crate::alerts::details::Details;
 use crate::network::report::SpoolState;
+use srlg_alerts::details::Details;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 const SEED: u64 = 5;

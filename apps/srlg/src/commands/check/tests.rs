@@ -8,8 +8,8 @@ use srlg_input::{Input, InputOptions};
 use super::{Args, check, memory_limit, shortage};
 use crate::config::Config;
 use crate::mmdb::as_database;
-use crate::notify::sinks::Sinks;
-use crate::notify::store::Store;
+use srlg_notify::sinks::Sinks;
+use srlg_notify::store::Store;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {

@@ -12,14 +12,14 @@ use srlg_input::{Event, Input, Status};
 use super::attacks::Attacks;
 use super::verdict::Verdict;
 use super::{GENERAL, RULE, announce, exporter};
-use crate::alerts::witnesses::LOOK;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
-use crate::notify::store::Store;
-use crate::pacing::Every;
-use crate::show::recorder::Recorder;
-use crate::show::web::{Visitors, Web};
-use crate::status::board::Board;
+use srlg_alerts::status::board::Board;
+use srlg_alerts::witnesses::LOOK;
+use srlg_notify::store::Store;
+use srlg_system::pacing::Every;
+use srlg_web::recorder::Recorder;
+use srlg_web::server::{Visitors, Web};
 
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::attacks::{Attacks, PlantedAttack, name};
-use crate::alerts::Status;
-use crate::alerts::notice::Notice;
+use srlg_alerts::Status;
+use srlg_alerts::notice::Notice;
 
 /// Maximum time from the end of the demonstration to the last end of an alert.
 const LATEST: Duration = Duration::from_secs(20);

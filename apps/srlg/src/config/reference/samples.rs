@@ -12,10 +12,10 @@ use toml::{Table, Value};
 
 use super::super::document::Problems;
 use crate::config::Config;
-use crate::desk::names::Names;
-use crate::desk::view::ViewConfig;
 use crate::mmdb::{as_database, country_database};
 use crate::network::Network;
+use srlg_alerts::desk::names::Names;
+use srlg_alerts::desk::view::ViewConfig;
 
 /// A key, the other keys that its sample value requires, and the sample value.
 type Sample = (&'static str, &'static str, &'static str);

@@ -6,9 +6,9 @@ use std::thread;
 use srlg_host::state::Snapshot;
 
 use super::*;
-use crate::alerts::notice::Notice;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
+use srlg_alerts::notice::Notice;
 
 const SECOND: u64 = 1_000_000_000;
 

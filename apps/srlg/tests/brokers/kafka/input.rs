@@ -8,10 +8,10 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Instant;
 
-use srlg_cli::now_ms;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 use srlg_input::live::{KafkaOptions, MessageOptions};
 use srlg_input::{BrokerStatus, InputOptions, Position, Status};
+use srlg_system::now_ms;
 
 use super::broker::{Broker, PARTITIONS, has_kcat};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, netflow};

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use async_nats::jetstream::stream::RetentionPolicy;
 use srlg_cli::network::broker::LOG_FILE;
-use srlg_cli::now_ms;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 use srlg_input::live::MessageFormat;
 use srlg_input::{BrokerStatus, InputOptions, Position, Status};
+use srlg_system::now_ms;
 
 use super::server::{STREAM, Server};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, json, netflow};

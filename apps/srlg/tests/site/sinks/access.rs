@@ -15,9 +15,9 @@ use async_nats::rustls::server::WebPkiClientVerifier;
 use async_nats::rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned, crypto};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use ring::hmac;
-use srlg_cli::notify::sinks::Sinks;
-use srlg_cli::notify::store::Store;
-use srlg_cli::secrets::write_secret;
+use srlg_notify::sinks::Sinks;
+use srlg_notify::store::Store;
+use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
 use super::made::{Delivery, is_done, notices, sink};

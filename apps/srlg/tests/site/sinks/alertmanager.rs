@@ -4,8 +4,8 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_cli::alerts::{Severity, Status};
-use srlg_cli::notify::store::Store;
+use srlg_alerts::{Severity, Status};
+use srlg_notify::store::Store;
 
 use super::made::{Delivery, notices, sink};
 use crate::alertmanager::Server;
@@ -66,7 +66,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     // A restart of the monitor causes no new message.
     sinks.finish(Duration::ZERO);
     let sinks = start();
-    let critical = srlg_cli::alerts::notice::Notice {
+    let critical = srlg_alerts::notice::Notice {
         status: Status::Update,
         severity: Severity::Critical,
         ..started.clone()
@@ -86,7 +86,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     wait_for(&server, &["critical"]);
     sinks.wait(|board| board.error.is_none());
 
-    let ended = srlg_cli::alerts::notice::Notice { severity: Severity::Critical, ..ended.clone() };
+    let ended = srlg_alerts::notice::Notice { severity: Severity::Critical, ..ended.clone() };
     sinks.send(&[ended]);
     wait_for(&server, &[]);
     loop {

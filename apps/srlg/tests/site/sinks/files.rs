@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_cli::notify::sinks::Sinks;
-use srlg_cli::notify::store::{Cursor, Store};
+use srlg_notify::sinks::Sinks;
+use srlg_notify::store::{Cursor, Store};
 
 use super::made::{Delivery, notices, sink};
 
@@ -19,7 +19,7 @@ fn numbers(path: &Path) -> Vec<i64> {
     lines.map(|line| line["number"].as_i64().unwrap()).collect()
 }
 
-fn options(path: &Path, more: &str) -> srlg_cli::notify::sinks::SinkOptions {
+fn options(path: &Path, more: &str) -> srlg_notify::sinks::SinkOptions {
     sink(&format!("type = 'file'\npath = '{}'\n{more}", path.display()))
 }
 
@@ -175,6 +175,6 @@ fn two_sinks_of_one_name_and_unknown_options_are_refused() {
     }
     insta::assert_snapshot!(texts.join("\n"));
     for text in ["type = 'file'\npath = 'x'\nrotate = 7", "type = 'fax'", "path = 'x'"] {
-        assert!(toml::from_str::<srlg_cli::notify::sinks::SinkOptions>(text).is_err(), "{text}");
+        assert!(toml::from_str::<srlg_notify::sinks::SinkOptions>(text).is_err(), "{text}");
     }
 }

@@ -9,10 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_cli::alerts::notice::{Direction, Kind, Notice, Rates};
-use srlg_cli::alerts::{
-    Condition, Rule, Severity, Sighting, Status, Terms, Tracker, Why, Witnesses,
-};
+use srlg_alerts::notice::{Direction, Kind, Notice, Rates};
+use srlg_alerts::{Condition, Rule, Severity, Sighting, Status, Terms, Tracker, Why, Witnesses};
 use tempfile::TempDir;
 
 use super::made::{Delivery, notices};

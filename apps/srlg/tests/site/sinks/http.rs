@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use srlg_cli::alerts::{Remark, Severity, Silencing, Status};
-use srlg_cli::notify::sinks::Sinks;
-use srlg_cli::notify::store::Store;
-use srlg_cli::secrets::write_secret;
+use srlg_alerts::{Remark, Severity, Silencing, Status};
+use srlg_notify::sinks::Sinks;
+use srlg_notify::store::Store;
+use srlg_system::secrets::write_secret;
 
 use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer, serve};

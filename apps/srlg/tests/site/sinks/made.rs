@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_cli::alerts::notice::{Context, Direction, Notice};
-use srlg_cli::alerts::{Alert, Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
-use srlg_cli::notify::sinks::{SinkOptions, Sinks};
-use srlg_cli::notify::store::Store;
-use srlg_cli::status::board::SinkBoard;
+use srlg_alerts::notice::{Context, Direction, Notice};
+use srlg_alerts::status::board::SinkBoard;
+use srlg_alerts::{Alert, Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
+use srlg_notify::sinks::{SinkOptions, Sinks};
+use srlg_notify::store::Store;
 
 /// Returns the start and the end of one alert for each of `hosts` hosts. All starts come before all ends.
 pub(crate) fn notices(hosts: u16) -> Vec<Notice> {

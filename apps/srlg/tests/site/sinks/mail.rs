@@ -5,10 +5,10 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_cli::alerts::notice::Notice;
-use srlg_cli::alerts::{Remark, Silencing};
-use srlg_cli::notify::store::Store;
-use srlg_cli::secrets::write_secret;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::{Remark, Silencing};
+use srlg_notify::store::Store;
+use srlg_system::secrets::write_secret;
 
 use super::access::{CLIENT, authority, server_config, tls};
 use super::made::{Delivery, is_done, notices, sink};

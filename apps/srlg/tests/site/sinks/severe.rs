@@ -4,9 +4,9 @@ use std::fs;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use srlg_cli::alerts::Severity;
-use srlg_cli::alerts::notice::{Kind, Notice};
-use srlg_cli::notify::store::Store;
+use srlg_alerts::Severity;
+use srlg_alerts::notice::{Kind, Notice};
+use srlg_notify::store::Store;
 
 use super::made::{Delivery, notices, sink};
 use super::smtp::Server;

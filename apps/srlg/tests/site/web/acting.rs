@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use srlg_cli::notify::store::Store;
-use srlg_cli::now_ms;
-use srlg_cli::show::web::{Visitors, Web};
-use srlg_cli::status::board::Board;
+use srlg_alerts::status::board::Board;
+use srlg_notify::store::Store;
+use srlg_system::now_ms;
+use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::{Sender, channel};
 
 use super::made::{answer, board, get, send, start};

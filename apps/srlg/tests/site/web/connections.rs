@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_cli::status::board::Board;
+use srlg_alerts::status::board::Board;
 
 use super::made::{answer, ask, board, get, send, start};
 

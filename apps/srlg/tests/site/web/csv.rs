@@ -1,11 +1,11 @@
 //! Downloads of an incident's peers as CSV.
 
-use srlg_cli::alerts::Status;
-use srlg_cli::alerts::notice::Notice;
-use srlg_cli::notify::store::Store;
-use srlg_cli::now_ms;
-use srlg_cli::origins::{Origin, PeerOrigins};
-use srlg_cli::show::web::Web;
+use srlg_alerts::Status;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::origins::{Origin, PeerOrigins};
+use srlg_notify::store::Store;
+use srlg_system::now_ms;
+use srlg_web::server::Web;
 
 use super::made::{answer, ask, board, get, start_with};
 use crate::sinks::made::notices;

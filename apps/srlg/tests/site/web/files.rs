@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use srlg_cli::now_ms;
-use srlg_cli::status::board::{Board, BrokerBoard};
+use srlg_alerts::status::board::{Board, BrokerBoard};
+use srlg_system::now_ms;
 
 use super::made::{answer, board, get, network, send, start};
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use srlg_cli::alerts::notice::{Notice, Rates, WindowNotice};
-use srlg_cli::alerts::open::{LiveNotice, OpenAlert};
-use srlg_cli::alerts::{AlertId, Status};
-use srlg_cli::notify::store::Store;
-use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
-use srlg_cli::now_ms;
-use srlg_cli::origins::PeerOrigins;
-use srlg_cli::show::web::Web;
-use srlg_cli::status::board::{Board, ViewBoard};
+use srlg_alerts::notice::{Notice, Rates, WindowNotice};
+use srlg_alerts::open::{LiveNotice, OpenAlert};
+use srlg_alerts::origins::PeerOrigins;
+use srlg_alerts::status::board::{Board, ViewBoard};
+use srlg_alerts::{AlertId, Status};
+use srlg_notify::store::Store;
+use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
+use srlg_system::now_ms;
+use srlg_web::server::Web;
 
 use super::made::{ask, board, get, start_with};
 use crate::sinks::made::notices;
@@ -217,7 +217,7 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     let store = Store::open(Some(folder.path())).unwrap();
     let (incidents, days, now) = (10_000_u64, 30_u64, now_ms());
     let template: Notice =
-        serde_json::from_str(include_str!("../../../src/alerts/notice/sample.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../alerts/src/notice/sample.json")).unwrap();
     let origin = &template.origins.known["203.0.113.9"];
     for at in 0..incidents {
         let start_ms = now - days * 86_400_000 * (incidents - at) / incidents;
@@ -268,7 +268,7 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     }
     let writes = (days * 1_440) as u32;
     println!("writing a minute takes {:?} on average, at most {slowest:?}", total / writes);
-    let bytes = std::fs::metadata(srlg_cli::notify::store::path(folder.path())).unwrap().len();
+    let bytes = std::fs::metadata(srlg_notify::store::path(folder.path())).unwrap().len();
     println!("the file takes {:.1} MB", bytes as f64 / 1e6);
     let view = ViewBoard { name: "fan-in".to_owned(), ..ViewBoard::default() };
     let board = Board { views: vec![view], ..board(now) };

@@ -5,15 +5,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use srlg_cli::notify::store::Store;
-use srlg_cli::show::web::{Visitors, Web};
-use srlg_cli::status::board::{
+use srlg_alerts::status::board::{
     Board, DatagramCounts, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost,
     ViewBoard,
 };
-use srlg_cli::status::troubles::{TroubleCounts, TroubleKind};
+use srlg_alerts::status::troubles::{TroubleCounts, TroubleKind};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
+use srlg_notify::store::Store;
+use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::{Sender, channel};
 
 pub(crate) fn board(now_ms: u64) -> Board {

@@ -14,13 +14,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use srlg_cli::notify::store::Store;
-use srlg_cli::now_ms;
-use srlg_cli::show::web::{Visitors, Web};
-use srlg_cli::status::board::{
+use srlg_alerts::status::board::{
     Board, BrokerBoard, DatagramCounts, NetworkBoard, SiteBoard, SpoolBoard,
 };
 use srlg_input::contact::Sampling;
+use srlg_notify::store::Store;
+use srlg_system::now_ms;
+use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::channel;
 
 use made::{answer, ask, board, get, network, sampling, send, start};

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use srlg_cli::now_ms;
+use srlg_system::now_ms;
 use srlg_traffic::export::{V9Header, set};
 
 use crate::running::Site;

@@ -1,0 +1,297 @@
+//! Alerts of all views, and their notifications.
+//!
+//! Invariant: this module does not depend on the source of closed slices.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use srlg_input::contact::{PeerKey, Role, Side, ViewOptions};
+
+use crate::desk::book::Book;
+use crate::desk::names::Names;
+use crate::desk::view::ViewConfig;
+use crate::exporters::ExporterNames;
+use crate::notice::{Context, Direction, Notice, Unit};
+use crate::open::OpenAlert;
+use crate::silences::Silences;
+use crate::status::board::ViewBoard;
+use crate::{Alert, AlertId, Status, Subject, Why};
+
+pub mod acting;
+pub mod book;
+pub mod names;
+pub mod view;
+
+/// The alerts of all views.
+pub struct Desk {
+    /// Options of the views, in the order of the configuration.
+    views: Vec<ViewOptions>,
+    /// Alerts of each view, in the order of `views`.
+    pub books: Vec<Book>,
+    names: Names,
+    /// Public URL of the web page.
+    url: Option<String>,
+    /// Last notification of each active alert.
+    open: BTreeMap<AlertId, Arc<Notice>>,
+    pub silences: Silences,
+}
+
+impl Desk {
+    /// Creates a desk without alerts for `views`, whose slices have the length `slice`. `url` is the public URL of the
+    /// web page.
+    #[must_use]
+    pub fn new(views: &[ViewConfig], slice: Duration, names: Names, url: Option<String>) -> Self {
+        let slice_ms = slice.as_millis() as u64;
+        let views = views.iter();
+        let book = |view: &ViewConfig| {
+            Book::new(&view.name, view.sizes.window, view.rules.clone(), slice_ms)
+        };
+        Self {
+            books: views.clone().map(book).collect(),
+            views: views.map(|view| view.view.clone()).collect(),
+            names,
+            url,
+            open: BTreeMap::new(),
+            silences: Silences::default(),
+        }
+    }
+
+    /// Applies the rules of `views`, and `names`.
+    pub fn reload(&mut self, views: &[ViewConfig], names: Names) {
+        for book in &mut self.books {
+            if let Some(next) = views.iter().find(|next| next.name == book.name) {
+                book.set_rules(next.rules.clone());
+            }
+        }
+        self.names = names;
+    }
+
+    pub const fn exporters(&self) -> &ExporterNames {
+        &self.names.exporters
+    }
+
+    /// Returns the end of the last processed slice, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.books.iter().map(Book::now_ms).max().unwrap_or(0)
+    }
+
+    /// Returns the notifications since the last call. `peers` takes a view index, a list of hosts and a window length
+    /// in slices. It returns each host's number of peers.
+    pub fn notices(
+        &mut self,
+        mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
+    ) -> Result<Vec<Notice>> {
+        let mut notices = Vec::new();
+        let silenced = self.open.values().filter(|notice| notice.silence.is_some());
+        let silenced: BTreeSet<AlertId> = silenced.map(|notice| notice.id).collect();
+        for at in 0..self.books.len() {
+            let mut changes = self.books[at].changes();
+            if let Some(opposite) = self.opposite(at) {
+                let now_ms = self.books[opposite].now_ms();
+                for (alert, context) in &mut changes {
+                    context.is_stale = alert.status == Status::Update && alert.now_ms < now_ms;
+                }
+                count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
+            }
+            for change in changes {
+                let (subject, severity) = (change.0.subject.clone(), change.0.severity);
+                let notice = self.notice(at, change);
+                if let Subject::Host(host) = subject
+                    && notice.severity < severity
+                {
+                    // The next slice may show that the host is no server.
+                    self.books[at].defer_severity(host, notice.severity);
+                }
+                if let Some(notice) = self.settle(notice) {
+                    self.note(&notice);
+                    notices.push(notice);
+                }
+            }
+        }
+        // Silences end after alerts do, so that an ended alert is not reported as active again.
+        let unsilenced = self.end_silences(&silenced);
+        unsilenced.iter().for_each(|notice| self.note(notice));
+        notices.extend(unsilenced);
+        Ok(notices)
+    }
+
+    fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
+        let last = self.open.get(&alert.id);
+        // The change that ends an alert carries no evidence, so the last notification provides it.
+        if alert.status == Status::End || context.is_stale {
+            context.opposite = last.and_then(|last| last.opposite);
+        }
+        // The book knows peaks only since the start of the program, so an earlier notification may contain a larger
+        // peak.
+        let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
+        context.peak_rates = told.max(context.peak_rates);
+        context.former = last.map(|last| last.former());
+        context.direction = Direction::from(self.views[at].role);
+        let (view, rules) = (&self.views[at], self.books[at].rules());
+        context.is_inside = view.measure == Side::Inside;
+        (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
+        context.label = self.names.labels.get(rules.address(host(&alert)).into()).cloned();
+        for silent in &mut alert.silent {
+            let name = silent.exporter().and_then(|exporter| self.names.exporters.name(exporter));
+            silent.name = name.map(str::to_owned);
+        }
+        let mut notice = Notice::new(alert, context);
+        self.names.exporters.name_exporters_of(&mut notice);
+        notice.origins = self.names.origins.of_peers(&notice.peers, &notice.top_prefixes);
+        notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
+        // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
+        if let Some(last) = last.filter(|last| last.network == notice.network) {
+            notice.host = last.host;
+        }
+        notice.acknowledged = last.and_then(|last| last.acknowledged.clone());
+        notice.silence = self.silences.of(&notice).cloned();
+        notice
+    }
+
+    /// Returns the notification to store and send, if there is one. A server that stays busy causes none, unless its
+    /// peer count doubles or a silent source sends again.
+    fn settle(&self, notice: Notice) -> Option<Notice> {
+        let last = self.open.get(&notice.id).filter(|last| last.is_probable_server());
+        let is_quiet = matches!(notice.why, Why::Repeat | Why::Severity)
+            && notice.status == Status::Update
+            && notice.is_probable_server();
+        let Some(last) = last.filter(|_| is_quiet) else { return Some(notice) };
+        let is_same_window = notice.main.window_ms == last.main.window_ms;
+        let why = if notice.silent.is_empty() && !last.silent.is_empty() {
+            Why::Resumed
+        } else if is_same_window && notice.main.cardinality >= 2.0 * last.main.cardinality {
+            Why::Peak
+        } else {
+            return None;
+        };
+        Some(Notice { why, ..notice })
+    }
+
+    /// Records `notice` as the last notification of its alert, or removes the alert if `notice` is its end.
+    fn note(&mut self, notice: &Notice) {
+        match notice.status {
+            Status::End => drop(self.open.remove(&notice.id)),
+            _ => drop(self.open.insert(notice.id, Arc::new(notice.clone()))),
+        }
+    }
+
+    /// Restores the active alerts from `notices`, which are their last notifications before the program stopped. If a
+    /// view was removed or now counts other hosts or peers, its alerts end, and the notifications of their ends are
+    /// returned.
+    pub fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
+        let is_known = |notice: &Notice| {
+            self.books.iter().any(|book| book.name == notice.view && book.is_restored())
+        };
+        let (known, gone): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_known);
+        self.open = known.into_iter().map(|notice| (notice.id, Arc::new(notice))).collect();
+        gone.into_iter().map(Notice::end_without_view).collect()
+    }
+
+    /// Returns the index of a view that counts the hosts of view `at` in the opposite direction. A view of ports has no
+    /// opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
+    fn opposite(&self, at: usize) -> Option<usize> {
+        let view = &self.views[at];
+        let is_of_addresses = |view: &ViewOptions| {
+            [view.hosts(), view.peers()].iter().all(|packing| packing.key() == PeerKey::Address)
+        };
+        if !is_of_addresses(view) {
+            return None;
+        }
+        let role = match view.role {
+            Role::Destination => Role::Source,
+            Role::Source => Role::Destination,
+            Role::Any => return None,
+        };
+        self.views.iter().position(|other| {
+            is_of_addresses(other)
+                && (other.role, other.measure, other.prefixes)
+                    == (role, view.measure, view.prefixes)
+        })
+    }
+
+    /// Adds units, labels and alert counts to `views`.
+    pub fn label(&self, views: &mut [ViewBoard]) {
+        for (view, options) in views.iter_mut().zip(&self.views) {
+            view.unit = Unit::of(options.peers(), options.role.into());
+            for host in &mut view.top {
+                let network = host.host.network();
+                host.label =
+                    network.and_then(|it| self.names.labels.get(it.addr().into())).cloned();
+            }
+            for notice in self.open.values().filter(|notice| notice.view == view.name) {
+                view.alerts[notice.severity as usize] += 1;
+                view.unconfirmed += usize::from(!notice.silent.is_empty());
+            }
+        }
+    }
+
+    /// Returns the active alerts, sorted by descending severity and then by descending number of peers.
+    pub fn open_alerts(&self) -> Arc<[OpenAlert]> {
+        let alerts = self.open.values().map(|notice| self.open_alert(notice));
+        let mut alerts: Vec<OpenAlert> = alerts.collect();
+        alerts.sort_by_cached_key(OpenAlert::rank);
+        alerts.into()
+    }
+
+    fn open_alert(&self, notice: &Arc<Notice>) -> OpenAlert {
+        let book = self.books.iter().find(|book| book.name == notice.view);
+        let live = book.and_then(|book| book.live(notice.id));
+        OpenAlert { notice: Arc::clone(notice), live }
+    }
+}
+
+fn incident_url(url: &str, id: AlertId) -> String {
+    format!("{}/incident/{id}", url.trim_end_matches('/'))
+}
+
+/// Counts the peers in the opposite direction for all changed alerts that have not ended. Hosts whose alerts have the
+/// same main window are counted together, so that an attack on thousands of hosts does not delay the next slice.
+fn count_opposite(
+    changes: &mut [(Alert, Context)],
+    mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
+) -> Result<()> {
+    // Both directions need the same window: an hour of contacts says nothing about a flood of one minute.
+    let mut by_window: BTreeMap<u32, Vec<&mut (Alert, Context)>> = BTreeMap::new();
+    let is_asked =
+        |(alert, context): &&mut (Alert, Context)| alert.status != Status::End && !context.is_stale;
+    for change in changes.iter_mut().filter(is_asked) {
+        by_window.entry(change.0.main().slices).or_default().push(change);
+    }
+    for (slices, changes) in by_window {
+        let hosts: Vec<IpAddr> = changes.iter().map(|(alert, _)| host(alert)).collect();
+        for ((_, context), count) in changes.into_iter().zip(peers(&hosts, slices)?) {
+            context.opposite = Some(count);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the host of an alert, or the host of its network that has the most peers.
+fn host(alert: &Alert) -> IpAddr {
+    match &alert.subject {
+        Subject::Host(host) => *host,
+        Subject::Network { largest, network, .. } => {
+            largest.first().map_or(network.addr(), |(host, _)| *host)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notifications_link_to_their_incident_on_the_page() {
+        let id = "0123456789abcdef".parse().unwrap();
+        for (url, expected) in [
+            ("https://srlg.example", "https://srlg.example/incident/0123456789abcdef"),
+            ("http://noc.example/srlg/", "http://noc.example/srlg/incident/0123456789abcdef"),
+        ] {
+            assert_eq!(incident_url(url, id), expected);
+        }
+    }
+}

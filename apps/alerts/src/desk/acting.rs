@@ -1,0 +1,270 @@
+//! Notifications of users' actions on alerts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use humantime::format_rfc3339_seconds;
+
+use crate::AlertId;
+use crate::act::{Act, Refusal, Remark, Silencing};
+use crate::desk::Desk;
+use crate::notice::Notice;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    pub id: AlertId,
+    pub act: Act,
+    pub by: String,
+}
+
+impl Desk {
+    #[must_use]
+    pub fn is_open(&self, id: AlertId) -> bool {
+        self.open.contains_key(&id)
+    }
+
+    /// Performs `order` at `now_ms` and returns its notification. If the alert is over, `ended` must be its last
+    /// notification.
+    pub fn act(
+        &mut self,
+        order: &Order,
+        ended: Option<Notice>,
+        now_ms: u64,
+    ) -> Result<Notice, Refusal> {
+        let Order { id, act, by } = order;
+        act.check()?;
+        let remark = Remark { by: by.clone(), at_ms: now_ms, text: act.text() };
+        let open = self.open.get(id).map(|open| Notice {
+            duration_ms: now_ms.saturating_sub(open.start_ms),
+            ..self.open_alert(open).notice_now().into_owned()
+        });
+        let is_over = open.is_none();
+        let last = open.or(ended).ok_or_else(|| Refusal::Unknown(id.to_string()))?;
+        let last = Notice { now_ms, ..last };
+        let notice = match act {
+            Act::Acknowledge { .. } | Act::Close { .. } if is_over => return Err(Refusal::Over),
+            Act::Acknowledge { .. } => Notice {
+                acknowledged: Some(remark.clone()),
+                ..last.with_remark(act.why(), "acknowledged", remark)
+            },
+            Act::Comment { .. } => last.with_remark(act.why(), "comment", remark),
+            Act::Silence { length, .. } => {
+                let until_ms = now_ms.saturating_add(length.as_millis() as u64);
+                let silencing = Silencing { remark: remark.clone(), until_ms, id: *id };
+                self.silences.add(&last, silencing)?;
+                let silence = self.silences.of(&last).cloned();
+                let end = UNIX_EPOCH + Duration::from_millis(until_ms);
+                let what = format!("silenced until {}", format_rfc3339_seconds(end));
+                Notice { silence, ..last.with_remark(act.why(), &what, remark) }
+            }
+            Act::Unsilence { .. } => {
+                self.silences.remove(&last)?;
+                Notice { silence: None, ..last.with_remark(act.why(), "silence ended", remark) }
+            }
+            Act::Close { .. } => self.close_by_hand(&last, remark)?,
+        };
+        if !is_over {
+            self.note(&notice);
+        }
+        Ok(notice)
+    }
+
+    fn close_by_hand(&mut self, last: &Notice, remark: Remark) -> Result<Notice, Refusal> {
+        let view = self.books.iter().position(|book| book.name == last.view);
+        let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
+        let change = self.books[view].close_by_hand(last.id, last.now_ms)?;
+        let ended = self.notice(view, change);
+        let text = format!("{}; {}", ended.text, remark.sentence("closed"));
+        Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
+    }
+
+    /// Removes expired silences and returns a notification for each active alert that is no longer silenced. `silenced`
+    /// contains the alerts that were silenced before the slice was processed.
+    pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
+        let now_ms = self.now_ms();
+        self.silences.end_at(now_ms);
+        let goes_on = |notice: &&Arc<Notice>| {
+            let was_silenced = notice.silence.is_some() || silenced.contains(&notice.id);
+            was_silenced && self.silences.of(notice).is_none()
+        };
+        let notices = self.open.values().filter(goes_on);
+        let now = |notice| self.open_alert(notice).notice_now().after_silence(now_ms);
+        notices.map(now).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
+    use srlg_input::ViewOptions;
+    use srlg_input::contact::Role;
+
+    use super::*;
+    use crate::desk::book::ClosedSlice;
+    use crate::desk::names::Names;
+    use crate::desk::view::ViewConfig;
+    use crate::notice::{Evidence, Kind};
+    use crate::rules::Rules;
+    use crate::silences::Silences;
+    use crate::{Condition, Rule, Severity, Status, Terms, Why, Witnesses};
+
+    /// Length of the rule's window, in slices.
+    const WINDOW: u32 = 2;
+
+    const BOTH: [Role; 2] = [Role::Destination, Role::Source];
+
+    fn terms() -> Terms {
+        let (for_slices, of_slices, hold_ms, repeat_ms) = (1, 1, 0, 3_600_000);
+        let threshold = 1_024.0;
+        Terms { threshold, for_slices, of_slices, hold_ms, repeat_ms, ..Terms::default() }
+    }
+
+    fn view(name: &str, role: Role, terms: Terms) -> ViewConfig {
+        let networks = vec!["10.0.0.0/8".parse().unwrap()];
+        let view = ViewOptions { inside: networks.clone(), role, ..ViewOptions::default() };
+        let rule = Rule { name: "r".to_owned(), networks, windows: [(WINDOW, terms)].into() };
+        let sizes = Sizes { window: WINDOW, threshold: 512, ..Sizes::default() };
+        let rules = Rules::new(vec![rule], Vec::new());
+        ViewConfig { name: name.to_owned(), view, pairs: None, memory: None, sizes, rules }
+    }
+
+    struct Site {
+        desk: Desk,
+        /// Detector of the first view. Other views remain empty.
+        detector: SlidingDetector,
+        /// Number of peers of each host in the opposite direction.
+        opposite: f64,
+    }
+
+    impl Site {
+        fn new(terms: Terms, roles: &[Role]) -> Self {
+            let view = |role: &Role| view(&format!("{role:?}"), *role, terms);
+            let views: Vec<_> = roles.iter().map(view).collect();
+            let detector = SlidingDetector::new(views[0].sizes, Device::Cpu).unwrap();
+            let desk = Desk::new(&views, Duration::from_secs(1), Names::default(), None);
+            Self { desk, detector, opposite: 0.0 }
+        }
+
+        fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
+            let Self { desk, detector, opposite } = self;
+            let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, opposite: peer });
+            detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+            let book = &mut desk.books[0];
+            let mut closing = detector.begin_close().unwrap();
+            let sightings = book.sightings(&mut closing).unwrap();
+            let slice = ClosedSlice {
+                report: closing.end().unwrap(),
+                sightings,
+                condition: Condition::default(),
+                sampling: Default::default(),
+                newest_input_ms: 0,
+                missing_sites: Vec::new(),
+            };
+            book.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
+            desk.notices(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
+        }
+
+        fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notice {
+            self.desk.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
+        }
+    }
+
+    fn silence(seconds: u64) -> Act {
+        Act::Silence { length: Duration::from_secs(seconds), text: "known".to_owned() }
+    }
+
+    #[test]
+    fn an_alert_that_ends_with_its_silence_is_over() {
+        let mut site = Site::new(terms(), &[Role::Destination]);
+        let id = site.close(0..3_000)[0].id;
+        assert_eq!(site.act(id, silence(2), 1_000).status, Status::Update);
+        assert_eq!(site.close(0..0), []);
+        // The silence expires in the slice in which the alert ends.
+        let ended = site.close(0..0);
+        let told: Vec<_> = ended.iter().map(|notice| (notice.status, notice.why)).collect();
+        assert_eq!((told, site.desk.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
+        assert!(!site.desk.is_open(id));
+    }
+
+    #[test]
+    fn the_end_of_a_silence_is_reported_after_the_changes_of_its_slice() {
+        let mut site = Site::new(terms(), &[Role::Destination]);
+        let id = site.close(0..2_000)[0].id;
+        site.act(id, silence(9), 1_000);
+        // This has the same effect as a user ending the silence through another alert of the same host.
+        site.desk.silences = Silences::default();
+        let told = site.close(2_000..9_000);
+        let told: Vec<_> =
+            told.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
+        let severity = Severity::Major;
+        assert_eq!(told, [(Why::Severity, severity, None), (Why::Unsilenced, severity, None)]);
+    }
+
+    #[test]
+    fn notices_of_people_and_at_the_end_of_a_silence_have_the_counts_of_their_time() {
+        let mut site = Site::new(terms(), &[Role::Destination]);
+        let started = site.close(0..2_000);
+        let (id, before) = (started[0].id, started[0].main);
+        site.act(id, silence(1), 1_000);
+        let over = site.close(2_000..2_700);
+        assert_eq!((over.len(), over[0].why), (1, Why::Unsilenced));
+        assert!(over[0].main.cardinality > 1.15 * before.cardinality, "{:?}", over[0].main);
+        assert_eq!((over[0].now_ms, over[0].duration_ms), (2_000, 1_000));
+        site.close(2_700..3_200);
+        let remark = site.act(id, Act::Comment { text: "known".to_owned() }, 3_500);
+        assert_eq!((remark.now_ms, remark.duration_ms), (3_500, 2_500));
+        assert!(remark.main.cardinality < before.cardinality, "{:?}", remark.main);
+        assert_eq!(remark.main.peak, over[0].main.cardinality);
+    }
+
+    #[test]
+    fn a_low_count_does_not_change_the_kind_of_an_alert() {
+        let terms = Terms { hold_ms: 3_600_000, repeat_ms: 2_000, ..terms() };
+        let mut site = Site::new(terms, &BOTH);
+        site.opposite = 3_000.0;
+        let started = site.close(0..3_000);
+        assert_eq!((started[0].opposite, started[0].kind), (Some(3_000.0), Kind::ServerOrP2p));
+        site.opposite = 0.0;
+        // The repetition is not reported, because the alert is still that of a server.
+        assert!((0..2).all(|_| site.close(0..500).is_empty()));
+        // A high count without peers in the opposite direction is a flood.
+        let told: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
+        let told: Vec<_> = told.iter().map(|it| (it.why, it.kind, it.kind_at_start)).collect();
+        assert_eq!(told, [(Why::Repeat, Kind::Flood, Kind::ServerOrP2p)]);
+    }
+
+    #[test]
+    fn a_server_becomes_neither_more_severe_nor_repeated() {
+        for repeat_ms in [3_000, 3_600_000] {
+            let mut site = Site::new(Terms { repeat_ms, ..terms() }, &BOTH);
+            let mut told = Vec::new();
+            for peers in [3_000, 3_000, 3_000, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000] {
+                site.opposite = f64::from(peers);
+                told.extend(site.close(0..peers));
+            }
+            let of: Vec<_> = told.iter().map(|it| (it.status, it.why, it.severity)).collect();
+            assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
+            // A slow flood is severe as soon as its peers are three times those in the opposite direction.
+            site.opposite = 2_000.0;
+            let told: Vec<_> =
+                [5_000, 5_500, 7_000, 7_000].map(|peers| site.close(0..peers)).into();
+            let of = told.iter().map(|told| {
+                told.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
+            });
+            let flood = vec![(Why::Severity, Kind::Flood, Severity::Major)];
+            assert_eq!(of.collect::<Vec<_>>(), [vec![], vec![], flood, vec![]], "{repeat_ms}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_reported_when_its_count_doubles() {
+        let mut site = Site::new(terms(), &BOTH);
+        site.opposite = 10_000.0;
+        let counts = [3_000, 5_000, 5_500, 7_000, 7_000, 9_000];
+        let told: Vec<_> = counts.into_iter().flat_map(|peers| site.close(0..peers)).collect();
+        let of: Vec<_> = told.iter().map(|it| (it.why, it.severity)).collect();
+        assert_eq!(of, [(Why::Threshold, Severity::Warning), (Why::Peak, Severity::Warning)]);
+        assert!(told[1].main.cardinality > 6_000.0, "{:?}", told[1].main);
+    }
+}

@@ -1,0 +1,405 @@
+//! Rules, alerts and closed slices of one view.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use srlg_host::SliceReport;
+use srlg_host::report::Closing;
+use srlg_input::contact::{PeerKey, Sampling};
+use tracing::warn;
+
+use crate::maxima::Maxima;
+use crate::notice::{Context, Evidence, Rates, WindowNotice};
+use crate::open::LiveNotice;
+use crate::rules::Rules;
+use crate::status::board::TopHosts;
+use crate::status::board::{AllowBoard, ViewBoard};
+use crate::witnesses::Suspect;
+use crate::{
+    Alert, AlertId, Condition, Miss, Refusal, Severity, Sighting, Sightings, Status, Subject,
+    Tracker, Witnesses,
+};
+
+/// Maximum number of slices without input that are processed one by one. Older slices are skipped.
+const MOST_SILENT: u64 = 4_096;
+
+/// Minimum count of a reported host, as a fraction of [`Rules::least`].
+pub const BELOW_DOWN: f64 = 0.9;
+
+/// A closed slice of a view, counted by one machine or by several probes.
+#[derive(Clone, Debug)]
+pub struct ClosedSlice {
+    /// Super points within the longest window.
+    pub report: SliceReport,
+    /// Super points within each window of the rules.
+    pub sightings: Sightings,
+    pub condition: Condition,
+    pub sampling: Sampling,
+    /// Time of the newest contact, in milliseconds since the Unix epoch. In a collector, this is the end of the last
+    /// slice that at least one probe delivered.
+    pub newest_input_ms: u64,
+    pub missing_sites: Vec<String>,
+}
+
+/// The state of a book, as stored in the database.
+#[derive(Serialize, Deserialize)]
+struct BookState<T> {
+    /// End of the last slice whose changes are in the database.
+    until_ms: u64,
+    /// Parts of a contact that form the view's hosts and peers.
+    #[serde(default)]
+    keys: [PeerKey; 2],
+    tracker: T,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LiveRates {
+    now: Rates,
+    peak: Rates,
+}
+
+/// All alerts of a view.
+pub struct Book {
+    pub name: String,
+    /// Length of the longest window, in slices.
+    window: u32,
+    tracker: Tracker,
+    /// Largest peer counts of hosts, by the length of the window in slices.
+    maxima: BTreeMap<u32, Maxima>,
+    rules: Rules,
+    /// Number of hits of each allow-list entry: one for each slice and window in which an ignored host reached its
+    /// threshold. Hits on contacts are passed to [`board`](Self::board).
+    hits: Vec<u64>,
+    slice_ms: u64,
+    /// Number of the next slice to be processed.
+    next: u64,
+    /// Whether the input was lost in the last processed slice, so that no alert could start and no end be confirmed.
+    pub is_input_lost: bool,
+    is_restored: bool,
+    rates: BTreeMap<AlertId, LiveRates>,
+    changes: Vec<(Alert, Context)>,
+    shown: TopHosts,
+    /// Sampling of the contacts in the window that ended with the last closed slice.
+    sampling: Sampling,
+    pub(crate) closed: u64,
+    overloads: u64,
+}
+
+impl Book {
+    pub(crate) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            window,
+            tracker: Tracker::new(name).with_packing(rules.packing()),
+            maxima: BTreeMap::new(),
+            hits: vec![0; rules.allows().len()],
+            rules,
+            slice_ms,
+            next: 0,
+            is_input_lost: false,
+            is_restored: false,
+            rates: BTreeMap::new(),
+            changes: Vec::new(),
+            shown: TopHosts::default(),
+            sampling: Sampling::default(),
+            closed: 0,
+            overloads: 0,
+        }
+    }
+
+    /// Replaces the rules, starting with the next slice. Alerts without a rule end in that slice.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.hits = rules.hits_after(&self.rules, &self.hits);
+        self.rules = rules;
+    }
+
+    /// Returns the end of the last processed slice, in milliseconds since the Unix epoch.
+    pub fn now_ms(&self) -> u64 {
+        self.next.saturating_mul(self.slice_ms)
+    }
+
+    /// Returns the rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Returns the changes of alerts since the last call.
+    pub(crate) fn changes(&mut self) -> Vec<(Alert, Context)> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Returns the state of all alerts as JSON.
+    pub fn state(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(&BookState {
+            until_ms: self.now_ms(),
+            keys: self.rules.keys(),
+            tracker: &self.tracker,
+        })?)
+    }
+
+    /// Restores a [`state`](Self::state). An empty state changes nothing. If the view's `host` or `peer` has changed
+    /// since the state was stored, nothing is restored and false is returned.
+    pub fn restore_state(&mut self, state: &[u8]) -> Result<bool> {
+        if state.is_empty() {
+            return Ok(true);
+        }
+        let state: BookState<Tracker> = serde_json::from_slice(state)
+            .with_context(|| format!("cannot restore the alerts of view {}", self.name))?;
+        if state.keys != self.rules.keys() {
+            warn!("view {}: alerts ended because `host` or `peer` has changed", self.name);
+            return Ok(false);
+        }
+        self.next = state.until_ms / self.slice_ms;
+        self.tracker = state.tracker.with_packing(self.rules.packing());
+        self.is_restored = true;
+        Ok(true)
+    }
+
+    pub fn is_restored(&self) -> bool {
+        self.is_restored
+    }
+
+    pub fn maxima(&self) -> impl Iterator<Item = (u32, &Maxima)> {
+        self.maxima.iter().map(|(window, maxima)| (*window, maxima))
+    }
+
+    /// `read` returns the counts of a window as JSON.
+    pub fn restore_maxima(&mut self, read: impl Fn(u32) -> Result<Option<Vec<u8>>>) -> Result<()> {
+        for window in self.rules.windows() {
+            if let Some(maxima) = read(window)? {
+                let maxima = serde_json::from_slice(&maxima).with_context(|| {
+                    format!("cannot restore the largest peer counts of view {}", self.name)
+                })?;
+                self.maxima.insert(window, maxima);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts all slices before `slice` as processed.
+    pub fn skip_to(&mut self, slice: u64) {
+        self.next = slice;
+    }
+
+    pub fn be_at_least_at(&mut self, slice: u64) {
+        self.next = self.next.max(slice);
+    }
+
+    /// Skips to `slice` after the system clock was set forward by `step_ms` to a time in `slice`. The step does not
+    /// count towards `hold` and `repeat`.
+    pub fn set_forward(&mut self, step_ms: u64, slice: u64) {
+        self.be_at_least_at(slice);
+        self.tracker.set_forward(step_ms);
+    }
+
+    pub fn sightings(&self, closing: &mut Closing<'_>) -> Result<Sightings> {
+        let sightings = |window| {
+            let least = self.rules.least(Some(window)) * BELOW_DOWN;
+            let points = closing.super_points_within(window, least)?.into_iter();
+            Ok((window, points.map(|point| Sighting::from(&point)).collect()))
+        };
+        self.rules.windows().into_iter().map(sightings).collect()
+    }
+
+    /// Processes a closed slice. If the slice was already processed before a restart, alerts do not change. `evidence`
+    /// is called for each alert that starts or is updated. It takes the hosts of the alert, the largest first, and the
+    /// length of the alert's main window, in slices. `witnesses` returns the sources that saw a host with an alert.
+    pub fn close(
+        &mut self,
+        slice: &ClosedSlice,
+        evidence: impl Fn(&[IpAddr], u32) -> Evidence,
+        witnesses: impl Fn(Suspect) -> Witnesses,
+    ) {
+        let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
+        self.closed += 1;
+        let is_overloaded = report.health.finder.overload.is_some();
+        self.overloads += u64::from(is_overloaded);
+        if report.slice < self.next {
+            // This slice was processed before the program was killed, so its changes are already stored.
+            return self.show(report);
+        }
+        self.next = report.slice;
+        self.sampling = *sampling;
+        // An overloaded detector may miss super points.
+        let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
+        let condition = Condition { whole_slices, ..*condition };
+        let alerts = self.track(sightings, condition, *newest_input_ms, witnesses);
+        let now_ms = self.now_ms();
+        let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
+        for (window, points) in sightings {
+            let maxima = self.maxima.entry(*window).or_default();
+            maxima.pass(now_ms, counted_ms);
+            for point in points {
+                maxima.take(point.host, point.cardinality);
+                let least = point.cardinality - point.std_error;
+                self.rules.count_host(point.host, *window, least, &mut self.hits);
+            }
+        }
+        self.show(report);
+        for alert in alerts {
+            let hosts: Vec<IpAddr> = match &alert.subject {
+                Subject::Host(host) => vec![*host],
+                Subject::Network { largest, .. } => largest.iter().map(|(host, _)| *host).collect(),
+            };
+            let mut points = report.super_points.iter();
+            let point = points.find(|point| Some(&point.host) == hosts.first());
+            let peers = point.into_iter().flat_map(|point| &point.peers);
+            let mut evidence = match alert.status {
+                Status::End => Evidence::default(),
+                Status::Start | Status::Update => evidence(&hosts, alert.main().slices),
+            };
+            if let Subject::Network { hosts: all, largest, .. } = &alert.subject {
+                evidence.rates = evidence.rates.of_some(largest.len(), *all);
+            }
+            let context = Context {
+                peers: peers.map(|peer| peer.host).collect(),
+                evidence,
+                sampling: *sampling,
+                missing_sites: slice.missing_sites.clone(),
+                ..self.context(&alert, *newest_input_ms)
+            };
+            self.changes.push((alert, context));
+        }
+    }
+
+    /// Processes the slices before `slice` that have not been processed, but at most the last [`MOST_SILENT`].
+    /// These slices have no report, because their window was empty. `condition` takes the number of a slice and returns
+    /// the completeness of its data.
+    pub fn be_silent_until(
+        &mut self,
+        slice: u64,
+        newest_input_ms: u64,
+        condition: impl Fn(u64) -> Condition,
+        witnesses: impl Fn(Suspect) -> Witnesses,
+    ) {
+        self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
+        while self.next < slice {
+            let condition = condition(self.next);
+            for alert in self.track(&Sightings::new(), condition, newest_input_ms, &witnesses) {
+                let context = self.context(&alert, newest_input_ms);
+                self.changes.push((alert, context));
+            }
+            self.shown.silence();
+        }
+    }
+
+    pub(crate) fn close_by_hand(
+        &mut self,
+        id: AlertId,
+        now_ms: u64,
+    ) -> Result<(Alert, Context), Refusal> {
+        let alert = self.tracker.close_by_hand(id, now_ms)?;
+        let peak_rates = self.rates(id).peak;
+        let context = Context { slice_ms: self.slice_ms, peak_rates, ..Context::default() };
+        Ok((alert, context))
+    }
+
+    fn track(
+        &mut self,
+        sightings: &Sightings,
+        condition: Condition,
+        newest_input_ms: u64,
+        witnesses: impl Fn(Suspect) -> Witnesses,
+    ) -> Vec<Alert> {
+        self.next += 1;
+        self.is_input_lost = condition.is_input_lost;
+        let window_ms = u64::from(self.window) * self.slice_ms;
+        let now_ms = self.now_ms();
+        let witnesses = |host, start_ms: u64| {
+            let since_ms = start_ms.saturating_sub(window_ms);
+            let witnesses = witnesses(Suspect { host, start_ms, since_ms, now_ms });
+            match condition.is_input_lost && witnesses.silent.is_empty() {
+                true => Witnesses::silent("the input", newest_input_ms),
+                false => witnesses,
+            }
+        };
+        let rules = &self.rules;
+        self.tracker.close(now_ms, sightings, |host| rules.rule(host), condition, witnesses)
+    }
+
+    fn show(&mut self, report: &SliceReport) {
+        let Self { shown, tracker, rules, .. } = self;
+        shown.close(report, rules.packing(), |host| tracker.is_active(host));
+    }
+
+    fn context(&self, alert: &Alert, newest_input_ms: u64) -> Context {
+        Context {
+            slice_ms: self.slice_ms,
+            data_age_ms: alert.now_ms.saturating_sub(newest_input_ms),
+            peak_rates: self.rates(alert.id).peak,
+            ..Context::default()
+        }
+    }
+
+    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). For
+    /// each alert, `rates` is called with its host or, for the alert of a network, with the largest hosts of the network.
+    pub fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
+        let former = std::mem::take(&mut self.rates);
+        let alerts = self.tracker.live_alerts();
+        let followed = alerts.map(|(id, live)| {
+            let now = rates(&live.members).of_some(live.members.len(), live.hosts);
+            let peak = former.get(&id).map_or(now, |former| former.peak.max(now));
+            (id, LiveRates { now, peak })
+        });
+        self.rates = followed.filter(|(_, rates)| rates.peak.is_known()).collect();
+    }
+
+    fn rates(&self, id: AlertId) -> LiveRates {
+        self.rates.get(&id).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn live(&self, id: AlertId) -> Option<LiveNotice> {
+        let live = self.tracker.live(id)?;
+        let (slice_ms, sampling) = (self.slice_ms, self.sampling);
+        let context = Context { slice_ms, sampling, ..Context::default() };
+        let windows = live.windows.iter().map(|count| WindowNotice::new(*count, &context));
+        let (windows, line) = (windows.collect(), live.line.clone());
+        let LiveRates { now: rates, peak: peak_rates } = self.rates(id);
+        let (now_ms, hosts) = (self.now_ms(), live.hosts);
+        Some(LiveNotice { now_ms, hosts, windows, line, rates, peak_rates })
+    }
+
+    /// Sets the severity that was reported for the alert of `host`. While its counts suggest a higher severity, each
+    /// slice yields an update.
+    pub(crate) fn defer_severity(&mut self, host: IpAddr, severity: Severity) {
+        self.tracker.defer_severity(host, severity);
+    }
+
+    pub fn misses(&self) -> Vec<Miss> {
+        self.tracker.misses(|host| self.rules.rule(host))
+    }
+
+    /// Returns the hosts that have an alert or recently reached their threshold, sorted by descending number of peers.
+    pub fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
+        let mut hosts: Vec<IpAddr> = self.tracker.hosts().collect();
+        let points = report.super_points.iter();
+        let counts: BTreeMap<IpAddr, f64> =
+            points.map(|point| (point.host, point.cardinality)).collect();
+        let count = |host: &IpAddr| counts.get(host).copied().unwrap_or(0.0);
+        hosts.sort_by(|a, b| count(b).total_cmp(&count(a)));
+        hosts
+    }
+
+    /// `hits` contains the number of contacts that each allow-list entry matched.
+    pub fn board(&self, hits: &[u64]) -> ViewBoard {
+        let contacts = hits.iter().chain(std::iter::repeat(&0));
+        let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);
+        let allows = self.rules.allows().iter().zip(hits);
+        ViewBoard {
+            name: self.name.clone(),
+            window_ms: u64::from(self.window) * self.slice_ms,
+            slices: self.closed,
+            overloads: self.overloads,
+            allows: allows
+                .map(|(allow, hits)| AllowBoard { why: allow.why.clone(), hits })
+                .collect(),
+            left_out: self.tracker.left_out(),
+            ..self.shown.board()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! Names of networks, exporters and origins in notifications.
+
+use srlg_input::contact::Networks;
+
+use crate::exporters::ExporterNames;
+use crate::notice::Notice;
+use crate::origins::OriginLookup;
+
+/// Names that notifications contain beside addresses.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Labels of networks.
+    pub labels: Networks<String>,
+    /// Names of exporters.
+    pub exporters: ExporterNames,
+    /// Databases of ASes and countries.
+    pub origins: OriginLookup,
+}
+
+impl ExporterNames {
+    pub(crate) fn name_exporters_of(&self, notice: &mut Notice) {
+        for it in &mut notice.top_interfaces {
+            it.name = self.interface(it.exporter, it.interface).map(str::to_owned);
+        }
+        let interfaces = notice.top_interfaces.iter().map(|it| it.exporter);
+        let exporters = notice.exporters.iter().copied().chain(interfaces);
+        let name = |exporter| Some((exporter, self.name(exporter)?.to_owned()));
+        notice.exporter_names = exporters.filter_map(name).collect();
+    }
+}

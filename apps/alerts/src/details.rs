@@ -1,0 +1,340 @@
+//! Details of hosts that have an alert or have recently reached their threshold. The details are collected from the
+//! contacts of these hosts.
+//!
+//! A view has details of at most 256 hosts. The details of a host need about 5 kB of memory, which is allocated when
+//! the host first passes its threshold. Details of a host from several sites can be merged. As JSON, a host's details
+//! from one site are at most 7 kB in size.
+//!
+//! Invariant: memory is bounded. Hosts that have more peers replace hosts that have fewer.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use srlg_input::ViewOptions;
+use srlg_input::contact::{Contact, Host, Packing, Port};
+
+use crate::notice::{Detail, InterfaceShare, MOST_PEERS, Rates};
+use crate::top::{Top, at_most};
+use crate::witnesses::KnownExporters;
+
+use volume::Volume;
+
+pub mod volume;
+
+/// Maximum number of hosts per view that have details.
+pub const HOSTS: usize = 256;
+
+/// Maximum number of exporters per host.
+const EXPORTERS: usize = 8;
+
+/// Maximum number of ports, of prefixes and of interfaces in a notification.
+const MOST_SHARES: usize = 8;
+
+#[derive(Clone, Debug)]
+pub struct Details {
+    hosts: HashMap<IpAddr, HostDetails>,
+    seed: u64,
+    /// Packings of the view's hosts and peers.
+    packings: [Packing; 2],
+    /// End of the last closed slice, in milliseconds since the Unix epoch.
+    closed_ms: u64,
+}
+
+/// Details of one host from one site.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostDetails {
+    /// Time since which contacts have been counted, in milliseconds since the Unix epoch.
+    since_ms: u64,
+    /// A sample: the peers with the smallest hashes, sorted by hash. Each peer is equally likely to be in the sample.
+    #[serde(deserialize_with = "at_most::<MOST_PEERS, _, _>")]
+    peers: Vec<IpAddr>,
+    #[serde(deserialize_with = "at_most::<EXPORTERS, _, _>")]
+    exporters: Vec<IpAddr>,
+    ports: Top<PortKey, 16>,
+    prefixes: Top<IpNet, 16>,
+    contacts: u64,
+    syn_only: u64,
+    /// Packets and bytes; empty if the site that sent the details does not count them.
+    #[serde(default)]
+    volume: Volume,
+    /// Input interfaces; empty if the site that sent the details does not count them.
+    #[serde(default = "Top::new")]
+    interfaces: Top<Interface, 16>,
+}
+
+/// Exporters that saw a host, as stored in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostExporters {
+    host: IpAddr,
+    since_ms: u64,
+    exporters: Vec<IpAddr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct PortKey {
+    protocol: Option<u8>,
+    port: Option<u16>,
+}
+
+/// An interface of an exporter, identified by its SNMP index.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Interface {
+    exporter: IpAddr,
+    index: NonZeroU32,
+}
+
+impl Details {
+    /// Samples of peers from several sites can be merged only if the sites use the same `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { hosts: HashMap::new(), seed, packings: Default::default(), closed_ms: 0 }
+    }
+
+    pub fn with_view(self, view: &ViewOptions) -> Self {
+        Self { packings: [view.hosts(), view.peers()], ..self }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Adds a contact of `host` with `peer`, if the host is tracked.
+    #[inline]
+    pub fn take(&mut self, (host, peer): (Host, Host), contact: &Contact) {
+        if let Some(of) = self.hosts.get_mut(&IpAddr::from(host)) {
+            let [hosts, peers] = self.packings;
+            let address = peers.address(peer).unwrap_or_else(|| other_end(hosts, host, contact));
+            of.take(self.seed, peer.into(), address.into(), contact);
+            of.volume.add(contact, self.closed_ms);
+        }
+    }
+
+    /// Tracks the first [`HOSTS`] of `hosts` and forgets all other hosts. `now_ms` is the end of the last closed slice.
+    pub fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
+        self.closed_ms = now_ms;
+        let hosts = &hosts[..hosts.len().min(HOSTS)];
+        self.hosts.retain(|host, _| hosts.contains(host));
+        for host in hosts {
+            self.hosts.entry(*host).or_insert_with(|| HostDetails::new(now_ms));
+        }
+    }
+
+    /// Moves the contacts that `other` has collected for the tracked hosts into `self`.
+    pub fn absorb(&mut self, other: &mut Self) {
+        for (host, taken) in &mut other.hosts {
+            if taken.contacts > 0
+                && let Some(of) = self.hosts.get_mut(host)
+            {
+                of.merge(self.seed, taken);
+                let volume = taken.volume.rest();
+                *taken = HostDetails { volume, ..HostDetails::new(taken.since_ms) };
+            }
+        }
+    }
+
+    /// Tracks `hosts`, whose exporters are known from a checkpoint.
+    pub fn resume(&mut self, hosts: Vec<HostExporters>) {
+        for HostExporters { host, since_ms, exporters } in hosts {
+            // The next contact sets the time from which the new volume is counted.
+            let volume = Volume::default();
+            let details = HostDetails { exporters, volume, ..HostDetails::new(since_ms) };
+            self.hosts.insert(host, details);
+        }
+    }
+
+    pub fn all_exporters(&self) -> Vec<HostExporters> {
+        let exporters = |(host, details): (IpAddr, &HostDetails)| {
+            let HostDetails { since_ms, exporters, .. } = details.clone();
+            HostExporters { host, since_ms, exporters }
+        };
+        self.hosts().map(exporters).collect()
+    }
+
+    pub fn hosts(&self) -> impl Iterator<Item = (IpAddr, &HostDetails)> {
+        self.hosts.iter().map(|(host, details)| (*host, details))
+    }
+
+    pub fn get(&self, host: IpAddr) -> Option<&HostDetails> {
+        self.hosts.get(&host)
+    }
+
+    pub fn exporters(&self, host: IpAddr) -> Option<KnownExporters<'_>> {
+        self.get(host)?.known_exporters()
+    }
+
+    /// Returns the total packet rate and the total bit rate of `hosts` in the minute before `now_ms`.
+    pub fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
+        Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms).if_known()
+    }
+
+    /// Returns the merged details of `hosts`, or `None` if the details contain no contacts.
+    pub fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
+        HostDetails::merge_all(self.seed, hosts.iter().filter_map(|host| self.get(*host)))
+    }
+}
+
+impl HostDetails {
+    fn new(now_ms: u64) -> Self {
+        Self {
+            since_ms: now_ms,
+            peers: Vec::new(),
+            exporters: Vec::new(),
+            ports: Top::new(),
+            prefixes: Top::new(),
+            contacts: 0,
+            syn_only: 0,
+            volume: Volume::new(now_ms),
+            interfaces: Top::new(),
+        }
+    }
+
+    /// Merges details of several hosts, or from several sites with the same `seed`. Returns `None` if the details
+    /// contain no contacts.
+    pub fn merge_all<'a>(seed: u64, details: impl IntoIterator<Item = &'a Self>) -> Option<Detail> {
+        let mut all = Self::new(u64::MAX);
+        details.into_iter().for_each(|details| all.merge(seed, details));
+        (all.contacts > 0).then(|| all.detail())
+    }
+
+    /// Returns the exporters that saw the host, if all of them are known.
+    pub fn known_exporters(&self) -> Option<KnownExporters<'_>> {
+        let Self { since_ms, exporters, .. } = self;
+        let is_known = (1..EXPORTERS).contains(&exporters.len());
+        is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
+    }
+
+    /// Returns the packets and bytes of the host, if the site that sent the details counts them.
+    pub fn volume(&self) -> Option<&Volume> {
+        let is_counted = self.contacts == 0 || !self.volume.is_empty();
+        is_counted.then_some(&self.volume)
+    }
+
+    /// Adds the exporters of `earlier`, which comes from the same site, and keeps the earlier start time.
+    pub fn keep_exporters_of(&mut self, earlier: &Self) {
+        self.since_ms = self.since_ms.min(earlier.since_ms);
+        earlier.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
+    }
+
+    fn take(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
+        self.contacts += 1;
+        self.syn_only += u64::from(contact.is_syn_only());
+        self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
+        self.prefixes.add(prefix(address));
+        if let Some(exporter) = contact.exporter.map(IpAddr::from) {
+            self.add_exporter(exporter);
+            if let Some(index) = contact.ingress {
+                self.interfaces.add(Interface { exporter, index });
+            }
+        }
+        self.add_peer(seed, peer);
+    }
+
+    fn add_exporter(&mut self, exporter: IpAddr) {
+        if self.exporters.len() < EXPORTERS && !self.exporters.contains(&exporter) {
+            self.exporters.push(exporter);
+        }
+    }
+
+    fn add_peer(&mut self, seed: u64, peer: IpAddr) {
+        let key = |peer: &IpAddr| (hash(seed, *peer), *peer);
+        if let Err(at) = self.peers.binary_search_by_key(&key(&peer), key)
+            && at < MOST_PEERS
+        {
+            self.peers.truncate(MOST_PEERS - 1);
+            self.peers.insert(at, peer);
+        }
+    }
+
+    /// Merges `other`, whose lists may be in any order because they can come from another machine.
+    fn merge(&mut self, seed: u64, other: &Self) {
+        self.since_ms = self.since_ms.min(other.since_ms);
+        other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
+        other.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
+        self.ports.merge(&other.ports);
+        self.prefixes.merge(&other.prefixes);
+        self.contacts = self.contacts.saturating_add(other.contacts);
+        self.syn_only = self.syn_only.saturating_add(other.syn_only);
+        self.volume.merge(&other.volume);
+        self.interfaces.merge(&other.interfaces);
+    }
+
+    fn detail(&self) -> Detail {
+        let ports = self.ports.shares(MOST_SHARES).into_iter();
+        let ports = ports.filter_map(|(service, share)| Some((service.name()?, share)));
+        let interfaces = self.interfaces.shares(MOST_SHARES).into_iter();
+        let interfaces = interfaces.map(|(Interface { exporter, index }, share)| InterfaceShare {
+            exporter,
+            interface: index.get(),
+            name: None,
+            share,
+        });
+        Detail {
+            since_ms: self.since_ms,
+            peers: self.peers.clone(),
+            exporters: self.exporters.clone(),
+            ports: ports.collect(),
+            prefixes: self.prefixes.shares(MOST_SHARES),
+            interfaces: interfaces.collect(),
+            syn_only: (self.syn_only as f64 / self.contacts as f64).min(1.0),
+        }
+    }
+}
+
+/// Returns a hash of `peer` that is the same on every machine. The finaliser of SplitMix64 is applied to both halves of
+/// the address.
+fn hash(seed: u64, peer: IpAddr) -> u64 {
+    let bits = match peer {
+        IpAddr::V4(peer) => peer.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(peer) => peer.to_bits(),
+    };
+    [(bits >> 64) as u64, bits as u64].into_iter().fold(seed, |hash, half| {
+        let mut x = (hash ^ half).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    })
+}
+
+/// Returns the endpoint of `contact` that does not belong to `host`.
+fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
+    let network = hosts.name(host).network();
+    let is_source = network.is_some_and(|it| it.contains(&IpAddr::from(contact.source)));
+    if is_source { contact.destination } else { contact.source }
+}
+
+fn prefix(peer: IpAddr) -> IpNet {
+    let length = if peer.is_ipv4() { 24 } else { 48 };
+    // The length is valid for the address family.
+    IpNet::new_assert(peer, length).trunc()
+}
+
+impl PortKey {
+    /// Returns the usual name of the protocol and port, such as `tcp/443` or `icmp`, or `None` if neither is known.
+    fn name(self) -> Option<String> {
+        let Self { protocol, port } = self;
+        if let (Some(protocol), Some(number)) = (protocol, port)
+            && Port::is_in(protocol)
+        {
+            return Some(Port { protocol, number }.to_string());
+        }
+        let protocol = match protocol {
+            Some(1) => "icmp".to_owned(),
+            Some(6) => "tcp".to_owned(),
+            Some(17) => "udp".to_owned(),
+            Some(58) => "icmp6".to_owned(),
+            Some(132) => "sctp".to_owned(),
+            Some(number) => format!("protocol {number}"),
+            None => return port.map(|port| format!("port {port}")),
+        };
+        Some(match port {
+            Some(port) => format!("{protocol}/{port}"),
+            None => protocol,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

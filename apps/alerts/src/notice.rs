@@ -1,0 +1,533 @@
+//! Notifications. A notification describes an alert and its context in fields and in one sentence.
+//!
+//! A notification is a flat record, which sinks, the history and the web page share. `docs/alerts.md` lists its fields.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::exporters::NamedExporter;
+use crate::origins::PeerOrigins;
+use crate::{Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Subject, Why};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use srlg_input::contact::{Name, Packing, PeerKey, Port};
+
+mod counts;
+mod kind;
+mod rates;
+mod text;
+
+pub use counts::{SiteNotice, WindowNotice};
+pub use kind::{Direction, Kind, Unit};
+pub use rates::{InterfaceShare, Rates};
+
+/// Maximum ratio of the peer count of a server or P2P host to its count in the opposite direction.
+const ALIKE: f64 = 3.0;
+
+/// A notification that an alert has started, is active or has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Notice {
+    /// ID of the alert, which stays the same across restarts.
+    pub id: AlertId,
+    /// Whether the alert starts, is active or ends.
+    pub status: Status,
+    /// Reason for the notification.
+    pub why: Why,
+    /// Probable cause.
+    pub kind: Kind,
+    /// Probable cause when the alert started. It never changes, so programs that act on an alert can rely on it.
+    #[serde(default)]
+    pub kind_at_start: Kind,
+    /// Highest severity so far. A probable server or P2P host keeps the severity of its last notification.
+    pub severity: Severity,
+    /// Name of the view.
+    pub view: String,
+    /// Direction of the view's contacts.
+    pub direction: Direction,
+    /// Type of the peers that the view counts.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether the host is an inside host.
+    pub is_inside: bool,
+    /// Name of the rule.
+    pub rule: String,
+    /// Host, or first address of the network.
+    pub host: Name,
+    /// Port of the host, if the view counts each port of a host as a separate host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<Port>,
+    /// Network, if many of its hosts share the alert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<IpNet>,
+    /// Number of the network's hosts in the alert; 1 for the alert of a single host.
+    pub hosts: u32,
+    /// Up to 20 hosts of the alert that have the most peers, with their peer counts, in descending order. Empty for the
+    /// alert of a single host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub largest: Vec<(Name, f64)>,
+    /// ID of the network's alert to which the host also belongs, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<AlertId>,
+    /// Configured label of the network that contains the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Start of the alert, in milliseconds since the Unix epoch.
+    pub start_ms: u64,
+    /// Time of the notification, in milliseconds since the Unix epoch.
+    pub now_ms: u64,
+    /// End of the alert, in milliseconds since the Unix epoch; absent while the alert is active. If the count became
+    /// too low for the alert, this is the time since which it has been too low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// Time from `start_ms` to `until_ms`, or to `now_ms` while the alert is active, in milliseconds.
+    pub duration_ms: u64,
+    /// Peer count in the most severe active window, or in the most severe window if no window is active. Among equally
+    /// severe windows, the shortest one is used.
+    #[serde(flatten)]
+    pub main: WindowNotice,
+    /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
+    /// both groups start with the most severe window.
+    pub windows: Vec<WindowNotice>,
+    /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opposite: Option<f64>,
+    /// Sampling rates of the contacts, such as `1:10`.
+    pub sampling: String,
+    /// Age of the newest contact at `now_ms`, in milliseconds.
+    pub data_age_ms: u64,
+    /// Up to 8 silent exporters or sites that saw the host. While they are silent, the end of the alert cannot be
+    /// confirmed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<SilentSource>,
+    /// Sites whose deltas had not arrived when the slice closed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_sites: Vec<String>,
+    /// Peer count of the host within the main window, at each site that saw the host, in descending order. For a
+    /// network, these are the counts of the host that has the most peers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<SiteNotice>,
+    /// Sites that did not report the host's peer count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites_without_details: Vec<String>,
+    /// Up to 8 exporters that reported contacts of the host since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exporters: Vec<IpAddr>,
+    /// Configured names of the exporters in `exporters`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exporter_names: BTreeMap<IpAddr, String>,
+    /// Up to 32 peers: a uniform sample since `detail_since_ms` or, without details, peers from the detector.
+    pub peers: Vec<Name>,
+    /// ASes and countries of `peers` and `top_prefixes`.
+    #[serde(flatten)]
+    pub origins: PeerOrigins,
+    /// Start of the period that the details cover, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail_since_ms: Option<u64>,
+    /// Up to 8 destination ports, such as `tcp/445`, with their shares of contacts since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_ports: Vec<(String, f64)>,
+    /// Up to 8 prefixes of peers, /24 or /48, with their shares of contacts since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_prefixes: Vec<(IpNet, f64)>,
+    /// Up to 8 input interfaces with their shares of contacts since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_interfaces: Vec<InterfaceShare>,
+    /// Packets and bits per second of the counted contacts.
+    #[serde(flatten)]
+    pub rates: Rates,
+    /// Largest rates so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rates: Option<Rates>,
+    /// Share of contacts since `detail_since_ms` that are TCP and have the flag SYN but not ACK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syn_only: Option<f64>,
+    /// Action of a user, if it is the reason for the notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<Remark>,
+    /// Acknowledgement of the alert, with the user's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Remark>,
+    /// Silence that applies to the host or network, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Silencing>,
+    /// URL of the incident on the web page; absent if the configuration has no public URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Description of the alert in one sentence, which starts with the probable cause.
+    pub text: String,
+}
+
+/// Facts about an alert that an [`Alert`] does not contain.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    /// Direction of the view's contacts.
+    pub direction: Direction,
+    /// Whether the hosts of the view are inside hosts.
+    pub is_inside: bool,
+    /// Packed form of the view's hosts.
+    pub host_packing: Packing,
+    /// Packed form of the view's peers.
+    pub peer_packing: Packing,
+    /// Configured label of the network that contains the host.
+    pub label: Option<String>,
+    /// Length of a slice, in milliseconds.
+    pub slice_ms: u64,
+    /// Number of peers in the opposite direction.
+    pub opposite: Option<f64>,
+    /// Whether later slices have closed since. The number of peers in the opposite direction is then that of a later
+    /// time, so it says nothing about the cause.
+    pub is_stale: bool,
+    /// Sampling of the contacts.
+    pub sampling: srlg_input::contact::Sampling,
+    /// Age of the newest contact, in milliseconds.
+    pub data_age_ms: u64,
+    /// Sites whose deltas had not arrived when the slice closed.
+    pub missing_sites: Vec<String>,
+    /// Evidence from contacts and from sites.
+    pub evidence: Evidence,
+    /// The detector's sample of the host's peers, in packed form.
+    pub peers: Vec<IpAddr>,
+    /// Largest rates so far.
+    pub peak_rates: Rates,
+    /// The statements of the last notification of the alert, if there was one.
+    pub former: Option<Former>,
+}
+
+/// The statements of an alert's last notification that affect the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// Probable cause.
+    pub kind: Kind,
+    /// Probable cause when the alert started.
+    pub kind_at_start: Kind,
+    /// Severity.
+    pub severity: Severity,
+}
+
+/// Evidence about the hosts of an alert, from their contacts and from the sites. For a network, at most 20 hosts, those
+/// with the most peers, are included.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Merged details of the hosts, if any host has details.
+    pub detail: Option<Detail>,
+    /// Total rates of the hosts.
+    pub rates: Rates,
+    /// Peer counts of the busiest host within the main window, one per reporting site, in any order. The busiest host
+    /// is the one with the most peers.
+    pub sites: Vec<SiteCount>,
+    /// Sites that did not report the peer count of the busiest host.
+    pub sites_without_details: Vec<String>,
+}
+
+/// Peer count of a host at one site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteCount {
+    /// Name of the site.
+    pub site: String,
+    /// Number of peers that the site saw.
+    pub cardinality: f64,
+}
+
+/// Details of a host, collected from its contacts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detail {
+    /// Start of the period that the details cover, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// A uniform sample of the peers, in packed form.
+    pub peers: Vec<IpAddr>,
+    /// Exporters that saw the host.
+    pub exporters: Vec<IpAddr>,
+    /// Destination ports with their shares of contacts.
+    pub ports: Vec<(String, f64)>,
+    /// Prefixes of peers with their shares of contacts.
+    pub prefixes: Vec<(IpNet, f64)>,
+    /// Interfaces with their shares of contacts.
+    pub interfaces: Vec<InterfaceShare>,
+    /// Share of contacts that are TCP and have the flag SYN but not ACK.
+    pub syn_only: f64,
+}
+
+impl Context {
+    /// Returns the kind of the alert if the view's hosts or peers include ports.
+    fn kind_of_ports(&self) -> Option<Kind> {
+        match (self.host_packing.key(), self.peer_packing.key(), self.direction) {
+            (PeerKey::Address, PeerKey::Address, _) => None,
+            (_, PeerKey::Port, _) => Some(Kind::PortScan),
+            (_, PeerKey::AddressPort, Direction::FanOut) => Some(Kind::ServiceScan),
+            // One client may contact many ports, or many clients may contact one port.
+            (_, PeerKey::AddressPort, _) => Some(Kind::Unknown),
+            (_, PeerKey::Address, Direction::FanIn) => Some(Kind::ServiceFlood),
+            (_, PeerKey::Address, Direction::FanOut) => Some(Kind::Scan),
+            (_, PeerKey::Address, Direction::Any) => Some(Kind::Unknown),
+        }
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::of(self.peer_packing, self.direction)
+    }
+
+    /// Returns the words that follow the host in the text of a notification.
+    const fn did(&self) -> &'static str {
+        match (self.direction, self.peer_packing.key()) {
+            (Direction::FanIn, PeerKey::Port) => "was contacted on",
+            (Direction::FanIn, _) => "was contacted by",
+            (Direction::FanOut, _) => "contacted",
+            (Direction::Any, PeerKey::Port) => "was in contact on",
+            (Direction::Any, _) => "was in contact with",
+        }
+    }
+
+    /// Returns the kind of an alert whose largest or current peer count is `count`.
+    fn kind(&self, count: f64) -> Kind {
+        self.kind_of_ports().unwrap_or_else(|| match (self.opposite, self.direction) {
+            // The replies of a busy server go to many ports and have SYN and ACK.
+            (None, Direction::FanOut) if self.is_like_scan() => Kind::Scan,
+            (None, _) => Kind::Unknown,
+            (Some(opposite), _) if opposite * ALIKE >= count => Kind::ServerOrP2p,
+            (Some(_), Direction::FanIn) => Kind::Flood,
+            (Some(_), Direction::FanOut) => Kind::Scan,
+            (Some(_), Direction::Any) => Kind::Unknown,
+        })
+    }
+
+    /// Returns whether the alert keeps the kind `former` although a notification with this context suggests `kind`.
+    /// Details may be missing in a slice, and a low count says nothing about the cause.
+    fn keeps_kind(&self, former: Kind, kind: Kind, alert: &Alert) -> bool {
+        let is_without_details = kind == Kind::Unknown && self.evidence.detail.is_none();
+        let is_low = alert.main().cardinality < alert.main().threshold;
+        let is_known = former != Kind::Unknown || self.opposite.is_some();
+        let is_fixed = alert.status == Status::End || self.is_stale;
+        is_fixed || is_without_details || is_low && is_known
+    }
+
+    /// Returns whether at least half of the contacts go to one port, or at least half are connection attempts.
+    fn is_like_scan(&self) -> bool {
+        self.evidence.detail.as_ref().is_some_and(|detail| {
+            let port = detail.ports.first().filter(|(port, _)| port.contains('/'));
+            detail.syn_only >= MOSTLY || port.is_some_and(|(_, share)| *share >= MOSTLY)
+        })
+    }
+}
+
+impl Notice {
+    /// Returns a notification that has all fields, for checking templates.
+    ///
+    /// # Panics
+    /// Does not panic, because a test checks that the sample is valid.
+    pub fn sample() -> Self {
+        serde_json::from_str(include_str!("notice/sample.json"))
+            .expect("a test checks that the sample is valid")
+    }
+
+    /// Returns a notification for each status, and one that has no optional fields.
+    pub fn samples() -> Vec<Self> {
+        let with = |status| Self { status, ..Self::sample() };
+        let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
+        let Self { main, .. } = Self::sample();
+        let main = WindowNotice { unsampled_most: None, ..main };
+        samples.push(Self {
+            port: None,
+            network: None,
+            largest: Vec::new(),
+            group: None,
+            label: None,
+            until_ms: None,
+            main,
+            windows: vec![main],
+            opposite: None,
+            silent: Vec::new(),
+            missing_sites: Vec::new(),
+            sites: Vec::new(),
+            sites_without_details: Vec::new(),
+            exporters: Vec::new(),
+            exporter_names: BTreeMap::new(),
+            peers: Vec::new(),
+            origins: PeerOrigins::default(),
+            detail_since_ms: None,
+            top_ports: Vec::new(),
+            top_prefixes: Vec::new(),
+            top_interfaces: Vec::new(),
+            rates: Rates::default(),
+            peak_rates: None,
+            syn_only: None,
+            remark: None,
+            acknowledged: None,
+            silence: None,
+            url: None,
+            ..Self::sample()
+        });
+        samples
+    }
+
+    /// Creates a notification from `alert` and its `context`.
+    #[must_use]
+    pub fn new(alert: Alert, context: Context) -> Self {
+        let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
+        let facts = text::facts(&alert, &context, &sites);
+        let unit = context.unit();
+        let Context { direction, is_inside, opposite, host_packing, peer_packing, former, .. } =
+            context;
+        let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
+        let windows: Vec<_> = windows.collect();
+        let main = windows.first().copied().unwrap_or_default();
+        let count = if alert.status == Status::End { main.peak } else { main.cardinality };
+        let kind = context.kind(count);
+        let kept = former.map(|it| it.kind).filter(|it| context.keeps_kind(*it, kind, &alert));
+        let kind = kept.unwrap_or(kind);
+        let (host, network, hosts, largest) = match alert.subject {
+            Subject::Host(host) => (host_packing.name(host), None, 1, Vec::new()),
+            Subject::Network { network, hosts, largest } => {
+                let largest = largest.into_iter();
+                let largest = largest.map(|(host, count)| (host_packing.name(host), count));
+                (network.addr().into(), Some(network), hosts, largest.collect())
+            }
+        };
+        let Evidence { detail, rates, sites_without_details, .. } = context.evidence;
+        let peak_rates = Some(context.peak_rates.max(rates)).filter(Rates::is_known);
+        let detail_since_ms = detail.as_ref().map(|detail| detail.since_ms);
+        let syn_only = detail.as_ref().map(|detail| detail.syn_only);
+        let detail = detail.unwrap_or_default();
+        let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
+        let notice = Self {
+            id: alert.id,
+            status: alert.status,
+            why: alert.why,
+            kind,
+            kind_at_start: former.map_or(kind, |former| former.kind_at_start),
+            severity: alert.severity,
+            view: alert.view,
+            direction,
+            unit,
+            is_inside,
+            rule: alert.rule,
+            host,
+            port: host.port(),
+            network,
+            hosts,
+            largest,
+            group: alert.group.map(|group| group.id),
+            label: context.label,
+            start_ms: alert.start_ms,
+            now_ms: alert.now_ms,
+            until_ms: alert.until_ms,
+            duration_ms: alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms),
+            main,
+            windows,
+            opposite,
+            sampling: context.sampling.to_string(),
+            data_age_ms: context.data_age_ms,
+            silent: alert.silent,
+            missing_sites: context.missing_sites,
+            sites,
+            sites_without_details,
+            exporters: detail.exporters,
+            exporter_names: BTreeMap::new(),
+            peers: spread(&peers).map(|it| peer_packing.name(it)).collect(),
+            origins: PeerOrigins::default(),
+            detail_since_ms,
+            top_ports: detail.ports,
+            top_prefixes: detail.prefixes,
+            top_interfaces: detail.interfaces,
+            rates,
+            peak_rates,
+            syn_only,
+            remark: None,
+            acknowledged: None,
+            silence: None,
+            url: None,
+            text: kind.sentence(&facts),
+        };
+        // A busy server is not more severe because it has more clients.
+        let severity = match notice.is_probable_server() {
+            true => former.map_or(Severity::Warning, |former| former.severity),
+            false => notice.severity,
+        };
+        Self { severity, ..notice }
+    }
+
+    /// Returns whether the host is probably a server or P2P host, and nothing suggests a flood. If most contacts are
+    /// connection attempts, many peers may be forged. The kind of a network's alert is that of one host.
+    #[must_use]
+    pub fn is_probable_server(&self) -> bool {
+        self.kind == Kind::ServerOrP2p
+            && self.network.is_none()
+            && self.syn_only.is_none_or(|share| share < MOSTLY)
+    }
+
+    /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        self.status != Status::End && self.severity >= Severity::Major
+    }
+
+    /// Returns the statements that affect the next notification of the alert.
+    pub(crate) const fn former(&self) -> Former {
+        let Self { kind, kind_at_start, severity, .. } = *self;
+        Former { kind, kind_at_start, severity }
+    }
+
+    /// Returns the notification that ends the alert because its view was removed or now counts something else.
+    #[must_use]
+    pub fn end_without_view(self) -> Self {
+        let facts = format!("{}: no longer counted by view {}", self.subject(), self.view);
+        let text = self.kind.sentence(&facts);
+        let until_ms = Some(self.now_ms);
+        Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
+    }
+
+    /// Returns the notification of a user's action. `what` describes the action.
+    #[must_use]
+    pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
+        let facts = format!("{}: {}", self.subject(), remark.sentence(what));
+        Self { remark: Some(remark), ..self.again(why, &facts) }
+    }
+
+    #[must_use]
+    pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
+        let facts = format!("{}: the silence is over; the alert is still active", self.subject());
+        let duration_ms = now_ms.saturating_sub(self.start_ms);
+        Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, &facts) }
+    }
+
+    /// Returns a copy of this notification that has the given `why`, a text about `facts`, and no remark. Unless the
+    /// alert has ended, the copy is an update.
+    fn again(&self, why: Why, facts: &str) -> Self {
+        let text = self.kind.sentence(facts);
+        let status = if self.status == Status::End { Status::End } else { Status::Update };
+        Self { status, why, text, remark: None, ..self.clone() }
+    }
+
+    pub fn named_exporters(&self) -> impl Iterator<Item = NamedExporter> {
+        self.exporters.iter().map(|exporter| NamedExporter {
+            name: self.exporter_names.get(exporter).cloned(),
+            address: *exporter,
+        })
+    }
+
+    pub(crate) fn note_rates(&mut self, rates: Rates) {
+        let peak = self.peak_rates.unwrap_or_default().max(rates);
+        self.peak_rates = Some(peak).filter(Rates::is_known);
+    }
+
+    /// Returns the name of the host, or the prefix of the network.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        self.network.map_or_else(|| self.host.to_string(), |network| network.to_string())
+    }
+}
+
+/// Maximum number of peers in a notification.
+pub(crate) const MOST_PEERS: usize = 32;
+
+/// Returns up to [`MOST_PEERS`] evenly spaced elements of `peers`. A detector sorts its peers, so the first peers would
+/// have the lowest addresses and belong to few ASes.
+fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
+    let most = peers.len().min(MOST_PEERS);
+    (0..most).map(move |at| peers[at * peers.len() / most])
+}
+
+/// Minimum share of contacts that counts as most of the contacts.
+const MOSTLY: f64 = 0.5;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! The facts in the sentence of a notification.
+
+use crate::notice::{Context, MOSTLY, SiteNotice, Unit};
+use crate::{Alert, SilentSource, Status, Subject, Why, WindowCount};
+
+/// Maximum number of sites that the text names.
+const NAMED_SITES: usize = 3;
+
+/// Returns the facts about `alert`. `sites` are the sites that saw the host, in descending order of their peer
+/// counts.
+pub(super) fn facts(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
+    let Alert { subject, .. } = alert;
+    let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
+    let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    let subject_name = match subject {
+        Subject::Host(host) => context.host_packing.name(*host).to_string(),
+        Subject::Network { network, .. } => network.to_string(),
+    };
+    let peers = context.unit();
+    if alert.status == Status::End {
+        let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
+        let peak = alert.windows.iter().map(|count| count.peak).fold(0.0, f64::max);
+        let unconfirmed = match alert.why {
+            Why::Unconfirmed => ", not confirmed",
+            _ => "",
+        };
+        let rates = context.peak_rates;
+        let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
+        return format!(
+            "{subject_name}{label}: ended after {lasted} s{unconfirmed}; peak: {peak:.0} {peers}{rates}"
+        );
+    }
+    let whom = match subject {
+        Subject::Host(_) => format!("{subject_name}{label}"),
+        Subject::Network { hosts: count, .. } => {
+            match (count, Unit::of_hosts(context.host_packing, context.direction)) {
+                (1, Unit::Services) => format!("a service of {subject_name}{label}"),
+                (1, _) => format!("a host of {subject_name}{label}"),
+                (_, hosts) => format!("the busiest of {count} {hosts} of {subject_name}{label}"),
+            }
+        }
+    };
+    let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
+    if !alert.silent.is_empty() {
+        let silent: Vec<_> = alert.silent.iter().map(SilentSource::to_string).collect();
+        return format!(
+            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; cannot confirm the end: {}",
+            silent.join(", ")
+        );
+    }
+    // The count is too small to be reported, but the alert has not ended, because the window has a data gap.
+    if cardinality == 0.0 && alert.status == Status::Update {
+        return format!(
+            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; the end is not confirmed yet"
+        );
+    }
+    let at_least = if is_lower_bound { "at least " } else { "" };
+    // In a view of ports or services, the peers or hosts already contain the port.
+    let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
+    let port = detail.and_then(|detail| detail.ports.first());
+    let did = context.did();
+    let mostly = port.filter(|(_, share)| *share >= MOSTLY);
+    let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
+    let rates = context.evidence.rates;
+    let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
+    let group =
+        alert.group.filter(|_| matches!(alert.why, Why::Group) || alert.status == Status::Start);
+    let group = group.map(|group| format!(", one of many hosts of {}", group.network));
+    format!(
+        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}{}",
+        at(sites),
+        group.unwrap_or_default()
+    )
+}
+
+/// Returns the part of the text that names the sites with the largest peer counts.
+fn at(sites: &[SiteNotice]) -> String {
+    let (named, others) = sites.split_at(sites.len().min(NAMED_SITES));
+    let named: Vec<_> = named.iter().map(SiteNotice::to_string).collect();
+    match (named.is_empty(), others.len()) {
+        (true, _) => String::new(),
+        (false, 0) => format!(", at {}", named.join(", ")),
+        (false, 1) => format!(", at {} and 1 other site", named.join(", ")),
+        (false, more) => format!(", at {} and {more} other sites", named.join(", ")),
+    }
+}

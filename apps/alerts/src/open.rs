@@ -1,0 +1,121 @@
+//! Active alerts as the web page and the API show them: the last notification, updated with the counts after the last
+//! slice.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::Severity;
+use crate::notice::{Notice, Rates, WindowNotice};
+
+/// An active alert.
+///
+/// The serialised form is the last notification with two additional fields, `told_ms` and `line`. The fields `now_ms`,
+/// `duration_ms` and `hosts`, and all counts and rates, are updated after each slice.
+#[derive(Clone, Debug)]
+pub struct OpenAlert {
+    /// Last notification of the alert.
+    pub notice: Arc<Notice>,
+    /// Counts after the last slice. `None` until the first slice after the start of the program has closed.
+    pub live: Option<LiveNotice>,
+}
+
+/// The counts of an active alert after a slice has closed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveNotice {
+    /// End of the slice, in milliseconds since the Unix epoch.
+    pub now_ms: u64,
+    /// Number of hosts that are part of the alert.
+    pub hosts: u32,
+    /// Counts within all windows that have been active during the alert, in the order of [`Notice::windows`].
+    pub windows: Vec<WindowNotice>,
+    /// Number of peers within the main window after each of the last slices, oldest first.
+    pub line: VecDeque<u32>,
+    /// Packets and bits per second of all hosts of the alert.
+    pub rates: Rates,
+    /// Largest values of `rates` so far.
+    pub peak_rates: Rates,
+}
+
+impl OpenAlert {
+    /// Returns the last notification, updated with the counts after the last slice.
+    #[must_use]
+    pub fn notice_now(&self) -> Cow<'_, Notice> {
+        let Some(live) = &self.live else { return Cow::Borrowed(&self.notice) };
+        let mut notice = Notice::clone(&self.notice);
+        (notice.now_ms, notice.hosts) = (live.now_ms, live.hosts);
+        notice.duration_ms = live.now_ms.saturating_sub(notice.start_ms);
+        notice.main = live.main().unwrap_or(notice.main);
+        notice.windows.clone_from(&live.windows);
+        notice.rates = live.rates;
+        notice.note_rates(live.peak_rates);
+        Cow::Owned(notice)
+    }
+
+    /// Returns the sort key of the alert. The most severe alerts come first, then those with the most peers, then the
+    /// newest.
+    pub(crate) fn rank(&self) -> impl Ord + use<> {
+        let main = self.live.as_ref().and_then(LiveNotice::main).unwrap_or(self.notice.main);
+        let severity: Severity = self.notice.severity;
+        Reverse((severity, main.cardinality.round() as u64, self.notice.start_ms))
+    }
+}
+
+impl LiveNotice {
+    fn main(&self) -> Option<WindowNotice> {
+        self.windows.first().copied()
+    }
+}
+
+impl Serialize for OpenAlert {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            #[serde(flatten)]
+            notice: &'a Notice,
+            told_ms: u64,
+            line: Option<&'a VecDeque<u32>>,
+        }
+        Fields {
+            notice: &self.notice_now(),
+            told_ms: self.notice.now_ms,
+            line: self.live.as_ref().map(|live| &live.line),
+        }
+        .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_the_last_slice_and_all_else_of_the_last_notification() {
+        let notice = Notice::sample();
+        let window = |cardinality| WindowNotice { cardinality, peak: 9e4, ..notice.main };
+        let live = LiveNotice {
+            now_ms: notice.now_ms + 1_000,
+            hosts: 3,
+            windows: vec![window(7.0), window(8.0)],
+            line: [5, 7].into(),
+            rates: Rates { packets_per_second: Some(8), ..Rates::default() },
+            peak_rates: Rates { bits_per_second: Some(u64::MAX), ..Rates::default() },
+        };
+        let told = OpenAlert { notice: Arc::new(notice.clone()), live: None };
+        let alert = OpenAlert { live: Some(live.clone()), ..told.clone() };
+        let now = alert.notice_now();
+        assert_eq!((now.main, &now.windows), (window(7.0), &live.windows));
+        assert_eq!((now.now_ms, now.hosts), (live.now_ms, 3));
+        assert_eq!((now.rates, now.peak_rates), (live.rates, Some(live.peak_rates)));
+        assert_eq!(now.duration_ms, live.now_ms - notice.start_ms);
+        assert_eq!((&now.peers, &now.text), (&notice.peers, &notice.text));
+        let json = serde_json::to_value(&alert).unwrap();
+        assert_eq!((&json["cardinality"], &json["told_ms"]), (&7.0.into(), &notice.now_ms.into()));
+        assert_eq!(json["line"], serde_json::json!([5, 7]));
+        assert_eq!(*told.notice_now(), notice);
+        assert!(alert.rank() > told.rank(), "alerts with fewer peers must come later");
+    }
+}

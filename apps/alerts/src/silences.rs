@@ -1,0 +1,177 @@
+//! Silences: hosts and networks about which notifications are suppressed for some time.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::Silencing;
+use crate::act::{MOST_SILENCES, Refusal};
+use crate::notice::Notice;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Silence>", into = "Vec<Silence>")]
+pub struct Silences(BTreeMap<Silenced, Silencing>);
+
+/// A silence of a host or network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// Silenced host or network.
+    #[serde(flatten)]
+    pub of: Silenced,
+    /// Start, end, user and reason of the silence.
+    #[serde(flatten)]
+    pub silencing: Silencing,
+}
+
+/// A host or network in a view.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Silenced {
+    /// Name of the view.
+    pub view: String,
+    /// Name of the host or network, as in notifications.
+    pub subject: String,
+    /// Prefix of a silenced network. All hosts of the network are silenced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<IpNet>,
+}
+
+impl Silenced {
+    fn by(notice: &Notice) -> Self {
+        let Notice { view, network, .. } = notice;
+        Self { view: view.clone(), subject: notice.subject(), network: *network }
+    }
+
+    /// `subject` is the name of the host or network of `notice`.
+    fn covers(&self, notice: &Notice, subject: &str) -> bool {
+        let is_part =
+            |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));
+        self.view == notice.view && (self.subject == subject || self.network.is_some_and(is_part))
+    }
+}
+
+impl Silences {
+    /// Returns the silence that covers `notice` and ends last.
+    pub(crate) fn of(&self, notice: &Notice) -> Option<&Silencing> {
+        let subject = notice.subject();
+        let covering = self.0.iter().filter(|(silenced, _)| silenced.covers(notice, &subject));
+        covering.map(|(_, silencing)| silencing).max_by_key(|silencing| silencing.until_ms)
+    }
+
+    /// Adds a silence for the subject of `notice`. It replaces any existing silence of this subject.
+    pub(crate) fn add(&mut self, notice: &Notice, silencing: Silencing) -> Result<(), Refusal> {
+        let silenced = Silenced::by(notice);
+        if self.0.len() >= MOST_SILENCES && !self.0.contains_key(&silenced) {
+            return Err(Refusal::TooManySilences);
+        }
+        self.0.insert(silenced, silencing);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, notice: &Notice) -> Result<(), Refusal> {
+        let (before, subject) = (self.0.len(), notice.subject());
+        self.0.retain(|silenced, _| !silenced.covers(notice, &subject));
+        if self.0.len() == before { Err(Refusal::NotSilenced) } else { Ok(()) }
+    }
+
+    pub(crate) fn end_at(&mut self, now_ms: u64) {
+        self.0.retain(|_, silencing| silencing.until_ms > now_ms);
+    }
+
+    /// Returns the silences, sorted by end time.
+    pub fn all(&self) -> Vec<Silence> {
+        let mut all: Vec<Silence> = self.clone().into();
+        all.sort_by_key(|silence| silence.silencing.until_ms);
+        all
+    }
+
+    /// Returns the silences as JSON.
+    pub fn state(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    /// Reads a [`state`](Self::state).
+    pub fn from_state(state: &[u8]) -> Result<Self> {
+        serde_json::from_slice(state).context("cannot read the silences in the database")
+    }
+}
+
+impl From<Vec<Silence>> for Silences {
+    fn from(all: Vec<Silence>) -> Self {
+        Self(all.into_iter().map(|Silence { of, silencing }| (of, silencing)).collect())
+    }
+}
+
+impl From<Silences> for Vec<Silence> {
+    fn from(silences: Silences) -> Self {
+        silences.0.into_iter().map(|(of, silencing)| Silence { of, silencing }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Remark;
+
+    fn notice(view: &str, host: &str, network: Option<&str>) -> Notice {
+        let network = network.map(|network| network.parse().unwrap());
+        Notice { view: view.to_owned(), host: host.parse().unwrap(), network, ..Notice::sample() }
+    }
+
+    fn until(until_ms: u64) -> Silencing {
+        let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "known".to_owned() };
+        Silencing { remark, until_ms, id: Notice::sample().id }
+    }
+
+    #[test]
+    fn a_silence_covers_a_host_or_all_hosts_of_a_network_in_its_view() {
+        let mut silences = Silences::default();
+        silences.add(&notice("in", "192.0.2.7", None), until(10)).unwrap();
+        silences.add(&notice("in", "192.0.2.0", Some("192.0.2.0/24")), until(20)).unwrap();
+        let end = |silences: &Silences, notice: &Notice| {
+            silences.of(notice).map(|silencing| silencing.until_ms)
+        };
+        for (notice, expected) in [
+            (notice("in", "192.0.2.7", None), Some(20)),
+            (notice("in", "192.0.2.8", None), Some(20)),
+            (notice("in", "192.0.2.0", Some("192.0.2.0/24")), Some(20)),
+            (notice("in", "192.0.3.7", None), None),
+            (notice("in", "192.0.0.0", Some("192.0.0.0/16")), None),
+            (notice("out", "192.0.2.7", None), None),
+        ] {
+            assert_eq!(end(&silences, &notice), expected, "{notice:?}");
+        }
+        let restored = Silences::from_state(&silences.state().unwrap()).unwrap();
+        assert_eq!(restored, silences);
+        silences.end_at(19);
+        assert_eq!(end(&silences, &notice("in", "192.0.2.7", None)), Some(20));
+        silences.end_at(20);
+        assert_eq!(silences, Silences::default());
+        assert_eq!(silences.remove(&notice("in", "192.0.2.7", None)), Err(Refusal::NotSilenced));
+    }
+
+    #[test]
+    fn the_number_of_silences_is_bounded() {
+        let mut silences = Silences::default();
+        for number in 0..MOST_SILENCES {
+            let host = format!("10.0.{}.{}", number >> 8, number & 255);
+            silences.add(&notice("in", &host, None), until(10)).unwrap();
+        }
+        let another = notice("in", "192.0.2.7", None);
+        assert_eq!(silences.add(&another, until(10)), Err(Refusal::TooManySilences));
+        silences.add(&notice("in", "10.0.0.0", None), until(20)).unwrap();
+        assert_eq!(silences.all().len(), MOST_SILENCES);
+        assert_eq!(silences.all()[MOST_SILENCES - 1].silencing.until_ms, 20);
+    }
+
+    #[test]
+    fn a_silence_as_json_names_what_is_silenced_until_when_by_whom_and_why() {
+        let mut silences = Silences::default();
+        silences.add(&notice("in", "192.0.2.7", None), until(10)).unwrap();
+        let expected = serde_json::json!([
+            { "view": "in", "subject": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10, "id": Notice::sample().id }
+        ]);
+        assert_eq!(serde_json::to_value(silences.all()).unwrap(), expected);
+    }
+}

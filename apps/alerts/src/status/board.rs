@@ -1,0 +1,468 @@
+//! The state that the web page, the metrics and the API show.
+//!
+//! `TopHosts` contains the largest super points of a view.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize, Serializer};
+use srlg_host::SliceReport;
+use srlg_host::report::EstimateRange;
+use srlg_input::contact::{Name, Packing, Sampling};
+use srlg_input::flow::Reason;
+use srlg_input::live::Drops;
+use srlg_input::{BrokerStatus, Status as InputStatus};
+
+use crate::LINE;
+use crate::exporters::NamedExporter;
+use crate::notice::Unit;
+use crate::open::OpenAlert;
+use crate::silences::Silence;
+use crate::status::troubles::{TroubleBoard, TroubleCounts};
+
+/// Maximum number of hosts that are shown per view.
+pub const TOP: usize = 50;
+
+/// The complete state of the program after a slice.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Board {
+    /// Time at which the program started, in milliseconds since the Unix epoch.
+    pub started_ms: u64,
+    /// End of the last slice, in milliseconds since the Unix epoch. In a replay, the time of the data is used.
+    pub now_ms: u64,
+    /// System time at which the last slice closed, in milliseconds since the Unix epoch; 0 if no slice has closed.
+    pub closed_ms: u64,
+    /// Time for which a slice waits for late probes, in milliseconds; 0 without probes.
+    #[serde(skip)]
+    pub deadline_ms: u64,
+    /// Length of a slice, in milliseconds.
+    pub slice_ms: u64,
+    /// Whether the input is live rather than a replay.
+    pub is_live: bool,
+    /// Whether input has been missing for so long that alerts are paused.
+    pub is_input_lost: bool,
+    /// Memory of the recorders of all views, in bytes.
+    pub memory_bytes: u64,
+    /// Views, in the order of the configuration.
+    pub views: Vec<ViewBoard>,
+    /// Active alerts, most severe first. Alerts of equal severity are ordered by their number of peers, largest first.
+    pub alerts: Arc<[OpenAlert]>,
+    /// Silences of hosts and networks, ordered by their end.
+    pub silences: Vec<Silence>,
+    /// Whether users may act on incidents, which requires a token file.
+    pub can_act: bool,
+    /// Counters of the input.
+    pub input: InputBoard,
+    /// Exporters and their counters.
+    pub exporters: Vec<ExporterBoard>,
+    /// Problems with the input: data that is not used, or is used late.
+    pub troubles: Vec<TroubleBoard>,
+    /// The Kafka topic, or the NATS stream or subject, from which flows are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broker: Option<BrokerBoard>,
+    /// The network of probes: its sites and the stream of messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkBoard>,
+    /// Sinks of notifications.
+    pub sinks: Vec<SinkBoard>,
+    /// Number of notifications that the database has not stored yet.
+    pub waiting_notices: usize,
+    /// Whether the last checkpoint of at least one view could not be written.
+    pub is_checkpoint_failing: bool,
+    /// Time at which the configuration was last applied, at least in part, in milliseconds since the Unix epoch.
+    pub last_reload_ms: u64,
+    /// Whether the last reload of the configuration was applied completely.
+    pub is_last_reload_good: bool,
+}
+
+impl Board {
+    /// Returns the view `name`.
+    pub fn view(&self, name: &str) -> Result<&ViewBoard> {
+        let names = || self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>();
+        let view = self.views.iter().find(|view| view.name == name);
+        view.with_context(|| {
+            format!("view {name:?} not found; the views are {}", names().join(", "))
+        })
+    }
+
+    pub fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
+        if self.alerts.len() <= most {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { alerts: self.alerts[..most].into(), ..self.clone() })
+    }
+}
+
+/// A view.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ViewBoard {
+    /// Name of the view.
+    pub name: String,
+    /// Type of the peers that the view counts.
+    pub unit: Unit,
+    /// Length of the longest window, in milliseconds.
+    pub window_ms: u64,
+    /// Minimum number of peers of a reported host.
+    pub threshold: u32,
+    /// Number of reported hosts in the last slice.
+    pub super_points: usize,
+    /// Up to [`TOP`] reported hosts, ordered by their number of peers, largest first.
+    pub top: Vec<TopHost>,
+    /// Number of closed slices.
+    pub slices: u64,
+    /// Number of slices in which super points may have been missed.
+    pub overloads: u64,
+    /// Number of hosts that reached their threshold in the last slice but have no alert, because the alert limit was
+    /// reached.
+    pub left_out: usize,
+    /// Time that the last close took, in seconds.
+    pub close_seconds: f64,
+    /// Load of the detector: the number of distinct pairs in the window divided by the number of recorders.
+    /// `docs/sizing.md` explains it.
+    pub load: f64,
+    /// Memory of the recorders, in bytes.
+    pub memory_bytes: u64,
+    /// Number of contacts that arrived after their slice had closed, but within the window.
+    pub late: u64,
+    /// Number of contacts that were not counted because they were older than the window.
+    pub too_late: u64,
+    /// Number of contacts that were not counted because their time was too far in the future.
+    pub future: u64,
+    /// Number of active alerts by severity: warning, major, critical.
+    pub alerts: [usize; 3],
+    /// Number of active alerts whose end cannot be confirmed because exporters, sites or the input are silent.
+    pub unconfirmed: usize,
+    /// Number of contacts that were ignored in at least one direction because of an allow list.
+    pub allowed: u64,
+    /// Number of contacts that a view of ports cannot count, because they have no port.
+    pub without_port: u64,
+    /// Entries of the allow lists, in the order of the configuration.
+    pub allows: Vec<AllowBoard>,
+}
+
+/// An allow-list entry.
+#[derive(Clone, Debug, Serialize)]
+pub struct AllowBoard {
+    /// Reason for the entry, from the configuration.
+    pub why: String,
+    /// Number of ignored contacts. If the entry ignores whole hosts, each slice instead adds one for every window in
+    /// which an ignored host reaches its threshold.
+    pub hits: u64,
+}
+
+/// A super point.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopHost {
+    /// The host.
+    pub host: Name,
+    /// Configured label of the network that contains the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Estimated number of peers of the host within the longest window.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Whether the host has more peers than can be counted, so that `cardinality` is a lower bound.
+    pub is_lower_bound: bool,
+    /// Whether an alert about the host is active.
+    pub is_alert: bool,
+    /// Up to [`LINE`] values of `cardinality`, one for each of the last slices, oldest first. A value is 0 if the host
+    /// was not among the largest super points of that slice.
+    pub line: Vec<u32>,
+}
+
+/// Counters of the input.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct InputBoard {
+    /// Number of contacts that were read.
+    pub contacts: u64,
+    /// Counters of datagrams.
+    #[serde(flatten)]
+    pub datagrams: DatagramCounts,
+    /// Counts of problems that do not belong to an exporter, by kind.
+    pub troubles: TroubleCounts,
+}
+
+/// Counters of the datagrams of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatagramCounts {
+    /// Number of datagrams from permitted exporters.
+    pub received: u64,
+    /// Number of datagrams from senders that are not permitted.
+    pub refused: u64,
+    /// Number of datagrams or packets that the kernel or the interface dropped.
+    pub dropped: u64,
+}
+
+impl DatagramCounts {
+    pub fn of(input: &InputStatus) -> Self {
+        let sockets = input.sockets.unwrap_or_default();
+        let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
+        Self { received: sockets.received, refused: sockets.refused, dropped }
+    }
+}
+
+/// A Kafka topic, or a NATS stream or subject.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct BrokerBoard {
+    /// URL of the topic, stream or subject.
+    pub source: String,
+    /// Number of partitions that are read.
+    pub partitions: usize,
+    /// Number of messages that were read.
+    pub messages: u64,
+    /// Number of messages and flows that were not used or had an anomaly, by reason.
+    pub unused: BTreeMap<&'static str, u64>,
+    /// Number of messages that the broker stores and that have not been read yet.
+    pub lag: u64,
+    /// Number of messages that the broker deleted before they were read.
+    pub expired: u64,
+    /// Number of messages that were dropped because they were not read in time.
+    pub dropped: u64,
+    /// Number of errors after which reading was retried.
+    pub retries: u64,
+    /// Current error of the broker, of a partition or of the schema, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl BrokerBoard {
+    /// Returns the counters of the broker from which `input` is read, if there is one.
+    pub fn of(input: &InputStatus) -> Option<Self> {
+        let BrokerStatus {
+            source,
+            partitions,
+            messages,
+            lag,
+            expired,
+            dropped,
+            retries,
+            error,
+            ..
+        } = input.broker.clone()?;
+        let flows = input.flows.as_ref();
+        let counts = Reason::ALL.map(|it| (it.name(), flows.map_or(0, |flows| flows.of(it))));
+        let unused = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        Some(Self { source, partitions, messages, unused, lag, expired, dropped, retries, error })
+    }
+}
+
+/// An exporter.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExporterBoard {
+    /// Address of the exporter.
+    pub address: IpAddr,
+    /// Name of the exporter in the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Number of datagrams.
+    pub datagrams: u64,
+    /// Number of flow records.
+    pub records: u64,
+    /// Number of contacts in the flow records.
+    pub contacts: u64,
+    /// Number of lost records, datagrams or flows, according to the sequence numbers of the exports.
+    pub lost: u64,
+    /// Number of known templates of NetFlow v9 and IPFIX.
+    pub templates: usize,
+    /// Number of datagrams, data sets and contacts that were not used, or were used late, by kind of problem.
+    pub troubles: TroubleCounts,
+    /// Arrival time of the first data set that waits for a template, in milliseconds since the Unix epoch.
+    pub waiting_since_ms: Option<u64>,
+    /// Arrival time of the last datagram, in milliseconds since the Unix epoch. `None` if no datagram has arrived.
+    pub last_seen_ms: Option<u64>,
+    /// Whether the exporter is silent: no datagram has arrived for the time `silent-after`.
+    pub is_silent: bool,
+    /// Time by which the exporter's clock is ahead of the system clock, in milliseconds.
+    pub skew_ms: i64,
+    /// Packet sampling rates of the exporter.
+    #[serde(serialize_with = "as_text")]
+    pub sampling: Sampling,
+}
+
+impl ExporterBoard {
+    /// Creates the state of an exporter that has not sent data.
+    pub fn new(address: IpAddr) -> Self {
+        Self {
+            address,
+            name: None,
+            datagrams: 0,
+            records: 0,
+            contacts: 0,
+            lost: 0,
+            templates: 0,
+            troubles: TroubleCounts::default(),
+            waiting_since_ms: None,
+            last_seen_ms: None,
+            is_silent: false,
+            skew_ms: 0,
+            sampling: Sampling::default(),
+        }
+    }
+
+    pub fn named(&self) -> NamedExporter {
+        NamedExporter { name: self.name.clone(), address: self.address }
+    }
+}
+
+fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(sampling)
+}
+
+/// A network of probes. Slices are identified by their numbers. A value that is not known yet is null.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct NetworkBoard {
+    /// Whether messages are currently being read.
+    pub is_reading: bool,
+    /// Number of the running slice.
+    pub running: Option<u64>,
+    /// Number of the slice that most sites have reached.
+    pub front: Option<u64>,
+    /// Total size of the deltas whose slice has not closed, in bytes.
+    pub pending_bytes: usize,
+    /// Sequence number of the last message that was read.
+    pub sequence: u64,
+    /// Number of messages after `sequence` that are still to be read.
+    pub unread: u64,
+    /// Number of the slice that was running at the last checkpoint.
+    pub checkpoint: Option<u64>,
+    /// Number of closed slices, by the reason for closing.
+    pub closed: BTreeMap<&'static str, u64>,
+    /// Number of rejected messages, by reason.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Sites and their counters.
+    pub sites: Vec<SiteBoard>,
+}
+
+/// A site of a network.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SiteBoard {
+    /// Name of the site.
+    pub name: String,
+    /// Newest slice in the messages of the site.
+    pub newest: Option<u64>,
+    /// Whether the site is silent: its messages have stopped.
+    pub is_silent: bool,
+    /// Whether the last slice closed before the site had delivered it.
+    pub is_late: bool,
+    /// Slice up to which all messages of the site are in a checkpoint.
+    pub durable: Option<u64>,
+    /// Counters of the messages of the site.
+    #[serde(flatten)]
+    pub counts: MessageCounts,
+    /// State of the spool, according to the last report of the probe.
+    pub spool: Option<SpoolBoard>,
+    /// Counters of datagrams since the start of the probe, according to its last report.
+    pub datagrams: Option<DatagramCounts>,
+}
+
+/// The spool of a probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SpoolBoard {
+    /// Number of slices in the spool.
+    pub slices: u64,
+    /// Number of slices in the spool that the broker has not acknowledged yet.
+    pub unsent: u64,
+    /// Number of slices that were deleted because the spool was full, although the broker had not acknowledged them.
+    pub lost: u64,
+}
+
+/// Counters of the messages of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MessageCounts {
+    /// Number of messages that arrived before their slice closed.
+    pub in_time: u64,
+    /// Number of messages that were merged after their slice had closed.
+    pub late: u64,
+    /// Number of messages that had already been delivered.
+    pub repeated: u64,
+    /// Number of messages that were rejected.
+    pub refused: u64,
+}
+
+/// A sink.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SinkBoard {
+    /// Name of the sink.
+    pub name: String,
+    /// Number of notifications that were sent.
+    pub sent: u64,
+    /// Number of failed attempts to send notifications.
+    pub failed: u64,
+    /// Number of notifications that were dropped, rejected or suppressed by the rate limit.
+    pub dropped: u64,
+    /// Number of notifications that the rate limit has suppressed recently; 0 if none was suppressed for five minutes.
+    pub suppressed: u64,
+    /// Number of notifications that wait to be sent.
+    pub queue: u64,
+    /// Error of the last attempt to send, if that attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Maximum number of hosts per slice whose cardinalities are kept for charts.
+const HOSTS: usize = 4 * TOP;
+
+/// The largest super points of a view, and their cardinalities in the last slices.
+#[derive(Debug, Default)]
+pub(crate) struct TopHosts {
+    top: Vec<TopHost>,
+    super_points: usize,
+    close_seconds: f64,
+    /// Cardinalities of the hosts in each of the last slices, oldest slice first.
+    slices: VecDeque<HashMap<IpAddr, u32>>,
+}
+
+impl TopHosts {
+    pub(crate) fn close(
+        &mut self,
+        report: &SliceReport,
+        packing: Packing,
+        is_alert: impl Fn(IpAddr) -> bool,
+    ) {
+        self.close_seconds = report.stages.total().as_secs_f64();
+        self.super_points = report.super_points.len();
+        let points = &report.super_points[..report.super_points.len().min(HOSTS)];
+        self.push(
+            points.iter().map(|point| (point.host, point.cardinality.round() as u32)).collect(),
+        );
+        let line = |host: &IpAddr| {
+            self.slices.iter().map(|slice| slice.get(host).copied().unwrap_or(0)).collect()
+        };
+        let top = points.iter().take(TOP).map(|point| TopHost {
+            host: packing.name(point.host),
+            label: None,
+            cardinality: point.cardinality,
+            std_error: point.std_error,
+            is_lower_bound: point.range == EstimateRange::Beyond,
+            is_alert: is_alert(point.host),
+            line: line(&point.host),
+        });
+        self.top = top.collect();
+    }
+
+    /// Adds a slice without super points.
+    pub(crate) fn silence(&mut self) {
+        self.push(HashMap::new());
+        (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);
+    }
+
+    fn push(&mut self, slice: HashMap<IpAddr, u32>) {
+        if self.slices.len() == LINE {
+            self.slices.pop_front();
+        }
+        self.slices.push_back(slice);
+    }
+
+    pub(crate) fn board(&self) -> ViewBoard {
+        ViewBoard {
+            super_points: self.super_points,
+            top: self.top.clone(),
+            close_seconds: self.close_seconds,
+            ..ViewBoard::default()
+        }
+    }
+}

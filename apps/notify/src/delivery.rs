@@ -1,0 +1,223 @@
+//! Delivery of notifications: first to the database, and from there to the sinks.
+//!
+//! If the database cannot store notifications, a single-site monitor keeps them in memory, and sinks read them from
+//! there.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tracing::{info, warn};
+
+use crate::ledger::Ledger;
+use crate::sinks::{SinkOptions, Sinks};
+use srlg_alerts::Status;
+use srlg_alerts::desk::Desk;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::status::board::SinkBoard;
+use srlg_system::pacing::{Every, OnChange, Trouble};
+
+/// Maximum number of notifications that wait while the database cannot store them.
+const MOST_WAITING: usize = 100_000;
+
+/// Time limit for the sinks to finish when the program stops.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Interval at which old notifications are pruned.
+const FORGET: Duration = Duration::from_secs(60);
+
+/// The database of alerts and notifications, and the sinks that read from it.
+pub struct Delivery {
+    ledger: Ledger,
+    sinks: Sinks,
+    failing: OnChange,
+    forget: Every,
+    forget_trouble: Trouble,
+    /// Number of alerts that have started since the program started.
+    started: u64,
+}
+
+impl Delivery {
+    /// Starts the sinks in `options`. Each sink continues at its stored position.
+    pub fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
+        let sinks = Sinks::start(options, ledger.store())?;
+        let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
+        Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default(), started: 0 })
+    }
+
+    pub const fn started(&self) -> u64 {
+        self.started
+    }
+
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
+    /// counts something else.
+    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
+        self.ledger.restore(desk)
+    }
+
+    /// Logs `notices`, stores them together with the current alerts of `desk`, and wakes the sinks.
+    pub fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
+        for notice in notices {
+            // An action of a user may follow the end of an alert.
+            let event = match notice.why.is_action() {
+                true => notice.why.to_string(),
+                false => notice.status.to_string(),
+            };
+            info!("{event} {} {}: {}", notice.severity, notice.id, notice.text);
+            self.started += u64::from(notice.status == Status::Start);
+        }
+        if notices.is_empty() && self.waiting() == 0 {
+            return Ok(());
+        }
+        let kept = self.ledger.keep(desk, notices);
+        self.sinks.wake();
+        match kept {
+            Ok(()) => {
+                if self.failing.change_to(false).is_some() {
+                    info!("notifications can be stored again");
+                }
+                Ok(())
+            }
+            Err(error) if self.ledger.is_strict() || self.waiting() > MOST_WAITING => Err(error),
+            Err(error) => {
+                if self.failing.change_to(true).is_some() {
+                    warn!("cannot store notifications; they are sent from memory: {error:#}");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the number of notifications that the database has not stored yet.
+    pub fn waiting(&self) -> usize {
+        self.ledger.store().waiting_len()
+    }
+
+    /// Stores the alerts of `desk` together with all waiting notifications, and wakes the sinks.
+    pub fn save(&mut self, desk: &Desk) -> Result<()> {
+        self.ledger.keep(desk, &[])?;
+        self.sinks.wake();
+        Ok(())
+    }
+
+    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts. Each task is performed
+    /// only if it is due.
+    pub fn look_around(&mut self, desk: &Desk, before_ms: u64) {
+        if self.forget.is_due() {
+            let forgotten = self.ledger.store().forget(before_ms).map(drop);
+            let (failure, recovery) =
+                ("cannot prune old notifications", "old notifications can be pruned again");
+            self.forget_trouble.log(forgotten, failure, recovery);
+        }
+        self.ledger.keep_maxima(desk, false);
+    }
+
+    pub fn boards(&self) -> Vec<SinkBoard> {
+        self.sinks.boards()
+    }
+
+    /// Stores all waiting notifications and stops the sinks.
+    pub fn finish(mut self, desk: &Desk) -> Result<()> {
+        self.tell(desk, &[])?;
+        let kept = self.ledger.keep(desk, &[]);
+        let left = self.waiting();
+        self.ledger.keep_maxima(desk, true);
+        self.sinks.finish(LAST);
+        kept?;
+        ensure!(left == 0, "{left} notifications lost: database not writable");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use rusqlite::Connection;
+    use srlg_alerts::desk::names::Names;
+    use srlg_alerts::desk::view::ViewConfig;
+    use srlg_alerts::rules::{Rule, Rules, Terms};
+    use srlg_input::ViewOptions;
+
+    use super::*;
+    use crate::ledger::maxima_key;
+    use crate::store;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Returns a view whose rule has a window of a minute.
+    fn view() -> ViewConfig {
+        let networks = vec!["0.0.0.0/0".parse().unwrap()];
+        let windows = [(60, Terms::default())].into();
+        let rule = Rule { name: "r".to_owned(), networks, windows };
+        ViewConfig {
+            name: "fan-in".to_owned(),
+            view: ViewOptions::default(),
+            pairs: None,
+            memory: None,
+            sizes: srlg_host::Config::default(),
+            rules: Rules::new(vec![rule], Vec::new()),
+        }
+    }
+
+    #[test]
+    fn each_trouble_of_the_database_is_logged_when_it_begins_and_when_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(Some(folder.path())).unwrap();
+        let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();
+        ledger.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
+        let mut desk = Desk::new(&[view()], Duration::from_secs(1), Names::default(), None);
+        ledger.restore(&mut desk).unwrap();
+        let mut delivery = Delivery::start(ledger, &[]).unwrap();
+        delivery.forget = Every::new(Duration::ZERO);
+        let (log, database) = (Log::default(), store::path(folder.path()));
+        let rename = |table: &str, to: &str| {
+            let sql = format!("ALTER TABLE {table} RENAME TO {to}");
+            Connection::open(&database).unwrap().execute_batch(&sql).unwrap();
+        };
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+        tracing::subscriber::with_default(lines.finish(), || {
+            for is_broken in [false, true, false] {
+                if is_broken {
+                    rename("notices", "no_notices");
+                    rename("states", "no_states");
+                }
+                for _ in 0..3 {
+                    delivery.look_around(&desk, 0);
+                    delivery.ledger.keep_maxima(&desk, true);
+                }
+                if is_broken {
+                    rename("no_notices", "notices");
+                    rename("no_states", "states");
+                }
+            }
+        });
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        for text in [
+            "WARN srlg_system::pacing: cannot prune old notifications: ",
+            "WARN srlg_system::pacing: cannot store the largest peer counts: ",
+            "old notifications can be pruned again",
+            "the largest peer counts can be stored again",
+        ] {
+            assert_eq!(count(text), 1, "{text}: {log}");
+        }
+    }
+}

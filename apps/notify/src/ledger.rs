@@ -1,0 +1,151 @@
+//! Alerts in the database, which are stored together with their notifications.
+//!
+//! Invariant: the stored alerts are at least as recent as the last stored notification.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use srlg_host::config::random_seed;
+
+use crate::store::Store;
+use srlg_alerts::desk::Desk;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::silences::Silences;
+use srlg_system::pacing::{Every, Trouble};
+
+/// Interval at which the largest peer counts are stored. The counts may take several megabytes.
+const MAXIMA: Duration = Duration::from_secs(60);
+
+const SILENCES: &str = "silences";
+
+/// The stored alerts of a desk.
+pub struct Ledger {
+    store: Store,
+    /// Whether sinks receive only notifications that are in the database.
+    is_strict: bool,
+    /// Names of removed views that had active alerts.
+    gone: BTreeSet<String>,
+    keep_maxima: Every,
+    maxima_trouble: Trouble,
+}
+
+impl Ledger {
+    /// Opens the database in the folder `state`, or a database in memory if `state` is `None`.
+    pub fn open(state: Option<&Path>) -> Result<Self> {
+        let keep_maxima = Every::from_now(MAXIMA);
+        let store = Store::open(state)?;
+        let (gone, maxima_trouble) = (BTreeSet::new(), Trouble::default());
+        Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_trouble })
+    }
+
+    /// Restricts sinks to notifications that are in the database. Slices are processed again after a restart, so a
+    /// notification that was sent before it was stored would be sent twice.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { is_strict: true, ..self }
+    }
+
+    /// Returns whether the ledger is [strict](Self::strict).
+    #[must_use]
+    pub const fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    /// Returns the database of the ledger.
+    #[must_use]
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the seed of the detectors, which is drawn once and then stored.
+    pub fn seed(&self) -> Result<u64> {
+        if let Some(seed) = self.store.state("seed")? {
+            let seed = seed
+                .try_into()
+                .ok()
+                .context("cannot read the seed in the database: it must have 8 bytes")?;
+            return Ok(u64::from_le_bytes(seed));
+        }
+        let seed = random_seed()?;
+        self.store.set(&[("seed".to_owned(), seed.to_le_bytes().to_vec())])?;
+        Ok(seed)
+    }
+
+    /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
+    /// counts something else.
+    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
+        for book in &mut desk.books {
+            let state = self.store.state(&key(&book.name))?;
+            if state.map_or(Ok(true), |state| book.restore_state(&state))? {
+                let name = book.name.clone();
+                book.restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
+            }
+        }
+        if let Some(state) = self.store.state(SILENCES)? {
+            desk.silences = Silences::from_state(&state)?;
+        }
+        let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
+        let ended = desk.reopen(open);
+        // If they were kept, their alerts would become active again when the views return.
+        let is_gone = |view: &String| desk.books.iter().all(|book| book.name != *view);
+        self.gone = ended.iter().map(|notice| notice.view.clone()).filter(is_gone).collect();
+        Ok(ended)
+    }
+
+    /// Stores `notices` together with the current alerts of `desk`. After an error, nothing is stored. Unless the
+    /// ledger is strict, the notifications then wait in memory.
+    pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
+        let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
+        let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
+        let silences = std::iter::once_with(|| Ok((SILENCES.to_owned(), desk.silences.state()?)));
+        let states = states.chain(gone).chain(silences).collect::<Result<Vec<_>>>()?;
+        match self.is_strict {
+            true => self.store.add_or_forget(notices, &states)?,
+            false => self.store.add(notices, &states)?,
+        };
+        Ok(())
+    }
+
+    /// Stores the largest peer counts if a minute has passed since they were last stored, or if `is_last` is set. The
+    /// counts are used only to suggest thresholds.
+    pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
+        if !self.keep_maxima.is_due() && !is_last {
+            return;
+        }
+        let maxima = desk.books.iter().flat_map(|book| {
+            book.maxima().map(|(window, maxima)| {
+                Ok((maxima_key(&book.name, window), serde_json::to_vec(maxima)?))
+            })
+        });
+        let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));
+        let (failure, recovery) =
+            ("cannot store the largest peer counts", "the largest peer counts can be stored again");
+        self.maxima_trouble.log(kept, failure, recovery);
+    }
+}
+
+/// Returns the database key under which the largest peer counts for a view and a window are stored.
+#[must_use]
+pub fn maxima_key(view: &str, window: u32) -> String {
+    format!("maxima/{view}/{window}")
+}
+
+fn key(view: &str) -> String {
+    format!("alerts/{view}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_has_its_own_seed() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let seed = |folder: &tempfile::TempDir| Ledger::open(Some(folder.path()))?.seed();
+        let [first, second] = folders.each_ref().map(|folder| seed(folder).unwrap());
+        assert_ne!(first, second);
+        assert_eq!(seed(&folders[0]).unwrap(), first);
+    }
+}

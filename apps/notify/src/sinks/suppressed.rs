@@ -1,0 +1,166 @@
+//! The report about notifications that the rate limit suppressed.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use srlg_alerts::notice::{Kind, Notice};
+use srlg_alerts::{AlertId, Severity, Status};
+
+/// Maximum number of alerts that a report names.
+const NAMED: usize = 20;
+
+/// Notifications that the rate limit suppressed, and the alerts to which they belong.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Suppressed {
+    /// Number of notifications.
+    pub(super) count: u64,
+    /// Up to [`NAMED`] alerts, most severe first.
+    pub(super) alerts: Vec<SuppressedAlert>,
+}
+
+/// An alert with a suppressed notification.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SuppressedAlert {
+    /// ID of the alert.
+    id: AlertId,
+    /// Status in the last suppressed notification.
+    status: Status,
+    /// Severity in the last suppressed notification.
+    severity: Severity,
+    /// Probable cause.
+    kind: Kind,
+    /// Name of the view.
+    view: String,
+    /// Host, network or service.
+    host: String,
+    /// Largest number of peers so far.
+    peak: f64,
+    #[serde(skip)]
+    is_probable_server: bool,
+}
+
+impl SuppressedAlert {
+    fn new(notice: &Notice) -> Self {
+        Self {
+            id: notice.id,
+            status: notice.status,
+            severity: notice.severity,
+            kind: notice.kind,
+            view: notice.view.clone(),
+            host: notice.subject(),
+            peak: notice.main.peak,
+            is_probable_server: notice.is_probable_server(),
+        }
+    }
+
+    /// Compares alerts: severe ones first, active ones before ended ones, servers last, then by the largest count.
+    fn is_before(&self, other: &Self) -> bool {
+        let rank =
+            |it: &Self| (it.is_probable_server, Reverse(it.severity), it.status == Status::End);
+        match rank(self).cmp(&rank(other)) {
+            std::cmp::Ordering::Equal => self.peak > other.peak,
+            order => order.is_lt(),
+        }
+    }
+}
+
+impl fmt::Display for SuppressedAlert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { severity, kind, host, status, .. } = self;
+        let ended = if *status == Status::End { " (ended)" } else { "" };
+        write!(f, "{severity} {kind} of {host}{ended}")
+    }
+}
+
+impl Suppressed {
+    /// Counts `notice`.
+    pub(super) fn add(&mut self, notice: &Notice) {
+        self.count += 1;
+        self.insert(SuppressedAlert::new(notice));
+    }
+
+    /// Adds the notifications of `later`, which were suppressed after those of `self`.
+    pub(super) fn append(&mut self, later: Self) {
+        self.count += later.count;
+        later.alerts.into_iter().for_each(|alert| self.insert(alert));
+    }
+
+    fn insert(&mut self, alert: SuppressedAlert) {
+        self.alerts.retain(|known| known.id != alert.id);
+        let at = self.alerts.partition_point(|known| !alert.is_before(known));
+        self.alerts.insert(at, alert);
+        self.alerts.truncate(NAMED);
+    }
+
+    /// Removes the alert `id`, but not the number of its suppressed notifications.
+    pub(super) fn forget(&mut self, id: AlertId) {
+        self.alerts.retain(|alert| alert.id != id);
+    }
+
+    /// Returns the report as one sentence.
+    pub(super) fn text(&self) -> String {
+        let count = format!("rate limit: {} notifications suppressed", self.count);
+        if self.alerts.is_empty() {
+            return count;
+        }
+        let names: Vec<_> = self.alerts.iter().map(ToString::to_string).collect();
+        format!("{count}; the most severe: {}", names.join(", "))
+    }
+
+    /// Returns the report as JSON. Its fields differ from those of a notification.
+    pub(super) fn json(&self) -> Value {
+        json!({ "held": self.count, "suppressed": self.alerts, "text": self.text() })
+    }
+
+    /// Returns a report with all fields, for checking templates.
+    pub(super) fn sample() -> Self {
+        let mut sample = Self::default();
+        sample.add(&Notice::sample());
+        sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(at: u64, severity: Severity, kind: Kind, peak: f64) -> Notice {
+        let sample = Notice::sample();
+        let mut main = sample.main;
+        main.peak = peak;
+        let id = format!("{at:016x}").parse().unwrap();
+        let host = std::net::IpAddr::from([10, 0, 0, at as u8]).into();
+        Notice { id, severity, kind, main, host, network: None, syn_only: None, ..sample }
+    }
+
+    #[test]
+    fn the_most_severe_alerts_are_named_and_servers_come_last() {
+        let mut suppressed = Suppressed::default();
+        for at in 0..30 {
+            suppressed.add(&notice(at, Severity::Warning, Kind::Scan, at as f64));
+        }
+        suppressed.add(&notice(40, Severity::Warning, Kind::ServerOrP2p, 1e6));
+        suppressed.add(&notice(41, Severity::Critical, Kind::Flood, 1.0));
+        // A later notification of the same alert replaces the earlier one.
+        suppressed.add(&notice(5, Severity::Major, Kind::Flood, 2.0));
+        let peaks: Vec<f64> = suppressed.alerts.iter().map(|alert| alert.peak).collect();
+        let mut expected = vec![1.0, 2.0];
+        expected.extend((12..30).rev().map(f64::from));
+        assert_eq!((suppressed.count, peaks), (33, expected));
+    }
+
+    #[test]
+    fn servers_are_named_when_there_is_room() {
+        let mut suppressed = Suppressed::default();
+        let mut later = Suppressed::default();
+        suppressed.add(&notice(1, Severity::Warning, Kind::ServerOrP2p, 9_000.0));
+        later.add(&notice(2, Severity::Warning, Kind::Flood, 1_100.0));
+        suppressed.append(later);
+        insta::assert_snapshot!(suppressed.text());
+        assert_eq!(suppressed.json()["held"], 2);
+        assert_eq!(suppressed.json()["suppressed"][1]["host"], "10.0.0.1");
+    }
+}

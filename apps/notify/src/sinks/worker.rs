@@ -1,0 +1,405 @@
+//! The thread of a sink, which reads, filters and sends notifications.
+//!
+//! Notifications are sent in order. [`Hold`] decides which notifications are sent. A sink with a digest can send
+//! several notifications in one message. It sends a message when the time `digest` has passed since the last message.
+//! If a severe alert waits, the message or the queue is full, or the program stops, the sink sends the message earlier.
+//!
+//! Invariant: the cursor does not pass a notification before that notification is accepted, abandoned, filtered out or
+//! dropped. Therefore, after a kill, notifications that were collected but not sent are read again.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tracing::{info, warn};
+
+use super::hold::Hold;
+use super::{Channel, Failure, SinkOptions};
+use crate::store::{Cursor, NumberedNotice, Store};
+use srlg_alerts::notice::Notice;
+use srlg_alerts::status::board::SinkBoard;
+use srlg_system::now_ms;
+use srlg_system::pacing::Every;
+
+/// Maximum number of notifications that are read at once.
+const BATCH: usize = 64;
+
+/// Maximum number of notifications in one message of a sink with a digest.
+const MOST_IN_DIGEST: usize = 1_000;
+
+/// Maximum time between two messages of a sink with a digest while a severe alert waits.
+const URGENT: Duration = Duration::from_secs(10);
+
+/// Minimum and maximum pause after a failure.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+/// Interval at which an idle sink checks for periodic work.
+const TICK: Duration = Duration::from_secs(1);
+
+pub(super) struct Worker {
+    name: String,
+    channel: Box<dyn Channel>,
+    store: Store,
+    cursor: Cursor,
+    /// Minimum time between two messages; zero if each notification is a separate message.
+    digest: Duration,
+    /// Time of the last message.
+    told: Option<Instant>,
+    /// Notifications that the next message will contain.
+    group: Vec<NumberedNotice>,
+    /// Number of the last notification that was read, including notifications that were filtered out.
+    read: i64,
+    /// Maximum number of waiting notifications.
+    queue: i64,
+    /// Maximum number of attempts for one message; `None` if there is no limit.
+    attempts: Option<u32>,
+    hold: Hold,
+    wake: Wake,
+    pause: Duration,
+    error: Option<String>,
+    /// Whether the last access to the database failed.
+    is_blind: bool,
+    log_dropped: Every,
+}
+
+impl Worker {
+    pub(super) fn new(
+        name: String,
+        channel: Box<dyn Channel>,
+        options: &SinkOptions,
+        store: Store,
+        cursor: Cursor,
+    ) -> Result<Self> {
+        let hold = Hold::new(options.most_per_minute(), &store, cursor.done)?;
+        let worker = Self {
+            name,
+            channel,
+            store,
+            cursor,
+            digest: options.digest(),
+            told: None,
+            group: Vec::new(),
+            read: cursor.done,
+            queue: i64::from(options.queue),
+            attempts: options.attempts(),
+            hold,
+            wake: Wake::default(),
+            pause: PAUSES[0],
+            error: None,
+            is_blind: false,
+            log_dropped: Every::new(PAUSES[1]),
+        };
+        worker.show(0);
+        Ok(worker)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn wake(&self) -> Wake {
+        self.wake.clone()
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            // One more step after the stop signal sends all collected notifications.
+            let is_stopped = self.wake.until().is_some();
+            let step = if self.is_late() { Ok(false) } else { self.step() };
+            if step.is_ok() && std::mem::take(&mut self.is_blind) {
+                self.tell_success();
+            }
+            match step {
+                Ok(true) => {}
+                Ok(false) if is_stopped => break,
+                Ok(false) => self.wake.wait(TICK),
+                Err(error) => {
+                    self.is_blind = true;
+                    self.tell_failure(&error);
+                    self.show(self.wake.board().queue as i64);
+                    self.wake.pause(PAUSES[0]);
+                }
+            }
+        }
+        if !self.is_late() {
+            // This also reports notifications that were suppressed in the current minute.
+            self.tell_held(u64::MAX);
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.wake.until().is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Processes the next notifications. Returns whether the next step should follow immediately.
+    fn step(&mut self) -> Result<bool> {
+        let waiting = self.store.last() - self.cursor.done;
+        if waiting > self.queue {
+            self.drop_oldest(waiting - self.queue)?;
+        }
+        self.show(waiting.min(self.queue));
+        let is_time = self.is_time();
+        if is_time {
+            self.tell_held(now_ms());
+        }
+        if self.is_full() && !self.flush()? {
+            return Ok(self.wake.until().is_none());
+        }
+        let batch = self.store.after(self.read, BATCH)?;
+        let count = batch.len();
+        for (number, notice) in batch {
+            self.read = number;
+            if self.hold.may_pass(&notice, now_ms()) {
+                self.group.push((number, notice));
+            } else {
+                self.cursor.dropped += i64::from(!self.hold.is_silenced(&notice));
+            }
+            if (self.group.is_empty() || self.is_full()) && !self.flush()? {
+                return Ok(self.wake.until().is_none());
+            }
+        }
+        if count < BATCH && is_time && !self.flush()? {
+            return Ok(self.wake.until().is_none());
+        }
+        self.tick();
+        let left = self.store.last() - self.cursor.done;
+        self.show(left);
+        Ok(count > 0)
+    }
+
+    /// Returns whether the collected notifications must be sent now, because they fill a message or the queue is full.
+    fn is_full(&self) -> bool {
+        let most = if self.digest.is_zero() { 1 } else { MOST_IN_DIGEST };
+        let is_queue_full = self.read - self.cursor.done >= self.queue;
+        self.group.len() >= most || (is_queue_full && !self.group.is_empty())
+    }
+
+    /// Returns whether a message may be sent, because the digest is due or the program is stopping.
+    fn is_time(&self) -> bool {
+        let is_urgent = self.group.iter().any(|(_, notice)| notice.is_urgent());
+        let digest = if is_urgent { self.digest.min(URGENT) } else { self.digest };
+        self.told.is_none_or(|told| told.elapsed() >= digest) || self.wake.until().is_some()
+    }
+
+    fn tick(&mut self) {
+        let store = self.store.clone();
+        let open = move || {
+            let open = store.open_alerts()?;
+            Ok(open.into_iter().map(|(_, notice)| notice).collect::<Vec<_>>())
+        };
+        match self.channel.tick(&open) {
+            Ok(told) if told.is_empty() => {}
+            Ok(told) => {
+                self.hold.told(told);
+                self.tell_success();
+            }
+            Err(Failure::Refused(error) | Failure::Failed(error)) => {
+                self.cursor.failed += 1;
+                self.tell_failure(&error);
+                self.back_off();
+            }
+        }
+    }
+
+    /// Sends the collected notifications and moves the cursor. Returns false if the program must stop or if too many
+    /// notifications wait.
+    fn flush(&mut self) -> Result<bool> {
+        let group = std::mem::take(&mut self.group);
+        if !group.is_empty() {
+            let sent = self.send(&group);
+            if !matches!(sent, Ok(true)) {
+                self.group = group;
+                return sent;
+            }
+            self.told = Some(Instant::now());
+        }
+        for (_, notice) in &group {
+            self.hold.done(notice);
+        }
+        if self.cursor.done < self.read {
+            self.cursor.done = self.read;
+            self.store.set_cursor(&self.name, self.cursor)?;
+        }
+        Ok(true)
+    }
+
+    /// Tries to send `group` until it is accepted or abandoned. Returns false in the same cases as
+    /// [`flush`](Self::flush).
+    fn send(&mut self, group: &[NumberedNotice]) -> Result<bool> {
+        let mut attempts = 0;
+        loop {
+            let error = match self.channel.send_all(group) {
+                Ok(()) => {
+                    self.cursor.sent += group.len() as i64;
+                    self.tell_success();
+                    return Ok(true);
+                }
+                Err(Failure::Refused(error)) => {
+                    self.give_up(group, &error);
+                    return Ok(true);
+                }
+                Err(Failure::Failed(error)) => error,
+            };
+            self.cursor.failed += 1;
+            attempts += 1;
+            if self.attempts.is_some_and(|most| attempts >= most) {
+                self.give_up(group, &error);
+                return Ok(true);
+            }
+            self.tell_failure(&error);
+            self.show(self.store.last() - self.cursor.done);
+            if self.is_late() {
+                self.store.set_cursor(&self.name, self.cursor)?;
+                return Ok(false);
+            }
+            self.back_off();
+            // Too many notifications may have arrived in the meantime.
+            if self.store.last() - self.cursor.done > self.queue {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reports the notifications that were suppressed in minutes that are over at `now_ms`, unless they were reported
+    /// before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
+    fn tell_held(&mut self, now_ms: u64) {
+        let held = self.hold.gate.held_until(now_ms);
+        if held.count == 0 {
+            return;
+        }
+        match self.channel.tell_held(held) {
+            Err(Failure::Failed(error)) => {
+                self.cursor.failed += 1;
+                self.tell_failure(&error);
+                self.back_off();
+                return;
+            }
+            Err(Failure::Refused(error)) => {
+                warn!("sink {}: cannot report suppressed notifications: {error:#}", self.name);
+            }
+            Ok(()) => self.tell_success(),
+        }
+        self.told = Some(Instant::now());
+        warn!("sink {}: {}", self.name, self.hold.gate.held_until(now_ms).text());
+        self.hold.gate.forget_held();
+    }
+
+    /// Waits before the next attempt. The pause doubles after each failure, up to one minute.
+    fn back_off(&mut self) {
+        self.wake.pause(self.pause);
+        self.pause = (self.pause * 2).min(PAUSES[1]);
+    }
+
+    fn drop_oldest(&mut self, count: i64) -> Result<()> {
+        self.cursor.done += count;
+        let before = self.group.len();
+        self.group.retain(|(number, _)| *number > self.cursor.done);
+        let unread = (self.cursor.done - self.read).max(0);
+        self.read += unread;
+        self.cursor.dropped += (before - self.group.len()) as i64 + unread;
+        self.store.set_cursor(&self.name, self.cursor)?;
+        self.hold.dropped(&self.store, self.cursor.done)?;
+        self.hold.told(self.group.iter().map(|(_, notice)| notice.id).collect());
+        if self.log_dropped.is_due() {
+            warn!(
+                "sink {}: the queue is full with {} notifications; the oldest are dropped ({} dropped, rejected or suppressed so far)",
+                self.name, self.queue, self.cursor.dropped
+            );
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, group: &[NumberedNotice], error: &anyhow::Error) {
+        self.cursor.dropped += group.len() as i64;
+        for (_, Notice { id, status, .. }) in group {
+            warn!("sink {}: {status} notification of incident {id} dropped: {error:#}", self.name);
+        }
+    }
+
+    /// Logs the first failure after a success.
+    fn tell_failure(&mut self, error: &anyhow::Error) {
+        if self.error.replace(format!("{error:#}")).is_none() {
+            warn!("sink {}: cannot send, retrying: {error:#}", self.name);
+        }
+    }
+
+    fn tell_success(&mut self) {
+        self.pause = PAUSES[0];
+        if self.error.take().is_some() {
+            info!("sink {}: sending works again", self.name);
+        }
+    }
+
+    fn show(&self, queue: i64) {
+        let count = |count: i64| u64::try_from(count).unwrap_or(0);
+        self.wake.set_board(SinkBoard {
+            name: self.name.clone(),
+            sent: count(self.cursor.sent),
+            failed: count(self.cursor.failed),
+            dropped: count(self.cursor.dropped),
+            suppressed: self.hold.gate.suppressed(now_ms()),
+            queue: count(queue),
+            error: self.error.clone(),
+        });
+    }
+}
+
+/// The state that the thread of a sink shares with other threads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wake(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_woken: bool,
+    until: Option<Instant>,
+    board: SinkBoard,
+}
+
+impl Wake {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wake(&self) {
+        self.lock().is_woken = true;
+        self.0.1.notify_all();
+    }
+
+    /// Requests that the thread stop when no notifications are waiting, and at `until` at the latest.
+    pub(super) fn stop(&self, until: Instant) {
+        self.lock().until = Some(until);
+        self.0.1.notify_all();
+    }
+
+    pub(super) fn wait(&self, most: Duration) {
+        let is_calm = |state: &mut State| !state.is_woken && state.until.is_none();
+        let wait = self.0.1.wait_timeout_while(self.lock(), most, is_calm);
+        wait.unwrap_or_else(PoisonError::into_inner).0.is_woken = false;
+    }
+
+    /// Waits for `most`, or until [`stop`](Self::stop) is called. After a call of `stop`, waits until its deadline at
+    /// the latest.
+    pub(super) fn pause(&self, most: Duration) {
+        let state = self.lock();
+        let most = state
+            .until
+            .map_or(most, |until| most.min(until.saturating_duration_since(Instant::now())));
+        let had_end = state.until.is_some();
+        let wait =
+            self.0.1.wait_timeout_while(state, most, |state| state.until.is_some() == had_end);
+        drop(wait);
+    }
+
+    /// Returns the time at which the thread must stop, or `None` if [`stop`](Self::stop) was not called.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.lock().until
+    }
+
+    pub(super) fn board(&self) -> SinkBoard {
+        self.lock().board.clone()
+    }
+
+    pub(super) fn set_board(&self, board: SinkBoard) {
+        self.lock().board = board;
+    }
+}

@@ -1,0 +1,44 @@
+//! Actions that users request on the web page.
+
+use anyhow::Result;
+use tracing::warn;
+
+use crate::screen::Screen;
+use srlg_alerts::desk::Desk;
+use srlg_notify::delivery::Delivery;
+
+impl Screen {
+    /// Performs the actions that users requested on the web page, and answers the requests. `now_ms` is the time of the
+    /// actions. Returns whether there were any requests. The notifications of closed slices must already be stored. If
+    /// an older notification were stored after a user had closed its alert, the alert would become active again.
+    pub fn take_orders(
+        &self,
+        delivery: &mut Delivery,
+        desk: &mut Desk,
+        now_ms: u64,
+    ) -> Result<bool> {
+        let mut has_any = false;
+        while let Some(waiting) = self.next_order() {
+            has_any = true;
+            let order = &waiting.order;
+            let ended = match desk.is_open(order.id) {
+                true => Ok(None),
+                false => delivery.ledger().store().last_of(order.id),
+            };
+            let ended = match ended {
+                Ok(ended) => ended,
+                Err(error) => {
+                    // Dropping `waiting` answers the HTTP request with an error.
+                    warn!("cannot look up alert {}: {error:#}", order.id);
+                    continue;
+                }
+            };
+            let outcome = desk.act(order, ended, now_ms);
+            if let Ok(notice) = &outcome {
+                delivery.tell(desk, std::slice::from_ref(notice))?;
+            }
+            waiting.answer(outcome);
+        }
+        Ok(has_any)
+    }
+}

@@ -1,0 +1,128 @@
+//! The sampled peers of an incident and their networks, as CSV (RFC 4180).
+//!
+//! Invariant: a spreadsheet never interprets a cell as a formula. This matters because AS names come from third
+//! parties.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use super::history::with_incident;
+use super::state::WebState;
+use srlg_alerts::Status;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::origins::Origin;
+
+pub(super) async fn peers(
+    State(shared): State<WebState>,
+    asked: Result<Path<String>, PathRejection>,
+) -> Response {
+    let usage = "/api/v1/incidents/ID/peers.csv";
+    with_incident(shared, asked, usage, |incident| download(&incident.notices, "peers", peer_rows))
+        .await
+}
+
+pub(super) async fn prefixes(
+    State(shared): State<WebState>,
+    asked: Result<Path<String>, PathRejection>,
+) -> Response {
+    let usage = "/api/v1/incidents/ID/prefixes.csv";
+    with_incident(shared, asked, usage, |incident| {
+        download(&incident.notices, "prefixes", prefix_rows)
+    })
+    .await
+}
+
+/// Responds with a CSV file that contains the `rows` of the last detailed notification.
+fn download(notices: &[Notice], what: &str, rows: fn(&Notice) -> Vec<Vec<String>>) -> Response {
+    // The end of an alert has no details.
+    let detailed = notices.iter().rfind(|notice| notice.status != Status::End);
+    let Some(notice) = detailed.or(notices.last()) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let name = format!("attachment; filename=\"srlg-{}-{what}.csv\"", notice.id);
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8"), (CONTENT_DISPOSITION, &name)];
+    let lines = rows(notice).into_iter().map(|cells| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
+        cells.join(",") + "\r\n"
+    });
+    (headers, lines.collect::<String>()).into_response()
+}
+
+fn peer_rows(notice: &Notice) -> Vec<Vec<String>> {
+    let peers = notice.peers.iter().map(|peer| {
+        let peer = peer.to_string();
+        let origin = origin_cells(notice.origins.known.get(&peer));
+        [&[peer], &origin[..]].concat()
+    });
+    [head(&["peer"])].into_iter().chain(peers).collect()
+}
+
+fn prefix_rows(notice: &Notice) -> Vec<Vec<String>> {
+    let prefixes = notice.top_prefixes.iter().map(|(prefix, share)| {
+        let prefix = prefix.to_string();
+        let origin = origin_cells(notice.origins.known.get(&prefix));
+        [&[prefix, share.to_string()], &origin[..]].concat()
+    });
+    [head(&["prefix", "share"])].into_iter().chain(prefixes).collect()
+}
+
+fn head(first: &[&str]) -> Vec<String> {
+    first.iter().chain(&["asn", "as_name", "country"]).map(ToString::to_string).collect()
+}
+
+fn origin_cells(origin: Option<&Origin>) -> [String; 3] {
+    let Origin { asn, as_name, country } = origin.cloned().unwrap_or_default();
+    let asn = asn.map(|asn| asn.to_string());
+    [asn, as_name, country].map(Option::unwrap_or_default)
+}
+
+/// Returns `cell` quoted for CSV. An apostrophe precedes each part that a spreadsheet would interpret as a formula.
+fn escape(cell: &str) -> String {
+    let formula = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let is_formula = |part: &str| part.trim_start().starts_with(formula);
+    // In some locales, spreadsheets also split cells at semicolons. Quotes then do not protect line breaks.
+    let parts = cell.split_inclusive([';', '\t', '\r', '\n']);
+    let marked = parts.map(|part| format!("{}{part}", if is_formula(part) { "'" } else { "" }));
+    let cell: String = marked.collect();
+    match cell.contains(['"', ',', '\r', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn cells_are_quoted_and_are_no_formulas() {
+        for (cell, expected) in [
+            ("", ""),
+            ("192.0.2.1 tcp/443", "192.0.2.1 tcp/443"),
+            ("2001:db8::/64", "2001:db8::/64"),
+            ("Example, Inc.", "\"Example, Inc.\""),
+            ("the \"Net\"", "\"the \"\"Net\"\"\""),
+            ("two\r\nlines", "\"two\r\nlines\""),
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("  =1+1", "'  =1+1"),
+            ("\t=1", "\t'=1"),
+            ("\r1", "\"\r1\""),
+            ("a; b", "a; b"),
+            ("a;=1+1;b", "a;'=1+1;b"),
+            ("a; -1", "a;' -1"),
+            ("a\n@b", "\"a\n'@b\""),
+            ("a\t+1", "a\t'+1"),
+            ("＝1", "'＝1"),
+            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(escape(cell), expected);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The API for stored data: incidents, hosts and values per minute.
+//!
+//! Queries run in separate threads. They use a read-only connection if the database is on disk. If an active alert is
+//! not stored, for example because the disk is full, it is taken from the board.
+
+use std::net::IpAddr;
+
+use anyhow::Result;
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+
+use super::state::{WebState, error, refuse};
+use srlg_alerts::AlertId;
+use srlg_alerts::notice::Notice;
+use srlg_alerts::open::OpenAlert;
+use srlg_alerts::status::board::TopHost;
+use srlg_notify::store::Store;
+use srlg_notify::store::history::{Incident, IncidentFilter};
+use srlg_notify::store::series::{MINUTE_MS, MinuteRange, Series};
+use srlg_system::now_ms;
+
+/// Default number of incidents in a response.
+const INCIDENTS: usize = 200;
+
+const MOST_INCIDENTS: usize = 1_000;
+
+/// Approximate maximum number of values per series in a response: one for each minute of a day.
+const MOST_VALUES: u64 = 1_440;
+
+/// Default length of a series, in milliseconds.
+const HOUR_MS: u64 = 3_600_000;
+
+/// A page of incidents, newest first.
+#[derive(Debug, Serialize)]
+struct IncidentPage {
+    incidents: Vec<Incident>,
+    /// Value of the parameter `before` that requests the next page, if there is one.
+    next: Option<i64>,
+}
+
+impl IncidentPage {
+    fn read(store: &Store, filter: &IncidentFilter) -> Result<Self> {
+        let limit = filter.limit.unwrap_or(INCIDENTS);
+        // One more incident is read to find out whether there is another page.
+        let filter = IncidentFilter { limit: Some(limit + 1), ..filter.clone() };
+        let mut incidents = store.incidents(&filter)?;
+        let has_more = incidents.len() > limit;
+        incidents.truncate(limit);
+        let next = incidents.last().map(|last| last.first).filter(|_| has_more);
+        Ok(Self { incidents, next })
+    }
+}
+
+/// Runs `work` in a separate thread and responds with its result.
+async fn read<T: Serialize + Send + 'static>(
+    shared: &WebState,
+    work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
+) -> Response {
+    let store = shared.store.clone();
+    match spawn_blocking(move || work(&store)).await {
+        Ok(Ok(found)) => Json(found).into_response(),
+        Ok(Err(failure)) => error(StatusCode::INTERNAL_SERVER_ERROR, &format!("{failure:#}")),
+        Err(failure) => error(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string()),
+    }
+}
+
+pub(super) async fn incidents(
+    State(shared): State<WebState>,
+    asked: Result<Query<IncidentFilter>, QueryRejection>,
+) -> Response {
+    let usage = "/api/v1/incidents?from=MS&to=MS&host=ADDRESS&network=CIDR&label=TEXT&view=NAME&port=PORT&kind=KIND&severity=SEVERITY&limit=N&before=N";
+    let filter = match asked {
+        Ok(Query(filter)) => filter,
+        Err(refused) => return refuse(refused.body_text(), usage),
+    };
+    if filter.limit.is_some_and(|limit| !(1..=MOST_INCIDENTS).contains(&limit)) {
+        return refuse(format!("limit: must be between 1 and {MOST_INCIDENTS}"), usage);
+    }
+    read(&shared, move |store| IncidentPage::read(store, &filter)).await
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct IncidentDetail {
+    /// Alert with its counts after the last slice, or `None` if the alert is not active.
+    alert: Option<OpenAlert>,
+    /// Notifications of the incident, oldest first. There is at least one.
+    pub(super) notices: Vec<Notice>,
+    can_act: bool,
+}
+
+pub(super) async fn incident(
+    State(shared): State<WebState>,
+    asked: Result<Path<String>, PathRejection>,
+) -> Response {
+    let usage = "/api/v1/incidents/ID";
+    with_incident(shared, asked, usage, |incident| Json(incident).into_response()).await
+}
+
+/// Reads the requested incident and responds with the result of `work`.
+pub(super) async fn with_incident(
+    shared: WebState,
+    asked: Result<Path<String>, PathRejection>,
+    usage: &str,
+    work: impl FnOnce(IncidentDetail) -> Response,
+) -> Response {
+    let id: AlertId = match asked.map(|Path(id)| id.parse()) {
+        Ok(Ok(id)) => id,
+        Ok(Err(reason)) => return refuse(reason, usage),
+        Err(refused) => return refuse(refused.body_text(), usage),
+    };
+    let board = shared.board();
+    let can_act = board.can_act;
+    let alert = board.alerts.iter().find(|alert| alert.notice.id == id).cloned();
+    let store = shared.store.clone();
+    let found = spawn_blocking(move || store.notices_of(id)).await;
+    let notices = match found {
+        Ok(Ok(notices)) => notices,
+        Ok(Err(failure)) => {
+            return error(StatusCode::INTERNAL_SERVER_ERROR, &format!("{failure:#}"));
+        }
+        Err(failure) => return error(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string()),
+    };
+    let mut notices: Vec<Notice> = notices.into_iter().map(|(_, notice)| notice).collect();
+    if let Some(alert) = alert.as_ref().filter(|_| notices.is_empty()) {
+        notices.push(Notice::clone(&alert.notice));
+    }
+    if notices.is_empty() {
+        let text = format!(
+            "incident {id} not found; it may be older than the retention time of notifications"
+        );
+        return error(StatusCode::NOT_FOUND, &text);
+    }
+    work(IncidentDetail { alert, notices, can_act })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HostQuery {
+    view: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct HostDetail {
+    host: IpAddr,
+    /// Counts after the last slice, from views whose largest hosts include the host or a network that contains it.
+    counts: Vec<HostCount>,
+    /// Active alerts of the host and of networks that contain it.
+    alerts: Vec<OpenAlert>,
+    can_act: bool,
+    #[serde(flatten)]
+    page: IncidentPage,
+}
+
+#[derive(Debug, Serialize)]
+struct HostCount {
+    view: String,
+    #[serde(flatten)]
+    count: TopHost,
+}
+
+pub(super) async fn host(
+    State(shared): State<WebState>,
+    path: Result<Path<String>, PathRejection>,
+    asked: Result<Query<HostQuery>, QueryRejection>,
+) -> Response {
+    let usage = "/api/v1/hosts/ADDRESS?view=NAME";
+    let host = match path.map(|Path(host)| host.parse::<IpAddr>().map_err(|_| host)) {
+        Ok(Ok(host)) => host.to_canonical(),
+        Ok(Err(host)) => return refuse(format!("{host:?} is not an IP address"), usage),
+        Err(refused) => return refuse(refused.body_text(), usage),
+    };
+    let view = match asked {
+        Ok(Query(HostQuery { view })) => view,
+        Err(refused) => return refuse(refused.body_text(), usage),
+    };
+    let board = shared.board();
+    let is_asked = |name: &str| view.as_deref().is_none_or(|view| view == name);
+    let views = board.views.iter().filter(|view| is_asked(&view.name));
+    let counts = views.flat_map(|view| {
+        let is_host =
+            |top: &&TopHost| top.host.network().is_some_and(|network| network.contains(&host));
+        let view_name = &view.name;
+        let count = |count: &TopHost| HostCount { view: view_name.clone(), count: count.clone() };
+        view.top.iter().filter(is_host).map(count)
+    });
+    let counts = counts.collect();
+    let is_about = |alert: &&OpenAlert| {
+        let notice = &alert.notice;
+        let network = notice.network.or_else(|| notice.host.network());
+        is_asked(&notice.view) && network.is_some_and(|network| network.contains(&host))
+    };
+    let alerts = board.alerts.iter().filter(is_about).cloned().collect();
+    let can_act = board.can_act;
+    let filter = IncidentFilter { host: Some(host), view, ..IncidentFilter::default() };
+    read(&shared, move |store| {
+        let page = IncidentPage::read(store, &filter)?;
+        Ok(HostDetail { host, counts, alerts, can_act, page })
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SeriesQuery {
+    view: Option<String>,
+    exporter: Option<IpAddr>,
+    from: Option<u64>,
+    to: Option<u64>,
+}
+
+/// Time series with values at equal intervals. A missing value is null.
+#[derive(Debug, Serialize)]
+struct Values {
+    /// Time of the first value, in milliseconds since the Unix epoch.
+    start_ms: u64,
+    /// Interval between consecutive values, in milliseconds.
+    step_ms: u64,
+    /// Contacts per second.
+    contacts: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    super_points: Option<Vec<Option<f64>>>,
+    /// Number of peers of the largest super point of the view, or 0 if there are no super points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    largest: Option<Vec<Option<f64>>>,
+    /// Flow records per second of the exporter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<Vec<Option<f64>>>,
+}
+
+pub(super) async fn series(
+    State(shared): State<WebState>,
+    asked: Result<Query<SeriesQuery>, QueryRejection>,
+) -> Response {
+    let usage = "/api/v1/series?view=NAME&exporter=ADDRESS&from=MS&to=MS";
+    let SeriesQuery { view, exporter, from, to } = match asked {
+        Ok(Query(asked)) => asked,
+        Err(refused) => return refuse(refused.body_text(), usage),
+    };
+    let board = shared.board();
+    if let Some(view) = &view
+        && let Err(unknown) = board.view(view)
+    {
+        return error(StatusCode::NOT_FOUND, &unknown.to_string());
+    }
+    let to = to.unwrap_or(if board.is_live { now_ms() } else { board.now_ms });
+    let from = from.unwrap_or(to.saturating_sub(HOUR_MS));
+    if from > to {
+        return refuse(
+            format!("from must not be later than to, got from={from} and to={to}"),
+            usage,
+        );
+    }
+    let range = MinuteRange::new(from / MINUTE_MS, to / MINUTE_MS, MOST_VALUES);
+    // A step must not be shorter than a slice.
+    let range = MinuteRange { step: range.step.max(board.slice_ms.div_ceil(MINUTE_MS)), ..range };
+    read(&shared, move |store| {
+        let all = |series: Option<Series>| series.map(|it| spread(store, &it, range)).transpose();
+        Ok(Values {
+            start_ms: range.first / range.step * range.step * MINUTE_MS,
+            step_ms: range.step * MINUTE_MS,
+            contacts: spread(store, &Series::Contacts, range)?,
+            super_points: all(view.clone().map(Series::SuperPoints))?,
+            largest: all(view.map(Series::Largest))?,
+            records: all(exporter.map(Series::Records))?,
+        })
+    })
+    .await
+}
+
+/// Returns one value of `series` for each step of `range`, or `None` for a step without a value.
+fn spread(store: &Store, series: &Series, range: MinuteRange) -> Result<Vec<Option<f64>>> {
+    let MinuteRange { first, last, step } = range;
+    let mut values = vec![None; (last / step - first / step) as usize + 1];
+    for (minute, value) in store.values(series, range)? {
+        if let Some(slot) = values.get_mut((minute / step - first / step) as usize) {
+            *slot = Some(value);
+        }
+    }
+    Ok(values)
+}

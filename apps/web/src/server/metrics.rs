@@ -1,0 +1,168 @@
+//! Metrics of the latest board in the Prometheus text format.
+//!
+//! Invariant: labels never contain the address or port of a host. The label `exporter` has at most 1,024 values.
+//! The values of all other labels are fixed or are names from the configuration.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+
+use super::exposition::Exposition;
+use super::state::WebState;
+use srlg_alerts::status::board::{
+    Board, BrokerBoard, DatagramCounts, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard,
+    SiteBoard, SpoolBoard, ViewBoard,
+};
+use srlg_alerts::status::troubles::TroubleKind;
+
+/// Maximum number of exporters that have their own metrics.
+const EXPORTERS: usize = 1_024;
+
+pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
+    let mut to = Exposition::default();
+    board(&mut to, &shared.board());
+    for (reason, count) in shared.orders.denied() {
+        to.counter("srlg_http_denied_total", &[("reason", reason)], count);
+    }
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], to.to_string())
+}
+
+fn board(to: &mut Exposition, board: &Board) {
+    to.counter("srlg_contacts_total", &[], board.input.contacts);
+    let DatagramCounts { received, refused, dropped } = board.input.datagrams;
+    to.counter("srlg_datagrams_total", &[], received);
+    for (reason, count) in [("sender", refused), ("kernel", dropped)] {
+        to.counter("srlg_dropped_total", &[("reason", reason)], count);
+    }
+    to.gauge("srlg_memory_bytes", &[], board.memory_bytes as f64);
+    to.flag("srlg_input_lost", &[], board.is_input_lost);
+    to.gauge("srlg_last_slice_seconds", &[], board.now_ms as f64 / 1e3);
+    to.flag("srlg_config_last_reload_successful", &[], board.is_last_reload_good);
+    to.gauge("srlg_config_last_reload_seconds", &[], board.last_reload_ms as f64 / 1e3);
+    to.gauge("srlg_database_waiting_notices", &[], board.waiting_notices as f64);
+    to.flag("srlg_checkpoint_failing", &[], board.is_checkpoint_failing);
+    board.views.iter().for_each(|it| view(to, it));
+    to.flag("srlg_live", &[], board.is_live);
+    // This number includes exporters without their own metrics.
+    to.gauge("srlg_exporters", &[], board.exporters.len() as f64);
+    board.exporters.iter().take(EXPORTERS).for_each(|it| exporter(to, it));
+    for kind in TroubleKind::ALL {
+        let active = board.troubles.iter().find(|trouble| trouble.kind == kind);
+        let count = active.map_or(0, |trouble| trouble.count);
+        to.gauge("srlg_trouble", &[("reason", kind.name())], count as f64);
+    }
+    board.sinks.iter().for_each(|it| sink(to, it));
+    board.broker.iter().for_each(|it| broker(to, it));
+    board.network.iter().for_each(|it| network(to, it));
+}
+
+fn view(to: &mut Exposition, view: &ViewBoard) {
+    let of = view.name.as_str();
+    to.counter("srlg_slices_total", &[("view", of)], view.slices);
+    to.counter("srlg_overloads_total", &[("view", of)], view.overloads);
+    to.counter("srlg_late_total", &[("view", of)], view.late);
+    to.counter("srlg_too_late_total", &[("view", of)], view.too_late);
+    to.counter("srlg_future_total", &[("view", of)], view.future);
+    to.counter("srlg_allowed_total", &[("view", of)], view.allowed);
+    to.counter("srlg_without_port_total", &[("view", of)], view.without_port);
+    to.gauge("srlg_super_points", &[("view", of)], view.super_points as f64);
+    to.gauge("srlg_left_out_hosts", &[("view", of)], view.left_out as f64);
+    to.gauge("srlg_slice_close_seconds", &[("view", of)], view.close_seconds);
+    to.gauge("srlg_health_load", &[("view", of)], view.load);
+    for (severity, count) in ["warning", "major", "critical"].into_iter().zip(view.alerts) {
+        to.gauge("srlg_alerts", &[("view", of), ("severity", severity)], count as f64);
+    }
+    to.gauge("srlg_unconfirmed_alerts", &[("view", of)], view.unconfirmed as f64);
+}
+
+fn exporter(to: &mut Exposition, exporter: &ExporterBoard) {
+    let of = &*exporter.address.to_string();
+    to.counter("srlg_exporter_datagrams_total", &[("exporter", of)], exporter.datagrams);
+    to.counter("srlg_records_total", &[("exporter", of)], exporter.records);
+    to.counter("srlg_lost_total", &[("exporter", of)], exporter.lost);
+    to.gauge("srlg_templates", &[("exporter", of)], exporter.templates as f64);
+    for kind in TroubleKind::ALL.into_iter().filter(|kind| kind.is_of_exporters()) {
+        to.counter(
+            "srlg_exporter_troubles_total",
+            &[("exporter", of), ("reason", kind.name())],
+            exporter.troubles.of(kind),
+        );
+    }
+    if let Some(since_ms) = exporter.waiting_since_ms {
+        to.gauge("srlg_exporter_waiting_since_seconds", &[("exporter", of)], since_ms as f64 / 1e3);
+    }
+    if let Some(last_seen_ms) = exporter.last_seen_ms {
+        to.gauge("srlg_exporter_last_seen_seconds", &[("exporter", of)], last_seen_ms as f64 / 1e3);
+    }
+    to.flag("srlg_exporter_silent", &[("exporter", of)], exporter.is_silent);
+    to.gauge("srlg_clock_skew_seconds", &[("exporter", of)], exporter.skew_ms as f64 / 1e3);
+    if let Some((_, rate)) = exporter.sampling.rates() {
+        to.gauge("srlg_sampling_rate", &[("exporter", of)], f64::from(rate.get()));
+    }
+}
+
+fn sink(to: &mut Exposition, sink: &SinkBoard) {
+    let of = sink.name.as_str();
+    for (result, count) in [("sent", sink.sent), ("failed", sink.failed), ("dropped", sink.dropped)]
+    {
+        to.counter("srlg_notifications_total", &[("sink", of), ("result", result)], count);
+    }
+    to.gauge("srlg_sink_queue", &[("sink", of)], sink.queue as f64);
+    to.flag("srlg_sink_failing", &[("sink", of)], sink.error.is_some());
+}
+
+fn broker(to: &mut Exposition, board: &BrokerBoard) {
+    to.counter("srlg_broker_messages_total", &[], board.messages);
+    to.counter("srlg_broker_expired_total", &[], board.expired);
+    to.counter("srlg_broker_dropped_total", &[], board.dropped);
+    to.counter("srlg_broker_retries_total", &[], board.retries);
+    for (reason, count) in &board.unused {
+        to.counter("srlg_broker_unused_total", &[("reason", reason)], *count);
+    }
+    to.gauge("srlg_broker_partitions", &[], board.partitions as f64);
+    to.gauge("srlg_broker_lag_messages", &[], board.lag as f64);
+    to.flag("srlg_broker_failing", &[], board.error.is_some());
+}
+
+fn network(to: &mut Exposition, board: &NetworkBoard) {
+    let mut set = |name, value: u64| to.gauge(name, &[], value as f64);
+    set("srlg_reading", board.is_reading.into());
+    set("srlg_front_slice", board.front.unwrap_or(0));
+    set("srlg_pending_bytes", board.pending_bytes as u64);
+    set("srlg_stream_sequence", board.sequence);
+    set("srlg_stream_unread_messages", board.unread);
+    set("srlg_checkpoint_slice", board.checkpoint.unwrap_or(0));
+    for (cause, count) in &board.closed {
+        to.counter("srlg_slices_closed_total", &[("cause", cause)], *count);
+    }
+    for (reason, count) in &board.refused {
+        to.counter("srlg_refused_total", &[("reason", reason)], *count);
+    }
+    board.sites.iter().for_each(|it| site(to, it));
+}
+
+fn site(to: &mut Exposition, site: &SiteBoard) {
+    let of = site.name.as_str();
+    let mut set = |name, value: u64| to.gauge(name, &[("probe", of)], value as f64);
+    set("srlg_probe_newest_slice", site.newest.unwrap_or(0));
+    set("srlg_probe_durable_slice", site.durable.unwrap_or(0));
+    set("srlg_probe_silent", site.is_silent.into());
+    set("srlg_probe_late", site.is_late.into());
+    let MessageCounts { in_time, late, repeated, refused } = site.counts;
+    let counts =
+        [("in_time", in_time), ("late", late), ("repeated", repeated), ("refused", refused)];
+    for (result, count) in counts {
+        to.counter("srlg_deltas_total", &[("probe", of), ("result", result)], count);
+    }
+    if let Some(SpoolBoard { slices, unsent, lost }) = site.spool {
+        to.gauge("srlg_probe_spool_slices", &[("probe", of)], slices as f64);
+        to.gauge("srlg_probe_spool_unsent_slices", &[("probe", of)], unsent as f64);
+        to.counter("srlg_probe_lost_slices_total", &[("probe", of)], lost);
+    }
+    if let Some(DatagramCounts { received, refused, dropped }) = site.datagrams {
+        to.counter("srlg_probe_datagrams_total", &[("probe", of)], received);
+        for (reason, count) in [("sender", refused), ("kernel", dropped)] {
+            to.counter("srlg_probe_dropped_total", &[("probe", of), ("reason", reason)], count);
+        }
+    }
+}
