@@ -8,7 +8,7 @@ mod counter;
 mod finder;
 
 use crate::config::{Config, Scheme};
-use crate::counter::tagged::LEAST_TAGS;
+use crate::counter::tagged::{LEAST_TAGS, LINE};
 use crate::error::ConfigError;
 use counter::{least_lines, line_bytes, lines_of};
 use finder::{FinderPlan, cell_bytes};
@@ -49,6 +49,24 @@ pub struct Plan {
 const ACCEPTED: f64 = 5e-4;
 
 impl Config {
+    /// Returns this configuration with the threshold θ in `threshold`, and with linear estimators that are long enough
+    /// for it: at least θ/2 recorders, in whole lines of 32.
+    ///
+    /// Nothing else changes, and [`validate`](Self::validate) checks whether the other sizes suffice.
+    ///
+    /// ```
+    /// use srlg::Config;
+    /// let config = Config::default().for_threshold(100_000);
+    /// assert_eq!((config.threshold, config.linear_width), (100_000, 50_016));
+    /// assert!(config.validate().is_ok());
+    /// ```
+    #[must_use]
+    pub const fn for_threshold(self, threshold: u32) -> Self {
+        let least = threshold.div_ceil(2).next_multiple_of(LINE);
+        let linear_width = if self.linear_width < least { least } else { self.linear_width };
+        Self { threshold, linear_width, ..self }
+    }
+
     /// Computes the sizes of a detector for a load. The recorders fit into `memory` bytes.
     ///
     /// The load is `distinct_pairs` distinct pairs in a window of `window` slices. Super points have at least

@@ -278,10 +278,7 @@ fn sizes(
     let raised = |error: SizeError| ConfigError::new_err(error.to_string());
     match (pairs, memory) {
         (None, None) => {
-            // A very large threshold needs a longer linear estimator, which must consist of whole lines.
-            let least = threshold.div_ceil(2).next_multiple_of(32);
-            let linear_width = preset.linear_width.max(least);
-            Ok(Config { threshold, window, linear_width, ..preset })
+            Ok(Config { window, ..preset.for_threshold(threshold) })
         }
         (None, Some(memory)) => Err(ConfigError::new_err(format!(
             "memory: requires pairs, the number of distinct pairs per window, got memory {memory} without pairs"

@@ -74,7 +74,8 @@ impl Load {
 
     /// Returns `width`, or the minimum length that θ needs if that is larger.
     pub(super) fn width(&self, width: u32) -> u32 {
-        width.max(self.base.threshold.div_ceil(2).next_multiple_of(LINE))
+        let base = Config { linear_width: width, ..self.base };
+        base.for_threshold(self.base.threshold).linear_width
     }
 
     pub(super) fn least_width(&self) -> u32 {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::counter::tagged::MOST_POSITIONS;
 extern crate std;
 
 fn asked() -> impl Iterator<Item = (u32, u32, u64)> {
@@ -24,6 +25,19 @@ fn least(refusal: ConfigError) -> Option<usize> {
 
 fn error_at(load: u64, memory: usize) -> f64 {
     Config::for_load(1024, 300, load, memory).unwrap().std_error / 1024.0
+}
+
+#[test]
+fn linear_estimators_are_long_enough_for_the_threshold_and_never_shortened() {
+    for threshold in [8, 1024, 32_768, 32_769, 2 * MOST_POSITIONS] {
+        let config = Config::default().for_threshold(threshold);
+        assert_eq!(
+            Config { linear_width: 0, ..config },
+            Config { threshold, linear_width: 0, ..Config::default() }
+        );
+        assert!(config.linear_width >= Config::default().linear_width);
+        assert!(2 * config.linear_width >= threshold && config.validate().is_ok(), "{config:?}");
+    }
 }
 
 #[test]

@@ -360,9 +360,7 @@ impl Resolver<'_, '_> {
             return None;
         };
         let threshold = ((rules.least(None) * BELOW_DOWN) as u32).max(LEAST_THRESHOLD);
-        let preset = Sizes::default();
-        let linear_width = preset.linear_width.max(threshold.div_ceil(2).next_multiple_of(32));
-        let preset = Sizes { threshold, window, linear_width, ..preset };
+        let preset = Sizes { window, ..Sizes::default().for_threshold(threshold) };
         let sizes = match pairs {
             Some(pairs) => Sizes::for_load(threshold, window, *pairs, memory.unwrap_or(MEMORY))
                 .map(|plan| plan.config),

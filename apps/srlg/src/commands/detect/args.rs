@@ -105,14 +105,8 @@ impl Args {
             Preset::Paper => Config::paper(),
             Preset::Default => Config::default(),
         };
-        let config = Config {
-            threshold: self.threshold,
-            window: self.window,
-            // Very large thresholds need longer linear estimators than the presets have. The length of an estimator is
-            // a whole number of cache lines.
-            linear_width: preset.linear_width.max(self.threshold.div_ceil(2).next_multiple_of(32)),
-            ..self.hashing(preset)?
-        };
+        let preset = preset.for_threshold(self.threshold);
+        let config = Config { window: self.window, ..self.hashing(preset)? };
         Ok(SlidingDetector::new(config, self.device)?)
     }
 

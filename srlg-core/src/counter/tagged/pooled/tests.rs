@@ -1,9 +1,9 @@
 use super::*;
 use crate::Config;
 use crate::counter::estimate::EstimateRange;
+use crate::counter::tagged::AGES;
 use crate::counter::tagged::bound::tests::by_group;
 use crate::counter::tagged::glimpse::{may_reach, positions};
-use crate::counter::tagged::params::AGES;
 use crate::counter::tagged::visible::estimate_run;
 extern crate std;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
