@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time without a handled tick after which threads wait.
-const STALL: Duration = Duration::from_millis(250);
+pub(super) const STALL: Duration = Duration::from_millis(250);
 
 /// Published time of a thread that is not delivering a block.
 pub(super) const IDLE: u64 = u64::MAX;

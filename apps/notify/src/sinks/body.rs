@@ -80,7 +80,8 @@ mod tests {
     }
 
     fn made(template: &str, notice: &impl Serialize) -> Value {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../srlg/service/templates").join(template);
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../srlg/service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();
         serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
     }

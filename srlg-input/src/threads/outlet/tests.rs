@@ -1,10 +1,13 @@
 use std::mem;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::contact::Host;
 use crate::event::{Event, Next};
 use crate::live::Live;
+use crate::sink::SinkError;
+use crate::threads::deliveries::STALL;
 
 /// A sink that sends each accepted contact to the test, and then waits until the test lets it return.
 struct Gate {
