@@ -277,9 +277,7 @@ fn sizes(
     let preset = Config::default();
     let raised = |error: SizeError| ConfigError::new_err(error.to_string());
     match (pairs, memory) {
-        (None, None) => {
-            Ok(Config { window, ..preset.for_threshold(threshold) })
-        }
+        (None, None) => Ok(Config { window, ..preset.for_threshold(threshold) }),
         (None, Some(memory)) => Err(ConfigError::new_err(format!(
             "memory: requires pairs, the number of distinct pairs per window, got memory {memory} without pairs"
         ))),
