@@ -8,18 +8,14 @@
 use std::iter;
 
 use anyhow::Result;
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::IpPair;
 use srlg_host::Device;
-use srlg_host::ingest::PairBatch;
-use srlg_traffic::family::{Family, v6_pairs};
-use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
 use super::entrants::{self, MINIMUM, Place, Share, race, rate, ratio};
 #[cfg(feature = "cuda")]
 use super::gpu;
 use super::traffic::{self, Traffic};
-use super::{Metric, PAIRS_PER_CALL, Setting};
-use crate::feed::batches;
+use super::{Metric, Setting};
 use crate::peers::Peer;
 use crate::sample::Sample;
 
@@ -28,7 +24,7 @@ const PAIRS_PER_BUFFER: usize = 1 << 22;
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
-    for traffic in all(setting) {
+    for traffic in traffic::all(setting) {
         if setting.device == Device::Cpu {
             for threads in THREADS {
                 contest(setting, &traffic, &entrants::split(&traffic, threads), metrics)?;
