@@ -68,7 +68,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// A handle that stops an [`Input`]. All clones stop the same input.
+/// A handle that stops an [`Input`](crate::Input). All clones stop the same input.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 

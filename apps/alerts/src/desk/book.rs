@@ -264,7 +264,7 @@ impl Book {
         }
     }
 
-    /// Processes the slices before `slice` that have not been processed, but at most the last [`MOST_SILENT`].
+    /// Processes the slices before `slice` that have not been processed, but at most the last `MOST_SILENT`.
     /// These slices have no report, because their window was empty. `condition` takes the number of a slice and returns
     /// the completeness of its data.
     pub fn be_silent_until(
