@@ -108,8 +108,8 @@ pub struct WitnessTable {
     silent: Vec<(u64, IpAddr)>,
     /// Last time at which an exporter that is not new sent data again after a silence.
     resumed_ms: u64,
-    /// Time of the last log lines, in milliseconds since the Unix epoch; 0 if there are none.
-    logged_ms: u64,
+    /// Time of the last log lines, in milliseconds since the Unix epoch.
+    logged_ms: Option<u64>,
     /// Exporters that were logged as silent or as never heard from.
     logged: HashSet<IpAddr>,
 }
@@ -247,7 +247,7 @@ impl WitnessTable {
             last: Vec::new(),
             silent: Vec::new(),
             resumed_ms: 0,
-            logged_ms: 0,
+            logged_ms: None,
             logged: HashSet::new(),
         }
     }
@@ -358,10 +358,13 @@ impl WitnessTable {
         let unheard = self.unheard().filter(|exporter| self.silent_since(*exporter).is_some());
         let silent = self.silent.iter().map(|(_, exporter)| *exporter);
         let silent: HashSet<_> = silent.chain(unheard).collect();
-        if silent == self.logged || self.now_ms < self.logged_ms.saturating_add(AGAIN_MS) {
+        // If the clock was set back, the last lines are in the future, and new ones are due.
+        let is_recent =
+            |logged_ms: u64| (logged_ms..logged_ms.saturating_add(AGAIN_MS)).contains(&self.now_ms);
+        if silent == self.logged || self.logged_ms.is_some_and(is_recent) {
             return;
         }
-        self.logged_ms = self.now_ms;
+        self.logged_ms = Some(self.now_ms);
         let (heard, unheard): (Vec<&IpAddr>, Vec<&IpAddr>) = silent
             .difference(&self.logged)
             .partition(|exporter| self.by_address.contains_key(*exporter));
