@@ -61,9 +61,10 @@ use tracing::{debug, warn};
 
 use acting::BODY_BYTES;
 use orders::{Orders, Peer, WaitingOrder};
+use responses::error;
 use srlg_notify::store::Store;
 pub use state::Boards;
-use state::{WebState, error};
+use state::WebState;
 
 pub(crate) mod acting;
 mod api;
@@ -72,6 +73,7 @@ mod exposition;
 mod history;
 mod metrics;
 pub(crate) mod orders;
+mod responses;
 mod state;
 pub mod tokens;
 

@@ -23,7 +23,8 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::orders::{Denial, Peer, WaitingOrder};
-use super::state::{WebState, error};
+use super::responses::error;
+use super::state::WebState;
 use super::tokens::Tokens;
 use srlg_alerts::desk::acting::Order;
 use srlg_alerts::{Act, Refusal};

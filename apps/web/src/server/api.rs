@@ -17,7 +17,8 @@ use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::state::{PAGES, WebState, error, refuse};
+use super::responses::{error, refuse};
+use super::state::{PAGES, WebState};
 use crate::health::{Health, Status};
 use srlg_alerts::open::OpenAlert;
 use srlg_alerts::status::board::TOP;

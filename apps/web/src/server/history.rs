@@ -14,7 +14,8 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
-use super::state::{WebState, error, refuse};
+use super::responses::{error, refuse};
+use super::state::WebState;
 use srlg_alerts::AlertId;
 use srlg_alerts::notice::Notice;
 use srlg_alerts::open::OpenAlert;

@@ -13,7 +13,7 @@ use axum::response::Response;
 use tokio::sync::oneshot;
 use tracing::warn;
 
-use super::state::error;
+use super::responses::error;
 use srlg_alerts::Refusal;
 use srlg_alerts::desk::acting::Order;
 use srlg_alerts::notice::Notice;

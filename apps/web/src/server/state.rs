@@ -1,13 +1,8 @@
-//! The state that all requests share, and the responses to wrong requests.
+//! The state that all requests share.
 
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Json;
 use axum::body::Bytes;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
 use super::orders::Orders;
@@ -61,15 +56,4 @@ impl WebState {
         *last = Some((board, event.clone()));
         Ok(event)
     }
-}
-
-pub(super) fn error(status: StatusCode, text: &str) -> Response {
-    (status, Json(json!({ "error": text }))).into_response()
-}
-
-pub(super) fn refuse(reason: impl Display, usage: &str) -> Response {
-    let reason = reason.to_string();
-    let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
-    let reason = reason.replace("missing field", "missing parameter");
-    error(StatusCode::BAD_REQUEST, &format!("{reason}; use {usage}"))
 }
