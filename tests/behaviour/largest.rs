@@ -26,7 +26,7 @@ fn configs() -> impl Strategy<Value = Config> {
         (Scheme::Tagged { cell_bits: 14, lines: COLUMNS, tags }, 32 * lines_of_host)
     });
     let Scheme::Paper { finder, .. } = small::paper().scheme else {
-        unreachable!("it is the paper's")
+        unreachable!("small::paper has the scheme of the paper")
     };
     let paper = (1u32..4, 1u32..=8, 8u32..=384).prop_map(move |(rows, stride, width)| {
         (Scheme::Paper { finder, rows, columns: COLUMNS, stride }, width)
