@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Runs the device tests (tests/devices) on the committed kernels without a GPU. ptxrun provides a libcuda.so that
-# interprets the PTX. SRLG_PTXRUN names the folder of its sources, by default ../shared/tools/ptxrun. Without the
-# sources, all tests are skipped. The tests take about fifteen minutes. --quick runs a few tests in less than a minute,
-# which execute every kernel with little traffic. --build only builds the interpreter. A test fails if a kernel reads
-# memory that was never written.
+# interprets the PTX. The tests take about fifteen minutes. --quick runs a few tests in less than a minute, which execute
+# every kernel with little traffic. --build only builds the interpreter. A test fails if a kernel reads memory that was
+# never written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,13 +19,7 @@ case "$*" in
     ;;
 esac
 
-ptxrun=${SRLG_PTXRUN:-../shared/tools/ptxrun}
-if [ ! -d "$ptxrun" ]; then
-    echo "skipped: no ptxrun in $ptxrun (SRLG_PTXRUN names its folder)"
-    exit 0
-fi
-
-CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path "$ptxrun/Cargo.toml"
+CARGO_TARGET_DIR=target/ptxrun cargo build --release --locked --manifest-path ptxrun/Cargo.toml
 [ "$*" != --build ] || exit 0
 export PTXRUN_QUEUES=${PTXRUN_QUEUES:-deferred} PTXRUN_CHECK=${PTXRUN_CHECK:-init}
 SRLG_REQUIRE_CUDA=1 LD_LIBRARY_PATH=$PWD/target/ptxrun/release \

@@ -3,7 +3,7 @@
 //!
 //! Each workload ([`Work`]) of the program `gpu_model` in srlg-benches is run twice, once with one round and once with
 //! two. The difference between the two runs is the cost of a round. With `--check`, the chore fails if this cost
-//! exceeds its [`bounds`]. If the sources of the interpreter are missing, the chore prints `skipped` and succeeds.
+//! exceeds its [`bounds`]. The interpreter is in the folder `ptxrun`.
 //!
 //! In the model, the time of a kernel is its issue time or its transfer time, whichever is longer. The issue time is
 //! the time in which all multiprocessors issue the instructions of the kernel at full rate. The transfer time is the
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
             names.join(", ")
         );
     }
-    let Some(interpreter) = interpreter(root)? else { return Ok(()) };
+    let interpreter = interpreter(root)?;
     let program = program::build(root, "gpu_model")?;
     println!("{}", bounds::HEADER);
     let mut counts = Vec::new();
@@ -64,25 +64,16 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Builds the interpreter and returns the folder of its `libcuda.so`. Returns `None` if its sources are missing.
-fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
-    let sources =
-        std::env::var_os("SRLG_PTXRUN").map_or("../shared/tools/ptxrun".into(), PathBuf::from);
-    let manifest = root.join(sources).join("Cargo.toml");
-    if !manifest.exists() {
-        println!(
-            "skipped: {} is missing; set SRLG_PTXRUN to the source folder of the PTX interpreter",
-            manifest.display()
-        );
-        return Ok(None);
-    }
+/// Builds the interpreter and returns the folder of its `libcuda.so`.
+fn interpreter(root: &Path) -> Result<PathBuf> {
+    let manifest = root.join("ptxrun/Cargo.toml");
     let target = root.join("target/ptxrun");
     let mut command = program::cargo();
     command.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]).arg(manifest);
     command.env("CARGO_TARGET_DIR", &target);
     let status = command.status().context("cannot run cargo")?;
     ensure!(status.success(), "cannot build the PTX interpreter");
-    Ok(Some(target.join("release")))
+    Ok(target.join("release"))
 }
 
 /// Returns the cost per unit of each kernel that `work` runs. The last item is the cost of copies.
