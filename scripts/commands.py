@@ -44,6 +44,8 @@ class Command:
     def steps(self):
         """Returns the command, preceded by its build if it is stopped early: the limit does not apply to compilers."""
         program = self.text.partition(" -- ")[0]
+        if self.way == "start" and program.startswith("cargo lab "):
+            yield "cargo build --release --manifest-path lab/Cargo.toml", None
         if self.way == "start" and " cargo run " in f" {program}":
             yield program.replace("cargo run", "cargo build"), None
         elif self.way == "start" and re.search(r"\bcargo (test|bench) ", program):
@@ -191,7 +193,8 @@ def run(pages):
     subprocess.run(["git", "clone", "--quiet", ROOT, CLONE], check=True)
     subprocess.run([sys.executable, "-m", "venv", FOLDER / "python"], check=True)
     environment = os.environ | {"CARGO_INSTALL_ROOT": str(FOLDER), "PATH": f"{FOLDER}/python/bin:{FOLDER}/bin:{os.environ['PATH']}"}
-    environment.setdefault("SRLG_DATA", str(ROOT.parent / "shared/data"))
+    if "SRLG_DATA" not in environment:
+        sys.exit("set SRLG_DATA to the folder of recorded traffic, which some commands read")
     for text in SETTINGS["setup"]:
         subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=CLONE, env=environment, stdout=sys.stderr, check=True)
     print("| place | command | result |\n|---|---|---|")

@@ -48,14 +48,14 @@ rm -rf "$suite"
 mkdir -p "$suite"
 put devices devices test -p srlg-tests --test devices --no-run
 put srlg-host srlg_host test -p srlg-host --lib --no-run
-put srlg-evaluation srlg-evaluation build -p srlg-evaluation --bin srlg-evaluation
+put srlg-lab srlg-lab build --manifest-path lab/Cargo.toml
 put gpu_model gpu_model build -p srlg-benches --bin gpu_model
 cp scripts/gpu-suite/{run,bars}.sh "$suite/"
 # run.sh finds the names of the kernels in the output of the profiler.
 sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' srlg-host/ptx/srlg.ptx >"$suite/kernels"
 [ -s "$suite/kernels" ] || fail "srlg-host/ptx/srlg.ptx has no entry point"
 git describe --always --dirty >"$suite/version" 2>/dev/null || echo unknown >"$suite/version"
-for binary in "$suite"/{devices,srlg-host,srlg-evaluation,gpu_model}; do
+for binary in "$suite"/{devices,srlg-host,srlg-lab,gpu_model}; do
     check "$binary"
 done
 megabytes=$(($(du -sk "$suite" | cut -f1) / 1024))

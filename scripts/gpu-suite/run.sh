@@ -53,7 +53,7 @@ field() {
 collect() {
     local binary=$1 log=$2 line name outcome
     shift 2
-    declare -A outcomes=()
+    declare -A outcomes=() skipped=()
     while read -r name; do
         outcomes[$name]=unfinished
     done < <("$here/$binary" --list "$@" 2>/dev/null | sed -n 's/: test$//p')
@@ -61,14 +61,13 @@ collect() {
         if [[ $line =~ ^test\ ([^ ]+)\ \.\.\.\ (ok|FAILED|ignored) ]]; then
             name=${BASH_REMATCH[1]}
             outcomes[$name]=${BASH_REMATCH[2]}
-        elif [[ $line =~ ^----\ ([^ ]+)\ std(out|err)\ ----$ ]]; then
-            name=${BASH_REMATCH[1]}
-        elif [[ $line == skipped:* && ${outcomes[$name]-} == ok ]]; then
-            outcomes[$name]=skipped
+        elif [[ $line =~ ^skipped:\ ([^ ]+):\  ]]; then
+            skipped[${BASH_REMATCH[1]}]=1
         fi
     done <"$log"
     for name in "${!outcomes[@]}"; do
         outcome=${outcomes[$name]}
+        [ -z "${skipped[$name]-}" ] || outcome=${outcome/ok/skipped}
         echo "{\"test\":\"$name\",\"binary\":\"$binary\",\"outcome\":\"${outcome/FAILED/failed}\"}"
     done | sort >"$log.jsonl"
     cat "$log.jsonl" >>"$results"
@@ -95,7 +94,7 @@ speed() {
     local device=$1 seconds=$2 status
     shift 2
     say "speed on $device"
-    bounded "$seconds" "$here/srlg-evaluation" speed --device "$device" --json "$@" |
+    bounded "$seconds" "$here/srlg-lab" speed --device "$device" --json "$@" |
         tee -a "$results"
     status=${PIPESTATUS[0]}
     [ "$status" = 0 ] || fail "speed on $device: exit status $status"

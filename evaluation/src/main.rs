@@ -1,8 +1,0 @@
-//! The command `srlg-evaluation`. The code is in the library, so that the tests are compiled only once.
-#![forbid(unsafe_code)]
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    srlg_evaluation::command::run()
-}
