@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""seeds.py DATA CORPUS: writes the first inputs of each fuzz target into a folder below CORPUS.
+"""seeds.py CORPUS [DATA]: writes the first inputs of each fuzz target into a folder below CORPUS.
 
-The inputs come from the recorded traffic in the folder DATA, if it exists, and from files of this repository. An input
+The inputs come from the recorded traffic in the folder DATA, if it is given, and from files of this repository. An input
 has at most 64 kB. The comments of the targets describe their inputs.
 """
 
@@ -15,8 +15,13 @@ from pathlib import Path
 
 MOST_BYTES = 64_000
 ROOT = Path(__file__).resolve().parent.parent
-DATA, CORPUS = Path(sys.argv[1]), Path(sys.argv[2])
+CORPUS, DATA = Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]]
 LINK_TYPES = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276, 147]
+
+
+def in_data(pattern):
+    """Returns the files of the recorded traffic whose paths match the pattern."""
+    return [path for folder in DATA for path in sorted(folder.glob(pattern))]
 
 
 def add(target, content):
@@ -52,7 +57,7 @@ def export(datagrams, selector=0):
 
 
 def recorded():
-    captures = sorted(DATA.glob("captures/*.pcap*")) + sorted(DATA.glob("flows/*.pcap"))
+    captures = in_data("captures/*.pcap*") + in_data("flows/*.pcap")
     captures.append(ROOT / "srlg-input/tests/inputs/captures/tunnels/tunnels.pcap")
     for path in captures:
         add("capture", path.read_bytes())
@@ -67,14 +72,14 @@ def recorded():
             add("exports", export(datagrams))
             add("exports", export(datagrams[:3], 7))
     families = {}
-    for path in sorted(DATA.glob("*/**/*.dat")):
+    for path in in_data("*/**/*.dat"):
         add("capture", path.read_bytes())
         families.setdefault(re.sub(r"_(data|tpl|opttpl).*", "", path.stem), []).append(path)
     for paths in families.values():
         # Templates come before the data that they describe.
         paths.sort(key=lambda path: "tpl" not in path.name)
         add("exports", export([path.read_bytes() for path in paths]))
-    for path in sorted(DATA.glob("flows/logs/*.log")):
+    for path in in_data("flows/logs/*.log"):
         add("logs", b"\x03" + path.read_bytes()[:8_000])
         rows = [line for line in path.read_bytes().split(b"\n") if not line.startswith(b"#")]
         add("logs", b"\x00" + b"\n".join(rows[:20]))

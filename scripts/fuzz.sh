@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # fuzz.sh [TARGET...]: runs fuzz targets, by default all, and prints a table of the results. Each target runs for
 # SRLG_FUZZ_SECONDS seconds (240), and SRLG_FUZZ_JOBS targets run at the same time (1). The first inputs come from the
-# repository and from the folder SRLG_DATA. Inputs are kept in fuzz/corpus, logs in fuzz/target/logs, and inputs that
+# repository and, if SRLG_DATA is set, from this folder. Inputs are kept in fuzz/corpus, logs in fuzz/target/logs, and inputs that
 # cause a failure in fuzz/artifacts. Installs cargo-fuzz if it is missing. The exit status is 1 if a target fails.
 set -euo pipefail
-data=$(realpath -m "${SRLG_DATA:-$(dirname "$0")/../../shared/data}")
+data=()
+[ -z "${SRLG_DATA-}" ] || data=("$(realpath -m "$SRLG_DATA")")
 cd "$(dirname "$0")/../fuzz"
 
 # The address sanitizer needs the nightly features of the compiler.
@@ -57,7 +58,7 @@ fuzz() {
 
 programs=target/$(rustc -vV | sed -n 's/^host: //p')/release
 mkdir -p target/logs
-python3 seeds.py "$data" corpus
+python3 seeds.py corpus "${data[@]}"
 # With -O, cargo-fuzz leaves debug assertions and overflow checks to the profile, which excludes protox-parse.
 cargo fuzz build -O ${features:+--features "${features#,}"}
 for target in "${targets[@]}"; do

@@ -58,9 +58,8 @@ else
     echo "skipped: valgrind is missing"
 fi
 "$work/wheel/bin/pip" install --quiet --group notebook
-export SRLG_DATA="${SRLG_DATA:-$PWD/../../shared/data}"
 "$work/wheel/bin/jupyter" execute ../docs/notebook/srlg.ipynb
-[ -d "$SRLG_DATA/captures" ] || echo "skipped: the capture in the notebook, because $SRLG_DATA has no captures"
+[ -n "${SRLG_DATA-}" ] || echo "skipped: the capture in the notebook: recorded traffic is missing; set SRLG_DATA to its folder"
 
 [ "${#kinds[@]}" = 2 ] || echo "skipped: the source distribution"
 "$python" -c 'import sysconfig; sysconfig.get_config_var("Py_GIL_DISABLED") or print("skipped: free-threaded Python")'

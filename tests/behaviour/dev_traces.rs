@@ -1,7 +1,7 @@
 //! Tests that compare every super point in every window of real traffic with the exact answer.
 //!
-//! The environment variable `SRLG_DATA` names the folder that contains the traces (default: `../shared/data`). If this
-//! folder is missing, the tests print a message and pass.
+//! The environment variable `SRLG_DATA` names the folder that contains the traces. If it is not set, the
+//! tests are skipped.
 
 use approx::abs_diff_eq;
 use srlg_traffic::family::number;

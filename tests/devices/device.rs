@@ -1,6 +1,7 @@
 //! Helpers that run a test on each device.
 
 use srlg::{Config, Device, Error, SlidingDetector};
+use srlg_traffic::skip::skip;
 
 /// Generates a test for each device from each function that accepts a [`Device`].
 macro_rules! on_every_device {
@@ -26,7 +27,7 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     match absence() {
         None => test(GPU),
         Some(absence) if is_required() => panic!("SRLG_REQUIRE_CUDA is set, but {absence}"),
-        Some(absence) => eprintln!("skipped: no CUDA driver ({absence})"),
+        Some(absence) => skip(&format!("no GPU: {absence}")),
     }
 }
 

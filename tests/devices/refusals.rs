@@ -23,6 +23,7 @@ mod memory_of_the_device_that_is_refused {
     use srlg::config::Scheme;
     use srlg::gpu::cudarc::driver::CudaContext;
     use srlg::{Config, Device, Error, SlidingDetector};
+    use srlg_traffic::skip::skip;
 
     use crate::device::detector;
     use crate::traffic::{contacts, small};
@@ -39,12 +40,12 @@ mod memory_of_the_device_that_is_refused {
     fn check(device: Device) {
         let context = CudaContext::new(0).unwrap();
         if context.name().unwrap() == "ptxrun" {
-            eprintln!("skipped: an interpreter reports the memory of the host");
+            skip("an interpreter reports the memory of the host");
             return;
         }
         let (free, _) = context.mem_get_info().unwrap();
         if free <= LEFT {
-            eprintln!("skipped: {free} bytes are free, and the test leaves {LEFT}");
+            skip(&format!("{free} bytes are free, and the test leaves {LEFT}"));
             return;
         }
         let stream = context.default_stream();

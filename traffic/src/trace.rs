@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::skip::skip;
+
 const RECORD_BYTES: usize = 12;
 
 /// Suffix of the names of record files.
@@ -162,18 +164,6 @@ fn damage(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Returns the folder of the real traces: the value of `SRLG_DATA`, or `shared/data` in the nearest parent of the current
-/// folder if that variable is not set. Returns `None` if the folder does not exist.
-#[must_use]
-pub fn data_dir() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("SRLG_DATA") {
-        return Some(PathBuf::from(folder)).filter(|folder| folder.is_dir());
-    }
-    // A path from the time of compilation would make the bits of programs depend on the folder of the sources.
-    let current = std::env::current_dir().ok()?;
-    current.ancestors().map(|folder| folder.join("shared/data")).find(|folder| folder.is_dir())
-}
-
 /// Returns the record files of `folder`, sorted by name.
 ///
 /// # Errors
@@ -187,18 +177,33 @@ pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Returns the record files in the folder `dev` of [`data_dir`], for tests. If the data folder is missing, this
-/// function prints a message and returns an empty list.
+/// Returns the folder `name` of the recorded traffic, for tests. The environment variable `SRLG_DATA` names the folder
+/// that contains it. If the variable is not set, reports that the running test is skipped, and returns `None`.
 ///
 /// # Panics
-/// Panics if the folder `dev` is missing or has no record files.
+///
+/// Panics if the variable is set, but the folder does not exist.
+#[must_use]
+pub fn recorded(name: &str) -> Option<PathBuf> {
+    let Some(data) = std::env::var_os("SRLG_DATA") else {
+        skip("recorded traffic is missing; set SRLG_DATA to its folder");
+        return None;
+    };
+    let folder = Path::new(&data).join(name);
+    assert!(folder.is_dir(), "SRLG_DATA must be a folder that contains {}", folder.display());
+    Some(folder)
+}
+
+/// Returns the record files in the folder `dev` of the recorded traffic, for tests. If `SRLG_DATA` is not set, reports
+/// that the running test is skipped, and returns an empty list.
+///
+/// # Panics
+///
+/// Panics if the variable is set, but the folder does not exist or has no record files.
 #[must_use]
 pub fn dev_traces() -> Vec<PathBuf> {
-    let Some(folder) = data_dir() else {
-        eprintln!("skipped: the data folder is missing; set SRLG_DATA");
-        return Vec::new();
-    };
-    let traces = record_files(&folder.join("dev")).expect("the data folder must contain dev/");
+    let Some(folder) = recorded("dev") else { return Vec::new() };
+    let traces = record_files(&folder).expect("the folder dev/ must be readable");
     assert!(!traces.is_empty(), "the folder dev/ contains no record files");
     traces
 }

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{env, fs, io, process};
 
+use srlg_traffic::skip::skip_or_fail;
+
 use crate::traffic::Traffic;
 
 const SENDING: &str = "sending";
@@ -145,9 +147,10 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
         return body();
     }
     if let Some(missing) = missing() {
-        assert!(env::var(REQUIRED).is_err(), "{test} needs {missing}, and {REQUIRED} is set");
-        println!("{test}: skipped, it needs {missing}");
-        return;
+        return skip_or_fail(
+            REQUIRED,
+            &format!("{missing} is missing; run scripts/live.sh as root"),
+        );
     }
     let program = env::current_exe().unwrap();
     let mut command = Command::new("unshare");

@@ -4,8 +4,6 @@
 //! `SRLG_REQUIRE_KAFKA=1`, tests that need `kcat` fail instead. With `SRLG_REQUIRE_NATS=1`, tests that need
 //! `nats-server` fail instead.
 
-#![cfg(feature = "kafka")]
-
 mod flows;
 mod incidents;
 mod kafka;

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use srlg_traffic::trace::data_dir;
+use srlg_traffic::trace::recorded;
 
 use crate::program::srlg;
-use crate::{last_points, output, pairs, say};
+use crate::{last_points, output, pairs};
 
 /// Names of files that contain unsampled exports of the packets in [`PACKETS`].
 const WHOLE: [&str; 5] = [
@@ -20,16 +20,6 @@ const WHOLE: [&str; 5] = [
 ];
 const PACKETS: &str = "captures/pcap_usec_ddos_synack.pcap";
 
-/// Returns the folder of recorded data. If it does not exist, prints that the test is skipped.
-fn data() -> Option<PathBuf> {
-    let data = data_dir().filter(|folder| folder.join("flows").is_dir());
-    if data.is_none() {
-        let test = std::thread::current().name().unwrap_or_default().to_owned();
-        say(&format!("{test}: skipped, because SRLG_DATA is not set or has no folder flows"));
-    }
-    data
-}
-
 /// Options of `detect` that put all contacts into one slice.
 const ONE_SLICE: [&str; 8] =
     ["--threshold", "100", "--slice", "365d", "--output", "ndjson", "--seed", "1"];
@@ -40,7 +30,7 @@ fn detected(args: &[&str]) -> String {
 
 #[test]
 fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
-    let Some(data) = data() else { return };
+    let Some(data) = recorded(".") else { return };
     let packets = data.join(PACKETS);
     let packets = ["--input", packets.to_str().unwrap()];
     let (expected, points) = (pairs(&output("contacts", &packets).0), detected(&packets));
@@ -72,7 +62,7 @@ fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
 /// threshold only at the end of the file, its alert starts, because a replay closes further slices after the end.
 #[test]
 fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
-    let Some(data) = data() else { return };
+    let Some(data) = recorded(".") else { return };
     let mut floods = 0;
     for (path, options) in files(&data) {
         let input = [&["--input", path.to_str().unwrap(), "--threshold", "1000"][..], options];
@@ -111,7 +101,7 @@ const FRAMES: f64 = 8_000.0;
 /// million causes a deviation of more than five times the square root of this sum.
 #[test]
 fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
-    let Some(data) = data() else { return };
+    let Some(data) = recorded(".") else { return };
     for (name, rate) in [("softflowd_synack_v9_sampled10", 10), ("pmacctd_synack_sflow_1in4", 4)] {
         let path = data.join(format!("flows/{name}.pcap"));
         let line = detected(&["--input", path.to_str().unwrap(), "--exports"]);

@@ -20,7 +20,6 @@ mod running;
 mod same_hosts;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,11 +29,6 @@ use srlg_traffic::packets::{packets, pcap};
 
 /// The source and the destination of each contact.
 type Pairs = BTreeSet<(String, String)>;
-
-/// Prints a line to the terminal, because the test harness hides the output of tests that pass.
-fn say(line: &str) {
-    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
-}
 
 /// Returns whether `is` returns true within a minute.
 fn becomes(mut is: impl FnMut() -> bool) -> bool {

@@ -10,7 +10,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{becomes, say};
+use srlg_traffic::skip::skip_or_fail;
+
+use crate::becomes;
 
 /// Folders of programs on Debian. The `PATH` of most users does not include the folders with server programs.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -61,12 +63,7 @@ pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
         return body();
     }
     if let Some(missing) = missing(programs) {
-        assert!(
-            std::env::var(REQUIRED).is_err(),
-            "{test} requires {missing}, and {REQUIRED} is set"
-        );
-        say(&format!("{test}: skipped, because {missing} is missing (scripts/exporters.sh)"));
-        return;
+        return skip_or_fail(REQUIRED, &format!("{missing} is missing; run scripts/exporters.sh"));
     }
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new(APART[0]);

@@ -3,9 +3,10 @@
 //! The monotonic clock is not affected, just as if the system clock of a real machine were set.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use srlg_traffic::skip::skip_or_fail;
 
 const REQUIRED: &str = "SRLG_REQUIRE_FAKETIME";
 
@@ -23,10 +24,7 @@ impl Clock {
         // This variant supports programs with threads.
         let library = Path::new(&path).join("libfaketimeMT.so.1");
         if !library.exists() {
-            assert!(std::env::var_os(REQUIRED).is_none(), "{} is not installed", library.display());
-            let text = "skipped: there is no libfaketime (scripts/faketime.sh)\n";
-            // The text is written directly, because the test harness captures printed output.
-            std::io::stderr().write_all(text.as_bytes()).unwrap();
+            skip_or_fail(REQUIRED, "libfaketime is missing; run scripts/faketime.sh");
             return None;
         }
         let clock = Self { library, folder: folder.to_owned() };

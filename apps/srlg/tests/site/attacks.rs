@@ -16,7 +16,8 @@ use approx::assert_abs_diff_eq;
 use serde_json::Value;
 use srlg_system::now_ms;
 use srlg_traffic::packets::pcap;
-use srlg_traffic::trace::{Record, Trace, data_dir};
+use srlg_traffic::skip::skip_or_fail;
+use srlg_traffic::trace::{Record, Trace, recorded};
 
 struct Attack {
     /// Path of the capture, relative to the data folder.
@@ -108,18 +109,16 @@ fn told(attack: &Attack, path: &Path) -> String {
 #[test]
 fn attacks_are_told_and_counted() {
     let has = Command::new("softflowd").arg("-h").output().is_ok();
-    assert!(has || std::env::var("SRLG_REQUIRE_EXPORTERS").is_err(), "softflowd is not installed");
-    let Some(data) = data_dir().filter(|_| has) else {
-        eprintln!("skipped: softflowd, or the folder that SRLG_DATA names, is missing");
-        return;
-    };
+    if !has {
+        let missing = "softflowd is missing; run scripts/exporters.sh";
+        return skip_or_fail("SRLG_REQUIRE_EXPORTERS", missing);
+    }
+    let Some(data) = recorded(".") else { return };
     thread::scope(|scope| {
-        let paths = ATTACKS.iter().map(|attack| (attack, data.join(attack.file)));
-        let (there, missing): (Vec<_>, Vec<_>) = paths.partition(|(_, path)| path.exists());
-        missing.iter().for_each(|(_, path)| eprintln!("skipped: {} is missing", path.display()));
-        let runs: Vec<_> = there
-            .into_iter()
-            .map(|(attack, path)| scope.spawn(move || told(attack, &path)))
+        let data = &data;
+        let runs: Vec<_> = ATTACKS
+            .iter()
+            .map(|attack| scope.spawn(|| told(attack, &data.join(attack.file))))
             .collect();
         println!(
             "\n| attack | started after the last export | estimated count | true count |\n|---|---|---|---|"

@@ -3,6 +3,7 @@ use std::process::Command;
 
 use srlg_core::{Config, FINDER, IpPair};
 use srlg_kernels::for_each_entry_point;
+use srlg_traffic::skip::skip;
 
 use super::*;
 use crate::detector::SlidingDetector;
@@ -81,7 +82,7 @@ fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
     if let Err(absence) = Cuda::open(0) {
         let is_required = std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| value == "1");
         assert!(!is_required, "SRLG_REQUIRE_CUDA is set, but {absence}");
-        eprintln!("skipped: no GPU ({absence})");
+        skip(&format!("no GPU: {absence}"));
         return;
     }
     let name = std::thread::current().name().expect("the name of the test").to_owned();

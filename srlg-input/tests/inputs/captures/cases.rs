@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use srlg_input::packet::Tunnels;
+use srlg_traffic::trace::recorded;
 
 use super::{drain, open};
-use crate::folder;
 
 /// Number of packets of each pair. It is `None` if the truth does not state it.
 type Pairs = BTreeMap<(IpAddr, IpAddr), Option<u64>>;
@@ -43,7 +43,7 @@ fn check(folder: &Path, capture: &str, tunnels: Tunnels, truth: &Pairs) -> usize
 
 #[test]
 fn recorded_packets_that_a_card_has_yet_to_split_are_contacts() {
-    let Some(folder) = folder("cases") else { return };
+    let Some(folder) = recorded("cases") else { return };
     for name in ["tso_http", "bigtcp_ipv4", "bigtcp_ipv4_vxlan"] {
         let capture = format!("fetched/{name}.pcap");
         let truth = truth(&folder, &format!("{name}.pairs.tsv"));
@@ -55,7 +55,7 @@ fn recorded_packets_that_a_card_has_yet_to_split_are_contacts() {
 
 #[test]
 fn the_volume_of_a_recorded_packet_of_big_tcp_is_its_frame_and_the_inner_hosts_are_found() {
-    let Some(folder) = folder("cases") else { return };
+    let Some(folder) = recorded("cases") else { return };
     // The frames have 80,066 and 80,116 bytes. The inner packet of the second follows 50 bytes of VXLAN.
     for (name, tunnels, source, octets) in [
         ("bigtcp_ipv4", Tunnels::Inner, "10.25.132.13", 80_052),
@@ -71,7 +71,7 @@ fn the_volume_of_a_recorded_packet_of_big_tcp_is_its_frame_and_the_inner_hosts_a
 
 #[test]
 fn recorded_packets_of_ppp_with_compressed_protocols_are_contacts() {
-    let Some(folder) = folder("cases") else { return };
+    let Some(folder) = recorded("cases") else { return };
     for (kind, name, tunnels, contacts) in [
         ("fetched", "gre_ppp_pfc", Tunnels::Inner, 1_024),
         ("own", "gre_ppp_pfc", Tunnels::Inner, 5),

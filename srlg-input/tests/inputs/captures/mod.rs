@@ -13,8 +13,7 @@ use std::path::Path;
 
 use srlg_input::capture::{CaptureError, Cause, Format, PacketCounts, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
-
-use crate::folder;
+use srlg_traffic::trace::recorded;
 
 /// File name, packet count, contact count, and count of skipped packets by reason.
 type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
@@ -42,7 +41,7 @@ fn unpacked(name: &str, file: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn every_capture_reads_like_the_oracle_and_no_payload_but_of_ipfix_is_a_file() {
-    let Some(folder) = folder("captures") else { return };
+    let Some(folder) = recorded("captures") else { return };
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -99,7 +98,7 @@ fn pairs(contacts: &[Contact], family: fn(&IpAddr) -> bool) -> BTreeSet<(IpAddr,
 
 #[test]
 fn counts_are_those_known_of_each_file() {
-    let Some(folder) = folder("captures") else { return };
+    let Some(folder) = recorded("captures") else { return };
     let known: [Known; 7] = [
         ("pcap_usec_ddos_synack.pcap", 8_000, 7_996, &[("not-ip", 4)]),
         ("truncated_mid_packet.pcap", 1_264, 1_262, &[("not-ip", 2)]),
@@ -125,7 +124,7 @@ fn counts_are_those_known_of_each_file() {
 
 #[test]
 fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
-    let Some(folder) = folder("captures") else { return };
+    let Some(folder) = recorded("captures") else { return };
     let open = |name| open(&folder, name);
     assert_eq!(open("pcap_usec_misnamed_syn_optack.pcapng").format(), Format::Pcap);
     assert_eq!(open("broken_mpls_6in6.pcap.gz").format(), Format::Pcap);
@@ -141,7 +140,7 @@ fn content_decides_the_format_and_a_cut_file_names_its_last_record() {
 
 #[test]
 fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
-    let Some(folder) = folder("captures") else { return };
+    let Some(folder) = recorded("captures") else { return };
     let read = |name| drain(&mut open(&folder, name));
     let flood = read("pcap_usec_ddos_synack.pcap");
     assert_eq!(pairs(&flood, IpAddr::is_ipv4).len(), 7_055);
@@ -166,7 +165,7 @@ fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
 }
 
 fn read_log(name: &str) -> Option<(Vec<Contact>, PacketCounts)> {
-    let text = fs::read_to_string(folder("flows/logs")?.join(name)).unwrap();
+    let text = fs::read_to_string(recorded("flows/logs")?.join(name)).unwrap();
     // These logs are baselines of Zeek's own tests, in which all times were replaced by a fixed text.
     let text = text.replace("XXXXXXXXXX.XXXXXX", "1500000000.000000");
     let mut reader = Reader::new(std::io::Cursor::new(text)).unwrap();

@@ -10,11 +10,10 @@ use std::path::Path;
 use srlg_input::capture::{Format, Reader};
 use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason, Timestamps};
+use srlg_traffic::trace::recorded;
 
 use crate::exports::build::{PLAIN, RECEIVED_NS, ipfix, plain, set, template10};
-use crate::exports::{
-    Datagram, Pair, counted, datagrams, datagrams_of, decode, decoder, folder, pairs,
-};
+use crate::exports::{Datagram, Pair, counted, datagrams, datagrams_of, decode, decoder, pairs};
 
 /// Exports that consist of several files, in the order in which they were sent.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -85,7 +84,7 @@ fn names(flows: &Path) -> BTreeSet<String> {
 
 #[test]
 fn every_capture_gives_exactly_the_pairs_that_are_in_it() {
-    let Some(flows) = folder("flows") else { return };
+    let Some(flows) = recorded("flows") else { return };
     let mut exports: BTreeMap<String, Vec<String>> =
         names(&flows).into_iter().map(|name| (name.clone(), vec![name])).collect();
     for (group, files) in GROUPS {
@@ -112,7 +111,7 @@ fn every_capture_gives_exactly_the_pairs_that_are_in_it() {
 
 #[test]
 fn records_are_those_that_other_decoders_count() {
-    let Some(flows) = folder("flows") else { return };
+    let Some(flows) = recorded("flows") else { return };
     // The first number counts flows and samples, and the second one options. In graylog_netflow9, records that arrived
     // before their template are included.
     for (files, flows_in_it, options) in [
@@ -151,7 +150,7 @@ fn records_are_those_that_other_decoders_count() {
 
 #[test]
 fn sampling_is_what_each_export_tells() {
-    let Some(flows) = folder("flows") else { return };
+    let Some(flows) = recorded("flows") else { return };
     let multiple: &[u32] = &[2000, 4000];
     for (files, rates) in [
         (&["akvorado_mpls"][..], &[10][..]),
@@ -188,7 +187,7 @@ fn sampling_is_what_each_export_tells() {
 
 #[test]
 fn the_empty_direction_of_a_biflow_is_no_contact() {
-    let Some(flows) = folder("flows") else { return };
+    let Some(flows) = recorded("flows") else { return };
     let (decoder, contacts) = decoded(&flows, &["softflowd_synack_ipfix_biflow"]);
     let victim: std::net::IpAddr = "10.10.10.10".parse().unwrap();
     let is_reverse = |contact: &&Contact| contact.initiated == Some(false);
@@ -199,7 +198,7 @@ fn the_empty_direction_of_a_biflow_is_no_contact() {
 
 #[test]
 fn nothing_is_missing_from_whole_exports() {
-    let Some(flows) = folder("flows") else { return };
+    let Some(flows) = recorded("flows") else { return };
     for name in WHOLE.into_iter().chain(SAMPLED.map(|sampled| sampled.0)) {
         let (decoder, _) = decoded(&flows, &[name]);
         for (exporter, known) in decoder.exporters() {
@@ -231,7 +230,7 @@ fn trusted(datagrams: &[Datagram]) -> Vec<Contact> {
 
 #[test]
 fn a_file_gives_the_contacts_of_the_capture_that_it_is_made_of() {
-    let Some(flows) = folder("flows") else { return };
+    let Some(flows) = recorded("flows") else { return };
     for name in IPFIX {
         let capture = datagrams(&flows.join(format!("{name}.pcap")));
         let file: Vec<u8> = capture.iter().flat_map(|it| it.payload.clone()).collect();

@@ -6,9 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use srlg_input::flow::{BadOptions, Decoder, DecoderOptions, Reason};
+use srlg_traffic::trace::recorded;
 
 use crate::exports::build::{Field, PLAIN, RECEIVED_NS, plain, set, template9, v9};
-use crate::exports::{contacts, counted, datagrams, decoder, exporter, folder};
+use crate::exports::{contacts, counted, datagrams, decoder, exporter};
 
 fn source(number: u32) -> SocketAddr {
     (Ipv4Addr::from_bits(0x0a00_0000 + number), 2055).into()
@@ -171,7 +172,7 @@ fn options_out_of_range_are_refused() {
 }
 
 fn payloads() -> Vec<Vec<u8>> {
-    let Some(flows) = folder("flows") else { return Vec::new() };
+    let Some(flows) = recorded("flows") else { return Vec::new() };
     let mut all = Vec::new();
     let entries = |folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let folders = [flows.clone(), flows.join("payloads"), flows.join("../captures")];

@@ -19,8 +19,6 @@ use srlg_input::capture::Reader;
 use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 
-use crate::folder;
-
 /// Source and destination of a contact.
 type Pair = (IpAddr, IpAddr);
 

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use srlg_input::flow::Reason;
+use srlg_traffic::trace::recorded;
 
 use crate::exports::build::RECEIVED_NS;
-use crate::exports::{contacts, decoder, folder};
+use crate::exports::{contacts, decoder};
 
 /// An export: its name, the suffixes of its file names, and the counts of flows, options and contacts.
 type Export = (&'static str, &'static [&'static str], u64, u64, usize);
@@ -60,7 +61,7 @@ const ELSEWHERE: &[Export] = &[
 #[test]
 fn payloads_hold_the_flows_that_are_known_of_them() {
     for (name, exports) in [("flows/payloads", EXPORTS), ("captures", ELSEWHERE)] {
-        let Some(folder) = folder(name) else { return };
+        let Some(folder) = recorded(name) else { return };
         check(&folder, exports);
     }
 }
@@ -82,7 +83,7 @@ fn check(folder: &Path, exports: &[Export]) {
 
 #[test]
 fn every_payload_is_known() {
-    let Some(folder) = folder("flows/payloads") else { return };
+    let Some(folder) = recorded("flows/payloads") else { return };
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

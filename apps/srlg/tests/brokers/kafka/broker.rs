@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use srlg_traffic::skip::skip_or_fail;
 use tempfile::TempDir;
 
 /// Separator between messages in the producer's input. No message contains it.
@@ -26,8 +27,7 @@ pub(crate) struct Broker {
 pub(crate) fn has_kcat() -> bool {
     let kcat = Command::new("kcat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if kcat.is_err() {
-        assert!(std::env::var_os("SRLG_REQUIRE_KAFKA").is_none(), "kcat is not installed");
-        eprintln!("SKIPPED: there is no kcat on PATH (apt-get install kcat)");
+        skip_or_fail("SRLG_REQUIRE_KAFKA", "kcat is missing; run scripts/kafka.sh");
     }
     kcat.is_ok()
 }

@@ -153,11 +153,8 @@ fn full_disk_is_an_error_and_a_closed_pipe_is_not() {
 
 #[test]
 fn every_capture_of_real_tools_is_read_without_a_panic() {
-    let Some(folder) = srlg_traffic::trace::data_dir() else {
-        eprintln!("skipped: SRLG_DATA is absent");
-        return;
-    };
-    for entry in fs::read_dir(folder.join("captures")).unwrap() {
+    let Some(captures) = srlg_traffic::trace::recorded("captures") else { return };
+    for entry in fs::read_dir(captures).unwrap() {
         let path = entry.unwrap().path();
         let output =
             run(&["--input", &path.to_string_lossy(), "--output", "ndjson", "--threshold", "100"]);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use srlg_alerts::notice::{Direction, Kind, Notice, Rates};
 use srlg_alerts::{Condition, Rule, Severity, Sighting, Status, Terms, Tracker, Why, Witnesses};
+use srlg_traffic::skip::skip_or_fail;
 use tempfile::TempDir;
 
 use super::made::{Delivery, notices};
@@ -42,9 +43,7 @@ impl Routers {
     /// returns `None`, or panics if `SRLG_REQUIRE_GOBGP` is set.
     fn start() -> Option<Self> {
         if Command::new("gobgp").arg("--version").output().is_err() {
-            let required = std::env::var_os("SRLG_REQUIRE_GOBGP").is_some();
-            assert!(!required, "gobgp is not installed; run scripts/gobgp.sh");
-            eprintln!("skipped: gobgp is not installed; run scripts/gobgp.sh");
+            skip_or_fail("SRLG_REQUIRE_GOBGP", "gobgp is missing; run scripts/gobgp.sh");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -121,8 +120,7 @@ fn with_rate(notice: Notice) -> Notice {
 fn has_jq() -> bool {
     let has_jq = Command::new("jq").arg("--version").output().is_ok();
     if !has_jq {
-        assert!(std::env::var_os("SRLG_REQUIRE_GOBGP").is_none(), "jq is not installed");
-        eprintln!("skipped: jq is not installed; run scripts/gobgp.sh");
+        skip_or_fail("SRLG_REQUIRE_GOBGP", "jq is missing; run scripts/gobgp.sh");
     }
     has_jq
 }
