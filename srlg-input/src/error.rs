@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::capture::CaptureError;
+#[cfg(feature = "credentials")]
+use crate::credentials::{NoAuthorities, SecretError};
 #[cfg(feature = "flow")]
 use crate::flow::BadOptions;
 #[cfg(feature = "live")]
@@ -81,7 +83,7 @@ pub enum InputError {
     /// The program was built without support for live capture.
     #[cfg(not(feature = "live"))]
     #[error(
-        "cannot capture from {interface}: live capture is not built in; build with the feature live, which needs libpcap"
+        "cannot capture from {interface}: this program was built without the feature live; use a package of srlg, or build with this feature, which needs libpcap"
     )]
     NoLive {
         /// Name of the requested interface.
@@ -89,7 +91,9 @@ pub enum InputError {
     },
     /// The program was built without support for flow exports.
     #[cfg(not(feature = "flow"))]
-    #[error("cannot read flow exports: support is not built in; build with the feature flow")]
+    #[error(
+        "cannot read flow exports: this program was built without the feature flow; build with this feature"
+    )]
     NoFlow,
     /// The template file cannot be read or written.
     #[error("cannot store templates in {}: {error}", path.display())]
@@ -110,7 +114,11 @@ pub enum InputError {
     #[cfg(feature = "messages")]
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A certificate, password or key file for a broker cannot be used.
+    /// A file with a password or key cannot be read, or other users can access it.
+    #[cfg(feature = "credentials")]
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// A certificate, password or key file for a broker has unusable contents.
     #[error("cannot read {}: {cause}", path.display())]
     BrokerFile {
         /// Path of the file.
@@ -119,18 +127,23 @@ pub enum InputError {
         cause: String,
     },
     /// The system's certificates cannot be read.
-    #[error("cannot read the system's certificates: {0}; set kafka-ca or nats-ca")]
-    Certificates(String),
+    #[cfg(feature = "credentials")]
+    #[error("{0}; set kafka-ca or nats-ca")]
+    Authorities(#[from] NoAuthorities),
     /// The program was built without Kafka support.
     #[cfg(not(feature = "kafka"))]
-    #[error("cannot read {topic}: Kafka is not built in; build with the feature kafka")]
+    #[error(
+        "cannot read {topic}: this program was built without the feature kafka; use a package of srlg, or build with this feature"
+    )]
     NoKafka {
         /// Name of the requested topic.
         topic: String,
     },
     /// The program was built without NATS support.
     #[cfg(not(feature = "nats"))]
-    #[error("cannot read {url}: NATS is not built in; build with the feature nats")]
+    #[error(
+        "cannot read {url}: this program was built without the feature nats; use a package of srlg, or build with this feature (`network` in the program srlg)"
+    )]
     NoNats {
         /// URL of the requested stream or subject.
         url: String,

@@ -24,7 +24,6 @@ pub(crate) use format::Source;
 pub(crate) use news::{News, Subject};
 pub(crate) use retry::delay;
 #[cfg(feature = "nats")]
-pub(crate) use secrets::secret;
 pub(crate) use secrets::{password, tls};
 
 pub use decoder::FlowReader;

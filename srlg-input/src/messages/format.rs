@@ -4,8 +4,12 @@ use std::fmt;
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use crate::credentials::{NoAuthorities, system_authorities};
 use crate::error::InputError;
 use crate::messages::schema::{Layout, SchemaError};
 use crate::options::{MessageFormat, MessageOptions};
@@ -90,11 +94,11 @@ impl Source {
         match self {
             Self::Known(format) => Ok(format.clone()),
             Self::Url(url) => {
-                let cause = |error: ureq::Error| SchemaError::Read {
-                    name: without_user(url),
-                    cause: error.to_string(),
-                };
+                let fail = |cause| SchemaError::Read { name: without_user(url), cause };
+                let cause = |error: ureq::Error| fail(error.to_string());
+                let no_authorities = |error: NoAuthorities| fail(error.to_string());
                 let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+                let config = config.tls_config(tls(url).map_err(no_authorities)?);
                 let agent = ureq::Agent::new_with_config(config.build());
                 let mut answer = agent.get(url).call().map_err(cause)?;
                 let body = answer.body_mut().with_config().limit(MOST_BYTES);
@@ -106,6 +110,20 @@ impl Source {
     pub(crate) const fn is_url(&self) -> bool {
         matches!(self, Self::Url(_))
     }
+}
+
+/// Returns the TLS configuration for a request to `url`, which trusts the authorities that the system trusts.
+fn tls(url: &str) -> Result<TlsConfig, NoAuthorities> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
+    let authorities = match system_authorities() {
+        Err(error) if url.starts_with("https:") => return Err(error),
+        // A server without TLS may redirect to one with TLS.
+        authorities => authorities.unwrap_or_default(),
+    };
+    let authorities: Vec<_> =
+        authorities.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+    Ok(tls.root_certs(RootCerts::new_with_certs(&authorities)).build())
 }
 
 /// Returns `url` without its user name and password, which must not appear in logs.

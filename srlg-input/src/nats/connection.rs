@@ -9,8 +9,9 @@ use async_nats::{Client, ConnectOptions, Event, ServerAddr};
 use nkeys::KeyPair;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use crate::credentials::read_secret;
 use crate::error::InputError;
-use crate::messages::{password, secret, tls};
+use crate::messages::{password, tls};
 use crate::nats::session::NatsError;
 use crate::options::{BadUrl, NatsOptions, NatsUrl};
 
@@ -49,7 +50,7 @@ impl Access {
             }
             (_, _, Some(path), _) => Identity::Key(seed(path)?),
             (.., Some(path)) => {
-                let text = secret(path)?;
+                let text = read_secret(path)?;
                 ConnectOptions::with_credentials(&text).map_err(|error| {
                     InputError::BrokerFile { path: path.clone(), cause: error.to_string() }
                 })?;
@@ -94,9 +95,10 @@ impl Access {
 /// Reads an `NKey` seed from a file.
 ///
 /// # Errors
-/// Returns [`InputError::BrokerFile`] if other users can access the file, or if it cannot be read or contains no key.
+/// Returns [`InputError::Secret`] if other users can access the file or it cannot be read, and
+/// [`InputError::BrokerFile`] if it contains no key.
 pub fn seed(path: &Path) -> Result<String, InputError> {
-    let seed = secret(path)?.trim().to_owned();
+    let seed = read_secret(path)?.trim().to_owned();
     KeyPair::from_seed(&seed).map_err(|error| InputError::BrokerFile {
         path: path.to_owned(),
         cause: format!("it contains no key: {error}"),

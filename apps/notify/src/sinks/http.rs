@@ -12,7 +12,7 @@ use ureq::{Agent, Error};
 use super::Failure;
 use super::connection::after;
 use super::tls::{self, TlsFiles};
-use srlg_system::secrets::read_secret;
+use srlg_input::credentials::read_secret;
 
 /// Maximum number of bytes to read from a response.
 const ANSWER: u64 = 1 << 10;
@@ -101,7 +101,7 @@ impl Client {
             // Redirects are not followed, and the code below checks the status.
             .max_redirects(0)
             .http_status_as_error(false)
-            .tls_config(tls.http()?)
+            .tls_config(tls.http(&url)?)
             .user_agent(concat!("srlg/", env!("CARGO_PKG_VERSION")));
         // The other parts of the URL may contain secrets.
         let uri = url.parse::<Uri>()?;

@@ -278,16 +278,16 @@ impl SinkOptions {
             SinkKind::File { path, .. } if path != Path::new("-") => {
                 ("path", machine::try_file(path, state).and_then(|()| File::check(path)))
             }
-            SinkKind::Webhook { credentials, tls, body_file, signature_file, .. } => {
+            SinkKind::Webhook { url, credentials, tls, body_file, signature_file, .. } => {
                 let key = signature_file.as_deref().map(read_key).transpose();
                 key.map_err(|error| ("signature-file", error))?;
                 Body::open(body_file.as_deref()).map_err(|error| ("body-file", error))?;
                 credentials.headers().map_err(|error| ("credentials", error))?;
-                ("tls", tls.http().map(drop))
+                ("tls", tls.http(url).map(drop))
             }
-            SinkKind::Alertmanager { credentials, tls, .. } => {
+            SinkKind::Alertmanager { url, credentials, tls, .. } => {
                 credentials.headers().map_err(|error| ("credentials", error))?;
-                ("tls", tls.http().map(drop))
+                ("tls", tls.http(url).map(drop))
             }
             SinkKind::Syslog { address, tls } if check_address(address, tls).is_ok() => {
                 ("tls", Syslog::new(address, tls).map(drop))

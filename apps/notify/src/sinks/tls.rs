@@ -10,13 +10,13 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
 use rustls::{
     self, AlertDescription, CertificateError, ClientConfig, ClientConnection, ProtocolVersion,
-    RootCertStore, StreamOwned,
+    RootCertStore, StreamOwned, crypto,
 };
 use serde::Deserialize;
+use srlg_input::credentials::{read_secret, system_authorities};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 use super::connection::Connection;
-use srlg_system::secrets::read_secret;
 
 /// The files that a client needs to verify a server and to authenticate itself.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -24,7 +24,7 @@ use srlg_system::secrets::read_secret;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsFiles {
     /// PEM file of the authorities that sign the server certificate. Required for syslog over TLS. [default: the
-    /// authorities that browsers accept]
+    /// authorities that the system trusts]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub ca: Option<PathBuf>,
     /// PEM file of the client certificate and its intermediate certificates. Requires `key`.
@@ -48,15 +48,21 @@ impl TlsFiles {
         Ok(())
     }
 
-    pub(super) fn http(&self) -> Result<TlsConfig> {
-        // The HTTP client would panic at its first request if the files were not valid.
-        self.client()?;
-        let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
-        let mut tls = TlsConfig::builder();
-        if let Some(authorities) = self.authorities()? {
-            let authorities: Vec<_> = authorities.iter().map(certificate).collect();
-            tls = tls.root_certs(RootCerts::new_with_certs(&authorities));
+    /// Returns the TLS configuration of an HTTP client that sends to `url`. Reads the system's authorities only if the
+    /// client needs them.
+    pub(super) fn http(&self, url: &str) -> Result<TlsConfig> {
+        let is_https = url.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:"));
+        let mut authorities = Vec::new();
+        if is_https || self.ca.is_some() || self.certificate.is_some() {
+            // The HTTP client would panic at its first request if the files were not valid.
+            self.client()?;
+            authorities = self.authorities()?;
         }
+        let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
+        let authorities: Vec<_> = authorities.iter().map(certificate).collect();
+        let mut tls = TlsConfig::builder()
+            .root_certs(RootCerts::new_with_certs(&authorities))
+            .unversioned_rustls_crypto_provider(Arc::new(crypto::ring::default_provider()));
         if let Some((chain, key)) = self.identity()? {
             let chain: Vec<_> = chain.iter().map(certificate).collect();
             let key = PrivateKey::from_pem(key.as_bytes())?;
@@ -66,18 +72,18 @@ impl TlsFiles {
     }
 
     /// Reads the files and returns the configuration of a TLS client. The client trusts the authorities in `ca` or,
-    /// without `ca`, the authorities that browsers accept.
+    /// without `ca`, the authorities that the system trusts.
     fn client(&self) -> Result<ClientConfig> {
         let mut roots = RootCertStore::empty();
-        match self.authorities()? {
-            Some(authorities) => {
-                for authority in authorities {
-                    roots.add(authority).context("cannot use a certificate in ca")?;
-                }
+        let authorities = self.authorities()?;
+        if self.ca.is_some() {
+            for authority in authorities {
+                roots.add(authority).context("cannot use a certificate in ca")?;
             }
-            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        } else {
+            roots.add_parsable_certificates(authorities);
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
         let Some((chain, key)) = self.identity()? else { return Ok(builder.with_no_client_auth()) };
@@ -88,8 +94,11 @@ impl TlsFiles {
         config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
-    fn authorities(&self) -> Result<Option<Vec<CertificateDer<'static>>>> {
-        self.ca.as_deref().map(certificates).transpose()
+    fn authorities(&self) -> Result<Vec<CertificateDer<'static>>> {
+        match &self.ca {
+            Some(ca) => certificates(ca),
+            None => system_authorities().context("without ca, the system's authorities are needed"),
+        }
     }
 
     fn identity(&self) -> Result<Option<Identity>> {

@@ -14,7 +14,7 @@ use super::http::Client;
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use srlg_alerts::notice::Notice;
-use srlg_system::secrets::read_secret;
+use srlg_input::credentials::read_secret;
 
 pub(super) struct Webhook {
     client: Client,

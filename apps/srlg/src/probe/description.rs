@@ -11,8 +11,9 @@ use tracing::{info, warn};
 
 use crate::network::connect::Link;
 use crate::network::{NetworkVersion, bucket};
+use srlg_input::credentials::read_secret;
 use srlg_system::pacing::Trouble;
-use srlg_system::secrets::{read_secret, write_secret};
+use srlg_system::secrets::write_secret;
 
 /// Time between two checks for a new version of the description.
 const LOOK: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use ring::digest;
 
-use srlg_system::secrets::read_secret;
+use srlg_input::credentials::read_secret;
 
 /// Minimum length of a token, in bytes.
 const LEAST: usize = 32;

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::iter;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -105,6 +106,34 @@ fn a_server_of_a_private_authority_is_known_by_its_file() {
             assert!(error.contains("unknown authority"), "{error}");
         }
     }
+}
+
+/// Environment variable that names the folder of the authority, in the process whose system trusts this authority.
+const TRUSTED: &str = "SRLG_TEST_TRUSTED_AUTHORITY";
+
+// The place of the system's authorities is a property of the process, so the test runs in a process of its own.
+#[test]
+fn a_server_of_an_authority_of_the_system_needs_no_file() {
+    let test = "sinks::access::a_server_of_an_authority_of_the_system_needs_no_file";
+    if let Some(folder) = std::env::var_os(TRUSTED) {
+        let (address, requests) = serve_tls(Path::new(&folder), false);
+        for kind in ["webhook", "alertmanager"] {
+            let sinks = Delivery::new(&format!("type = '{kind}'\nurl = 'https://{address}'\n"));
+            sinks.send(&notices(1)[..1]);
+            assert_eq!(sinks.wait(is_done).sent, 1);
+            requests.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        return;
+    }
+    let folder = authority();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(TRUSTED, folder.path())
+        .env("SSL_CERT_FILE", folder.path().join("ca.pem"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Credentials for connections: secrets in files, and the certificate authorities that the system trusts.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustls::pki_types::CertificateDer;
+
+/// The reason why a file with a secret cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Read {
+        /// Path of the file.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// Users other than the owner and the group have permissions for the file.
+    #[error(
+        "cannot use the secret in {}: other users have permissions for the file; run chmod o= {}",
+        path.display(),
+        path.display()
+    )]
+    Open {
+        /// Path of the file.
+        path: PathBuf,
+    },
+}
+
+/// The reason why no authority of the system is known.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the system's certificates: {0}")]
+pub struct NoAuthorities(String);
+
+/// Reads a file that contains a secret.
+///
+/// # Errors
+/// Returns [`SecretError`] if the file cannot be read, or if users other than its owner and its group have permissions
+/// for it.
+pub fn read_secret(path: &Path) -> Result<String, SecretError> {
+    let fail = |cause| SecretError::Read { path: path.to_owned(), cause };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path).map_err(fail)?.permissions().mode();
+        if mode & 0o007 != 0 {
+            return Err(SecretError::Open { path: path.to_owned() });
+        }
+    }
+    fs::read_to_string(path).map_err(fail)
+}
+
+/// Returns the certificates of the authorities that the system trusts. The environment variables `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` override the places where they are read.
+///
+/// # Errors
+/// Returns [`NoAuthorities`] if the system has no certificate that can be read. Certificates that cannot be read are
+/// left out if there are others.
+pub fn system_authorities() -> Result<Vec<CertificateDer<'static>>, NoAuthorities> {
+    let system = rustls_native_certs::load_native_certs();
+    if system.certs.is_empty() {
+        let cause = system.errors.first().map(ToString::to_string);
+        return Err(NoAuthorities(cause.unwrap_or_else(|| "none found".to_owned())));
+    }
+    Ok(system.certs)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_for_owner_and_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.nk");
+        let missing = read_secret(&path).unwrap_err();
+        let SecretError::Read { cause, .. } = missing else { panic!("{missing}") };
+        assert_eq!(cause.kind(), io::ErrorKind::NotFound);
+        fs::write(&path, "seed").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(read_secret(&path), Err(SecretError::Open { .. })));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(read_secret(&path).unwrap(), "seed", "a group may read what its service needs");
+    }
+}
