@@ -23,7 +23,6 @@ pub(crate) use fetching::{REFRESH, TICK, fetch_schema, joined, read_schema};
 pub(crate) use format::Source;
 pub(crate) use news::{News, Subject};
 pub(crate) use retry::delay;
-#[cfg(feature = "nats")]
 pub(crate) use secrets::{password, tls};
 
 pub use decoder::FlowReader;

@@ -35,8 +35,8 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const FILES: &str = "apps/srlg/service/files.txt";
 
 /// Features of the program in the packages, and of the static program. A static program cannot load the GPU driver.
-const PACKAGED: [&str; 1] = ["--features=live"];
-const STATIC: [&str; 2] = ["--no-default-features", "--features=kafka,live"];
+const PACKAGED: [&str; 1] = ["--all-features"];
+const STATIC: [&str; 1] = ["--features=kafka,live,network"];
 
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     let target = root.join("target");

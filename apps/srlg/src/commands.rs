@@ -6,6 +6,7 @@ pub mod demo;
 pub mod detect;
 pub mod explain;
 pub mod history;
+#[cfg(feature = "network")]
 pub mod setup;
 pub mod suggest;
 
@@ -13,6 +14,8 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::Result;
 
+#[cfg(not(feature = "network"))]
+pub use crate::absent as setup;
 use crate::progress;
 
 /// Writes a line to standard error. Write errors are ignored, because they cannot be reported elsewhere.

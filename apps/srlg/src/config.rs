@@ -12,6 +12,7 @@
 pub(crate) mod blind_spots;
 mod document;
 mod file;
+#[cfg(feature = "network")]
 mod network;
 pub mod options;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use blind_spots::{BlindSpot, blind_spots};
 use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
+#[cfg(feature = "network")]
 pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
 use srlg_alerts::desk::Desk;

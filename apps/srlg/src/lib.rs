@@ -8,14 +8,24 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::missing_errors_doc, reason = "each error states its cause in its text")]
 
+#[cfg(not(feature = "network"))]
+pub mod absent;
+#[cfg(feature = "network")]
 pub mod collect;
 pub mod commands;
 pub mod config;
+pub mod features;
 pub mod measure;
 pub mod network;
+#[cfg(feature = "network")]
 pub mod probe;
 pub mod progress;
 mod service;
+
+#[cfg(not(feature = "network"))]
+pub use absent as collect;
+#[cfg(not(feature = "network"))]
+pub use absent as probe;
 
 #[cfg(test)]
 #[path = "../tests/program/mmdb.rs"]

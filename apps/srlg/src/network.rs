@@ -7,12 +7,18 @@
 //! Invariant: every [`Network`] that a configuration defines, or that [`NetworkVersion::from_json`] returns, describes
 //! valid detectors.
 
+#[cfg(feature = "network")]
 pub mod broker;
+#[cfg(feature = "network")]
 pub mod bucket;
+#[cfg(feature = "network")]
 pub mod connect;
 pub mod options;
+#[cfg(feature = "network")]
 pub mod payload;
+#[cfg(feature = "network")]
 pub(crate) mod report;
+#[cfg(feature = "network")]
 pub mod setup;
 pub mod subjects;
 
@@ -30,6 +36,7 @@ use srlg_host::config::{ConfigError, random_seed};
 use srlg_input::ViewOptions;
 use tracing::warn;
 
+#[cfg(feature = "network")]
 #[doc(hidden)]
 pub use report::is_same_when_written;
 use srlg_alerts::rules::Allow;

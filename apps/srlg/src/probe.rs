@@ -36,7 +36,6 @@ mod publish;
 mod reporter;
 mod site;
 mod spool;
-pub mod traffic;
 
 use description::Description;
 use measure::Totals;
@@ -79,7 +78,7 @@ pub struct Args {
 
     /// Time without a datagram after which an exporter is silent [default: three times its longest pause in the last
     /// hour, but at least 15s]
-    #[arg(long, value_name = "TIME", value_parser = parse_silence, conflicts_with_all = ["input", "interface", "generate"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_silence, conflicts_with_all = ["input", "interface"])]
     pub silent_after: Option<Duration>,
 
     /// At the end of the input, wait until the collector has stored all slices
@@ -170,10 +169,9 @@ fn start_measuring(
         let source = &input.source;
         let (is_live, exporters) = (source.is_live(), source.sockets.exporters.clone());
         let options = SiteOptions { is_live, pace, device, exporters, silent_after };
-        let slice_ms = versions.borrow().network.slice_ms;
         let position = outbox.position();
         let site = Site::new(options, versions, outbox);
-        let measured = site.and_then(|site| input.read(slice_ms, position, site));
+        let measured = site.and_then(|site| input.read(position, site));
         // After a signal, no task waits for the result.
         let _nobody_waits = sender.send(measured);
     };

@@ -42,14 +42,13 @@ pub(super) fn of_packages(root: &Path) -> Result<String> {
 /// Returns the packages of other authors in the program, each with its licence and the folder of its sources.
 fn folders(root: &Path) -> Result<Vec<(String, PathBuf)>> {
     let target = super::TARGET;
-    let tree = ["tree", "--locked", "-p=srlg-cli", "--features=live", "-e=normal", "--prefix=none"];
+    let tree = ["tree", "--locked", "-p=srlg-cli", "--all-features", "-e=normal", "--prefix=none"];
     let tree =
         run(root, &[&tree[..], &["--no-dedupe", "--format={p}", "--target", target]].concat())?;
     // A line is a name and a version, followed by remarks.
     let names = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     let linked: BTreeSet<String> = tree.lines().map(names).collect();
-    let metadata =
-        run(root, &["metadata", "--locked", "--format-version=1", "--features=srlg-cli/live"])?;
+    let metadata = run(root, &["metadata", "--locked", "--format-version=1", "--all-features"])?;
     let metadata: Value = serde_json::from_str(&metadata)?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -8,6 +8,7 @@
 
 mod attacks;
 mod exporter;
+#[cfg(feature = "network")]
 mod network;
 mod site;
 mod verdict;
@@ -18,6 +19,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+#[cfg(not(feature = "network"))]
+use anyhow::bail;
 use anyhow::{Result, ensure};
 
 use attacks::{Attacks, ROUND};
@@ -67,10 +70,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let attacks = Attacks::new(args.seed, args.seconds);
     let mut verdict = Verdict::new(&attacks, args.alerts.as_deref())?;
     let (length, http) = (Duration::from_secs(args.seconds), args.http);
-    if args.network {
-        network::play(attacks, length, http, &mut verdict)?;
-    } else {
+    if !args.network {
         site::play(attacks, length, http, &mut verdict)?;
+    } else {
+        #[cfg(feature = "network")]
+        network::play(attacks, length, http, &mut verdict)?;
+        #[cfg(not(feature = "network"))]
+        bail!(crate::features::missing("--network", "network"));
     }
     Ok(if verdict.print()? { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

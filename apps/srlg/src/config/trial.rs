@@ -14,8 +14,11 @@ use toml::de::DeTable;
 use super::PORTS_OF_ANSWERS;
 use super::document::{NO_LINE, Problems};
 use super::file::{File, General};
+use crate::features::missing;
+#[cfg(feature = "network")]
 use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
+#[cfg(feature = "network")]
 use crate::network::subjects::COLLECTOR;
 use srlg_alerts::origins::{Content, Database};
 use srlg_notify::store::Store;
@@ -127,18 +130,24 @@ impl Trial<'_, '_> {
             self.add(span("kafka"), try_kafka(input));
         }
         if input.nats.nats.is_some() {
-            self.add(span("nats"), srlg_input::nats::check(input).map_err(Into::into));
+            self.add(span("nats"), try_nats(input));
         }
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {
-                let text = "live capture is not built in; build srlg with the feature live, which needs libpcap";
-                self.problems.add(span("interface"), text);
+                self.problems.add(span("interface"), missing("interface", "live"));
             } else if !Path::new("/sys/class/net").join(name).exists() && name != "any" {
                 self.problems.add(span("interface"), format!("interface {name} not found"));
             }
         }
     }
 
+    #[cfg(not(feature = "network"))]
+    fn try_network(&mut self, _: &NetworkOptions) {
+        let span = self.file.span_in("network", "");
+        self.problems.add(span, missing("[network]", "network"));
+    }
+
+    #[cfg(feature = "network")]
     fn try_network(&mut self, options: &NetworkOptions) {
         let NetworkOptions { folder, broker, .. } = options;
         let access = Access { folder: folder.clone(), broker: broker.clone() };
@@ -159,7 +168,17 @@ fn try_kafka(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "kafka"))]
 fn try_kafka(_: &InputOptions) -> Result<()> {
-    anyhow::bail!("Kafka is not built in; build srlg with the feature kafka")
+    anyhow::bail!(missing("kafka", "kafka"))
+}
+
+#[cfg(feature = "network")]
+fn try_nats(input: &InputOptions) -> Result<()> {
+    Ok(srlg_input::nats::check(input)?)
+}
+
+#[cfg(not(feature = "network"))]
+fn try_nats(_: &InputOptions) -> Result<()> {
+    anyhow::bail!(missing("nats", "network"))
 }
 
 /// Checks that the folder `state` can be used, and that any database in it belongs to this program.

@@ -96,6 +96,7 @@ impl Unused {
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
+    #[cfg(feature = "network")]
     pub(crate) fn count(&self, kind: TroubleKind) -> u64 {
         self.0.values().map(|counts| counts.of(kind)).sum()
     }

@@ -21,7 +21,9 @@
 //!   slices. This holds because the input delivers contacts before the tick, and because the main thread pushes waiting
 //!   pairs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+#[cfg(feature = "network")]
+use std::collections::BTreeSet;
 use std::mem;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +157,7 @@ impl Taps {
 
     /// Replaces the views of each tap with the result of a call to `views`. As with [`add`](Self::add), the views apply
     /// to contacts from `first_slice` on. Waiting pairs of the former views are dropped.
+    #[cfg(feature = "network")]
     pub(crate) fn set_views(
         &self,
         slice_ms: u64,
@@ -174,6 +177,7 @@ impl Taps {
         self.0.iter().map(|tap| lock(tap))
     }
 
+    #[cfg(feature = "network")]
     pub(crate) fn waiting(&self) -> BTreeSet<u64> {
         let mut slices = BTreeSet::new();
         for tap in self.each() {
@@ -220,6 +224,7 @@ impl Taps {
 }
 
 impl ViewTaps<'_> {
+    #[cfg(feature = "network")]
     pub(crate) const fn are_there(self) -> bool {
         !self.taps.0.is_empty()
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+#[cfg(feature = "network")]
 use crate::network::connect;
 use crate::network::subjects::check_name;
 
@@ -95,6 +96,7 @@ impl NetworkOptions {
             let text = format!("probes: {name} is listed twice; give each probe its own name");
             check(!probes[..at].contains(name), "probes", text);
         }
+        #[cfg(feature = "network")]
         if let Err(error) = connect::address(&self.broker) {
             check(false, "broker", format!("broker {:?}: {error}", self.broker));
         }

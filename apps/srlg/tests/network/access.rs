@@ -87,7 +87,8 @@ fn refusal(net: &Net, files: &[&str]) -> String {
         fs::copy(other.folder().join(file), net.folder().join(file)).unwrap();
     }
     let Access { folder, broker } = net.access();
-    let args = ["probe", "a", "--generate", "1000", "--broker", &broker];
+    let args =
+        ["probe", "a", "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1", "--broker", &broker];
     let mut probe = Node::start(args.map(Into::into).into_iter().chain([
         "--folder".into(),
         folder.into_os_string(),

@@ -107,7 +107,8 @@ fn run_foreign_probe(net: &Net, folder: &Path) {
     let (spool, broker) = (folder.join("spool"), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
     let access = ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker];
-    let (code, said) = Node::start(access.into_iter().chain(["--generate", "1000"])).end();
+    let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"];
+    let (code, said) = Node::start(access.into_iter().chain(input)).end();
     assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
 }
 

@@ -48,8 +48,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub max_gap: Option<Duration>,
 
-    /// Device: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
-    #[arg(long, value_name = "DEVICE", default_value_t = Device::Auto)]
+    /// Device to use: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
     pub device: Device,
 
     /// Scheme and sizes: tagged recorders (default), or the paper's scheme
