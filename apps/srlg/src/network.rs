@@ -1,8 +1,8 @@
 //! The network description, on which all probes and the collector must agree.
 //!
-//! The collector derives the description from its configuration. Probes read it from a [`bucket`] on the broker. Among
-//! other settings, the description contains the views with their detector sizes, the secret seed, and the length of a
-//! slice. Each change creates a new [`NetworkVersion`], and deltas of different versions are never merged.
+//! The collector derives the description from its configuration. Probes read it from a bucket on the broker (`bucket`).
+//! Among other settings, the description contains the views with their detector sizes, the secret seed, and the length
+//! of a slice. Each change creates a new [`NetworkVersion`], and deltas of different versions are never merged.
 //!
 //! Invariant: every [`Network`] that a configuration defines, or that [`NetworkVersion::from_json`] returns, describes
 //! valid detectors.
