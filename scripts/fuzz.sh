@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # fuzz.sh [TARGET...]: runs fuzz targets, by default all, and prints a table of the results. Each target runs for
 # SRLG_FUZZ_SECONDS seconds (240), and SRLG_FUZZ_JOBS targets run at the same time (1). The first inputs come from the
-# repository and, if SRLG_DATA is set, from this folder. Inputs are kept in fuzz/corpus, logs in fuzz/target/logs, and inputs that
-# cause a failure in fuzz/artifacts. Installs cargo-fuzz if it is missing. The exit status is 1 if a target fails.
+# repository and, if SRLG_DATA is set, from this folder. Inputs are kept in fuzz/corpus, logs in fuzz/target/logs, and
+# inputs that cause a failure in fuzz/artifacts. Installs cargo-fuzz if it is missing. The exit
+# status is 1 if a target fails.
 set -euo pipefail
 data=()
 [ -z "${SRLG_DATA-}" ] || data=("$(realpath -m "$SRLG_DATA")")

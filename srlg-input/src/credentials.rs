@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 
 /// The reason why a file with a secret cannot be used.
@@ -56,10 +57,11 @@ pub fn read_secret(path: &Path) -> Result<String, SecretError> {
 /// `SSL_CERT_DIR` override the places where they are read.
 ///
 /// # Errors
-/// Returns [`NoAuthorities`] if the system has no certificate that can be read. Certificates that cannot be read are
-/// left out if there are others.
+/// Returns [`NoAuthorities`] if the system has no certificate that can be used. Certificates that cannot be used are left
+/// out if there are others.
 pub fn system_authorities() -> Result<Vec<CertificateDer<'static>>, NoAuthorities> {
-    let system = rustls_native_certs::load_native_certs();
+    let mut system = rustls_native_certs::load_native_certs();
+    system.certs.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());
     if system.certs.is_empty() {
         let cause = system.errors.first().map(ToString::to_string);
         return Err(NoAuthorities(cause.unwrap_or_else(|| "none found".to_owned())));

@@ -41,7 +41,8 @@ use srlg_alerts::desk::names::Names;
 use srlg_alerts::desk::view::ViewConfig;
 use srlg_notify::sinks::SinkOptions;
 
-/// Warning about a view for which [`takes_ports_of_answers`](srlg_input::ViewOptions::takes_ports_of_answers) returns `true`.
+/// Warning about a view for which
+/// [`takes_ports_of_answers`](srlg_input::ViewOptions::takes_ports_of_answers) returns `true`.
 pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy servers look like scanners and busy clients look scanned; set only = \"initiated\" if the input reports initiators";
 
 /// The complete configuration of a monitor or a collector.

@@ -6,7 +6,7 @@ use crate::exporters::ExporterNames;
 use crate::notice::Notice;
 use crate::origins::OriginLookup;
 
-/// Names that notifications contain beside addresses.
+/// Names by which notifications call networks, exporters, and the ASes and countries of peers.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Labels of networks.

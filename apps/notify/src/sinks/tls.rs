@@ -54,9 +54,9 @@ impl TlsFiles {
         let is_https = url.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:"));
         let mut authorities = Vec::new();
         if is_https || self.ca.is_some() || self.certificate.is_some() {
-            // The HTTP client would panic at its first request if the files were not valid.
-            self.client()?;
             authorities = self.authorities()?;
+            // The HTTP client would panic at its first request if the files were not valid.
+            self.client(&authorities)?;
         }
         let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
         let authorities: Vec<_> = authorities.iter().map(certificate).collect();
@@ -71,17 +71,11 @@ impl TlsFiles {
         Ok(tls.build())
     }
 
-    /// Reads the files and returns the configuration of a TLS client. The client trusts the authorities in `ca` or,
-    /// without `ca`, the authorities that the system trusts.
-    fn client(&self) -> Result<ClientConfig> {
+    /// Reads the identity and returns the configuration of a TLS client that trusts `authorities`.
+    fn client(&self, authorities: &[CertificateDer<'static>]) -> Result<ClientConfig> {
         let mut roots = RootCertStore::empty();
-        let authorities = self.authorities()?;
-        if self.ca.is_some() {
-            for authority in authorities {
-                roots.add(authority).context("cannot use a certificate in ca")?;
-            }
-        } else {
-            roots.add_parsable_certificates(authorities);
+        for authority in authorities {
+            roots.add(authority.clone()).context("cannot use a certificate in ca")?;
         }
         let provider = Arc::new(crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);
@@ -94,6 +88,7 @@ impl TlsFiles {
         config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
+    /// Returns the authorities in `ca` or, without `ca`, the authorities that the system trusts.
     fn authorities(&self) -> Result<Vec<CertificateDer<'static>>> {
         match &self.ca {
             Some(ca) => certificates(ca),
@@ -137,7 +132,8 @@ impl TlsClient {
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name =
             ServerName::try_from(name).with_context(|| format!("{host}: not a valid host name"))?;
-        Ok(Self { config: Arc::new(files.client()?), name })
+        let config = files.client(&files.authorities()?)?;
+        Ok(Self { config: Arc::new(config), name })
     }
 
     pub(super) fn connect(

@@ -29,8 +29,8 @@ pub const COLLECTOR: &str = "collector";
 /// Maximum length of a probe name, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
-/// Returns the subject to which `probe` publishes the deltas of all views. The module `payload` defines
-/// the payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
+/// Returns the subject to which `probe` publishes the deltas of all views. The module `payload` defines the
+/// payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
 pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")
