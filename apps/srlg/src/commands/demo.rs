@@ -26,8 +26,8 @@ use anyhow::{Result, ensure};
 use attacks::{Attacks, ROUND};
 use verdict::Verdict;
 
-/// Top-level settings for both a site and a network.
-const GENERAL: &str = "slice = '250ms'\ninside = ['10.0.0.0/8', '2001:db8::/32']\n";
+/// Top-level settings for both a site and a network, except for the length of a slice.
+const GENERAL: &str = "inside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
 /// Rule for both a site and a network.
 const RULE: &str = "[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";

@@ -21,6 +21,9 @@ use srlg_system::pacing::Every;
 use srlg_web::recorder::Recorder;
 use srlg_web::server::{Visitors, Web};
 
+/// Length of a slice, shorter than the default, so that alerts start sooner.
+const SLICE: &str = "slice = '250ms'\n";
+
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 
 /// Plays `attacks` to a monitor with a web page at `http`.
@@ -30,7 +33,7 @@ pub(super) fn play(
     http: SocketAddr,
     verdict: &mut Verdict,
 ) -> Result<()> {
-    let config = Config::parse(&[GENERAL, INPUT, RULE].concat())?;
+    let config = Config::parse(&[SLICE, GENERAL, INPUT, RULE].concat())?;
     let mut monitor = Monitor::new(&config, random_seed()?)?;
     let mut input = Input::open(&config.source)?;
     let to = *input.addresses().first().context("the monitor has no listen address")?;
