@@ -24,6 +24,7 @@
 //! | `messages` | flows in Protobuf or JSON messages, as Akvorado, goflow2 and others write them |
 //! | `kafka` | messages of a Kafka topic |
 //! | `nats` | messages of a NATS stream or subject |
+//! | [`backoff`] | delays between attempts that fail |
 //! | `credentials` | secrets in files, and the certificate authorities that the system trusts |
 //!
 //! # Features
@@ -63,6 +64,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod backoff;
 pub mod capture;
 pub mod contact;
 #[cfg(feature = "credentials")]

@@ -15,14 +15,12 @@ mod format;
 mod json;
 mod news;
 mod protobuf;
-mod retry;
 mod schema;
 mod secrets;
 
-pub(crate) use fetching::{REFRESH, TICK, fetch_schema, joined, read_schema};
+pub(crate) use fetching::{BACKOFF, REFRESH, TICK, fetch_schema, joined, read_schema};
 pub(crate) use format::Source;
 pub(crate) use news::{News, Subject};
-pub(crate) use retry::delay;
 pub(crate) use secrets::{password, tls};
 
 pub use decoder::FlowReader;

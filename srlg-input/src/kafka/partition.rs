@@ -1,12 +1,15 @@
 //! A topic partition, whose messages are fetched from the partition's leader.
 
+use std::time::Duration;
+
 use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::{OffsetAt, PartitionClient};
 use rskafka::record::RecordAndOffset;
 use tokio::time::sleep;
 
+use crate::backoff::Backoff;
 use crate::kafka::cluster::{Cluster, ClusterError, patiently};
-use crate::messages::delay;
+use crate::messages::BACKOFF;
 
 /// Maximum time for which a broker waits for a message, in milliseconds.
 const WAIT_MS: i32 = 500;
@@ -30,8 +33,9 @@ pub(super) struct Partition {
     offset: Option<i64>,
     start: Start,
     leader: Option<PartitionClient>,
-    /// Number of consecutive failed fetches.
-    pub(super) failures: u32,
+    backoff: Backoff,
+    /// Time to wait before the next fetch.
+    delay: Duration,
     /// Number of consecutive empty responses.
     empty: u32,
 }
@@ -74,7 +78,18 @@ impl Partition {
             Start::At(offset) => Some(offset),
             Start::Earliest | Start::End => None,
         };
-        Self { number, offset, start, leader: None, failures: 0, empty: 0 }
+        Self { number, offset, start, leader: None, backoff: BACKOFF, delay: Duration::ZERO, empty: 0 }
+    }
+
+    /// Lets the next fetch start at once, after a fetch that succeeded.
+    pub(super) const fn succeed(&mut self) {
+        self.backoff.reset();
+        self.delay = Duration::ZERO;
+    }
+
+    /// Lets the next fetch wait, after a fetch that failed.
+    pub(super) fn fail(&mut self) {
+        self.delay = self.backoff.delay();
     }
 
     /// Fetches messages with a total size of up to `bytes`, and waits up to [`WAIT_MS`] if there are none. After a
@@ -85,9 +100,7 @@ impl Partition {
         topic: &str,
         bytes: i32,
     ) -> Result<Fetched, ClusterError> {
-        if self.failures > 0 {
-            sleep(delay(self.failures)).await;
-        }
+        sleep(self.delay).await;
         let leader = match self.leader.take() {
             Some(leader) => leader,
             None => cluster.leader(topic, self.number).await?,

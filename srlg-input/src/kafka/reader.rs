@@ -15,7 +15,7 @@ use crate::kafka::cluster::{Cluster, ClusterError};
 use crate::kafka::origin::{self, Origin};
 use crate::kafka::partition::{Fetched, Gap, Partition};
 use crate::messages::{
-    FlowReader, Format, News, REFRESH, Source, Subject, TICK, delay, fetch_schema, joined,
+    BACKOFF, FlowReader, Format, News, REFRESH, Source, Subject, TICK, fetch_schema, joined,
     read_schema,
 };
 use crate::options::{ExportOptions, InputOptions, Topic};
@@ -147,7 +147,7 @@ impl Session<'_> {
         let (mut refresh, mut tick) = (interval(REFRESH), interval(TICK));
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut failed_lookups, mut failed_fetches) = (0, 0);
+        let [mut lookup_backoff, mut schema_backoff] = [BACKOFF; 2];
         loop {
             tokio::select! {
                 // The branches are polled in this order, so that a busy topic does not delay the first ones.
@@ -166,15 +166,15 @@ impl Session<'_> {
                 }
                 _ = refresh.tick() => {
                     if lookups.is_empty() {
-                        lookups.spawn_local(look_up(Rc::clone(&self.cluster), Rc::clone(&self.name), 0));
+                        lookups.spawn_local(look_up(Rc::clone(&self.cluster), Rc::clone(&self.name), Duration::ZERO));
                     }
                     if source.is_url() && schemas.is_empty() && !known.is_empty() {
-                        schemas.spawn_local(fetch_schema(source.clone(), 0));
+                        schemas.spawn_local(fetch_schema(source.clone(), Duration::ZERO));
                     }
                 }
                 Some(found) = lookups.join_next() => match joined(found) {
                     Ok(numbers) => {
-                        failed_lookups = 0;
+                        lookup_backoff.reset();
                         news.recover(Subject::Source);
                         let is_first_look = known.is_empty();
                         bytes = bytes_of(numbers.len());
@@ -193,37 +193,35 @@ impl Session<'_> {
                         }
                     }
                     Err(error) => {
-                        failed_lookups += 1;
                         news.fail(Subject::Source, error.to_string());
                         let (cluster, name) = (Rc::clone(&self.cluster), Rc::clone(&self.name));
-                        lookups.spawn_local(look_up(cluster, name, failed_lookups));
+                        lookups.spawn_local(look_up(cluster, name, lookup_backoff.delay()));
                     }
                 },
                 Some(schema) = schemas.join_next() => match joined(schema) {
                     Ok(schema) => {
-                        failed_fetches = 0;
+                        schema_backoff.reset();
                         news.recover(Subject::Schema);
                         self.note_schema(schema, news);
                     }
                     // The current schema stays valid for its topic, but a replacement topic cannot be detected.
                     Err(error) => {
-                        failed_fetches += 1;
                         news.fail(Subject::Schema, error.to_string());
-                        schemas.spawn_local(fetch_schema(source.clone(), failed_fetches));
+                        schemas.spawn_local(fetch_schema(source.clone(), schema_backoff.delay()));
                     }
                 },
                 Some(fetched) = self.fetches.join_next() => {
                     let (mut partition, fetched) = joined(fetched);
                     match fetched {
                         Ok(fetched) => {
-                            partition.failures = 0;
+                            partition.succeed();
                             news.recover(Subject::Partition(partition.number));
                             if !self.take(partition.number, fetched, news)? {
                                 return Ok(End::Stop);
                             }
                         }
                         Err(error) => {
-                            partition.failures = partition.failures.saturating_add(1);
+                            partition.fail();
                             news.fail(Subject::Partition(partition.number), error.to_string());
                         }
                     }
@@ -309,15 +307,13 @@ impl Session<'_> {
     }
 }
 
-/// Looks up the partitions of a topic, after a delay if previous lookups failed.
+/// Looks up the partitions of a topic after `delay`.
 async fn look_up(
     cluster: Rc<Cluster>,
     name: Rc<str>,
-    failures: u32,
+    delay: Duration,
 ) -> Result<Vec<i32>, ClusterError> {
-    if failures > 0 {
-        sleep(delay(failures)).await;
-    }
+    sleep(delay).await;
     cluster.partitions(&name).await
 }
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::sleep;
 
+use crate::backoff::Backoff;
 use crate::messages::format::{Format, Source};
 use crate::messages::news::{News, Subject};
-use crate::messages::retry::delay;
 use crate::messages::schema::SchemaError;
 
 /// Interval at which a waiting thread checks whether the input is asked to stop.
@@ -17,17 +17,22 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Interval at which the schema and the partition list of a Kafka topic are fetched again.
 pub(crate) const REFRESH: Duration = Duration::from_secs(15);
 
+/// Delays between attempts to reach a broker or to fetch a schema.
+pub(crate) const BACKOFF: Backoff =
+    Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
+
 /// Reads the schema, and retries until this succeeds. Returns `None` if the input is asked to stop.
 pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Format> {
-    for failures in 1.. {
-        match fetch_schema(source.clone(), 0).await {
+    let mut backoff = BACKOFF;
+    loop {
+        match fetch_schema(source.clone(), Duration::ZERO).await {
             Ok(format) => {
                 news.recover(Subject::Schema);
                 return Some(format);
             }
             Err(error) => news.fail(Subject::Schema, error.to_string()),
         }
-        let until = Instant::now() + delay(failures);
+        let until = Instant::now() + backoff.delay();
         while Instant::now() < until {
             if news.line.stop.is_asked() {
                 return None;
@@ -38,14 +43,11 @@ pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<
             sleep(TICK).await;
         }
     }
-    None
 }
 
-/// Fetches the schema. If previous requests failed, waits before the request.
-pub(crate) async fn fetch_schema(source: Source, failures: u32) -> Result<Format, SchemaError> {
-    if failures > 0 {
-        sleep(delay(failures)).await;
-    }
+/// Fetches the schema after `delay`.
+pub(crate) async fn fetch_schema(source: Source, delay: Duration) -> Result<Format, SchemaError> {
+    sleep(delay).await;
     joined(spawn_blocking(move || source.read()).await)
 }
 

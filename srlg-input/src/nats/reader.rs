@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::clock::now_ns;
 use crate::error::InputError;
-use crate::messages::{FlowReader, News, Source, Subject, delay, read_schema};
+use crate::messages::{BACKOFF, FlowReader, News, Source, Subject, read_schema};
 use crate::nats::connection::Access;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
@@ -61,7 +61,7 @@ impl Reader {
         };
         let flows = FlowReader::new(format.clone(), &decoding);
         let mut session = Session::new(news, flows, outlet, source, format);
-        let mut failures = 0;
+        let mut backoff = BACKOFF;
         let ended = loop {
             let messages = session.news.status.messages;
             let end = connection(&access, &mut target, &mut session).await;
@@ -72,9 +72,10 @@ impl Reader {
                 Ok(()) | Err(Interruption::Stop) => break Ok(()),
             };
             session.news.fail(Subject::Source, error.to_string());
-            // A connection that delivered messages resets the number of failures.
-            failures = if session.news.status.messages > messages { 1 } else { failures + 1 };
-            if session.wait(sleep(delay(failures)), None).await.is_err() {
+            if session.news.status.messages > messages {
+                backoff.reset();
+            }
+            if session.wait(sleep(backoff.delay()), None).await.is_err() {
                 break Ok(());
             }
         };

@@ -18,6 +18,7 @@ use super::{Channel, Failure, SinkOptions};
 use crate::store::{Cursor, NumberedNotice, Store};
 use srlg_alerts::notice::Notice;
 use srlg_alerts::status::board::SinkBoard;
+use srlg_input::backoff::Backoff;
 use srlg_system::now_ms;
 use srlg_system::pacing::Every;
 
@@ -30,7 +31,7 @@ const MOST_IN_DIGEST: usize = 1_000;
 /// Maximum time between two messages of a sink with a digest while a severe alert waits.
 const URGENT: Duration = Duration::from_secs(10);
 
-/// Minimum and maximum pause after a failure.
+/// Minimum and maximum delay after a failure, before it is shortened at random.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// Interval at which an idle sink checks for periodic work.
@@ -55,7 +56,7 @@ pub(super) struct Worker {
     attempts: Option<u32>,
     hold: Hold,
     wake: Wake,
-    pause: Duration,
+    backoff: Backoff,
     error: Option<String>,
     /// Whether the last access to the database failed.
     is_blind: bool,
@@ -84,7 +85,7 @@ impl Worker {
             attempts: options.attempts(),
             hold,
             wake: Wake::default(),
-            pause: PAUSES[0],
+            backoff: Backoff::new(PAUSES[0], PAUSES[1]),
             error: None,
             is_blind: false,
             log_dropped: Every::new(PAUSES[1]),
@@ -284,10 +285,9 @@ impl Worker {
         self.hold.gate.forget_held();
     }
 
-    /// Waits before the next attempt. The pause doubles after each failure, up to one minute.
+    /// Waits before the next attempt.
     fn back_off(&mut self) {
-        self.wake.pause(self.pause);
-        self.pause = (self.pause * 2).min(PAUSES[1]);
+        self.wake.pause(self.backoff.delay());
     }
 
     fn drop_oldest(&mut self, count: i64) -> Result<()> {
@@ -324,7 +324,7 @@ impl Worker {
     }
 
     fn tell_success(&mut self) {
-        self.pause = PAUSES[0];
+        self.backoff.reset();
         if self.error.take().is_some() {
             info!("sink {}: sending works again", self.name);
         }

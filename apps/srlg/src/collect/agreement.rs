@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::stream;
 use crate::config::Config;
 use crate::network::bucket::{self, Entry};
-use crate::network::connect::Link;
+use crate::network::connect::{BACKOFF, Link};
 use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
 use srlg_notify::ledger::Ledger;
 use srlg_system::pacing::Trouble;
@@ -24,9 +24,6 @@ const LAST_FORMER: &str = "network/last-former";
 /// Minimum time from the creation of a version to its first slice, except for the first version. Connected probes
 /// receive the version within this time, because they check for a new one every two seconds.
 const LEAD: Duration = Duration::from_secs(5);
-
-/// Time between two attempts to agree with the broker.
-const RETRY: Duration = Duration::from_millis(250);
 
 /// Time between two checks of the description on the broker.
 const LOOK: Duration = Duration::from_secs(2);
@@ -75,7 +72,7 @@ impl Agreement {
 /// version.
 pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
     let kept = Agreement::read(ledger)?;
-    let mut trouble = Trouble::default();
+    let (mut trouble, mut backoff) = (Trouble::default(), BACKOFF);
     loop {
         let wanted = kept.as_ref().filter(|kept| is_of(config, &kept.version));
         if link.state.borrow().up {
@@ -100,7 +97,7 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
         } else if let Some(kept) = wanted {
             return Ok(kept.clone());
         }
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(backoff.delay()).await;
     }
 }
 

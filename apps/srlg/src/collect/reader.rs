@@ -17,6 +17,7 @@ use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::{self};
 use bytes::Bytes;
 use futures_util::StreamExt;
+use srlg_input::backoff::Backoff;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -26,7 +27,7 @@ pub(super) use place::Loss;
 use place::{Place, Resumption};
 
 use super::stream::{self, PATIENCE, Position, Retention, nanoseconds};
-use crate::network::connect::Link;
+use crate::network::connect::{BACKOFF, Link};
 use crate::network::subjects::STREAM;
 use srlg_system::pacing::Trouble;
 
@@ -34,8 +35,6 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Time without a message after which the reader checks whether the stream exists.
 const QUIET: Duration = Duration::from_secs(2);
-
-const RETRY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(super) enum Event {
@@ -73,6 +72,7 @@ pub(super) struct Reader {
     place: Place,
     events: Sender<Event>,
     trouble: Trouble,
+    backoff: Backoff,
 }
 
 /// Error if the engine no longer receives events.
@@ -94,6 +94,7 @@ impl Reader {
             place: Place::new(position),
             events,
             trouble: Trouble::default(),
+            backoff: BACKOFF,
         }
     }
 
@@ -112,11 +113,12 @@ impl Reader {
         self.tell(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
-            tokio::time::sleep(RETRY).await;
+            tokio::time::sleep(self.backoff.delay()).await;
             return Ok(());
         }
         match self.open().await {
             Ok((mut messages, opened)) => {
+                self.backoff.reset();
                 if self.trouble.end() {
                     info!("reading the stream");
                 }
@@ -127,7 +129,7 @@ impl Reader {
                 if let Some(error) = self.trouble.change_to(&error) {
                     warn!("cannot read the stream yet: {error}");
                 }
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(self.backoff.delay()).await;
                 Ok(())
             }
         }
@@ -162,7 +164,7 @@ impl Reader {
                         Ok(None) => {}
                         Err(error) => {
                             warn!("reopening the stream after message {}: {error}", self.place.position());
-                            tokio::time::sleep(RETRY).await;
+                            tokio::time::sleep(self.backoff.delay()).await;
                             return Ok(());
                         }
                     }

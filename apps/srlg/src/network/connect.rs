@@ -18,11 +18,15 @@ use async_nats::rustls::pki_types::CertificateDer;
 use async_nats::rustls::pki_types::pem::{self, PemObject as _};
 use async_nats::rustls::{self, CertificateError};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use srlg_input::backoff::Backoff;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::network::subjects;
+
+/// Delays between attempts to use the broker.
+pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), LONGEST_WAIT);
 
 /// Name of the file with the certificate of the authority that signed the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
@@ -131,7 +135,7 @@ impl Access {
             .custom_inbox_prefix(subjects::inbox_prefix(client))
             .ignore_discovered_servers()
             .max_reconnects(None)
-            .reconnect_delay_callback(wait_before)
+            .reconnect_delay_callback(delay_before)
             .event_callback(move |event| {
                 on_event(&event, &state, &told);
                 std::future::ready(())
@@ -152,13 +156,13 @@ pub(crate) fn address(text: &str) -> Result<String, String> {
         .to_owned())
 }
 
-/// Returns the wait before `attempt`. The first attempt is immediate, and later waits double up to [`LONGEST_WAIT`].
-fn wait_before(attempt: usize) -> Duration {
-    let doublings = u32::try_from(attempt).unwrap_or(u32::MAX).min(10);
-    if attempt <= 1 {
-        return Duration::ZERO;
-    }
-    Duration::from_millis(25).saturating_mul(1 << doublings).min(LONGEST_WAIT)
+/// Delays between attempts to connect.
+const RECONNECTS: Backoff = Backoff::new(Duration::from_millis(100), LONGEST_WAIT);
+
+/// Returns the delay before `attempt`. The first attempt after a connection is immediate.
+fn delay_before(attempt: usize) -> Duration {
+    let failures = attempt.saturating_sub(1);
+    RECONNECTS.after(u32::try_from(failures).unwrap_or(u32::MAX))
 }
 
 /// Returns whether the broker has presented a certificate that the network's authority has not signed.
@@ -197,10 +201,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_stay_below_two_seconds() {
-        let waits: Vec<u128> = (0..6).map(|attempt| wait_before(attempt).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 100, 200, 400, 800]);
-        assert_eq!([100, usize::MAX].map(wait_before), [LONGEST_WAIT; 2]);
+    fn the_first_attempt_is_immediate_and_later_ones_wait_up_to_two_seconds() {
+        assert_eq!([0, 1].map(delay_before), [Duration::ZERO; 2]);
+        for (attempt, ms) in [(2, 100), (3, 200), (4, 400), (5, 800), (usize::MAX, 2000)] {
+            let delay = delay_before(attempt);
+            let longest = Duration::from_millis(ms);
+            assert!(longest / 2 <= delay && delay <= longest, "{delay:?} before {attempt}");
+        }
     }
 
     #[test]

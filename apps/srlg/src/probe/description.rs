@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::network::connect::Link;
+use crate::network::connect::{BACKOFF, Link};
 use crate::network::{NetworkVersion, bucket};
 use srlg_input::credentials::read_secret;
 use srlg_system::pacing::Trouble;
@@ -20,9 +20,6 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// Time to wait for the description from a connected broker before the stored description is used.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Time between two attempts to get the first description.
-const RETRY: Duration = Duration::from_millis(250);
 
 /// Name of the file that contains the last description, in the folder of the spool.
 const FILE: &str = "network.json";
@@ -49,7 +46,7 @@ impl Description {
     /// Returns the description from the broker, or the stored description if the broker does not provide one. If there
     /// is no stored description, waits for the broker.
     pub(super) async fn first(&mut self) -> NetworkVersion {
-        let since = Instant::now();
+        let (since, mut backoff) = (Instant::now(), BACKOFF);
         loop {
             if let Some(version) = self.ask().await {
                 self.keep(&version);
@@ -62,7 +59,7 @@ impl Description {
                 info!("using network version {}, the last one received from the broker", kept.id);
                 return kept;
             }
-            tokio::time::sleep(RETRY).await;
+            tokio::time::sleep(backoff.delay()).await;
         }
     }
 

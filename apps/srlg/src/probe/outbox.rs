@@ -9,7 +9,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
 
 use srlg_input::Position;
 use srlg_input::contact::Sampling;
@@ -17,11 +16,9 @@ use tokio::sync::{Notify, watch};
 use tracing::{info, warn};
 
 use super::spool::{Spool, SpoolEntry, SpoolError};
+use crate::network::connect::BACKOFF;
 use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
-
-/// Time between two attempts to write to the spool.
-const RETRY: Duration = Duration::from_millis(500);
 
 /// The error of a call that is interrupted because the probe is stopping.
 #[derive(Debug, thiserror::Error)]
@@ -110,13 +107,13 @@ impl Outbox {
         write: impl Fn(&mut Spool) -> Result<(), SpoolError>,
     ) -> Result<(MutexGuard<'_, State>, bool), Interruption> {
         let mut state = self.state();
-        let mut has_waited = false;
+        let (mut has_waited, mut backoff) = (false, BACKOFF);
         while let Err(error) = write(&mut state.spool) {
             if !has_waited {
                 warn!("{error}; {what} until the spool can be written");
                 has_waited = true;
             }
-            state = self.room.wait_timeout(state, RETRY).expect(UNPOISONED).0;
+            state = self.room.wait_timeout(state, backoff.delay()).expect(UNPOISONED).0;
             if state.stopped {
                 return Err(Interruption);
             }

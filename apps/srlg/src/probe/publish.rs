@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::spool::SpoolEntry;
-use crate::network::connect::{Link, LinkState};
+use crate::network::connect::{BACKOFF, Link, LinkState};
 use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
 use srlg_system::pacing::Trouble;
 
@@ -27,9 +27,6 @@ const AHEAD: usize = 16;
 
 /// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Time between two attempts to send slices.
-const RETRY: Duration = Duration::from_millis(250);
 
 pub(super) struct Publisher {
     state: watch::Receiver<LinkState>,
@@ -80,6 +77,7 @@ impl Publisher {
     /// Sends all slices in the spool and then new slices, until no work is left.
     async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
         let (mut next, version) = (0, self.outbox.version());
+        let mut backoff = BACKOFF;
         loop {
             let slices = self.outbox.from(next, AHEAD);
             if slices.is_empty() {
@@ -94,6 +92,7 @@ impl Publisher {
                 match sent.try_next().await {
                     Ok(None) => break,
                     Ok(Some(slice)) => {
+                        backoff.reset();
                         if trouble.end() {
                             info!("the broker accepts slices again");
                         }
@@ -104,7 +103,7 @@ impl Publisher {
                         if let Some(error) = trouble.change_to(&error) {
                             warn!("cannot send slices: {error}; they stay in the spool");
                         }
-                        tokio::time::sleep(RETRY).await;
+                        tokio::time::sleep(backoff.delay()).await;
                         break;
                     }
                 }
