@@ -57,7 +57,7 @@ fn ingest(criterion: &mut Criterion) {
         bencher.iter(|| {
             let mut peers: HashMap<u32, HashSet<u32>> = HashMap::new();
             for pair in &pairs {
-                peers.entry(pair.inside).or_default().insert(pair.opposite);
+                peers.entry(pair.inside).or_default().insert(pair.peer);
             }
             peers.len()
         });

@@ -141,7 +141,7 @@ fn traffic(slice: u64) -> Vec<IpPair> {
         let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);
         let is_flood = number.is_multiple_of(50);
         let host = if is_flood { 1 + number / 50 % 3 } else { 256 + (peer >> 22) };
-        IpPair { inside: 0x0a00_0000 + host, opposite: peer }
+        IpPair { inside: 0x0a00_0000 + host, peer }
     };
     (0..PACKETS).map(packet).collect()
 }

@@ -31,7 +31,7 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     // Whatever the cells and lines contain, pairs of both families can be ingested, and hosts of both families can be
     // estimated.
     let (v4, v6) = ([10, 0, 0, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into());
-    detector.ingest(&[IpPair { inside: 0x0a00_0001, opposite: 7 }]).expect("the CPU touches");
+    detector.ingest(&[IpPair { inside: 0x0a00_0001, peer: 7 }]).expect("the CPU touches");
     match detector.ingest(&[Ip6Pair::new(v6, v4), Ip6Pair::new(v4, v6)]) {
         Ok(()) | Err(Error::Ip6InPaper) => {}
         Err(error) => panic!("{error}"),

@@ -166,7 +166,7 @@ impl Traffic<'_> {
         let pair = |number: u64| {
             let random = mix(self.options.seed ^ mix(number));
             let host = (u64::from(random as u32) * u64::from(self.hosts)) >> 32;
-            IpPair { inside: FIRST_HOST.wrapping_add(host as u32), opposite: (random >> 32) as u32 }
+            IpPair { inside: FIRST_HOST.wrapping_add(host as u32), peer: (random >> 32) as u32 }
         };
         (until(slice)..until(slice + 1)).map(pair).collect()
     }
@@ -179,10 +179,8 @@ impl Traffic<'_> {
             // Each host starts at a different slice and has the same contacts in every window.
             let place = u64::from((slice + number) % self.window);
             let peer = move |contact: u64| mix(u64::from(number) << 32 | contact) as u32;
-            (until(place)..until(place + 1)).map(move |contact| IpPair {
-                inside: FIRST_PLANTED + number,
-                opposite: peer(contact),
-            })
+            (until(place)..until(place + 1))
+                .map(move |contact| IpPair { inside: FIRST_PLANTED + number, peer: peer(contact) })
         };
         (0..self.options.planted).flat_map(contacts).collect()
     }

@@ -106,7 +106,7 @@ fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
 fn write_packet(out: &mut Output, format: Format, time_us: u64, pair: IpPair) -> io::Result<()> {
     match format {
         Format::Pcap => write_pcap_packet(out, time_us, pair),
-        Format::Csv => write_csv_line(out, time_us / 1000, pair.inside, pair.opposite),
+        Format::Csv => write_csv_line(out, time_us / 1000, pair.inside, pair.peer),
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn write_pcap_packet(
         let reason = "pcap cannot represent times after 2106-02-07; lower --start-ms";
         return Err(io::Error::new(ErrorKind::InvalidInput, reason));
     };
-    let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
+    let name = u64::from(pair.inside) << 32 | u64::from(pair.peer);
     let captured = SHORTEST + below(LONGEST_CAPTURED - SHORTEST + 1, name ^ time_us);
     let on_wire = captured + below(LONGEST_ON_WIRE - captured + 1, name ^ time_us ^ 1 << 63);
     for word in [seconds, (time_us % 1_000_000) as u32, captured, on_wire] {
@@ -169,7 +169,7 @@ pub(crate) fn write_pcap_packet(
 
 /// Returns the first 90 bytes of a packet whose length is `on_wire` bytes.
 fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
-    let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
+    let name = u64::from(pair.inside) << 32 | u64::from(pair.peer);
     let protocol = if below(4, name) == 0 { UDP } else { TCP };
     let mut frame = [0; LONGEST_CAPTURED as usize];
     // The frame starts with locally administered addresses of two routers and the EtherType of IPv4.
@@ -179,7 +179,7 @@ fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     ip[2..4].copy_from_slice(&(on_wire as u16 - ETHERNET as u16).to_be_bytes());
     ip[8..10].copy_from_slice(&[64, protocol]);
     ip[12..16].copy_from_slice(&pair.inside.to_be_bytes());
-    ip[16..20].copy_from_slice(&pair.opposite.to_be_bytes());
+    ip[16..20].copy_from_slice(&pair.peer.to_be_bytes());
     let checksum = !ones_complement_sum(ip);
     ip[10..12].copy_from_slice(&checksum.to_be_bytes());
     transport[..2].copy_from_slice(&(32_768 + below(28_000, name) as u16).to_be_bytes());
@@ -214,12 +214,12 @@ const fn below(bound: u32, name: u64) -> u32 {
 mod tests {
     use super::*;
 
-    const PAIR: IpPair = IpPair { inside: 0x0E20_0001, opposite: 0x0102_0304 };
+    const PAIR: IpPair = IpPair { inside: 0x0E20_0001, peer: 0x0102_0304 };
 
     #[test]
     fn header_checksum_closes_the_sum() {
-        for opposite in 0..1000 {
-            let frame = frame(IpPair { opposite, ..PAIR }, 60 + opposite);
+        for peer in 0..1000 {
+            let frame = frame(IpPair { peer, ..PAIR }, 60 + peer);
             // A receiver sums the header including its checksum, and expects all ones.
             assert_eq!(ones_complement_sum(&frame[14..34]), 0xFFFF);
         }

@@ -161,7 +161,7 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
     let until = |slice: u32| (u128::from(load) * u128::from(slice) / u128::from(window)) as u64;
     let pair = |number: u64| {
         let random = mix(seed ^ mix(number));
-        IpPair { inside: random as u32 % FIRST, opposite: (random >> 32) as u32 }
+        IpPair { inside: random as u32 % FIRST, peer: (random >> 32) as u32 }
     };
     let slices = output::bar(2 * u64::from(window), "slices of background");
     for slice in slices.wrap_iter(0..2 * window) {
@@ -184,7 +184,7 @@ impl Giant {
                 (Manner::Old, late) if late + 1 == window => 0..cardinality,
                 _ => continue,
             };
-            let pair = |contact: u32| IpPair { inside: host, opposite: opposite(host, contact) };
+            let pair = |contact: u32| IpPair { inside: host, peer: peer(host, contact) };
             let pairs: Vec<IpPair> = contacts.map(pair).collect();
             feeder.ingest_late(detector, &pairs, late as u32)?;
         }
@@ -193,7 +193,7 @@ impl Giant {
 }
 
 /// Returns the peer of `host` that has the index `contact`. A bijection on 32 bits makes the peers of a host distinct.
-fn opposite(host: u32, contact: u32) -> u32 {
+fn peer(host: u32, contact: u32) -> u32 {
     let mut x = contact.wrapping_add(mix(host.into()) as u32);
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);
     x = (x ^ x >> 15).wrapping_mul(0x846c_a68b);

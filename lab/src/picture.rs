@@ -86,8 +86,8 @@ fn watch(options: &Picture) -> Result<Vec<Second>> {
         let now = until(second.saturating_sub(1))..until(second);
         for (host, last) in (0_u64..).zip(&mut seen).skip(now.start).take(now.len()) {
             *last = Some(slice);
-            let opposite = mix(options.seed ^ host) as u32;
-            pairs.push(IpPair { inside: VICTIM.to_bits(), opposite });
+            let peer = mix(options.seed ^ host) as u32;
+            pairs.push(IpPair { inside: VICTIM.to_bits(), peer });
         }
         detector.ingest(&pairs)?;
         let closing = detector.begin_close()?;

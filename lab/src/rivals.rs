@@ -90,7 +90,7 @@ impl<R: Reversal> VectorFilter<R> {
     /// that inside hosts with common peers do not set the same bits.
     fn bit(&self, pair: IpPair) -> u32 {
         let [host, key] = self.keys;
-        reduce(hash(pair.opposite ^ hash(pair.inside, host), key), self.arrays.vector_bits)
+        reduce(hash(pair.peer ^ hash(pair.inside, host), key), self.arrays.vector_bits)
     }
 }
 

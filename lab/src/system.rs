@@ -128,8 +128,7 @@ mod tests {
 
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
-            let pairs =
-                (0..300).map(|opposite| IpPair { inside: slice, opposite: opposite << slice });
+            let pairs = (0..300).map(|peer| IpPair { inside: slice, peer: peer << slice });
             system.ingest(&pairs.collect::<Vec<_>>());
             if skip {
                 system.skip_slice();
@@ -170,7 +169,7 @@ mod tests {
         assert!(system.is_complete());
         // Each host has 400 peers, about 6 times the threshold. The rough estimator of each host is therefore hot even
         // at the full weight.
-        let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, opposite: pair * 7919 });
+        let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, peer: pair * 7919 });
         system.ingest(&pairs.collect::<Vec<_>>());
         system.close_slice();
         assert!(!system.is_complete());

@@ -113,7 +113,7 @@ mod tests {
 
         fn close_slice(&mut self) -> Vec<(Address, f64)> {
             self.of_last_slice = self.pairs.len();
-            self.pairs.drain(..).map(|pair| (pair.inside, pair.opposite.into())).collect()
+            self.pairs.drain(..).map(|pair| (pair.inside, pair.peer.into())).collect()
         }
 
         fn is_complete(&self) -> bool {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn scored_windows_count_and_others_do_not() {
         let mut track = echo();
-        let pair = |inside| IpPair { inside, opposite: 10 };
+        let pair = |inside| IpPair { inside, peer: 10 };
         track.ingest(&vec![pair(9); 300]);
         track.skip();
         track.ingest(&[pair(1)]);
@@ -154,7 +154,7 @@ mod tests {
     fn low_errors_are_of_super_points_below_four_times_the_threshold() {
         let mut track = echo();
         let reported = [(1, 110), (2, 532), (3, 560), (4, 900)];
-        track.ingest(&reported.map(|(inside, opposite)| IpPair { inside, opposite }));
+        track.ingest(&reported.map(|(inside, peer)| IpPair { inside, peer }));
         // The errors are 1/10, 1/3 and 2/5. The fourth host is not a super point.
         track.score(&[(1, 100), (2, 399), (3, 400)], 100);
         let quality = Quality::of(&track.windows);

@@ -61,13 +61,13 @@ impl PaperModel {
     /// Scans a pair whose contact was `late` slices ago (algorithms 3 and 6). Deviation: the paper sets recorders to 0,
     /// whereas this model lowers them to `late`.
     pub fn scan(&mut self, pair: IpPair, late: u16) {
-        if let Some(slot) = self.finder.slot(pair.opposite) {
+        if let Some(slot) = self.finder.slot(pair.peer) {
             for (row, column) in (0..).zip(self.columns(pair.inside)) {
                 let recorder = &mut self.rsra[row][column as usize][slot as usize];
                 *recorder = late.min(*recorder);
             }
         }
-        let position = self.counter.position(pair.opposite) as usize;
+        let position = self.counter.position(pair.peer) as usize;
         for row in 0..self.slea.len() {
             let start = self.linear_start(row, pair.inside);
             let recorder = &mut self.slea[row][start + position];

@@ -144,14 +144,14 @@ impl TaggedModel {
     /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. Every pair
     /// writes a touch and an echo into the SLEA. A recorder keeps the smaller of its current word and the new word.
     pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
-        let Ip6Pair { inside, opposite } = pair.into();
-        let hosts = [host(inside), host(opposite)];
-        let [inside, opposite] = hosts.map(|host| self.id(host));
-        if let Some(slot) = self.slot(inside, opposite) {
+        let Ip6Pair { inside, peer } = pair.into();
+        let hosts = [host(inside), host(peer)];
+        let [inside, peer] = hosts.map(|host| self.id(host));
+        if let Some(slot) = self.slot(inside, peer) {
             let (place, word) = self.cell_word(hosts, slot, self.age(late, self.cell_epoch));
             self.cells[place] = word.min(self.cells[place]);
         }
-        let position = self.position(inside, opposite);
+        let position = self.position(inside, peer);
         let (age, window_ages) = (self.age(late, self.epoch), u64::from(self.window_ages));
         let [touch, echo] = self.places(inside, position);
         let [tag, echo_tag] = self.tags_of(inside, position);
@@ -213,11 +213,11 @@ impl TaggedModel {
         }
     }
 
-    /// Returns z, the position of `host` that its contacts with `opposite` touch. The position is in the coarsest
+    /// Returns z, the position of `host` that its contacts with `peer` touch. The position is in the coarsest
     /// region for which the lowest s bits of the peer's hash are 0. The position is xored with bits of the host, so
     /// that a popular peer touches different positions of different hosts.
-    fn position(&self, host: Id, opposite: Id) -> u32 {
-        let hash = self.hash(opposite.lo, POSITION_KEY);
+    fn position(&self, host: Id, peer: Id) -> u32 {
+        let hash = self.hash(peer.lo, POSITION_KEY);
         let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
         let Region { first, width, .. } =
             *self.regions.iter().rfind(is_chosen).expect("the fine region has s = 0");

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .ok_or("missing argument: the path of the program built from examples/ingest.c")?;
     let pairs: Vec<IpPair> = (0..PAIRS)
-        .map(|i| IpPair { inside: i.wrapping_mul(2_654_435_761) >> 12, opposite: i })
+        .map(|i| IpPair { inside: i.wrapping_mul(2_654_435_761) >> 12, peer: i })
         .collect();
     let (mut rust, mut c) = ([f64::INFINITY; 4], [f64::INFINITY; 4]);
     for _ in 0..ROUNDS {

@@ -172,9 +172,9 @@ impl From<IpAddr> for Host {
 
 /// Returns the pair of addresses in `bytes`. The address of the inside host comes first.
 pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
-    let [inside, opposite] = transmute_ref!(bytes);
+    let [inside, peer] = transmute_ref!(bytes);
     let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
-    Ip6Pair::new(address(inside), address(opposite))
+    Ip6Pair::new(address(inside), address(peer))
 }
 
 /// Meaning of a cardinality.

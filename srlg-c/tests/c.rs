@@ -116,13 +116,13 @@ fn bits() -> Result<String, Box<dyn std::error::Error>> {
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
     let host = "10.0.0.1".parse()?;
     for slice in 0..4 {
-        let noise = (0..NOISE)
-            .map(|i| IpPair { inside: mixed(i + slice * NOISE) >> 8, opposite: mixed(!i) });
+        let noise =
+            (0..NOISE).map(|i| IpPair { inside: mixed(i + slice * NOISE) >> 8, peer: mixed(!i) });
         let peers = (0..PEERS_OF_HOST)
-            .map(|i| IpPair { inside: 0x0a00_0001 + slice, opposite: 0xc612_0000 + i });
+            .map(|i| IpPair { inside: 0x0a00_0001 + slice, peer: 0xc612_0000 + i });
         detector.ingest(&noise.chain(peers).collect::<Vec<_>>())?;
         let (inside, prefix) = ([0x2001_0db8, 0, 0, 1], 0x2001_0db8);
-        let peers = (0..PEERS_OF_HOST).map(|i| Ip6Pair { inside, opposite: [prefix, 0, 0, i] });
+        let peers = (0..PEERS_OF_HOST).map(|i| Ip6Pair { inside, peer: [prefix, 0, 0, i] });
         detector.ingest(&peers.collect::<Vec<_>>())?;
 
         let (within, all) = (detector.cardinality_within(host, 2)?, detector.cardinality(host)?);

@@ -131,7 +131,7 @@ impl KeySequence {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     /// Key of H1 and H2, which hash peers.
-    pub(crate) opposite: Key,
+    pub(crate) peer: Key,
     /// Key of H3, which hashes peers.
     pub(crate) position: Key,
     /// Key of T0, which hashes the low address bits.
@@ -155,7 +155,7 @@ impl Keys {
         let mut keys = KeySequence::new(seed);
         // The order of the fields fixes the keys.
         Self {
-            opposite: keys.next_key(),
+            peer: keys.next_key(),
             position: keys.next_key(),
             low: keys.next_key(),
             high: keys.next_key(),

@@ -41,12 +41,12 @@ impl IdKeys {
 
     #[inline(always)]
     pub(crate) fn ids(&self, hash: HashFamily, pair: Ip6Pair) -> Ip6Ids {
-        let Ip6Pair { inside, opposite } = pair;
+        let Ip6Pair { inside, peer } = pair;
         Ip6Ids {
             inside,
             host: self.id(hash, inside),
-            opposite: self.id(hash, opposite).lo,
-            is_opposite_v4: unmapped(opposite).is_some(),
+            peer: self.id(hash, peer).lo,
+            is_peer_v4: unmapped(peer).is_some(),
         }
     }
 }
@@ -76,13 +76,13 @@ pub trait PairIds: Copy + Default + Send + Sync {
     fn host(&self) -> HostId;
 
     /// Returns the ID of the peer.
-    fn opposite(&self) -> u32;
+    fn peer(&self) -> u32;
 
     /// Returns the address of the inside host if it is an IPv6 host, or `None` if it is an IPv4 host.
     fn limbs(&self) -> Option<Limbs>;
 
     /// Returns whether the peer is an IPv4 host, whose ID is its address.
-    fn is_opposite_v4(&self) -> bool;
+    fn is_peer_v4(&self) -> bool;
 }
 
 impl PairIds for IpPair {
@@ -92,8 +92,8 @@ impl PairIds for IpPair {
     }
 
     #[inline(always)]
-    fn opposite(&self) -> u32 {
-        self.opposite
+    fn peer(&self) -> u32 {
+        self.peer
     }
 
     #[inline(always)]
@@ -102,7 +102,7 @@ impl PairIds for IpPair {
     }
 
     #[inline(always)]
-    fn is_opposite_v4(&self) -> bool {
+    fn is_peer_v4(&self) -> bool {
         true
     }
 }
@@ -112,8 +112,8 @@ impl PairIds for IpPair {
 pub struct Ip6Ids {
     inside: Limbs,
     host: HostId,
-    opposite: u32,
-    is_opposite_v4: bool,
+    peer: u32,
+    is_peer_v4: bool,
 }
 
 impl PairIds for Ip6Ids {
@@ -123,8 +123,8 @@ impl PairIds for Ip6Ids {
     }
 
     #[inline(always)]
-    fn opposite(&self) -> u32 {
-        self.opposite
+    fn peer(&self) -> u32 {
+        self.peer
     }
 
     #[inline(always)]
@@ -136,8 +136,8 @@ impl PairIds for Ip6Ids {
     }
 
     #[inline(always)]
-    fn is_opposite_v4(&self) -> bool {
-        self.is_opposite_v4
+    fn is_peer_v4(&self) -> bool {
+        self.is_peer_v4
     }
 }
 
@@ -178,7 +178,7 @@ pub struct Ip6Batch<'a> {
     pairs: &'a [Ip6Pair; BATCH],
     lo: [u32; BATCH],
     hi: [u32; BATCH],
-    opposite: [u32; BATCH],
+    peer: [u32; BATCH],
 }
 
 impl<'a> Ip6Batch<'a> {
@@ -188,7 +188,7 @@ impl<'a> Ip6Batch<'a> {
         reason = "a loop with one index into several arrays vectorises"
     )]
     pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
-        let (mut lo, mut hi, mut opposite) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        let (mut lo, mut hi, mut peer) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         // Products of 32-bit words have 64 bits, so each word is widened to a 64-bit lane.
         let words: [[u64; 4]; BATCH] = zerocopy::transmute!(*pairs);
         for i in 0..BATCH {
@@ -196,9 +196,9 @@ impl<'a> Ip6Batch<'a> {
             (lo[i], hi[i]) = (low, high);
         }
         for i in 0..BATCH {
-            opposite[i] = keys.id_of_words(hash, [words[i][2], words[i][3]]).lo;
+            peer[i] = keys.id_of_words(hash, [words[i][2], words[i][3]]).lo;
         }
-        Self { pairs, lo, hi, opposite }
+        Self { pairs, lo, hi, peer }
     }
 }
 
@@ -207,12 +207,12 @@ impl Batch for Ip6Batch<'_> {
 
     #[inline(always)]
     fn get(&self, i: usize) -> Ip6Ids {
-        let Ip6Pair { inside, opposite } = self.pairs[i];
+        let Ip6Pair { inside, peer } = self.pairs[i];
         Ip6Ids {
             inside,
             host: HostId { lo: self.lo[i], hi: self.hi[i] },
-            opposite: self.opposite[i],
-            is_opposite_v4: unmapped(opposite).is_some(),
+            peer: self.peer[i],
+            is_peer_v4: unmapped(peer).is_some(),
         }
     }
 }

@@ -25,7 +25,7 @@
 //! let recorders: Vec<Recorder16> =
 //!     (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let lines = Lines::new(tagged, &recorders);
-//! let pairs: Vec<IpPair> = (0..1000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+//! let pairs: Vec<IpPair> = (0..1000).map(|peer| IpPair { inside: 7, peer }).collect();
 //! lines.touch(&pairs, 0);
 //! let span = params.span(0, 300);
 //! let tally = TaggedCounter::tally(lines, 7.into(), span, 0..tagged.width());

@@ -46,7 +46,7 @@ macro_rules! pair {
             /// Inside host, whose peers are counted.
             pub inside: $address,
             /// Peer of the inside host.
-            pub opposite: $address,
+            pub peer: $address,
         }
     };
 }
@@ -60,10 +60,10 @@ pair! {
 }
 
 impl IpPair {
-    /// Creates the pair of the inside host `inside` and its peer `opposite`.
+    /// Creates the pair of the inside host `inside` and its peer.
     #[must_use]
-    pub const fn new(inside: Ipv4Addr, opposite: Ipv4Addr) -> Self {
-        Self { inside: inside.to_bits(), opposite: opposite.to_bits() }
+    pub const fn new(inside: Ipv4Addr, peer: Ipv4Addr) -> Self {
+        Self { inside: inside.to_bits(), peer: peer.to_bits() }
     }
 }
 
@@ -78,10 +78,10 @@ pair! {
 }
 
 impl Ip6Pair {
-    /// Creates the pair of the inside host `inside` and its peer `opposite`. Their address families may differ.
+    /// Creates the pair of the inside host `inside` and its peer. Their address families may differ.
     #[must_use]
-    pub const fn new(inside: IpAddr, opposite: IpAddr) -> Self {
-        Self { inside: limbs(inside), opposite: limbs(opposite) }
+    pub const fn new(inside: IpAddr, peer: IpAddr) -> Self {
+        Self { inside: limbs(inside), peer: limbs(peer) }
     }
 
     /// Creates the pair of the inside host `inside` and a peer that is given as a uniform 64-bit hash.
@@ -91,13 +91,13 @@ impl Ip6Pair {
     #[must_use]
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.
-        Self { inside: limbs(inside), opposite: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
+        Self { inside: limbs(inside), peer: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
     }
 }
 
 impl From<IpPair> for Ip6Pair {
-    fn from(IpPair { inside, opposite }: IpPair) -> Self {
-        Self { inside: mapped(inside), opposite: mapped(opposite) }
+    fn from(IpPair { inside, peer }: IpPair) -> Self {
+        Self { inside: mapped(inside), peer: mapped(peer) }
     }
 }
 

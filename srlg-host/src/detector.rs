@@ -38,7 +38,7 @@ use closing::{ExclusiveDetector, LastReport};
 /// let config = Config { threshold: 1024, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Auto)?;
 /// // IPv4: 10.0.0.1 and 5000 peers.
-/// let pairs: Vec<IpPair> = (0..5000).map(|opposite| IpPair { inside: 0x0a00_0001, opposite }).collect();
+/// let pairs: Vec<IpPair> = (0..5000).map(|peer| IpPair { inside: 0x0a00_0001, peer }).collect();
 /// detector.ingest(&pairs)?; // takes &self, so any number of threads may call it
 /// // IPv6: 2001:db8::1 and 4000 peers.
 /// let host: IpAddr = "2001:db8::1".parse()?;

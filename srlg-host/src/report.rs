@@ -15,7 +15,7 @@
 //! use srlg::{Config, Device, IpPair, SlidingDetector};
 //!
 //! let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-//! detector.ingest(&(0..5000).map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>())?;
+//! detector.ingest(&(0..5000).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())?;
 //! let closing = detector.begin_close()?;
 //! let point = &closing.super_points()[0];
 //! assert!(point.lower(4.0) < 5000.0 && 5000.0 < point.upper(4.0));

@@ -27,7 +27,7 @@
 //! let config = Config { threshold: 64, ..Config::default() };
 //! let mut sites = [0, 1].map(|_| SlidingDetector::new(config, Device::Cpu).unwrap());
 //! for (site, peers) in sites.iter().zip([0..50, 50..100]) {
-//!     site.ingest(&peers.map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>())?;
+//!     site.ingest(&peers.map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())?;
 //! }
 //! let bytes = sites[1].snapshot()?.to_bytes()?;
 //! let snapshot = Snapshot::from_bytes(&bytes, sites[0].params())?;

@@ -24,14 +24,14 @@ RUNS = 9
 
 rows = numpy.arange(ROWS, dtype=numpy.uint32)
 inside = numpy.uint32(0x0A000000) + (rows * numpy.uint32(0x9E3779B1) >> numpy.uint32(16))
-opposite = numpy.uint32(0xC0000000) + rows
+peer = numpy.uint32(0xC0000000) + rows
 times = rows.astype(numpy.int64) * 1_000_000_000 // ROWS_PER_SLICE
 
 
 def ingest() -> None:
     detector = srlg.Detector(device="cpu")
     start = time.perf_counter()
-    detector.ingest(inside, opposite)
+    detector.ingest(inside, peer)
     took.append(time.perf_counter() - start)
 
 
@@ -75,7 +75,7 @@ frame = polars.DataFrame(
     {
         "time": polars.Series(times).cast(polars.Datetime("ns")),
         "source": inside,
-        "destination": opposite,
+        "destination": peer,
     }
 )
 table = pyarrow.table(frame)

@@ -18,7 +18,7 @@ const ROWS_PER_SLICE: u32 = 500_000;
 /// Returns pair `number`. There are 65,536 inside hosts. Every pair has a different peer, so all pairs are distinct.
 fn pair(number: u32) -> IpPair {
     let inside = 0x0a00_0000 + (number.wrapping_mul(0x9e37_79b1) >> 16);
-    IpPair { inside, opposite: 0xc000_0000_u32.wrapping_add(number) }
+    IpPair { inside, peer: 0xc000_0000_u32.wrapping_add(number) }
 }
 
 struct Reports {
@@ -56,7 +56,7 @@ fn scan(detector: SlidingDetector) -> Result<Duration, Error> {
     let times: Vec<u64> =
         (0..ROWS).map(|row| u64::from(row) * 1_000_000_000 / u64::from(ROWS_PER_SLICE)).collect();
     let sources: Vec<u32> = (0..ROWS).map(|row| pair(row).inside).collect();
-    let destinations: Vec<u32> = (0..ROWS).map(|row| pair(row).opposite).collect();
+    let destinations: Vec<u32> = (0..ROWS).map(|row| pair(row).peer).collect();
     let inside = vec!["10.0.0.0/8".parse().expect("a network")];
     let view = View::new(&ViewOptions { inside, ..ViewOptions::default() }).expect("a view");
     let clock = SliceClock::new(Duration::from_secs(1), 299, Duration::MAX)?;

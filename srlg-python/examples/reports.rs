@@ -21,14 +21,14 @@ fn mix(number: u64) -> u64 {
 fn pair(number: u64) -> IpPair {
     let bits = mix(number);
     let (host, peer) = ((bits >> 32) % 64, bits % (1 + (bits >> 32) % 64 * 80));
-    IpPair { inside: 0x0a00_0000 + host as u32, opposite: 0xc000_0000 + peer as u32 }
+    IpPair { inside: 0x0a00_0000 + host as u32, peer: 0xc000_0000 + peer as u32 }
 }
 
 /// Returns pair `number`, mapped to addresses in 2001:db8::/32.
 fn pair_v6(number: u64) -> Ip6Pair {
-    let IpPair { inside, opposite } = pair(number);
-    let [inside, opposite] = [inside, opposite].map(|bits| [0x2001_0db8, 0, 0, bits]);
-    Ip6Pair { inside, opposite }
+    let IpPair { inside, peer } = pair(number);
+    let [inside, peer] = [inside, peer].map(|bits| [0x2001_0db8, 0, 0, bits]);
+    Ip6Pair { inside, peer }
 }
 
 fn main() -> Result<(), Error> {

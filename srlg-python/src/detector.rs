@@ -105,7 +105,7 @@ impl Detector {
         self.ask(py, |detector| Ok(Health::from(detector.health())))
     }
 
-    /// Records a contact between each host in `inside` and the host at the same index in `opposite`.
+    /// Records a contact between each host in `inside` and the host at the same index in `peer`.
     ///
     /// Each argument has one of three forms. An array of uint32 contains IPv4 addresses as numbers: 10.0.0.1 is
     /// 0x0a000001. An array of uint8[n, 16] contains IPv6 addresses in network byte order. A list contains str or
@@ -113,20 +113,19 @@ impl Detector {
     ///
     /// Any number of threads may ingest at the same time. If another thread closes the slice during the call, the
     /// remaining pairs are counted in the next slice.
-    fn ingest(&self, inside: &Bound<'_, PyAny>, opposite: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn ingest(&self, inside: &Bound<'_, PyAny>, peer: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = inside.py();
-        let (inside, opposite) =
-            (Column::new("inside", inside)?, Column::new("opposite", opposite)?);
-        let (count, other) = (inside.len()?, opposite.len()?);
+        let (inside, peer) = (Column::new("inside", inside)?, Column::new("peer", peer)?);
+        let (count, other) = (inside.len()?, peer.len()?);
         if count != other {
             return Err(PyValueError::new_err(format!(
-                "cannot ingest pairs: inside has {count} hosts and opposite has {other}; give the same number"
+                "cannot ingest pairs: inside has {count} hosts and peer has {other}; give the same number"
             )));
         }
         for start in (0..count).step_by(BLOCK) {
             let rows = start..count.min(start + BLOCK);
-            let (inside, opposite) = (inside.block(&rows)?, opposite.block(&rows)?);
-            self.ask(py, move |detector| match Pairs::of(&inside, &opposite) {
+            let (inside, peer) = (inside.block(&rows)?, peer.block(&rows)?);
+            self.ask(py, move |detector| match Pairs::of(&inside, &peer) {
                 Pairs::V4(pairs) => detector.ingest(&pairs),
                 Pairs::V6(pairs) => detector.ingest(&pairs),
             })?;

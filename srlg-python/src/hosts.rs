@@ -180,15 +180,13 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
-    /// Combines each host in `inside` with the host at the same index in `opposite`.
-    pub(crate) fn of(inside: &Block, opposite: &Block) -> Self {
-        if let (Block::V4(inside), Block::V4(opposite)) = (inside, opposite) {
-            let pairs = inside.iter().zip(opposite);
-            return Self::V4(
-                pairs.map(|(&inside, &opposite)| IpPair { inside, opposite }).collect(),
-            );
+    /// Combines each host in `inside` with the host at the same index in `peer`.
+    pub(crate) fn of(inside: &Block, peer: &Block) -> Self {
+        if let (Block::V4(inside), Block::V4(peer)) = (inside, peer) {
+            let pairs = inside.iter().zip(peer);
+            return Self::V4(pairs.map(|(&inside, &peer)| IpPair { inside, peer }).collect());
         }
-        let pairs = inside.limbs().into_iter().zip(opposite.limbs());
-        Self::V6(pairs.map(|(inside, opposite)| Ip6Pair { inside, opposite }).collect())
+        let pairs = inside.limbs().into_iter().zip(peer.limbs());
+        Self::V6(pairs.map(|(inside, peer)| Ip6Pair { inside, peer }).collect())
     }
 }

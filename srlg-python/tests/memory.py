@@ -75,11 +75,11 @@ def lose_rows(file: Path) -> None:
 
 
 def fail() -> None:
-    inside, opposite = arrays()
+    inside, peer = arrays()
     one = detector()
     snapshot = one.snapshot()
     wrong: list[Callable[[], object]] = [
-        lambda: one.ingest(inside, opposite[:3]),
+        lambda: one.ingest(inside, peer[:3]),
         lambda: one.ingest([1], [2]),  # type: ignore[list-item]
         lambda: one.restore(b"x"),
         lambda: one.merge(snapshot[:40]),

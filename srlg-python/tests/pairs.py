@@ -47,9 +47,9 @@ def one_host(peers: int, host: int = HOST) -> tuple[Words, Words]:
     )
 
 
-def exact(inside: Words, opposite: Words) -> dict[str, int]:
+def exact(inside: Words, peer: Words) -> dict[str, int]:
     """Returns the number of distinct peers of each host."""
-    distinct = numpy.unique(numpy.stack([inside, opposite], axis=1), axis=0)
+    distinct = numpy.unique(numpy.stack([inside, peer], axis=1), axis=0)
     hosts, counts = numpy.unique(distinct[:, 0], return_counts=True)
     return {address(int(host)): int(count) for host, count in zip(hosts, counts, strict=True)}
 

@@ -13,73 +13,73 @@ from pairs import HOST, Words, address, assert_close, exact, octets, one_host, p
 import srlg
 
 
-def closed(inside: Any, opposite: Any) -> srlg.Report:
+def closed(inside: Any, peer: Any) -> srlg.Report:
     detector = srlg.Detector(threshold=512, device="cpu")
-    detector.ingest(inside, opposite)
+    detector.ingest(inside, peer)
     return detector.close_slice()
 
 
 def test_reports_match_exact_sets() -> None:
-    inside, opposite = pairs(range(200_000))
-    report = closed(inside, opposite)
-    assert_close(report.super_points, exact(inside, opposite), 512)
+    inside, peer = pairs(range(200_000))
+    report = closed(inside, peer)
+    assert_close(report.super_points, exact(inside, peer), 512)
     assert len(report.super_points) > 40
 
 
 def test_every_form_of_the_same_pairs_gives_the_same_report() -> None:
-    inside, opposite = one_host(2000)
-    expected = closed(inside, opposite)
-    texts = [[address(int(word)) for word in column] for column in (inside, opposite)]
+    inside, peer = one_host(2000)
+    expected = closed(inside, peer)
+    texts = [[address(int(word)) for word in column] for column in (inside, peer)]
     objects = [[ipaddress.ip_address(text) for text in column] for column in texts]
-    mapped = [octets("00000000000000000000ffff", column) for column in (inside, opposite)]
+    mapped = [octets("00000000000000000000ffff", column) for column in (inside, peer)]
     assert closed(*texts) == expected
     assert closed(*objects) == expected
     assert closed(tuple(texts[0]), iter(texts[1])) == expected
     assert closed(inside, texts[1]) == expected
-    assert closed(inside.data, opposite) == expected
+    assert closed(inside.data, peer) == expected
     assert closed(*mapped).super_points[0].cardinality == expected.super_points[0].cardinality
-    assert closed(mapped[0], opposite).super_points[0].host == "10.0.0.1"
+    assert closed(mapped[0], peer).super_points[0].host == "10.0.0.1"
 
 
 def test_ipv6_hosts_and_mixed_families() -> None:
-    inside, opposite = one_host(2000)
+    inside, peer = one_host(2000)
     v6 = octets("20010db80000000000000000", inside)
-    for peers in (octets("20010db80000000000000001", opposite), opposite):
+    for peers in (octets("20010db80000000000000001", peer), peer):
         point = closed(v6, peers).super_points[0]
         assert point.host == "2001:db8::a00:1"
         assert point.lower(5) <= 2000 <= point.upper(5)
         assert point.peers == []
     texts = [str(ipaddress.IPv6Address(bytes(row))) for row in v6]
-    assert closed(texts, opposite) == closed(v6, opposite)
+    assert closed(texts, peer) == closed(v6, peer)
 
 
 def test_strides_do_not_matter() -> None:
-    inside, opposite = pairs(range(100_000))
-    expected = closed(inside, opposite)
-    rows = numpy.stack([inside, opposite], axis=1)
+    inside, peer = pairs(range(100_000))
+    expected = closed(inside, peer)
+    rows = numpy.stack([inside, peer], axis=1)
     assert not rows[:, 0].flags.c_contiguous
     assert closed(rows[:, 0], rows[:, 1]) == expected
-    assert closed(inside[::-1], opposite[::-1]) == expected
+    assert closed(inside[::-1], peer[::-1]) == expected
     columns = numpy.asfortranarray(octets("20010db80000000000000000", inside))
-    assert closed(columns, opposite) == closed(numpy.ascontiguousarray(columns), opposite)
+    assert closed(columns, peer) == closed(numpy.ascontiguousarray(columns), peer)
 
 
 def test_read_only_arrays_are_ingested() -> None:
-    inside, opposite = one_host(2000)
-    expected = closed(inside, opposite)
+    inside, peer = one_host(2000)
+    expected = closed(inside, peer)
     inside.flags.writeable = False
-    assert closed(inside, opposite) == expected
-    assert closed(numpy.frombuffer(inside.tobytes(), dtype=numpy.uint32), opposite) == expected
+    assert closed(inside, peer) == expected
+    assert closed(numpy.frombuffer(inside.tobytes(), dtype=numpy.uint32), peer) == expected
 
 
 def test_nothing_is_ingested_of_empty_columns() -> None:
     empty = numpy.empty(0, dtype=numpy.uint32)
-    for inside, opposite in (
+    for inside, peer in (
         (empty, empty),
         ([], []),
         (numpy.empty((0, 16), dtype=numpy.uint8), []),
     ):
-        report = closed(inside, opposite)
+        report = closed(inside, peer)
         assert (report.super_points, report.candidates) == ([], 0)
 
 
@@ -165,13 +165,13 @@ def test_addresses_with_a_zone_are_rejected() -> None:
 
 
 def test_columns_have_one_length() -> None:
-    inside, opposite = one_host(3)
+    inside, peer = one_host(3)
     with pytest.raises(ValueError):
-        srlg.Detector(device="cpu").ingest(inside, opposite[:2])
+        srlg.Detector(device="cpu").ingest(inside, peer[:2])
 
 
 def test_an_array_may_be_written_while_it_is_ingested() -> None:
-    inside, opposite = one_host(1_000_000)
+    inside, peer = one_host(1_000_000)
     stop = threading.Event()
 
     def write(column: Words) -> None:
@@ -181,7 +181,7 @@ def test_an_array_may_be_written_while_it_is_ingested() -> None:
     thread = threading.Thread(target=write, args=(inside,))
     thread.start()
     try:
-        report = closed(inside, opposite)
+        report = closed(inside, peer)
     finally:
         stop.set()
         thread.join()

@@ -43,9 +43,9 @@ def ending_late(rows: int, late: int, by: int = WINDOW) -> Seconds:
 
 
 def scan(seconds: Seconds, **options: Any) -> srlg.Scan:
-    inside, opposite = one_host(len(seconds))
+    inside, peer = one_host(len(seconds))
     times = pyarrow.array(START_S + seconds, pyarrow.timestamp("s"))
-    data = pyarrow.table({"t": times, "src": inside, "dst": opposite})
+    data = pyarrow.table({"t": times, "src": inside, "dst": peer})
     detector = srlg.Detector(threshold=64, window=WINDOW, device="cpu")
     options.setdefault("detector", detector)
     return srlg.scan(

@@ -48,8 +48,8 @@ def test_order_and_repetition_do_not_matter(
     first.ingest(array([pair[0] for pair in pairs]), array([pair[1] for pair in pairs]))
     repeated = [pair for pair in pairs for _ in range(pair[2] + 1)]
     order.shuffle(repeated)
-    for inside, opposite, _ in repeated:
-        second.ingest(array([inside]), array([opposite]))
+    for inside, peer, _ in repeated:
+        second.ingest(array([inside]), array([peer]))
     assert first.snapshot() == second.snapshot()
 
 

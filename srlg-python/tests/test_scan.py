@@ -22,15 +22,15 @@ SECOND = 1_000_000_000
 
 def columns(rows: int, per_slice: int) -> tuple[Any, Any, Any]:
     """Returns times in nanoseconds, sources and destinations of this number of rows, at this rate per second."""
-    inside, opposite = pairs(range(rows))
+    inside, peer = pairs(range(rows))
     start = int(START.timestamp()) * SECOND
-    return start + numpy.arange(rows, dtype=numpy.int64) * SECOND // per_slice, inside, opposite
+    return start + numpy.arange(rows, dtype=numpy.int64) * SECOND // per_slice, inside, peer
 
 
 def table(rows: int = 60_000, per_slice: int = 10_000) -> pyarrow.Table:
-    times, inside, opposite = columns(rows, per_slice)
+    times, inside, peer = columns(rows, per_slice)
     return pyarrow.table(
-        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
+        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": peer}
     )
 
 
@@ -45,8 +45,8 @@ def test_reports_are_those_of_slices_by_hand() -> None:
     detector = srlg.Detector(threshold=512, window=10, device="cpu")
     detector.skip_to(int(START.timestamp()))
     for index, report in enumerate(reports):
-        inside, opposite = pairs(range(index * 10_000, (index + 1) * 10_000))
-        detector.ingest(inside, opposite)
+        inside, peer = pairs(range(index * 10_000, (index + 1) * 10_000))
+        detector.ingest(inside, peer)
         assert report == detector.close_slice()
         assert report.start == START + datetime.timedelta(seconds=index)
         truth = exact(*pairs(range((index + 1) * 10_000)))
@@ -166,12 +166,12 @@ def test_other_lengths_are_rejected(text: str) -> None:
 
 
 def test_late_rows_are_counted_in_their_slice_and_too_late_ones_are_stated() -> None:
-    inside, opposite = one_host(2000)
+    inside, peer = one_host(2000)
     times = numpy.full(2000, 20 * SECOND)
     times[1000:1500] = 15 * SECOND
     times[1500:] = 5 * SECOND
     data = pyarrow.table(
-        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
+        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": peer}
     )
     reports = scan(data, late="drop")
     with pytest.warns(srlg.LateRowsWarning):
@@ -183,9 +183,9 @@ def test_late_rows_are_counted_in_their_slice_and_too_late_ones_are_stated() -> 
 
 def test_a_long_silence_has_no_reports() -> None:
     times = numpy.array([0] * 1000 + [10**9 * 10**9], dtype=numpy.int64)
-    inside, opposite = one_host(1001)
+    inside, peer = one_host(1001)
     data = pyarrow.table(
-        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
+        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": peer}
     )
     reports = list(scan(data))
     # The reports are for the window of 10 slices, one slice in which the host is estimated once more, a silent slice,

@@ -60,7 +60,7 @@ def test_pairs_ingested_during_closes_are_all_counted() -> None:
     # Each pair is ingested once, so a lost pair is missing at the end. A block of 32,768 pairs has 328 peers of each of
     # the 100 hosts, which is more than five standard errors. No more slices are closed than the window has.
     detector = srlg.Detector(threshold=512, window=2000, device="cpu")
-    inside, opposite = one_host(600_000)
+    inside, peer = one_host(600_000)
     inside += numpy.arange(600_000, dtype=numpy.uint32) % numpy.uint32(100)
     stop, has_begun = threading.Event(), threading.Event()
 
@@ -72,7 +72,7 @@ def test_pairs_ingested_during_closes_are_all_counted() -> None:
     thread = threading.Thread(target=close)
     thread.start()
     has_begun.wait()
-    detector.ingest(inside, opposite)
+    detector.ingest(inside, peer)
     stop.set()
     thread.join()
     closed = detector.slice

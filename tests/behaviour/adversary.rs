@@ -48,8 +48,8 @@ fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
 
 /// Returns contacts of `ATTACKER` with the first 20,000 peers for which `chosen` returns true.
 fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
-    let peers = (0xc000_0000..).filter(|&opposite| chosen(opposite)).take(20_000);
-    peers.map(|opposite| IpPair { inside: ATTACKER, opposite }).collect()
+    let peers = (0xc000_0000..).filter(|&peer| chosen(peer)).take(20_000);
+    peers.map(|peer| IpPair { inside: ATTACKER, peer }).collect()
 }
 
 /// Asserts that `ATTACKER` is reported with a correct estimate. `pairs` must be the 20,000 contacts of `ATTACKER`.
@@ -91,7 +91,7 @@ impl Cells {
 
     /// Returns a pair of `host` that touches cell `place`, which must be one of the host's cells.
     fn pair(&mut self, host: u32, place: u32) -> IpPair {
-        let mut pairs = (0xd000_0000..).map(|opposite| IpPair { inside: host, opposite });
+        let mut pairs = (0xd000_0000..).map(|peer| IpPair { inside: host, peer });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
     }
 }
@@ -101,8 +101,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = known.of(Config::default());
         let mut cells = Cells::new(config);
-        let pairs =
-            contacts(|opposite| cells.touched(IpPair { inside: ATTACKER, opposite }).is_none());
+        let pairs = contacts(|peer| cells.touched(IpPair { inside: ATTACKER, peer }).is_none());
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // A query for the host returns the true value.
@@ -118,8 +117,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = known.of(Config::default());
         let params = config.validate().unwrap();
-        let pairs =
-            contacts(|opposite| params.counter().tagged().unwrap().position(opposite) < 512);
+        let pairs = contacts(|peer| params.counter().tagged().unwrap().position(peer) < 512);
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
@@ -202,8 +200,8 @@ fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
         std::array::from_fn(|row| rsra.column(row as u32, base, host))
     };
     companions(400, columns).map(|hosts| {
-        let peers = (0xc000_0000..).filter(|&opposite| rsra.slot(opposite).is_some());
-        hosts.into_iter().zip(peers).map(|(inside, opposite)| IpPair { inside, opposite }).collect()
+        let peers = (0xc000_0000..).filter(|&peer| rsra.slot(peer).is_some());
+        hosts.into_iter().zip(peers).map(|(inside, peer)| IpPair { inside, peer }).collect()
     })
 }
 
@@ -240,10 +238,10 @@ fn linear_companions(params: &Params) -> Vec<IpPair> {
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));
     let rows: [Vec<u32>; 5] = companions(20, columns);
     let rsra = params.finder().rsra().unwrap();
-    let peers = (0xc000_0000..).filter(|&opposite| rsra.slot(opposite).is_none()).take(1500);
-    let pairs = peers.enumerate().flat_map(|(peer, opposite)| {
-        let hosts = rows.each_ref().map(|hosts| hosts[peer / 75]);
-        hosts.map(|inside| IpPair { inside, opposite })
+    let peers = (0xc000_0000..).filter(|&peer| rsra.slot(peer).is_none()).take(1500);
+    let pairs = peers.enumerate().flat_map(|(index, peer)| {
+        let hosts = rows.each_ref().map(|hosts| hosts[index / 75]);
+        hosts.map(|inside| IpPair { inside, peer })
     });
     pairs.collect()
 }

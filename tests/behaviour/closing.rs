@@ -17,9 +17,7 @@ fn pairs(slice: u32) -> Vec<IpPair> {
         (0..40 + inside * 20).map(move |peer| (inside, slice * (20 + inside * 10) + peer))
     };
     let pairs = (0..20).flat_map(of);
-    pairs
-        .map(|(inside, opposite)| IpPair { inside, opposite: opposite.wrapping_mul(0x9e37_79b9) })
-        .collect()
+    pairs.map(|(inside, peer)| IpPair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
 }
 
 /// Returns a configuration with epochs of one slice, one with epochs of two slices, and one of the paper's scheme.

@@ -34,7 +34,7 @@ fn contacts(host: IpAddr, each: u32) -> Vec<Ip6Pair> {
 }
 
 #[test]
-fn hosts_count_opposite_hosts_of_both_families() {
+fn hosts_count_peers_of_both_families() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let mut detector = detector(Config { hash, ..config() });
         for host in [V4, V6] {
@@ -58,7 +58,7 @@ fn hosts_count_opposite_hosts_of_both_families() {
 }
 
 #[test]
-fn hashes_of_anything_count_as_opposite_hosts_and_are_not_shown() {
+fn hashes_of_anything_count_as_peers_and_are_not_shown() {
     let mut detector = detector(Config { threshold: 32, ..config() });
     for host in [V4, V6] {
         let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -220,7 +220,7 @@ fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
 #[test]
 fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
     let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
-    let pairs: Vec<IpPair> = (0..300).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    let pairs: Vec<IpPair> = (0..300).map(|peer| IpPair { inside: 7, peer }).collect();
     let v6 = contacts(V6, 300);
     // The batch has one pair of each family.
     let mut batch = PairBatch::new();

@@ -27,8 +27,8 @@ enum Pairs {
 
 fn pairs() -> impl Strategy<Value = Pairs> {
     let contacts = || prop::collection::vec((0u32..12, 0u32..300), 0..200);
-    let short = |(inside, opposite)| IpPair { inside, opposite };
-    let long = |(inside, opposite)| Ip6Pair::new(host(inside), host(opposite));
+    let short = |(inside, peer)| IpPair { inside, peer };
+    let long = |(inside, peer)| Ip6Pair::new(host(inside), host(peer));
     prop_oneof![
         contacts().prop_map(move |it| Pairs::Short(it.into_iter().map(short).collect())),
         contacts().prop_map(move |it| Pairs::Long(it.into_iter().map(long).collect())),

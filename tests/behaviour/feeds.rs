@@ -18,17 +18,15 @@ fn detector(config: Config, slice: u64) -> SlidingDetector {
 }
 
 fn pairs(inside: u32, peers: u32) -> Vec<IpPair> {
-    (0..peers)
-        .map(|opposite| IpPair { inside, opposite: opposite.wrapping_mul(0x9e37_79b9) })
-        .collect()
+    (0..peers).map(|peer| IpPair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
 }
 
 fn long(pairs: &[IpPair]) -> Vec<Ip6Pair> {
     pairs
         .iter()
-        .map(|&IpPair { inside, opposite }| Ip6Pair {
+        .map(|&IpPair { inside, peer }| Ip6Pair {
             inside: [1, 2, 3, inside],
-            opposite: [4, 5, 6, opposite],
+            peer: [4, 5, 6, peer],
         })
         .collect()
 }
@@ -154,9 +152,8 @@ fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {
         let slice = feed.slice() + 1 - u64::from(call % 5);
-        let pairs: Vec<_> = (0..call % 40)
-            .map(|opposite| IpPair { inside: number << 16 | call, opposite })
-            .collect();
+        let pairs: Vec<_> =
+            (0..call % 40).map(|peer| IpPair { inside: number << 16 | call, peer }).collect();
         while feed.ingest_at(slice, &pairs).unwrap() == Arrival::Future {
             thread::yield_now();
         }

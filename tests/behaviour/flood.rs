@@ -26,13 +26,13 @@ fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     let contact = |host: u32| {
         move |number: u32| IpPair {
             inside: host,
-            opposite: (slice % WINDOW * each + number) << 8 | host,
+            peer: (slice % WINDOW * each + number) << 8 | host,
         }
     };
     let hosts = (0..HOSTS).flat_map(|host| (0..each).map(contact(host)));
     let one = |number: u32| {
         let random = mix(u64::from(slice) << 32 | u64::from(number));
-        IpPair { inside: 1 << 31 | random as u32, opposite: (random >> 32) as u32 }
+        IpPair { inside: 1 << 31 | random as u32, peer: (random >> 32) as u32 }
     };
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }

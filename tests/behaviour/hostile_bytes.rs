@@ -13,8 +13,7 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     // The candidate limit is small so that the hosts of a report take only a small part of the allowed memory.
     let config = Config { candidate_limit: 100, ..config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-    let pairs: Vec<IpPair> =
-        (0..contacts).map(|opposite| IpPair { inside: opposite % 9, opposite }).collect();
+    let pairs: Vec<IpPair> = (0..contacts).map(|peer| IpPair { inside: peer % 9, peer }).collect();
     detector.ingest(&pairs).unwrap();
     detector
 }

@@ -73,7 +73,7 @@ fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOS
             let others = load * RECORDERS - if is_before { 0.0 } else { own.into() };
             let pairs = (0..(others / f64::from(window)) as u64).map(|number| {
                 let random = mix(seed << 48 ^ u64::from(slice) << 24 ^ number);
-                IpPair { inside: random as u32 >> 8, opposite: (random >> 32) as u32 }
+                IpPair { inside: random as u32 >> 8, peer: (random >> 32) as u32 }
             });
             let is_now = |contact| contacts.slice(contact, window) + window == slice;
             let pairs: Vec<IpPair> = pairs.chain(own_pairs(seed, is_now)).collect();

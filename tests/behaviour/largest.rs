@@ -51,8 +51,8 @@ fn contacts(config: Config, number: u32, is_burst: bool) -> impl Iterator<Item =
     let Config { seed, threshold, window, .. } = config;
     (0..32 * threshold).map(move |peer| {
         let slice = if is_burst { number } else { mix(u64::from(peer)) as u32 };
-        let opposite = mix(seed) as u32 ^ (number << 28 | peer);
-        (slice % window, IpPair { inside: address(number), opposite })
+        let peer = mix(seed) as u32 ^ (number << 28 | peer);
+        (slice % window, IpPair { inside: address(number), peer })
     })
 }
 

@@ -21,7 +21,7 @@ type Contact = (Ip6Pair, usize, u32, bool);
 /// have the same age, which causes ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
-    let pair = pair.prop_map(|(inside, opposite)| Ip6Pair::new(host(inside), host(opposite)));
+    let pair = pair.prop_map(|(inside, peer)| Ip6Pair::new(host(inside), host(peer)));
     let late = prop_oneof![4 => Just(0u32), 1 => 1u32..10];
     let contact = (pair, 0..NODES, late, any::<bool>());
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)

@@ -21,7 +21,7 @@ proptest! {
     ) {
         let mut leader = detector(tagged());
         let (mut whole, mut parted) = (detector(tagged()), detector(tagged()));
-        contacts.iter().for_each(|&(inside, opposite)| leader.ingest(&[IpPair { inside, opposite }]).unwrap());
+        contacts.iter().for_each(|&(inside, peer)| leader.ingest(&[IpPair { inside, peer }]).unwrap());
         let delta = leader.delta(1).unwrap();
         let bytes = delta.to_bytes().unwrap();
         prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
@@ -49,10 +49,10 @@ proptest! {
 fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
     let model = || PaperModel::new(paper()).unwrap();
     let (mut one, mut left, mut right) = (model(), model(), model());
-    for opposite in 0..300 {
-        let pair = IpPair { inside: 7, opposite };
+    for peer in 0..300 {
+        let pair = IpPair { inside: 7, peer };
         one.scan(pair, 0);
-        if opposite % 2 == 0 { &mut left } else { &mut right }.scan(pair, 0);
+        if peer % 2 == 0 { &mut left } else { &mut right }.scan(pair, 0);
     }
     let by_maximum = left
         .slea
@@ -80,7 +80,7 @@ fn closes_on_3_threads_equal_closes_on_1() {
                 .chain(others)
                 .map(|(host, peer)| IpPair {
                     inside: host * 7919,
-                    opposite: peer * 65_537 + host + slice,
+                    peer: peer * 65_537 + host + slice,
                 })
                 .collect();
             one.ingest(&pairs).unwrap();
@@ -161,7 +161,7 @@ fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     let of_slice = |slice: u64| -> Vec<IpPair> {
         let contact = |contact: u64| {
             let random = mix(slice << 32 | contact);
-            IpPair { inside: (random >> 40) as u32 % 3, opposite: random as u32 }
+            IpPair { inside: (random >> 40) as u32 % 3, peer: random as u32 }
         };
         (0..40).map(contact).collect()
     };
@@ -185,7 +185,7 @@ fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
 #[test]
 fn ingest_from_4_threads_equals_ingest_from_1() {
     let pairs: Vec<IpPair> = (0..400_000u32)
-        .map(|i| IpPair { inside: i % 977, opposite: i.wrapping_mul(0x9e37_79b9) >> 8 })
+        .map(|i| IpPair { inside: i % 977, peer: i.wrapping_mul(0x9e37_79b9) >> 8 })
         .collect();
     let (one, many) = (detector(Config::default()), detector(Config::default()));
     one.ingest(&pairs).unwrap();

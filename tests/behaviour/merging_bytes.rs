@@ -38,7 +38,7 @@ const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 type Contact = (IpPair, usize, u32);
 
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
-    let pair = (0u32..20, 0u32..300).prop_map(|(inside, opposite)| IpPair { inside, opposite });
+    let pair = (0u32..20, 0u32..300).prop_map(|(inside, peer)| IpPair { inside, peer });
     let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     let contacts = |most| prop::collection::vec(contact.clone(), 0..most);
     let few = prop::collection::vec(contacts(120), 1..7);

@@ -50,10 +50,10 @@ fn see(
 ) {
     let [one, relay, root, mesh @ ..] = all;
     let takes_both = one.params().finder().cells().is_some();
-    for &((inside, opposite), node, late) in contacts {
+    for &((inside, peer), node, late) in contacts {
         let pair = match takes_both {
-            true => Ip6Pair::new(small::host(inside), small::host(opposite)),
-            false => IpPair { inside, opposite }.into(),
+            true => Ip6Pair::new(small::host(inside), small::host(peer)),
+            false => IpPair { inside, peer }.into(),
         };
         small::ingest_any(one, pair, true, late);
         small::ingest_any(&mesh[node], pair, true, late);

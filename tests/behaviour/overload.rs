@@ -16,9 +16,8 @@ const SCANNER: u32 = 0x0a00_0001;
 /// Returns the pairs of a scanner of 4,000 targets and of 50 hosts with 300 peers each, and `load` random pairs.
 fn pairs(load: u64) -> Vec<IpPair> {
     let noise = distinct_pairs(1, 200_000, load);
-    let hosts =
-        (0..15_000).map(|i| IpPair { inside: 0x0b00_0000 + i % 50, opposite: 0xc000_0000 + i });
-    let scanner = (0..4000).map(|opposite| IpPair { inside: SCANNER, opposite });
+    let hosts = (0..15_000).map(|i| IpPair { inside: 0x0b00_0000 + i % 50, peer: 0xc000_0000 + i });
+    let scanner = (0..4000).map(|peer| IpPair { inside: SCANNER, peer });
     noise.chain(hosts).chain(scanner).collect()
 }
 
@@ -113,7 +112,7 @@ fn cells_that_are_too_full_for_ipv6_hosts_are_an_overload_once_there_are_some() 
         let mut detector = detector(Config { window: 1, ..with_cells(12) });
         detector.ingest(&distinct_pairs(1, 200_000, 400_000).collect::<Vec<_>>()).unwrap();
         if has_v6 {
-            let host = (0..500).map(|opposite| IpPair { inside: SCANNER, opposite });
+            let host = (0..500).map(|peer| IpPair { inside: SCANNER, peer });
             detector.ingest(&v6_pairs(&host.collect::<Vec<_>>())).unwrap();
         }
         let finder = detector.close_slice().unwrap().health.finder;
@@ -199,17 +198,16 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();
-    let peer = |slot| (0..).find(|&opposite| rsra.slot(opposite) == Some(slot)).unwrap();
+    let peer = |slot| (0..).find(|&peer| rsra.slot(peer) == Some(slot)).unwrap();
     let peers = [0, 1, 2].map(peer);
     let mut hot = vec![HashSet::new(); rsra.rows() as usize];
-    let mut pairs: Vec<IpPair> =
-        (0..4000).map(|opposite| IpPair { inside: SCANNER, opposite }).collect();
+    let mut pairs: Vec<IpPair> = (0..4000).map(|peer| IpPair { inside: SCANNER, peer }).collect();
     for inside in std::iter::once(SCANNER).chain(0x1400_0000..) {
         let base = rsra.base_column(inside);
         for (row, hot) in (0..).zip(&mut hot) {
             hot.insert(rsra.column(row, base, inside));
         }
-        pairs.extend(peers.map(|opposite| IpPair { inside, opposite }));
+        pairs.extend(peers.map(|peer| IpPair { inside, peer }));
         if hot.iter().any(|hot| hot.len() == columns) {
             break;
         }

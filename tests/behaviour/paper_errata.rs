@@ -30,7 +30,7 @@ fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
 // positions.
 #[test]
 fn stride_16_correlates_the_rows_and_stride_1_does_not() {
-    let popular = || (0..500_000).map(|inside| IpPair { inside, opposite: 0x0808_0808 });
+    let popular = || (0..500_000).map(|inside| IpPair { inside, peer: 0x0808_0808 });
     let coarse = loaded(Config::paper(), popular());
     let fine = loaded(fine_stride(), popular());
     // In each row, a share of 1 - e^(-500000/131072) = 0.978 of these positions is set. The union therefore has
@@ -51,7 +51,7 @@ fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
     let finder = RsraSizes::PAPER;
     let scheme = Scheme::Paper { finder, rows: 1, columns: 16 << 17, stride: 1 };
     let config = Config { scheme, ..fine_stride() };
-    let giant = loaded(config, (0..100_000).map(|opposite| IpPair { inside: 1, opposite }));
+    let giant = loaded(config, (0..100_000).map(|peer| IpPair { inside: 1, peer }));
     let rows = giant.params().counter().rows().unwrap();
     let column = rows.column(0, 1);
     let neighbour = (2..).find(|&inside| rows.column(0, inside).abs_diff(column) < 1000).unwrap();

@@ -19,7 +19,7 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
     detector.ingest_late(pairs, late).unwrap();
     let slice = detector.slice() - u64::from(late);
     for pair in pairs {
-        let last = truth.entry((ip(pair.inside), ip(pair.opposite))).or_insert(slice);
+        let last = truth.entry((ip(pair.inside), ip(pair.peer))).or_insert(slice);
         *last = slice.max(*last);
     }
 }
@@ -31,9 +31,7 @@ fn contacts(slice: u32) -> Vec<IpPair> {
     let peers =
         |number: u32| (0..100 * number).map(move |i| (slice * 37 + i).wrapping_mul(0x9e37_79b1));
     (1..13)
-        .flat_map(|number| {
-            peers(number).map(move |opposite| IpPair { inside: host(number), opposite })
-        })
+        .flat_map(|number| peers(number).map(move |peer| IpPair { inside: host(number), peer }))
         .collect()
 }
 
@@ -87,7 +85,7 @@ fn check(config: Config, slices: u32) -> f64 {
 }
 
 #[test]
-fn sample_peers_of_super_points_are_opposite_hosts_with_their_last_slice() {
+fn sample_peers_of_super_points_are_peers_with_their_last_slice() {
     let config = Config { threshold: 512, window: 6, ..Config::default() };
     // A host with θ peers has 32 samples, which fill 25 of 64 slots. The hosts of this test are larger.
     let shown = check(config, 10);
@@ -117,12 +115,10 @@ fn few_cells_show_fewer_peers_and_no_wrong_ones() {
 fn few_peers_of_a_small_host_are_nearly_all_shown() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let (mut detector, mut truth) = (detector(config), Truth::new());
-    let pair = |host: u32, opposite: u32| IpPair {
-        inside: 0x0a00_0000 + host,
-        opposite: 0xc000_0000 + opposite,
-    };
+    let pair =
+        |host: u32, peer: u32| IpPair { inside: 0x0a00_0000 + host, peer: 0xc000_0000 + peer };
     let pairs: Vec<IpPair> =
-        (0..200).flat_map(|host| [0, 1, 2].map(|opposite| pair(host, opposite))).collect();
+        (0..200).flat_map(|host| [0, 1, 2].map(|peer| pair(host, peer))).collect();
     ingest(&detector, &pairs, 0, &mut truth);
     assert_eq!(detector.close_slice().unwrap().super_points, []);
     let mut shown = 0;
@@ -149,7 +145,7 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let (mut detector, host) = (detector(config), ip(0x0a00_0001));
     detector.skip_to(10).unwrap();
-    let contact = |peer: u32| [IpPair { inside: number(host), opposite: peer }];
+    let contact = |peer: u32| [IpPair { inside: number(host), peer }];
     let shown = |detector: &SlidingDetector| {
         let peers = detector.sample_peers(host).unwrap();
         peers.iter().map(|peer| (number(peer.host), peer.last_seen)).collect::<Vec<_>>()
@@ -174,11 +170,10 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
 
 // All 300 hosts have the same 1024 peers. The addresses of peers must not affect which of them are shown.
 #[test]
-fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
+fn peers_of_one_slice_are_shown_with_equal_probability() {
     let detector = detector(Config { threshold: 1024, window: 4, ..Config::default() });
     for host in 0..300 {
-        let pairs: Vec<IpPair> =
-            (0..1024).map(|opposite| IpPair { inside: host, opposite }).collect();
+        let pairs: Vec<IpPair> = (0..1024).map(|peer| IpPair { inside: host, peer }).collect();
         detector.ingest(&pairs).unwrap();
     }
     let peers = (0..300).flat_map(|host: u32| detector.sample_peers(ip(host)).unwrap());
@@ -210,7 +205,7 @@ fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
 #[test]
 fn the_paper_s_scheme_has_no_sample_peers() {
     let mut detector = detector(Config { threshold: 64, ..small::paper() });
-    let pairs: Vec<IpPair> = (0..150).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    let pairs: Vec<IpPair> = (0..150).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     assert_eq!(detector.sample_peers(ip(7)).unwrap(), []);
     let report = detector.close_slice().unwrap();

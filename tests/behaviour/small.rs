@@ -36,9 +36,9 @@ pub(crate) fn host(number: u32) -> IpAddr {
 
 /// Ingests `pair`, as an [`IpPair`] if `is_short` is set and both hosts are IPv4.
 pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
-    let ingested = match [pair.inside, pair.opposite] {
-        [[0, 0, 0xffff, inside], [0, 0, 0xffff, opposite]] if is_short => {
-            detector.ingest_late(&[IpPair { inside, opposite }], late)
+    let ingested = match [pair.inside, pair.peer] {
+        [[0, 0, 0xffff, inside], [0, 0, 0xffff, peer]] if is_short => {
+            detector.ingest_late(&[IpPair { inside, peer }], late)
         }
         _ => detector.ingest_late(&[pair], late),
     };

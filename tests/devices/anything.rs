@@ -54,15 +54,15 @@ fn any_host(place: usize) -> IpAddr {
 }
 
 fn short(contacts: &[(usize, u32)]) -> Vec<IpPair> {
-    contacts.iter().map(|&(host, opposite)| IpPair { inside: HOSTS[host], opposite }).collect()
+    contacts.iter().map(|&(host, peer)| IpPair { inside: HOSTS[host], peer }).collect()
 }
 
 fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
-    let peer = |peer: u32| match peer % 3 {
+    let address = |peer: u32| match peer % 3 {
         0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
         _ => ip(peer),
     };
-    contacts.iter().map(|&(host, opposite)| Ip6Pair::new(any_host(host), peer(opposite))).collect()
+    contacts.iter().map(|&(host, peer)| Ip6Pair::new(any_host(host), address(peer))).collect()
 }
 
 /// Runs `$work` with the pairs of `$contacts`. If the flag of `$contacts` is set and the scheme supports IPv6, these

@@ -14,7 +14,7 @@ const PIECE: usize = 10_007;
 pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     for piece in pairs.chunks(PIECE) {
-        let words: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.inside, pair.opposite]).collect();
+        let words: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.inside, pair.peer]).collect();
         detector.ingest_device(&stream.clone_htod(&words).unwrap()).unwrap();
     }
 }
@@ -22,7 +22,7 @@ pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
 /// Ingests `pairs` of either family from GPU memory.
 pub(crate) fn long(detector: &SlidingDetector, pairs: &[Ip6Pair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
-    let words = |pair: &Ip6Pair| [pair.inside, pair.opposite].concat().try_into().unwrap();
+    let words = |pair: &Ip6Pair| [pair.inside, pair.peer].concat().try_into().unwrap();
     for piece in pairs.chunks(PIECE) {
         let words: Vec<[u32; 8]> = piece.iter().map(words).collect();
         detector.ingest_device(&stream.clone_htod(&words).unwrap()).unwrap();
@@ -41,8 +41,7 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
 /// Ingests like [`from_the_device`], but passes all pairs that are on time as [`Ip6Pair`]s.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let mapped = |host| [0, 0, 0xffff, host];
-    let pair =
-        |pair: &IpPair| Ip6Pair { inside: mapped(pair.inside), opposite: mapped(pair.opposite) };
+    let pair = |pair: &IpPair| Ip6Pair { inside: mapped(pair.inside), peer: mapped(pair.peer) };
     long(detector, &slice.pairs.iter().map(pair).collect::<Vec<_>>());
     late(detector, slice);
 }

@@ -97,7 +97,7 @@ pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> C
 pub(crate) fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),
-        opposite: contact.wrapping_mul(0x9e37_79b9),
+        peer: contact.wrapping_mul(0x9e37_79b9),
     };
     (0..hosts * peers).map(pair).collect()
 }

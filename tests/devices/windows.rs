@@ -59,8 +59,7 @@ fn hosts_leave_after_exactly_k_slices(device: Device) {
         for window in [1, 2, 5, 7] {
             let mut tested = detector(device, Config { window, ..config });
             let host = 0x0a00_0001;
-            let pairs: Vec<IpPair> =
-                (0..200).map(|opposite| IpPair { inside: host, opposite }).collect();
+            let pairs: Vec<IpPair> = (0..200).map(|peer| IpPair { inside: host, peer }).collect();
             tested.ingest(&pairs).unwrap();
             for slice in 0..window + 3 {
                 let report = tested.close_slice().unwrap();

@@ -44,10 +44,10 @@ impl Family {
 
     /// Returns the addresses of the inside host and of the peer in `pair`. Both addresses have the same family.
     #[must_use]
-    pub fn hosts(self, IpPair { inside, opposite }: IpPair) -> (IpAddr, IpAddr) {
+    pub fn hosts(self, IpPair { inside, peer }: IpPair) -> (IpAddr, IpAddr) {
         match self.is_v6(inside) {
-            true => (Self::V6.host(inside), Self::V6.host(opposite)),
-            false => (ip(inside), ip(opposite)),
+            true => (Self::V6.host(inside), Self::V6.host(peer)),
+            false => (ip(inside), ip(peer)),
         }
     }
 
@@ -59,7 +59,7 @@ impl Family {
         for &pair in pairs {
             match self.is_v6(pair.inside) {
                 true => {
-                    all.v6.push(Ip6Pair { inside: v6(pair.inside), opposite: v6(pair.opposite) });
+                    all.v6.push(Ip6Pair { inside: v6(pair.inside), peer: v6(pair.peer) });
                 }
                 false => all.v4.push(pair),
             }
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn pairs_are_split_by_their_inside_hosts() {
-        let pairs: Vec<IpPair> = (0..1000).map(|inside| IpPair { inside, opposite: 7 }).collect();
+        let pairs: Vec<IpPair> = (0..1000).map(|inside| IpPair { inside, peer: 7 }).collect();
         let mut all = FamilyPairs::default();
         Family::Mixed.split(&pairs, &mut all);
         assert_eq!(all.v4.len() + all.v6.len(), 1000);
         assert!(all.v4.iter().all(|pair| !Family::Mixed.is_v6(pair.inside)));
-        let peer = srlg_core::host(all.v6[0].opposite);
+        let peer = srlg_core::host(all.v6[0].peer);
         assert_eq!((peer.to_string().as_str(), number(peer)), ("2001:db8::7", 7));
     }
 }

@@ -15,9 +15,9 @@ use std::collections::hash_map::Entry;
 /// use srlg_core::IpPair;
 /// use srlg_traffic::oracle::ExactWindow;
 /// let mut exact = ExactWindow::new(2);
-/// exact.touch(IpPair { inside: 1, opposite: 2 });
+/// exact.touch(IpPair { inside: 1, peer: 2 });
 /// assert_eq!(exact.close_slice(1), [(1, 1)]);
-/// exact.touch(IpPair { inside: 1, opposite: 3 });
+/// exact.touch(IpPair { inside: 1, peer: 3 });
 /// assert_eq!(exact.close_slice(1), [(1, 2)]);
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Action> {
-        let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
+        let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, peer)| IpPair { inside, peer });
         prop_oneof![
             12 => pair.prop_map(Action::Touch),
             4 => Just(Action::Close),
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn a_skip_of_any_length_ends_at_once() {
         let mut exact = ExactWindow::new(3);
-        exact.touch(IpPair { inside: 1, opposite: 2 });
+        exact.touch(IpPair { inside: 1, peer: 2 });
         exact.skip(1 << 60);
         assert_eq!((exact.distinct_pairs(), exact.cardinality(1)), (0, 0));
-        exact.touch(IpPair { inside: 1, opposite: 2 });
+        exact.touch(IpPair { inside: 1, peer: 2 });
         exact.skip(2);
         assert_eq!(exact.close_slice(1), [(1, 1)]);
         assert_eq!(exact.close_slice(1), []);

@@ -113,7 +113,7 @@ pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item =
     let key = mix(seed) as u32;
     (0..count.min(1 << 32)).map(move |counter| IpPair {
         inside: inside_host(rng.below(hosts)),
-        opposite: scatter(counter as u32 ^ key),
+        peer: scatter(counter as u32 ^ key),
     })
 }
 

@@ -36,8 +36,7 @@ impl Record {
     pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
         let &Self { source, destination, .. } = self;
         let ends = [(source, destination), (destination, source)].into_iter();
-        ends.filter(|(inside, opposite)| inside != opposite)
-            .map(|(inside, opposite)| IpPair { inside, opposite })
+        ends.filter(|(inside, peer)| inside != peer).map(|(inside, peer)| IpPair { inside, peer })
     }
 }
 

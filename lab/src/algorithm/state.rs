@@ -163,7 +163,7 @@ impl State {
         let mut seen = BTreeMap::new();
         for slice in 0..SLICES {
             let pairs = traffic(seed, slice);
-            seen.extend(pairs.iter().map(|pair| ((pair.inside, pair.opposite), slice)));
+            seen.extend(pairs.iter().map(|pair| ((pair.inside, pair.peer), slice)));
             arrays.touch(&pairs);
             detector.ingest(&pairs)?;
             if slice + 1 < SLICES {
@@ -324,8 +324,8 @@ fn traffic(seed: u64, slice: u32) -> Vec<IpPair> {
             number += 1;
             let peer = mix(seed ^ mix(u64::from(slice) << 32 | number)) as u32;
             // Peers are in 198.18.0.0/15, the network for benchmarks.
-            let opposite = 0xc612_0000 | peer & 0x1_ffff;
-            pairs.push(IpPair { inside: host.to_bits(), opposite });
+            let peer = 0xc612_0000 | peer & 0x1_ffff;
+            pairs.push(IpPair { inside: host.to_bits(), peer });
         }
     };
     let of_subject = match slice.checked_sub(SLICES - WINDOW) {
@@ -430,9 +430,9 @@ impl<'a> Cells<'a> {
         });
         let owner = self.params.owner_of(inside);
         let mut lost = BTreeSet::new();
-        for &(opposite, _) in of_subject {
+        for &(peer, _) in of_subject {
             let empty = Self::new(self.params);
-            empty.view().touch(&IpPair { inside, opposite }, 0);
+            empty.view().touch(&IpPair { inside, peer }, 0);
             let places = empty.touched().map(|(place, ..)| place);
             lost.extend(places.filter(|&place| {
                 self.params.owner(place, self.recorders[place as usize].word()) != owner
@@ -468,11 +468,11 @@ impl<'a> TaggedLines<'a> {
         Lines::new(self.params, &self.recorders)
     }
 
-    /// Returns the position of the subject that a contact with `opposite` touches, and the recorders that this contact
+    /// Returns the position of the subject that a contact with `peer` touches, and the recorders that this contact
     /// writes.
-    fn own(&self, opposite: u32) -> (usize, Own) {
+    fn own(&self, peer: u32) -> (usize, Own) {
         let empty = Self::new(self.params);
-        empty.view().touch(&[IpPair { inside: SUBJECT.to_bits(), opposite }], 0);
+        empty.view().touch(&[IpPair { inside: SUBJECT.to_bits(), peer }], 0);
         let words = empty.recorders.iter().map(|recorder| u32::from(recorder.word()));
         let mut touched: Vec<_> =
             words.enumerate().filter(|&(_, word)| word < u16::MAX.into()).collect();
@@ -481,22 +481,22 @@ impl<'a> TaggedLines<'a> {
             unreachable!("a pair touches two recorders")
         };
         // Within a line, the place of a position is the place of its touch.
-        let line = (self.params.position(opposite) / LINE) as usize;
+        let line = (self.params.position(peer) / LINE) as usize;
         let position = line * LINE as usize + touch % LINE as usize;
         (position, Own { touch, echo, words: [word, echo_word] })
     }
 
     fn of_subject(&self, span: Span, of_subject: &[(u32, u32)]) -> Vec<Vec<Place>> {
         let mut own = BTreeMap::new();
-        for opposite in 0.. {
-            own.extend([self.own(opposite)]);
+        for peer in 0.. {
+            own.extend([self.own(peer)]);
             if own.len() == WIDTH as usize {
                 break;
             }
         }
         let mut truth = BTreeMap::new();
-        for &(opposite, age) in of_subject {
-            let last = truth.entry(self.own(opposite).0).or_insert(age);
+        for &(peer, age) in of_subject {
+            let last = truth.entry(self.own(peer).0).or_insert(age);
             *last = age.min(*last);
         }
         let positions = self.view().positions(SUBJECT.to_bits().into(), Grouping::of_ages(span));

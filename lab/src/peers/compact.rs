@@ -103,14 +103,14 @@ impl Layout {
 
     /// Returns the bucket and the low part of a pair's number under one of the two bijections.
     fn split(self, pair: IpPair, is_second: bool) -> (usize, u64) {
-        let number = forward(u64::from(pair.inside) << 32 | u64::from(pair.opposite), is_second);
+        let number = forward(u64::from(pair.inside) << 32 | u64::from(pair.peer), is_second);
         ((number / self.numbers) as usize, number % self.numbers)
     }
 
     fn pair(self, bucket: usize, entry: Entry) -> IpPair {
         let number = bucket as u64 * self.numbers + entry.rest;
         let name = backward(number, entry.is_second);
-        IpPair { inside: (name >> 32) as u32, opposite: name as u32 }
+        IpPair { inside: (name >> 32) as u32, peer: name as u32 }
     }
 }
 
@@ -287,9 +287,9 @@ mod tests {
         }
 
         #[test]
-        fn places_hold_pairs(inside: u32, opposite: u32, is_second: bool, window in 1..2000_u32) {
+        fn places_hold_pairs(inside: u32, peer: u32, is_second: bool, window in 1..2000_u32) {
             let layout = Layout::least(window).larger();
-            let pair = IpPair { inside, opposite };
+            let pair = IpPair { inside, peer };
             let (bucket, rest) = layout.split(pair, is_second);
             prop_assert!(bucket < layout.buckets as usize);
             let entry = Entry { rest, is_second, time: layout.time(window) };

@@ -88,7 +88,7 @@ impl PairTable for Sets {
     }
 
     fn touch(&mut self, pair: IpPair, now: u32) {
-        self.0.entry(pair.inside).or_default().insert(pair.opposite, now);
+        self.0.entry(pair.inside).or_default().insert(pair.peer, now);
     }
 
     fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
@@ -195,7 +195,7 @@ mod tests {
     fn memory_of_sets_is_that_of_all_tables() {
         let mut sets = ExactSets::new(1, 1);
         assert_eq!(sets.memory_bytes(), 0);
-        sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
+        sets.ingest(&[IpPair { inside: 1, peer: 2 }, IpPair { inside: 1, peer: 3 }]);
         // Both maps have four places. The outer map stores a host with its map, and the inner map stores peers with
         // slices.
         let outer = 4 * (size_of::<(Address, HashMap<Address, u32>)>() + 1) + 16;
@@ -206,7 +206,7 @@ mod tests {
     fn memory_of_pairs_is_that_of_both_tables() {
         let mut pairs = ExactPairs::new(1, 1);
         assert_eq!(pairs.memory_bytes(), 0);
-        pairs.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
+        pairs.ingest(&[IpPair { inside: 1, peer: 2 }, IpPair { inside: 1, peer: 3 }]);
         assert_eq!(pairs.memory_bytes(), (4 * (12 + 1) + 16) + (4 * (8 + 1) + 16));
     }
 

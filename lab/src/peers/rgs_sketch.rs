@@ -75,7 +75,7 @@ impl RgsSketch {
 
     fn touch(&mut self, pair: IpPair) {
         let of_host = mix(self.seed ^ u64::from(pair.inside));
-        let of_pair = mix(of_host ^ u64::from(pair.opposite));
+        let of_pair = mix(of_host ^ u64::from(pair.peer));
         let level = (1 + of_pair.leading_zeros()).min(HIGHEST);
         // The low bits are independent of the number of leading zeros.
         let register = of_pair as u32 % REGISTERS;
@@ -221,7 +221,7 @@ mod tests {
     fn a_window_starts_anew_after_its_slices() {
         let mut sketch = RgsSketch::new(3, 1, 100_000, 1);
         let counts = (1..=7).map(|slice| {
-            sketch.ingest(&[IpPair { inside: 1, opposite: slice }]);
+            sketch.ingest(&[IpPair { inside: 1, peer: slice }]);
             sketch.close_slice()[0].1.round()
         });
         assert!(counts.eq([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]));

@@ -176,7 +176,7 @@ impl SpreadSketch {
     }
 
     fn touch(&mut self, pair: IpPair) {
-        let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
+        let name = u64::from(pair.inside) << 32 | u64::from(pair.peer);
         let hash = mix(self.seed ^ mix(name));
         let level = 1 + hash.leading_zeros();
         for bucket in self.buckets_of(pair.inside) {
@@ -343,7 +343,7 @@ mod tests {
         for first in 0..3 {
             let mut zones = TwoZones::new(3, 1, 100_000, 9);
             (0..first).for_each(|_| zones.skip_slice());
-            zones.ingest(&[IpPair { inside: 1, opposite: 2 }]);
+            zones.ingest(&[IpPair { inside: 1, peer: 2 }]);
             let reported = (0..9).map(|_| !zones.close_slice().is_empty());
             let reported: Vec<bool> = reported.collect();
             // The smallest of four counts is 0 as soon as one bucket is empty.

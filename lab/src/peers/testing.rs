@@ -8,7 +8,7 @@ use srlg_traffic::synthetic::mix;
 
 /// Returns a strategy for fewer than 20 slices, with so few hosts and peers that pairs repeat.
 pub(crate) fn slices() -> impl Strategy<Value = Vec<Vec<IpPair>>> {
-    let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
+    let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, peer)| IpPair { inside, peer });
     prop::collection::vec(prop::collection::vec(pair, 0..12), 0..20)
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn pairs_of(host: Address, cardinality: u32) -> Vec<IpPair> {
     // The high half of a 64-bit bijection is not a bijection. The product with an odd number is one.
     let first = mix(host.into()) as u32;
     let peer = |index: u32| first.wrapping_add(index.wrapping_mul(0x9E37_79B1));
-    (0..cardinality).map(|index| IpPair { inside: host, opposite: peer(index) }).collect()
+    (0..cardinality).map(|index| IpPair { inside: host, peer: peer(index) }).collect()
 }
 
 /// Returns the root mean square of the relative errors of `system`, for `hosts` hosts with 1024 peers or more. Asserts

@@ -57,7 +57,7 @@ impl<Counter: DistinctCounter> System for TumblingMap<Counter> {
 
     fn ingest(&mut self, pairs: &[IpPair]) {
         for pair in pairs {
-            self.hosts.entry(pair.inside).or_insert_with(Counter::empty).add(pair.opposite);
+            self.hosts.entry(pair.inside).or_insert_with(Counter::empty).add(pair.peer);
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
     fn a_window_starts_anew_after_its_slices() {
         let mut map = HyperLogLogMap::new(3, 1);
         let counts = (1..=7).map(|slice| {
-            map.ingest(&[IpPair { inside: 1, opposite: slice }]);
+            map.ingest(&[IpPair { inside: 1, peer: slice }]);
             map.close_slice()[0].1.round()
         });
         assert!(counts.eq([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]));

@@ -250,7 +250,7 @@ impl Traffic {
         let hosts = (pairs / (self.sizes.len() as u64 * u64::from(self.sizes[class]))).max(1);
         let host = ((random & 0xffff_ffff) * hosts) >> 32;
         let host = mix(self.seed ^ ((host << 32) | (u64::from(window) << 8) | class as u64)) as u32;
-        IpPair { inside: host % FIRST_PLANTED, opposite: mix(random) as u32 }
+        IpPair { inside: host % FIRST_PLANTED, peer: mix(random) as u32 }
     }
 
     /// Adds the contacts of a planted host in a slice. The contacts of a host are spread evenly over the window.
@@ -264,7 +264,7 @@ impl Traffic {
             |contact: u64| (contact as u32).wrapping_mul(0x9e37_79b1) ^ (random >> 32) as u32;
         pairs.extend(
             (until(slice)..until(slice + 1))
-                .map(|contact| IpPair { inside: host, opposite: peer(contact) }),
+                .map(|contact| IpPair { inside: host, peer: peer(contact) }),
         );
     }
 }
@@ -275,7 +275,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn a_window_has_its_load_and_its_planted_hosts_have_their_opposite_hosts() {
+    fn a_window_has_its_load_and_its_planted_hosts_have_their_peers() {
         for (background, slices) in [(Background::Small, 10), (Background::Tailed, 7)] {
             let place = Place { threshold: 100, window: slices, load: 50_000, memory: 0 };
             let traffic = Traffic::new(&place, background, 1, 1000);
@@ -283,8 +283,7 @@ mod tests {
             assert_eq!(traffic.each, 35);
             let pairs: Vec<_> = (0..slices).flat_map(|slice| traffic.slice(2, slice)).collect();
             assert_eq!(pairs.len(), 50_000);
-            let distinct: HashSet<_> =
-                pairs.iter().map(|pair| (pair.inside, pair.opposite)).collect();
+            let distinct: HashSet<_> = pairs.iter().map(|pair| (pair.inside, pair.peer)).collect();
             // A host with 50 random peers among 2^32 addresses hardly ever has the same peer twice.
             assert!(distinct.len() > 49_990);
             let mut hosts = HashMap::new();

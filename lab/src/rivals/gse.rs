@@ -134,9 +134,9 @@ impl System for Gse {
     }
 
     fn ingest(&mut self, pairs: &[IpPair]) {
-        let [opposite, _, host, _] = self.keys;
+        let [peer, _, host, _] = self.keys;
         for &pair in pairs {
-            let index = reduce(hash(pair.opposite, opposite), self.config.vector_bits);
+            let index = reduce(hash(pair.peer, peer), self.config.vector_bits);
             let place = self.place(hash(pair.inside, host), self.constant(index));
             self.array[(place / WORD) as usize] |= 1 << (place % WORD);
             self.hosts.insert(pair.inside);
@@ -176,9 +176,9 @@ mod tests {
         // a vector of 512 bits.
         let config = Config::with_memory(1 << 17, 128, 1);
         let mut system = Gse::new(Config { threshold: 0, ..config });
-        let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, opposite: pair });
+        let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, peer: pair });
         system.ingest(&others.collect::<Vec<_>>());
-        system.ingest(&(0..128).map(|opposite| IpPair { inside: 0, opposite }).collect::<Vec<_>>());
+        system.ingest(&(0..128).map(|peer| IpPair { inside: 0, peer }).collect::<Vec<_>>());
         let report = system.close_slice();
         let (_, estimate) = report.into_iter().find(|&(host, _)| host == 0).unwrap();
         // The variance is 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155. The bound is five standard deviations.
@@ -189,12 +189,11 @@ mod tests {
     fn a_glimpse_dismisses_small_hosts_and_no_super_point() {
         let mut system = Gse::new(Config::with_memory(1 << 24, 1024, 1));
         // A glimpse is most likely to be incorrect for hosts at and around the threshold.
-        let large = (0..500)
-            .flat_map(|inside| (0..1000 + inside / 10).map(move |opposite| (inside, opposite)));
-        let small = (1000..2000).flat_map(|inside| (0..10).map(move |opposite| (inside, opposite)));
-        let pairs = large
-            .chain(small)
-            .map(|(inside, opposite)| IpPair { inside, opposite: opposite * 7919 + inside });
+        let large =
+            (0..500).flat_map(|inside| (0..1000 + inside / 10).map(move |peer| (inside, peer)));
+        let small = (1000..2000).flat_map(|inside| (0..10).map(move |peer| (inside, peer)));
+        let pairs =
+            large.chain(small).map(|(inside, peer)| IpPair { inside, peer: peer * 7919 + inside });
         system.ingest(&pairs.collect::<Vec<_>>());
         let zeros = zeros(system.array.iter().copied());
         let zero_fraction = f64::from(zeros) / f64::from(system.config.array_bits);

@@ -23,7 +23,7 @@ fn addresses(seed: u64) -> impl Iterator<Item = Address> {
 }
 
 fn pairs(host: Address, count: usize) -> Vec<IpPair> {
-    addresses(host.into()).take(count).map(|opposite| IpPair { inside: host, opposite }).collect()
+    addresses(host.into()).take(count).map(|peer| IpPair { inside: host, peer }).collect()
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn resident(
 ) -> Result<()> {
     let stream = CudaContext::new(gpu as usize)?.new_stream()?;
     let resident = |slice: &Vec<IpPair>| {
-        let pairs: Vec<[u32; 2]> = slice.iter().map(|pair| [pair.inside, pair.opposite]).collect();
+        let pairs: Vec<[u32; 2]> = slice.iter().map(|pair| [pair.inside, pair.peer]).collect();
         Ok(stream.clone_htod(&pairs)?)
     };
     let slices = traffic.slices.iter().map(resident).collect::<Result<Vec<_>>>()?;

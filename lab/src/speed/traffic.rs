@@ -118,12 +118,11 @@ mod tests {
 
     #[test]
     fn four_packets_of_five_of_a_flood_are_for_one_host_and_no_two_from_one_source() {
-        let packets: Vec<IpPair> =
-            (0..1000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+        let packets: Vec<IpPair> = (0..1000).map(|peer| IpPair { inside: 7, peer }).collect();
         let flood = flood(1, &[packets[..400].to_vec(), packets[400..].to_vec()]);
         assert_eq!(flood.iter().map(Vec::len).collect::<Vec<_>>(), [400, 600]);
         let victim: Vec<_> = flood.iter().flatten().filter(|pair| pair.inside != 7).collect();
         assert!(victim.len() == 800 && victim.iter().all(|pair| pair.inside == victim[0].inside));
-        assert_eq!(victim.iter().map(|pair| pair.opposite).collect::<HashSet<_>>().len(), 800);
+        assert_eq!(victim.iter().map(|pair| pair.peer).collect::<HashSet<_>>().len(), 800);
     }
 }

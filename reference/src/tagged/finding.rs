@@ -141,9 +141,9 @@ impl TaggedModel {
     }
 
     /// Returns the slot of a pair, or `None` if the pair is not sampled. One pair in 2^τ is sampled.
-    pub(super) fn slot(&self, host: Id, opposite: Id) -> Option<u32> {
-        let opposite = self.hash(opposite.lo, POSITION_KEY);
-        let mut hash = self.spread(host) ^ opposite;
+    pub(super) fn slot(&self, host: Id, peer: Id) -> Option<u32> {
+        let peer = self.hash(peer.lo, POSITION_KEY);
+        let mut hash = self.spread(host) ^ peer;
         hash = (hash ^ (hash >> 15)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
@@ -157,14 +157,9 @@ impl TaggedModel {
 
     /// Returns the number of the cell that a pair touches in `slot`, and the word that the pair writes. The bits of the
     /// word below the age are the body xored with the veil of the cell.
-    pub(super) fn cell_word(
-        &self,
-        [host, opposite]: [IpAddr; 2],
-        slot: u32,
-        age: u64,
-    ) -> (usize, u64) {
+    pub(super) fn cell_word(&self, [host, peer]: [IpAddr; 2], slot: u32, age: u64) -> (usize, u64) {
         let (place, body) = match host {
-            IpAddr::V4(host) => self.v4_cell(host, opposite, slot),
+            IpAddr::V4(host) => self.v4_cell(host, peer, slot),
             IpAddr::V6(address) => {
                 let (id, family) = (self.id(host), 1 << name_bits(self.cell_bits));
                 let name: u32 = family | self.fingerprint(id);
@@ -182,13 +177,14 @@ impl TaggedModel {
     /// A keyed bijection maps the host to an image. The low bits of the image and the slot form the name. The high
     /// bits, xored with a hash of the name, are the cell number. The name and the cell number therefore determine the
     /// host.
-    fn v4_cell(&self, host: Ipv4Addr, opposite: IpAddr, slot: u32) -> (u32, u64) {
+    fn v4_cell(&self, host: Ipv4Addr, peer: IpAddr, slot: u32) -> (u32, u64) {
         let image = self.config.hash.scramble(host.to_bits(), self.keys[OWNER_KEY]);
         let (high, low) =
             (image >> (32 - self.cell_bits), image & ((1 << (32 - self.cell_bits)) - 1));
         let name = low * SLOTS + slot;
-        let (host, mut peer) = (self.id(host.into()), self.id(opposite).lo);
-        if opposite.is_ipv6() {
+        let is_ipv6 = peer.is_ipv6();
+        let (host, mut peer) = (self.id(host.into()), self.id(peer).lo);
+        if is_ipv6 {
             // An IPv6 peer does not fit into a cell. It is replaced by the first following address that, as a peer of
             // the host, would not belong to this slot.
             let is_shown = |peer: u32| self.slot(host, Id { lo: peer, hi: peer }) == Some(slot);

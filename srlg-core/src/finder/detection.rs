@@ -135,9 +135,9 @@ mod tests {
             let slots = (0..cardinality).filter_map(|peer| {
                 let pair = IpPair {
                     inside: host,
-                    opposite: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
+                    peer: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
                 };
-                params.slot(pair.opposite)
+                params.slot(pair.peer)
             });
             let mask = slots.fold(0u8, |mask, slot| mask | 1 << slot);
             reached[..=mask.count_ones() as usize].iter_mut().for_each(|n| *n += 1);

@@ -44,7 +44,7 @@ impl RsraParams {
             hot_limit,
             epoch_slices: shortest_epoch(config.window, LARGEST_AGE),
             hash: config.hash,
-            opposite_key: keys.opposite,
+            opposite_key: keys.peer,
             low_key: keys.low,
             high_key: keys.high,
         })
@@ -122,7 +122,7 @@ impl RsraParams {
         width,
         /// Returns δ, the number of address bits by which the RHFG shifts from one row to the next.
         bit_stride,
-        /// Returns τ of equation 1. Peers with `LSB(H1(opposite)) < τ` are not sampled.
+        /// Returns τ of equation 1. Peers with `LSB(H1(peer)) < τ` are not sampled.
         lsb_threshold,
         /// Returns `ceil(ρη)`, the minimum weight of a hot rough estimator.
         hot_weight,
@@ -145,23 +145,23 @@ impl RsraParams {
         (self.rows as usize) << self.column_bits
     }
 
-    /// Returns `H2(opposite)`, the number of the recorder that the peer `opposite` touches in a rough estimator, in
-    /// `0..η`. Returns `None` if the peer is not sampled, that is, if `LSB(H1(opposite)) < τ` (algorithm 1).
+    /// Returns `H2(peer)`, the number of the recorder that `peer` touches in a rough estimator, in
+    /// `0..η`. Returns `None` if the peer is not sampled, that is, if `LSB(H1(peer)) < τ` (algorithm 1).
     ///
     /// H1 uses the low bits and H2 the high bits of one 32-bit hash. Their bits do not overlap.
     #[inline]
     #[must_use]
-    pub fn slot(&self, opposite: Address) -> Option<u32> {
-        let hash = self.hash.of(opposite, self.opposite_key);
+    pub fn slot(&self, peer: Address) -> Option<u32> {
+        let hash = self.hash.of(peer, self.opposite_key);
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
     }
 
-    /// Returns whether the peer `opposite` is sampled and therefore has a [`slot`](Self::slot).
+    /// Returns whether `peer` is sampled and therefore has a [`slot`](Self::slot).
     #[inline(always)]
     #[must_use]
-    pub(crate) fn is_sampled(&self, opposite: Address) -> bool {
+    pub(crate) fn is_sampled(&self, peer: Address) -> bool {
         // This form of LSB >= τ vectorises. It is valid because τ is less than 32.
-        self.hash.of(opposite, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+        self.hash.of(peer, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 }
 

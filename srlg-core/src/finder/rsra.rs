@@ -68,7 +68,7 @@ impl<R: Recorder> Rsra<'_, R> {
         let mut sampled = [0u8; BATCH];
         by_family!(self.params, |params| {
             for i in 0..BATCH {
-                sampled[i] = params.is_sampled(pairs.get(i).opposite()).into();
+                sampled[i] = params.is_sampled(pairs.get(i).peer()).into();
             }
         });
         for (sampled, first) in sampled.chunks_exact(8).zip((0..).step_by(8)) {
@@ -114,7 +114,7 @@ pub fn touch_rsra(
 /// If `pair` is sampled, calls `touch` for every row with the number of the recorder that the pair touches.
 #[inline(always)]
 fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
-    let Some(slot) = params.slot(pair.opposite()) else { return };
+    let Some(slot) = params.slot(pair.peer()) else { return };
     let host = pair.host().lo;
     let base = params.base_column(host);
     for row in 0..params.rows {
@@ -191,12 +191,12 @@ mod tests {
     fn sampled_pair_touches_one_recorder_per_row_and_an_unsampled_one_none() {
         let params = small();
         let (mut sampled, mut unsampled) = (0, 0);
-        for opposite in 0..1000 {
+        for peer in 0..1000 {
             let recorders = untouched(&params);
             let rsra = Rsra::new(&params, &recorders);
-            rsra.touch(&IpPair { inside: 0x0a00_0001, opposite }, 0);
+            rsra.touch(&IpPair { inside: 0x0a00_0001, peer }, 0);
             let touched = recorders.iter().filter(|r| r.word() < 1).count();
-            match params.slot(opposite) {
+            match params.slot(peer) {
                 Some(slot) => {
                     let base = params.base_column(0x0a00_0001);
                     assert_eq!(touched, 4);

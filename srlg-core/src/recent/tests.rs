@@ -48,7 +48,7 @@ fn lines_are_told_apart() {
 }
 
 fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(IpPair, u32)>> {
-    let pair = (0u32..40, 0u32..400).prop_map(|(inside, opposite)| IpPair { inside, opposite });
+    let pair = (0u32..40, 0u32..400).prop_map(|(inside, peer)| IpPair { inside, peer });
     prop::collection::vec((pair, ages), 0..200)
 }
 

@@ -125,8 +125,8 @@ proptest! {
         let mut backend = backend(config.validate().unwrap());
         let mut model = PaperModel::new(config).unwrap();
         for slice in stream {
-            for (host, opposite, late) in slice {
-                let pair = IpPair { inside: HOSTS[host], opposite };
+            for (host, peer, late) in slice {
+                let pair = IpPair { inside: HOSTS[host], peer };
                 let ages = Ages { finder: late.into(), counter: late.into() };
                 backend.scan(Pairs::Plain(PairSlice::V4(&[pair])), ages).unwrap();
                 model.scan(pair, late);
@@ -152,8 +152,7 @@ fn check_of_row_0_removes_most_fake_tuples() {
     };
     let mut model = PaperModel::new(config).unwrap();
     for host in 0..60u32 {
-        (0..200)
-            .for_each(|opposite| model.scan(IpPair { inside: host * 0x0101_0101, opposite }, 0));
+        (0..200).for_each(|peer| model.scan(IpPair { inside: host * 0x0101_0101, peer }, 0));
     }
     let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
     assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));

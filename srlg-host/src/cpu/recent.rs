@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     fn pairs(numbers: impl Iterator<Item = u32>) -> Vec<IpPair> {
-        numbers.map(|number| IpPair { inside: number % 7, opposite: number }).collect()
+        numbers.map(|number| IpPair { inside: number % 7, peer: number }).collect()
     }
 
     fn sifted(recent: &mut RecentPairs<IpPair>, pairs: &[IpPair]) -> usize {
@@ -270,12 +270,8 @@ mod tests {
     #[test]
     fn no_pair_is_known_before_it_comes() {
         for number in [0u64, 1, 1 << 32, u64::MAX] {
-            let [inside, opposite] = [number as u32, (number >> 32) as u32];
-            assert_eq!(
-                sifted(&mut RecentPairs::new(), &[IpPair { inside, opposite }]),
-                1,
-                "{number}"
-            );
+            let [inside, peer] = [number as u32, (number >> 32) as u32];
+            assert_eq!(sifted(&mut RecentPairs::new(), &[IpPair { inside, peer }]), 1, "{number}");
         }
     }
 

@@ -38,7 +38,7 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 ///
 /// let config = Config { threshold: 1000, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Cpu)?;
-/// detector.ingest(&(0..3000).map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>())?;
+/// detector.ingest(&(0..3000).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())?;
 /// let mut closing = detector.begin_close()?;
 /// let host = closing.super_points()[0].host;
 /// assert!(closing.cardinality_within(host, 1)?.cardinality > 2900.0);

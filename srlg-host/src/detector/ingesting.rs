@@ -96,7 +96,7 @@ impl SlidingDetector {
     /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// let mut feed = detector.feed(1 << 20)?;
     /// let receiver = std::thread::spawn(move || {
-    ///     (0..5000).try_for_each(|opposite| feed.ingest(&[IpPair { inside: 7, opposite }]))
+    ///     (0..5000).try_for_each(|peer| feed.ingest(&[IpPair { inside: 7, peer }]))
     /// });
     /// let early = detector.close_slice()?; // the pairs received so far
     /// receiver.join().unwrap()?;

@@ -48,7 +48,7 @@ fn cpu(config: Config) -> SlidingDetector {
 fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),
-        opposite: contact.wrapping_mul(0x9e37_79b9),
+        peer: contact.wrapping_mul(0x9e37_79b9),
     };
     (0..hosts * peers).map(pair).collect()
 }

@@ -58,14 +58,12 @@ impl PairBatch {
         Self { v4, v6, failure: Mutex::new(None) }
     }
 
-    /// Adds the pair of the host `inside` and its peer `opposite`.
+    /// Adds the pair of the host `inside` and its peer.
     #[inline]
-    pub fn push(&mut self, inside: IpAddr, opposite: IpAddr) {
-        let pushed = match (inside.to_canonical(), opposite.to_canonical()) {
-            (IpAddr::V4(inside), IpAddr::V4(opposite)) => {
-                self.v4.push(IpPair::new(inside, opposite))
-            }
-            _ => self.v6.push(Ip6Pair::new(inside, opposite)),
+    pub fn push(&mut self, inside: IpAddr, peer: IpAddr) {
+        let pushed = match (inside.to_canonical(), peer.to_canonical()) {
+            (IpAddr::V4(inside), IpAddr::V4(peer)) => self.v4.push(IpPair::new(inside, peer)),
+            _ => self.v6.push(Ip6Pair::new(inside, peer)),
         };
         if let Err(error) = pushed {
             let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -289,6 +287,6 @@ fn put<P: Pair>(
 impl<H: Into<IpAddr>> Extend<(H, H)> for PairBatch {
     #[inline]
     fn extend<T: IntoIterator<Item = (H, H)>>(&mut self, pairs: T) {
-        pairs.into_iter().for_each(|(inside, opposite)| self.push(inside.into(), opposite.into()));
+        pairs.into_iter().for_each(|(inside, peer)| self.push(inside.into(), peer.into()));
     }
 }

@@ -161,7 +161,7 @@ impl Feed {
     /// let mut detector = SlidingDetector::new(Config { window: 60, ..Config::default() }, Device::Cpu)?;
     /// detector.skip_to(1000)?;
     /// let mut feed = detector.feed(1 << 16)?;
-    /// let pairs: Vec<_> = (0..5000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    /// let pairs: Vec<_> = (0..5000).map(|peer| IpPair { inside: 7, peer }).collect();
     /// assert_eq!(feed.ingest_at(998, &pairs)?, Arrival::Late { slices: 2 });
     /// assert_eq!(feed.ingest_at(1000, &pairs)?, Arrival::Running);
     /// assert_eq!(feed.ingest_at(940, &pairs)?, Arrival::TooLate); // of 60 slices, 941 is the oldest
@@ -196,7 +196,7 @@ impl Feed {
     /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// # let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// # let mut feed = detector.feed(1 << 16)?;
-    /// # let pairs = [IpPair { inside: 1, opposite: 2 }; 10];
+    /// # let pairs = [IpPair { inside: 1, peer: 2 }; 10];
     /// let mut dropped = 0;
     /// let taken = feed.try_ingest(&pairs)?;
     /// dropped += pairs.len() - taken;

@@ -43,7 +43,7 @@ use crate::error::{Error, FormatError, wrong};
 ///
 /// let mut router = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// let mut collector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-/// let pairs: Vec<IpPair> = (0..5000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+/// let pairs: Vec<IpPair> = (0..5000).map(|peer| IpPair { inside: 7, peer }).collect();
 /// router.ingest(&pairs)?;
 /// let message = router.delta(1)?.to_bytes()?; // at the end of each slice
 /// collector.merge_delta(&Delta::from_bytes(&message, collector.params())?)?;

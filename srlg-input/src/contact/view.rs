@@ -374,13 +374,13 @@ impl View {
         ]
     }
 
-    /// Returns whether the view counts `host` in a contact where it has the role `role` and the peer `opposite`.
+    /// Returns whether the view counts `host` in a contact where it has the role `role` and `peer`.
     #[inline(always)]
-    fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
+    fn measures(&self, host: Host, peer: Host, role: Role) -> bool {
         (self.role == Role::Any || self.role == role)
             && match self.side {
                 Side::Inside => self.is_inside(host),
-                Side::Outside => !self.is_inside(host) && self.is_inside(opposite),
+                Side::Outside => !self.is_inside(host) && self.is_inside(peer),
             }
     }
 

@@ -78,7 +78,15 @@ impl Partition {
             Start::At(offset) => Some(offset),
             Start::Earliest | Start::End => None,
         };
-        Self { number, offset, start, leader: None, backoff: BACKOFF, delay: Duration::ZERO, empty: 0 }
+        Self {
+            number,
+            offset,
+            start,
+            leader: None,
+            backoff: BACKOFF,
+            delay: Duration::ZERO,
+            empty: 0,
+        }
     }
 
     /// Lets the next fetch start at once, after a fetch that succeeded.

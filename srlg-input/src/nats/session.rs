@@ -1,7 +1,7 @@
 //! A session that waits for messages, and handles timers and connection events while it waits.
 
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_nats::Event;
 use async_nats::jetstream::consumer::StreamError;
@@ -13,10 +13,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use crate::backoff::Backoff;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::messages::{
-    FlowReader, Format, News, REFRESH, SchemaError, Source, Subject, TICK, fetch_schema, joined,
+    BACKOFF, FlowReader, Format, News, REFRESH, SchemaError, Source, Subject, TICK, fetch_schema,
+    joined,
 };
 use crate::position::Position;
 use crate::threads::Outlet;
@@ -76,7 +78,9 @@ pub(super) struct Session<'a> {
     dropped: u64,
     tick: Interval,
     schemas: JoinSet<Result<Format, SchemaError>>,
-    failed_fetches: u32,
+    schema_backoff: Backoff,
+    /// Delay of the next fetch of the schema.
+    schema_delay: Duration,
     fetched: Instant,
 }
 
@@ -107,7 +111,8 @@ impl<'a> Session<'a> {
             dropped: 0,
             tick,
             schemas: JoinSet::new(),
-            failed_fetches: 0,
+            schema_backoff: BACKOFF,
+            schema_delay: Duration::ZERO,
             fetched: Instant::now(),
         }
     }
@@ -170,11 +175,12 @@ impl<'a> Session<'a> {
         }
         if self.source.is_url() && self.schemas.is_empty() && self.fetched.elapsed() >= REFRESH {
             self.fetched = Instant::now();
-            self.schemas.spawn(fetch_schema(self.source.clone(), self.failed_fetches));
+            self.schemas.spawn(fetch_schema(self.source.clone(), self.schema_delay));
         }
         match self.schemas.try_join_next().map(joined) {
             Some(Ok(format)) => {
-                self.failed_fetches = 0;
+                self.schema_backoff.reset();
+                self.schema_delay = Duration::ZERO;
                 self.news.recover(Subject::Schema);
                 if format != self.format {
                     let (former, source) = (&self.format, &self.news.status.source);
@@ -185,7 +191,7 @@ impl<'a> Session<'a> {
                 }
             }
             Some(Err(error)) => {
-                self.failed_fetches += 1;
+                self.schema_delay = self.schema_backoff.delay();
                 self.news.fail(Subject::Schema, error.to_string());
             }
             None => {}

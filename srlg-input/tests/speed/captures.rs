@@ -83,8 +83,8 @@ fn packets_of_a_pcap() {
         });
         measure(&format!("pairs of {name}"), &file, |reader| {
             for_each(reader, |contact| {
-                for (host, opposite) in view.pairs(contact) {
-                    sum ^= number(host) ^ number(opposite).rotate_left(7);
+                for (host, peer) in view.pairs(contact) {
+                    sum ^= number(host) ^ number(peer).rotate_left(7);
                 }
             });
         });

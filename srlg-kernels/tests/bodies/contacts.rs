@@ -23,16 +23,15 @@ pub(crate) struct Contacts {
 
 pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
-    let contact =
-        contact.prop_map(|(host, opposite, age)| (IpPair { inside: HOSTS[host], opposite }, age));
+    let contact = contact.prop_map(|(host, peer, age)| (IpPair { inside: HOSTS[host], peer }, age));
     prop::collection::vec(contact, 1..500)
 }
 
 pub(crate) fn contacts_of_both() -> impl Strategy<Value = Contacts> {
     let contact = (0..HOSTS6.len(), 0u32..900, any::<bool>(), 0u32..7);
     let long = contact.prop_map(|(host, peer, is_v6, age)| {
-        let opposite = if is_v6 { [0x2001_0db8, 1, peer, 1] } else { [0, 0, 0xffff, peer] };
-        (Ip6Pair { inside: HOSTS6[host], opposite }, age)
+        let peer = if is_v6 { [0x2001_0db8, 1, peer, 1] } else { [0, 0, 0xffff, peer] };
+        (Ip6Pair { inside: HOSTS6[host], peer }, age)
     });
     (contacts(), prop::collection::vec(long, 1..500))
         .prop_map(|(short, long)| Contacts { short, long })

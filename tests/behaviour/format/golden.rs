@@ -23,7 +23,7 @@ pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     for slice in 3..=6 {
         detector.skip_to(slice.into()).unwrap();
-        let pair = |n: u32| IpPair { inside: n % 7, opposite: n.wrapping_mul(0x9e37_79b9) ^ slice };
+        let pair = |n: u32| IpPair { inside: n % 7, peer: n.wrapping_mul(0x9e37_79b9) ^ slice };
         let pairs: Vec<IpPair> = (0..contacts).map(pair).collect();
         let (late, now) = pairs.split_at(pairs.len() / 3);
         detector.ingest(now).unwrap();

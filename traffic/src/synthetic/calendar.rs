@@ -136,7 +136,7 @@ fn planted_pairs(model: &Backbone) -> Vec<Vec<IpPair>> {
     let pairs = |(number, point): (usize, &super::PlantedHost)| {
         let mut rng = Rng::new(model.seed, PLANTED_STREAM + number as u64);
         let mut peers = Peers::new(point.kind, &mut rng);
-        let draw = |_| IpPair { inside: point.host, opposite: peers.draw(&mut rng) };
+        let draw = |_| IpPair { inside: point.host, peer: peers.draw(&mut rng) };
         (0..point.cardinality).map(draw).collect()
     };
     model.planted.iter().enumerate().map(pairs).collect()

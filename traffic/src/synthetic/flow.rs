@@ -84,7 +84,7 @@ impl Flow {
 
     #[inline]
     fn packet_tick(&self) -> u32 {
-        let name = u64::from(self.pair.inside) << 32 | u64::from(self.pair.opposite);
+        let name = u64::from(self.pair.inside) << 32 | u64::from(self.pair.peer);
         let jitter = mix(name ^ mix(u64::from(self.sent))) >> 48;
         // The time of the packet in parts of the length is a fixed-point number with 16 fractional bits.
         let place = u64::from(self.sent) << 16 | jitter;
@@ -103,7 +103,7 @@ mod tests {
         let mut rng = Rng::new(5, 0);
         let model = FlowModel::new(46, 1.0);
         for index in 0..2_000 {
-            let mut flow = model.draw(&mut rng, IpPair { inside: index, opposite: 9 }, index * 100);
+            let mut flow = model.draw(&mut rng, IpPair { inside: index, peer: 9 }, index * 100);
             let mut previous = flow.start;
             while flow.next_slice().is_some() {
                 let tick = flow.packet_tick();

@@ -90,7 +90,7 @@ impl Background {
     ) {
         let mut peers = Peers::new(kind, rng);
         for _ in 0..count {
-            let pair = IpPair { inside: host, opposite: peers.draw(rng) };
+            let pair = IpPair { inside: host, peer: peers.draw(rng) };
             let start = active.start + rng.below(active.end - active.start);
             begin(self.flows.draw(rng, pair, start));
         }

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn opposite_hosts_are_routable_and_not_inside() {
+    fn peers_are_routable_and_not_inside() {
         let mut rng = Rng::new(1, 2);
         for _ in 0..100_000 {
             let host = Ipv4Addr::from_bits(random_opposite(&mut rng));

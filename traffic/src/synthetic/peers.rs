@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn scanners_step_over_networks_that_no_opposite_host_can_have() {
+    fn scanners_step_over_networks_that_no_peer_can_have() {
         let mut rng = Rng::new(3, 0);
         let mut peers = Peers::new(Kind::Scanner, &mut rng);
         // After 126.255.255.255, the scanner skips the network 127.0.0.0/8.

@@ -85,9 +85,9 @@ impl Iterator for Stream {
         } else {
             self.heavy()
         };
-        let opposite = scatter(self.counter ^ self.key);
+        let peer = scatter(self.counter ^ self.key);
         self.counter = self.counter.wrapping_add(1);
-        Some(IpPair { inside: inside_host(index), opposite })
+        Some(IpPair { inside: inside_host(index), peer })
     }
 }
 

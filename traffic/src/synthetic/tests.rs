@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns a checksum of packets that depends on their order.
 pub(super) fn checksum(packets: impl Iterator<Item = IpPair>) -> u64 {
-    let packed = packets.map(|pair| u64::from(pair.inside) << 32 | u64::from(pair.opposite));
+    let packed = packets.map(|pair| u64::from(pair.inside) << 32 | u64::from(pair.peer));
     packed.fold(0, |sum, pair| mix(sum ^ pair))
 }
 

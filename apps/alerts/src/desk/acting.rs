@@ -148,7 +148,7 @@ mod tests {
 
         fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
             let Self { desk, detector, opposite } = self;
-            let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, opposite: peer });
+            let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
             let book = &mut desk.books[0];
             let mut closing = detector.begin_close().unwrap();

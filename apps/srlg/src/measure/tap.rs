@@ -392,7 +392,7 @@ impl Pairs {
     #[inline(always)]
     fn push(&mut self, (host, peer): (Host, Host)) {
         match (host.as_v4(), peer.as_v4()) {
-            (Some(inside), Some(opposite)) => self.v4.push(IpPair { inside, opposite }),
+            (Some(inside), Some(peer)) => self.v4.push(IpPair { inside, peer }),
             _ => self.v6.push(Ip6Pair::new(host.into(), peer.into())),
         }
     }

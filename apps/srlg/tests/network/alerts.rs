@@ -24,8 +24,8 @@ const TARGET: u32 = 0x0A00_0001;
 fn of_slice(probe: usize, slice: u64) -> Vec<Message> {
     let first = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * NEW_PER_ROUTER) & 0xF_FFFF;
     let is_on = ON.contains(&slice);
-    let opposite = first..first + if is_on { NEW_PER_ROUTER } else { 0 };
-    let pairs: Vec<_> = opposite.map(|opposite| IpPair { inside: TARGET, opposite }).collect();
+    let peers = first..first + if is_on { NEW_PER_ROUTER } else { 0 };
+    let pairs: Vec<_> = peers.map(|peer| IpPair { inside: TARGET, peer }).collect();
     of_pairs(config(), probe, slice, &pairs, 1 << 20)
 }
 

@@ -23,9 +23,9 @@ fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
         bytes.extend(word.to_be_bytes());
     }
     bytes.extend([0, 0, 0x40, 10]);
-    for (ms, IpPair { inside, opposite }) in flows {
+    for (ms, IpPair { inside, peer }) in flows {
         let last = UPTIME - (999 - *ms as u32);
-        for word in [*inside, *opposite, 0, 0, 1, 60, last, last, 0x3039_0050, 0x0002_0600, 0, 0] {
+        for word in [*inside, *peer, 0, 0, 1, 60, last, last, 0x3039_0050, 0x0002_0600, 0, 0] {
             bytes.extend(word.to_be_bytes());
         }
     }

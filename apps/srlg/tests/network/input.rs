@@ -29,7 +29,7 @@ pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     let mut random = Random(seed << 32 | slice);
     let mut pair = |_| {
         let inside = 0x0A00_0000 + random.below(40) as u32;
-        IpPair { inside, opposite: 0xC000_0000 + random.below(1 << 20) as u32 }
+        IpPair { inside, peer: 0xC000_0000 + random.below(1 << 20) as u32 }
     };
     (0..200).map(&mut pair).collect()
 }
@@ -43,9 +43,9 @@ pub fn csv(
 ) -> PathBuf {
     let mut text = "time_ms,src,dst\n".to_owned();
     for slice in slices {
-        for (ms, IpPair { inside, opposite }) in (0..).zip(pairs(slice)) {
-            let (inside, opposite) = (Ipv4Addr::from_bits(inside), Ipv4Addr::from_bits(opposite));
-            writeln!(text, "{},{inside},{opposite}", slice * 1000 + ms).unwrap();
+        for (ms, IpPair { inside, peer }) in (0..).zip(pairs(slice)) {
+            let [inside, peer] = [inside, peer].map(Ipv4Addr::from_bits);
+            writeln!(text, "{},{inside},{peer}", slice * 1000 + ms).unwrap();
         }
     }
     let path = folder.join(format!("{name}.csv"));

@@ -21,15 +21,14 @@ pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     for inside in SPREAD {
         for index in 0..2 {
-            let opposite =
-                0xC000_0000 | (probe as u32) << 20 | (slice as u32 * 2 + index) & 0xF_FFFF;
-            pairs.push(IpPair { inside, opposite });
+            let peer = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * 2 + index) & 0xF_FFFF;
+            pairs.push(IpPair { inside, peer });
         }
     }
     // 400 hosts have about ten peers each.
     pairs.extend((0..200).map(|_| IpPair {
         inside: 0x0A01_0000 + random.below(400) as u32,
-        opposite: 0xD000_0000 + random.below(1 << 24) as u32,
+        peer: 0xD000_0000 + random.below(1 << 24) as u32,
     }));
     pairs
 }

@@ -33,7 +33,7 @@ const IN_TIME: Duration = Duration::from_secs(1);
 fn pairs(random: &mut Random) -> Vec<IpPair> {
     let pair = |index| {
         let inside = if index % 10 == 0 { 0 } else { random.below(65_536) as u32 };
-        IpPair { inside: 0x0A00_0000 + inside, opposite: random.below(1 << 32) as u32 }
+        IpPair { inside: 0x0A00_0000 + inside, peer: random.below(1 << 32) as u32 }
     };
     (0..PAIRS).map(pair).collect()
 }

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         [SlidingDetector::new(config, Device::Cpu)?, SlidingDetector::new(config, Device::Cpu)?];
     for (half, site) in (0..).zip(&mut sites) {
         let pairs: Vec<IpPair> = (0..800)
-            .map(|peer| IpPair { inside: 0x0a00_0001, opposite: half * 800 + peer })
+            .map(|peer| IpPair { inside: 0x0a00_0001, peer: half * 800 + peer })
             .collect();
         site.ingest(&pairs)?;
     }

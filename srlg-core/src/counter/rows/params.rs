@@ -83,12 +83,12 @@ impl RowsParams {
         row_len,
     }
 
-    /// Returns `H3(opposite)`, the index in `0..η'` of the recorder that the peer `opposite` touches in a linear
+    /// Returns `H3(peer)`, the index in `0..η'` of the recorder that `peer` touches in a linear
     /// estimator.
     #[inline(always)]
     #[must_use]
-    pub fn position(&self, opposite: Address) -> u32 {
-        hash::reduce(self.hash.of(opposite, self.position_key), self.width)
+    pub fn position(&self, peer: Address) -> u32 {
+        hash::reduce(self.hash.of(peer, self.position_key), self.width)
     }
 
     /// Returns `LH_row(inside)`, the index of the linear estimator of `inside` in `row`.

@@ -108,7 +108,7 @@ pub fn touch_rows(
 /// Calls `touch` with the index of the pair's recorder in each row.
 #[inline(always)]
 fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
-    let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);
+    let (host, position) = (pair.host().lo, params.position(pair.peer()) as usize);
     // A loop with a constant number of iterations unrolls, so each iteration knows the place of its key. Without
     // unrolling, a GPU would copy all keys to memory to index them.
     for row in 0..MAX_ROWS as u32 {
@@ -160,7 +160,7 @@ mod tests {
     fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
         let params = small();
         let mut recorders = untouched(&params);
-        let (inside, pair) = (0x0a00_0001, IpPair { inside: 0x0a00_0001, opposite: 77 });
+        let (inside, pair) = (0x0a00_0001, IpPair { inside: 0x0a00_0001, peer: 77 });
         Rows::new(&params, &recorders).touch(&pair, 0);
         let position = params.position(77);
         let weight = |recorders: &[Recorder16], ages| {

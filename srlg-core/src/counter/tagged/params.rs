@@ -140,11 +140,11 @@ impl TaggedParams {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `H3(opposite)`, the position that a peer with the ID `opposite` touches in a linear estimator. The
+    /// Returns `H3(peer)`, the position that a peer with the ID `peer` touches in a linear estimator. The
     /// position is in the fine region or in a coarse region. Within a line, each host permutes the positions.
     #[inline(always)]
     #[must_use]
-    pub fn position(&self, opposite: u32) -> u32 {
-        self.regions.position(self.hash.of(opposite, self.position_key))
+    pub fn position(&self, peer: u32) -> u32 {
+        self.regions.position(self.hash.of(peer, self.position_key))
     }
 }

@@ -119,7 +119,7 @@ mod tests {
     use approx::{abs_diff_eq, assert_abs_diff_eq};
 
     #[test]
-    fn regions_are_whole_lines_behind_each_other_and_share_all_opposite_hosts() {
+    fn regions_are_whole_lines_behind_each_other_and_share_all_peers() {
         for width in (32..=57_344).step_by(32) {
             let regions = Regions::new(width);
             let mut end = 0;

@@ -69,8 +69,8 @@ proptest! {
     ) {
         let params = small(seed);
         let recorders = untouched(&params);
-        for (inside, opposite, age) in touches {
-            Lines::new(&params, &recorders).touch(&[IpPair { inside, opposite }], age);
+        for (inside, peer, age) in touches {
+            Lines::new(&params, &recorders).touch(&[IpPair { inside, peer }], age);
         }
         for inside in 0..5 {
             let span = Span::whole(5, 1);
@@ -91,7 +91,7 @@ proptest! {
         let params = small(seed);
         let words = |touches: &[(u32, u32)], batch: usize| {
             let recorders = untouched(&params);
-            let pairs: Vec<IpPair> = touches.iter().map(|&(inside, opposite)| IpPair { inside, opposite }).collect();
+            let pairs: Vec<IpPair> = touches.iter().map(|&(inside, peer)| IpPair { inside, peer }).collect();
             pairs.chunks(batch).for_each(|pairs| Lines::new(&params, &recorders).touch(pairs, 0));
             recorders.iter().map(ReadRecorder::word).collect::<Vec<_>>()
         };
@@ -106,7 +106,7 @@ proptest! {
 fn touches_with_and_without_a_look_leave_the_same_words() {
     let params = small(3);
     let touch = |number: u32| {
-        let pair = IpPair { inside: number % 7, opposite: number.wrapping_mul(0x9e37_79b9) };
+        let pair = IpPair { inside: number % 7, peer: number.wrapping_mul(0x9e37_79b9) };
         Touch::new(&params, &pair, params.step(number % 3))
     };
     let touches: Vec<Touch> = (0..500).map(touch).collect();
@@ -134,9 +134,9 @@ fn touches_with_and_without_a_look_leave_the_same_words() {
 fn own_touches_without_foreigners_are_all_visible() {
     let params = small(1);
     let recorders = untouched(&params);
-    let pairs: Vec<IpPair> = (0..30).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    let pairs: Vec<IpPair> = (0..30).map(|peer| IpPair { inside: 7, peer }).collect();
     Lines::new(&params, &recorders).touch(&pairs, 3);
-    let mut positions: Vec<u32> = (0..30).map(|opposite| params.position(opposite)).collect();
+    let mut positions: Vec<u32> = (0..30).map(|peer| params.position(peer)).collect();
     positions.sort_unstable();
     positions.dedup();
     let histograms = visible(&params, &recorders, 7);
@@ -152,10 +152,10 @@ fn echoes_never_hide_a_touch_in_the_window() {
         let recorders = untouched(&params);
         let mut alone = vec![u32::MAX; params.recorders()];
         for i in 0..200u32 {
-            let (pair, age) = (IpPair { inside: i % 5, opposite: i * 7919 }, i % 5);
+            let (pair, age) = (IpPair { inside: i % 5, peer: i * 7919 }, i % 5);
             Lines::new(&params, &recorders).touch(&[pair], age);
             let places = TouchLayout::new(&params, pair.inside.into());
-            let position = places.own_position(params.position(pair.opposite));
+            let position = places.own_position(params.position(pair.peer));
             let place = places.of(&params, position)[0] as usize;
             let tag = Tagger::new(&params, pair.inside.into()).tags(position as u16).touch;
             alone[place] = alone[place].min(age * params.tags() + u32::from(tag));
@@ -189,7 +189,7 @@ fn places_equal_the_pinned_vectors() {
 // All hosts touch the same position. With 20,000 hosts, each place of a line receives 625 touches on average. This
 // number is binomial with a standard deviation of 24.6. The tolerance is six deviations.
 #[test]
-fn popular_opposite_host_is_spread_over_the_places_of_lines() {
+fn popular_peer_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
     for inside in 0..20_000 {
@@ -207,7 +207,7 @@ fn touches_of_both_families_equal_the_pinned_vectors() {
     let [v6, other_v6] = [1, 2].map(|low| [0x2001_0db8, 0, 0, low]);
     let [v4, other_v4] = [0xc000_0201, 0x0a00_0001].map(|low| [0, 0, 0xffff, low]);
     let coarse = [0x2001_0db8, 0x350, 0, 1];
-    for (hash, inside, opposite, places, words) in [
+    for (hash, inside, peer, places, words) in [
         (HashFamily::Murmur, v6, other_v6, [5_859_893, 5_859_900], [823, 33_463]),
         (HashFamily::Murmur, v6, v4, [4_325_294, 4_325_287], [814, 33_537]),
         (HashFamily::Murmur, v4, v6, [11_777_779, 11_777_775], [851, 33_538]),
@@ -221,7 +221,7 @@ fn touches_of_both_families_equal_the_pinned_vectors() {
         let scheme = Scheme::Tagged { cell_bits: 12, lines: 412_500, tags: 64 };
         let config = Config { scheme, hash, seed: 5, linear_width: 1 << 14, ..Config::default() };
         let params = *config.validate().unwrap().counter().tagged().unwrap();
-        let touch = Touch::new(&params, &params.ids(Ip6Pair { inside, opposite }), params.step(7));
-        assert_eq!((touch.places, touch.words()), (places, words), "{inside:x?} {opposite:x?}");
+        let touch = Touch::new(&params, &params.ids(Ip6Pair { inside, peer }), params.step(7));
+        assert_eq!((touch.places, touch.words()), (places, words), "{inside:x?} {peer:x?}");
     }
 }

@@ -28,7 +28,7 @@ impl Touch {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
         let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
-        let position = places.own_position(params.position(pair.opposite()));
+        let position = places.own_position(params.position(pair.peer()));
         let tags = tagger.tags(position as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;

@@ -40,8 +40,8 @@ impl Random {
 /// Returns the touch of a sampled pair in a random slot of `inside`. Pairs that are not sampled do not touch cells, so
 /// the test chooses a random slot instead of hashing pairs until one is sampled.
 fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Random) -> (u32, u64) {
-    let opposite = random.next() as u32;
-    params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
+    let peer = random.next() as u32;
+    params.touch_of(&IpPair { inside, peer }, random.next() as u32, age)
 }
 
 /// Returns cells that `samples` sampled pairs touched, at ages spread evenly over a window. Each host has three of

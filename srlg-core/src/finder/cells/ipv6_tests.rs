@@ -148,14 +148,14 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
     ] {
         let scheme = Scheme::Tagged { cell_bits, lines: 1 << 11, tags: 64 };
         let params = params(Config { scheme, hash, seed: 5, threshold: 64, ..Config::default() });
-        for &(inside, opposite, place, word) in cells {
-            let pair = params.ids(Ip6Pair { inside, opposite });
+        for &(inside, peer, place, word) in cells {
+            let pair = params.ids(Ip6Pair { inside, peer });
             let pair_hash = params.pair_hash(&pair);
-            assert!(params.is_sampled(pair_hash), "{inside:x?} {opposite:x?}");
+            assert!(params.is_sampled(pair_hash), "{inside:x?} {peer:x?}");
             assert_eq!(
                 params.touch_of(&pair, pair_hash, 3),
                 (place, word),
-                "{inside:x?} {opposite:x?}"
+                "{inside:x?} {peer:x?}"
             );
         }
     }

@@ -58,22 +58,22 @@ proptest! {
     fn a_word_decodes_to_the_pair_that_it_was_made_of(
         cell_bits in 12u32..=24,
         inside: u32,
-        opposite: u32,
+        peer: u32,
         age in 0u32..30,
         threshold in prop_oneof![Just(8u32), Just(1024)],
         hash in prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)],
         seed: u64,
     ) {
         let params = params(Config { hash, seed, ..config(cell_bits, threshold) });
-        let pair_hash = params.pair_hash(&IpPair { inside, opposite });
-        let (place, word) = params.touch_of(&IpPair { inside, opposite }, pair_hash, age);
+        let pair_hash = params.pair_hash(&IpPair { inside, peer });
+        let (place, word) = params.touch_of(&IpPair { inside, peer }, pair_hash, age);
         prop_assert!((place as usize) < params.recorders());
         let owner = params.owner(place, word);
         prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(inside)));
         prop_assert!(!owner.is_fingerprint());
         let spot = params.spot(inside, word::slot_of(pair_hash));
         // A cell shows a pair only if the pair is sampled.
-        let shown = params.is_sampled(pair_hash).then_some(Peer { host: opposite, age });
+        let shown = params.is_sampled(pair_hash).then_some(Peer { host: peer, age });
         prop_assert_eq!(params.peer(inside, spot, word), shown);
         let other = params.spot(inside ^ 1, word::slot_of(pair_hash));
         prop_assert!(other.place != place || params.peer(inside ^ 1, other, word).is_none());
@@ -93,12 +93,12 @@ proptest! {
         let mut clocks = [0u32; 4];
         let mut contacts = contacts;
         contacts.sort_by_key(|contact| contact.3);
-        for (inside, opposite, node, epoch, late) in contacts {
+        for (inside, peer, node, epoch, late) in contacts {
             let epoch = if epoch > 60 { epoch + jump } else { epoch };
             for number in [node, 3] {
                 age_all(&mut nodes[number], &params, epoch - clocks[number]);
                 clocks[number] = epoch;
-                CellArray::new(&params, &nodes[number]).touch(&IpPair { inside, opposite }, late);
+                CellArray::new(&params, &nodes[number]).touch(&IpPair { inside, peer }, late);
             }
         }
         let end = 70 + jump;
@@ -115,7 +115,7 @@ proptest! {
 fn batches_touch_what_single_pairs_touch() {
     let params = params(config(12, 64));
     let pairs: [IpPair; BATCH] =
-        std::array::from_fn(|i| IpPair { inside: i as u32 % 5, opposite: i as u32 * 77 });
+        std::array::from_fn(|i| IpPair { inside: i as u32 % 5, peer: i as u32 * 77 });
     let (batch, single) = (untouched(&params), untouched(&params));
     let cells = CellArray::new(&params, &batch);
     cells.find_touches(&pairs, 3, |touch| cells.apply(&[touch]));
@@ -132,8 +132,8 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let params = params.hashing_by(hash);
         let (mut slots, mut cells) = ([0u32; 64], [0u32; 64]);
-        for opposite in 0..1 << 18 {
-            let pair = IpPair { inside: 0x0a00_0001 + opposite % 64, opposite };
+        for peer in 0..1 << 18 {
+            let pair = IpPair { inside: 0x0a00_0001 + peer % 64, peer };
             let hash = params.pair_hash(&pair);
             if params.is_sampled(hash) {
                 slots[word::slot_of(hash) as usize] += 1;
@@ -151,7 +151,7 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
 #[test]
 fn a_host_has_64_cells_but_for_slots_that_meet() {
     let params = params(config(18, 1024));
-    let pairs = (0..200_000).map(|opposite| IpPair { inside: 7, opposite });
+    let pairs = (0..200_000).map(|peer| IpPair { inside: 7, peer });
     let cells = untouched(&params);
     pairs.for_each(|pair| CellArray::new(&params, &cells).touch(&pair, 0));
     let places: HashSet<u32> = params.spots(7).iter().map(|spot| spot.place).collect();
@@ -193,7 +193,7 @@ fn what_is_older_than_all_ages_is_untouched() {
     for cell_bits in [12, 15, 18, 24] {
         let params = params(config(cell_bits, 8));
         let most = params.most_ages();
-        let touched = |age| params.touch_of(&IpPair { inside: 1, opposite: 2 }, 0, age).1;
+        let touched = |age| params.touch_of(&IpPair { inside: 1, peer: 2 }, 0, age).1;
         assert_eq!(touched(most + 1), u64::MAX);
         assert_eq!(touched(u32::MAX), u64::MAX);
         for age in [0, 1, most / 2, most] {

@@ -67,12 +67,12 @@ impl CellsParams {
     /// hashes.
     #[inline(always)]
     pub(super) fn pair_hash(&self, pair: &impl PairIds) -> u32 {
-        self.hash_of_ids(pair.host().lo, pair.opposite())
+        self.hash_of_ids(pair.host().lo, pair.peer())
     }
 
     #[inline(always)]
-    fn hash_of_ids(&self, host: u32, opposite: u32) -> u32 {
-        join(self.hash.of(host, self.host_key), self.hash.of(opposite, self.opposite_key))
+    fn hash_of_ids(&self, host: u32, peer: u32) -> u32 {
+        join(self.hash.of(host, self.host_key), self.hash.of(peer, self.opposite_key))
     }
 
     /// Returns whether the pair of the IPv4 `host` and `peer` is sampled and touches a cell in `slot`.
@@ -105,8 +105,8 @@ impl CellsParams {
         if let Some(limbs) = pair.limbs() {
             return self.touch_of_id(limbs, host, slot, age);
         }
-        let mut peer = pair.opposite();
-        if !pair.is_opposite_v4() {
+        let mut peer = pair.peer();
+        if !pair.is_peer_v4() {
             // An IPv6 peer is replaced by an address with which the host cannot have a contact in this slot.
             while self.shows(host.lo, peer, slot) {
                 peer = peer.wrapping_add(1);
@@ -210,8 +210,8 @@ impl CellsParams {
 }
 
 #[inline(always)]
-const fn join(host: u32, opposite: u32) -> u32 {
-    let mut t = host.wrapping_mul(0x9e37_79b1) ^ opposite;
+const fn join(host: u32, peer: u32) -> u32 {
+    let mut t = host.wrapping_mul(0x9e37_79b1) ^ peer;
     t ^= t >> 15;
     t = t.wrapping_mul(0x85eb_ca6b);
     t ^= t >> 13;

@@ -43,7 +43,7 @@ type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
     let number = |i: u32| start + (i.wrapping_mul(0x9e37_79b9) >> 8) % differing;
-    let pair = |number: u32| IpPair { inside: number % 11, opposite: number };
+    let pair = |number: u32| IpPair { inside: number % 11, peer: number };
     (0..count as u32).map(number).map(pair).collect()
 }
 
@@ -61,10 +61,7 @@ fn pairs6(run: &Run) -> Vec<Ip6Pair> {
         0 => [0, 0, 0xffff, number],
         _ => [0x2001_0db8, number, 0, 1],
     };
-    let pair = |IpPair { inside, opposite }| Ip6Pair {
-        inside: limbs(inside),
-        opposite: limbs(opposite / 2),
-    };
+    let pair = |IpPair { inside, peer }| Ip6Pair { inside: limbs(inside), peer: limbs(peer / 2) };
     pairs(run).into_iter().map(pair).collect()
 }
 
@@ -112,15 +109,14 @@ proptest! {
 
 // The IDs of both pairs are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
 #[test]
-fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
+fn address_that_is_the_id_of_an_ipv6_host_is_another_peer() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let params = params(7, 56, hash);
         let pairs = |is_v6| -> Vec<Ip6Pair> {
             let pair = |number| {
                 let inside = [0, 0, 0xffff, number];
-                let v6 = Ip6Pair { inside, opposite: [0x2001_0db8, number, 0, 1] };
-                let v4 =
-                    Ip6Pair { inside, opposite: [0, 0, 0xffff, params.pair_ids(v6).opposite()] };
+                let v6 = Ip6Pair { inside, peer: [0x2001_0db8, number, 0, 1] };
+                let v4 = Ip6Pair { inside, peer: [0, 0, 0xffff, params.pair_ids(v6).peer()] };
                 if is_v6 { v6 } else { v4 }
             };
             (0..500).map(pair).collect()

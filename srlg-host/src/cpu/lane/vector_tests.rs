@@ -36,8 +36,7 @@ fn left<S: CpuScheme, P: LanePair>(
     };
     let (mut lane, mut waiting, mut buckets) = (Lane::new(), Waiting::new(), Buckets::new());
     for &(ref pairs, late) in calls {
-        let pairs: Vec<P> =
-            pairs.iter().map(|&(inside, opposite)| pair(inside, opposite)).collect();
+        let pairs: Vec<P> = pairs.iter().map(|&(inside, peer)| pair(inside, peer)).collect();
         let (waiting, buckets) = (&mut waiting, &mut buckets);
         let target = Target { arrays: &arrays, waiting, buckets, is_only_writer: false };
         level(&mut lane, target, &pairs, Ages { finder: late, counter: late });
@@ -72,7 +71,7 @@ proptest! {
         ] {
             let params = params(scheme);
             for_scheme!(&params, Types => {
-                let pair = |inside, opposite| IpPair { inside, opposite };
+                let pair = |inside, peer| IpPair { inside, peer };
                 let several = on_all_levels!(ingest<IpPair, Types> as level => left(level, pair, params, &calls));
                 let alone = on_all_levels!(ingest_alone<IpPair, Types> as level => left(level, pair, params, &calls));
                 prop_assert!(alone == several);
@@ -83,7 +82,7 @@ proptest! {
             0 => [0, 0, 0xffff, number],
             _ => [0x2001_0db8, 0, number, 1],
         };
-        let pair = |inside, opposite| Ip6Pair { inside: limbs(inside), opposite: limbs(opposite) };
+        let pair = |inside, peer| Ip6Pair { inside: limbs(inside), peer: limbs(peer) };
         let several = on_all_levels!(ingest<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &calls));
         let alone = on_all_levels!(ingest_alone<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &calls));
         prop_assert!(alone == several);

@@ -46,7 +46,7 @@ pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
 ///
 /// IPv4 pairs whose peer has an odd address are ingested as [`Ip6Pair`]s.
 pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {
-    let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.opposite)];
-    let [IpAddr::V4(inside), IpAddr::V4(opposite)] = hosts else { return None };
-    opposite.to_bits().is_multiple_of(2).then(|| IpPair::new(inside, opposite))
+    let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.peer)];
+    let [IpAddr::V4(inside), IpAddr::V4(peer)] = hosts else { return None };
+    peer.to_bits().is_multiple_of(2).then(|| IpPair::new(inside, peer))
 }

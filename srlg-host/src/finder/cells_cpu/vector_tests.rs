@@ -16,9 +16,8 @@ fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> 
         let inside = (contact % hosts).wrapping_mul(0x9e37_79b1);
         let cells = CellArray::new(params, &cells);
         match inside % 2 {
-            0 => cells.touch(&IpPair { inside, opposite: contact }, age),
-            _ => cells
-                .touch(&params.ids(Ip6Pair { inside: [inside; 4], opposite: [contact; 4] }), age),
+            0 => cells.touch(&IpPair { inside, peer: contact }, age),
+            _ => cells.touch(&params.ids(Ip6Pair { inside: [inside; 4], peer: [contact; 4] }), age),
         }
     }
     cells.iter().map(ReadRecorder::word).collect()

@@ -6,7 +6,7 @@ use crate::ingest::pairs::Family;
 
 /// Pairs in the memory of a CUDA device.
 ///
-/// Each pair is `[inside, opposite]`. An address consists of one 32-bit word, or of four words in an
+/// Each pair is `[inside, peer]`. An address consists of one 32-bit word, or of four words in an
 /// [`Ip6Pair`](crate::ingest::Ip6Pair). The detector reads the pairs without copying them.
 ///
 /// - Pairs in cudarc types (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) have a stream. This stream and the

@@ -100,7 +100,7 @@ fn let_it_trap() {
     let params = Config::default().validate().unwrap();
     let lost = backend(Cuda::open(0).unwrap(), Device::Cuda(0), params).unwrap();
     let mut other = SlidingDetector::new(Config::default(), Device::Cuda(0)).unwrap();
-    other.ingest(&[IpPair { inside: 1, opposite: 2 }]).unwrap();
+    other.ingest(&[IpPair { inside: 1, peer: 2 }]).unwrap();
     other.flush().unwrap();
     let recorders = u32::try_from(params.arrays()[FINDER].recorders).unwrap();
     assert!(lost.gather(FINDER, &[recorders - 1]).is_ok());

@@ -14,10 +14,10 @@ use crate::time::SliceClock;
 use crate::time::{SliceSink, Slicer};
 
 fn pair(number: u32) -> (IpAddr, IpAddr) {
-    let opposite = Ipv4Addr::from_bits(number.wrapping_mul(0x9e37_79b9));
+    let peer = Ipv4Addr::from_bits(number.wrapping_mul(0x9e37_79b9));
     match number % 3 {
-        0 => (Ipv6Addr::from_bits(7).into(), opposite.into()),
-        host => (Ipv4Addr::from_bits(host).into(), opposite.into()),
+        0 => (Ipv6Addr::from_bits(7).into(), peer.into()),
+        host => (Ipv4Addr::from_bits(host).into(), peer.into()),
     }
 }
 

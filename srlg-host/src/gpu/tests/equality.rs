@@ -133,7 +133,7 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
             .iter()
             .map(|pair| Ip6Pair {
                 inside: [0x2001_0db8, 0, 0, pair.inside],
-                opposite: [0x2001_0db8, 1, 0, pair.opposite],
+                peer: [0x2001_0db8, 1, 0, pair.peer],
             })
             .collect();
         for (family, bytes) in [(Family::V4, pairs.as_bytes()), (Family::V6, v6.as_bytes())] {

@@ -12,7 +12,7 @@ use crate::finder::Overload;
 fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
     let number = host.wrapping_mul(0x9e37_79b1);
     (0..peers).map(move |peer| {
-        let pair = IpPair { inside: number, opposite: (peer + host).wrapping_mul(0x85eb_ca6b) };
+        let pair = IpPair { inside: number, peer: (peer + host).wrapping_mul(0x85eb_ca6b) };
         match host % 3 {
             0 => Ip6Pair { inside: [0x2001_0db8, number, 0, 1], ..pair.into() },
             _ => pair.into(),
@@ -60,7 +60,7 @@ fn search_that_the_limits_refuse_ends_as_on_the_cpu() {
     let config = Config { linear_width: 512, threshold: 8, ..small_paper() };
     let crowd = |i: u32| IpPair {
         inside: (i % 1800).wrapping_mul(0x9e37_79b1),
-        opposite: i.wrapping_mul(0x85eb_ca6b),
+        peer: i.wrapping_mul(0x85eb_ca6b),
     };
     let pairs: Vec<IpPair> = (0..40_000).map(crowd).collect();
     let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(3), config).unwrap(), cpu(config));

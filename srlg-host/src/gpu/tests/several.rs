@@ -21,7 +21,7 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     let is_seen = |contact: &u32| (contact / 4) as usize % count == number;
     let pair = |contact: u32| IpPair {
         inside: (contact % 4).wrapping_mul(0x0101_3501),
-        opposite: (slice as u32 * 4 * PEERS + contact).wrapping_mul(0x9e37_79b9),
+        peer: (slice as u32 * 4 * PEERS + contact).wrapping_mul(0x9e37_79b9),
     };
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }

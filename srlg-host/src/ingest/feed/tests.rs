@@ -21,9 +21,7 @@ fn detector() -> SlidingDetector {
 }
 
 fn pairs(inside: u32, peers: u32) -> Vec<IpPair> {
-    (0..peers)
-        .map(|opposite| IpPair { inside, opposite: opposite.wrapping_mul(0x9e37_79b9) })
-        .collect()
+    (0..peers).map(|peer| IpPair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
 }
 
 fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
@@ -118,10 +116,10 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
 fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let (mut fed, mut plain, mut feed) = kept(10_000);
     let mut left = Vec::new();
-    for opposite in 0..4 {
+    for peer in 0..4 {
         left.push((feed.slot.buffer().len(), feed.known.may_keep));
-        feed.ingest(&[IpPair { inside: 2, opposite }]).unwrap();
-        plain.ingest(&[IpPair { inside: 2, opposite }]).unwrap();
+        feed.ingest(&[IpPair { inside: 2, peer }]).unwrap();
+        plain.ingest(&[IpPair { inside: 2, peer }]).unwrap();
     }
     let expected = [(10_000, true), (10_000 - 4096, true), (10_000 - 2 * 4096, true), (0, false)];
     assert_eq!(left, expected);

@@ -32,7 +32,7 @@ impl SliceSink for SinkLog {
         assert!(!pairs.is_empty());
         self.batches += 1;
         let slice = self.running.unwrap() - u64::from(slices_late);
-        self.ingested.extend(pairs.v4().unwrap().iter().map(|pair| (slice, pair.opposite)));
+        self.ingested.extend(pairs.v4().unwrap().iter().map(|pair| (slice, pair.peer)));
         Ok(())
     }
 

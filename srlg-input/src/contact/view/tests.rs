@@ -18,7 +18,7 @@ fn contact(source: &str, destination: &str) -> Contact {
 
 fn pairs(view: &View, source: &str, destination: &str) -> Vec<String> {
     let pairs = view.pairs(&contact(source, destination));
-    pairs.map(|(host, opposite)| format!("{host} {opposite}")).collect()
+    pairs.map(|(host, peer)| format!("{host} {peer}")).collect()
 }
 
 fn plain(inside: &[&str], role: Role, source: &str, destination: &str) -> Vec<String> {
@@ -92,7 +92,7 @@ fn a_host_has_no_contact_with_itself() {
 }
 
 #[test]
-fn the_neighbours_of_a_host_are_one_opposite_host() {
+fn the_neighbours_of_a_host_are_one_peer() {
     let lengths = Prefixes { peer4: 24, peer6: 64, ..Prefixes::default() };
     let view = view(&["10.0.0.0/8", "2001:db8::/32"], Role::Source, lengths);
     for neighbour in ["10.0.0.8", "10.0.0.9"] {
@@ -114,7 +114,7 @@ fn whole_addresses_decide_what_is_inside() {
 }
 
 #[test]
-fn a_flood_from_one_64_is_one_opposite_host() {
+fn a_flood_from_one_64_is_one_peer() {
     let flood = |prefixes| {
         let view = view(&["2001:db8::/32"], Role::Destination, prefixes);
         let victim = "2001:db8::1".parse().unwrap();

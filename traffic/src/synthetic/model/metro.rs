@@ -87,7 +87,7 @@ impl Source for Metro {
                 let cycle = class.on_off.then(|| Cycle::of(self.seed, host));
                 let mut peers = Peers::new(class.kind, &mut rng);
                 for _ in 0..contacts {
-                    let pair = IpPair { inside: host, opposite: peers.draw(&mut rng) };
+                    let pair = IpPair { inside: host, peer: peers.draw(&mut rng) };
                     let mut start = first + rng.below(PERIOD * TICKS);
                     while cycle.is_some_and(|cycle| !cycle.is_on(start)) {
                         start = first + rng.below(PERIOD * TICKS);

@@ -16,7 +16,7 @@ fn visits(slices: &[Vec<IpPair>], host: Address) -> FxHashMap<Address, Vec<usize
     let mut visits: FxHashMap<Address, Vec<usize>> = FxHashMap::default();
     for (slice, packets) in slices.iter().enumerate() {
         for pair in packets.iter().filter(|pair| pair.inside == host) {
-            visits.entry(pair.opposite).or_default().push(slice);
+            visits.entry(pair.peer).or_default().push(slice);
         }
     }
     visits
@@ -66,14 +66,11 @@ fn distinct_pairs_of_a_window_are_the_load_within_5_percent() {
 }
 
 #[test]
-fn packets_join_an_inside_and_an_opposite_host() {
+fn packets_join_an_inside_and_an_peer() {
     use super::super::network::{is_inside, is_opposite};
     for model in Model::ALL {
         let mut packets = model.slices(3, 20, 20_000).flatten();
-        assert!(
-            packets.all(|pair| is_inside(pair.inside) && is_opposite(pair.opposite)),
-            "{model}"
-        );
+        assert!(packets.all(|pair| is_inside(pair.inside) && is_opposite(pair.peer)), "{model}");
     }
 }
 

@@ -48,7 +48,7 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
         let sites_without_details = vec!["ams".to_owned()];
         Evidence { sites: vec![fra], sites_without_details, ..Evidence::default() }
     };
-    let pairs: Vec<_> = (0..2_000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     let whole = Condition::default();
     (0..2 * WINDOW).for_each(|_| close(&mut book, &mut detector, whole, evidence));
@@ -64,7 +64,7 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
 #[test]
 fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
     let (mut book, mut detector) = book();
-    let pairs: Vec<_> = (0..2_000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
     let host = IpAddr::from([0, 0, 0, 7]);

@@ -72,7 +72,7 @@ fn delta(config: Sizes, slice: u64, probe: u32) -> Delta {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
     let from = (slice as u32 % 10 * 200 + probe) * 100_000;
-    let pair = |opposite: u32| IpPair { inside: opposite.wrapping_mul(0x9E37_79B9), opposite };
+    let pair = |peer: u32| IpPair { inside: peer.wrapping_mul(0x9E37_79B9), peer };
     detector.ingest(&(from..from + 26_000).map(pair).collect::<Vec<_>>()).unwrap();
     detector.delta(1).unwrap()
 }
@@ -124,9 +124,7 @@ fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
             let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
             detector.skip_to(slice).unwrap();
             detector
-                .ingest(
-                    &(0..200).map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>(),
-                )
+                .ingest(&(0..200).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())
                 .unwrap();
             let delta = detector.delta(1).unwrap();
             sender.try_send(sampled("p", &delta, number, sampling)).unwrap();

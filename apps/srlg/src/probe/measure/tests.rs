@@ -51,15 +51,15 @@ fn contacts_from(first: u32, slices: std::ops::Range<u64>) -> impl Iterator<Item
     slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
             let late = if index % 7 == 0 { u64::from(index % 4) } else { 0 };
-            let pair = IpPair { inside: index % 5, opposite: first + index * 1000 + slice as u32 };
+            let pair = IpPair { inside: index % 5, peer: first + index * 1000 + slice as u32 };
             ((slice - late) * SECOND + u64::from(index), pair)
         })
     })
 }
 
 fn contact(time_ns: u64, pair: IpPair) -> Contact {
-    let (inside, opposite) = Family::Mixed.hosts(pair);
-    Contact::new(time_ns, opposite.into(), inside.into())
+    let (inside, peer) = Family::Mixed.hosts(pair);
+    Contact::new(time_ns, peer.into(), inside.into())
 }
 
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
@@ -164,7 +164,7 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     take(&mut measurement, contacts(100..101));
-    take(&mut measurement, [(u64::MAX, IpPair { inside: 1, opposite: 2 })].into_iter());
+    take(&mut measurement, [(u64::MAX, IpPair { inside: 1, peer: 2 })].into_iter());
     take(&mut measurement, contacts(101..102));
     let totals = measurement.finish(&Taps::default()).unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
@@ -235,9 +235,8 @@ fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     let mut sink = tapped.sink();
     let Tapped { mut measurement, outbox, taps } = tapped;
     measurement.pass(100 * SECOND, &taps).unwrap();
-    let pairs = |peers: std::ops::Range<u32>| {
-        peers.map(|opposite| (100 * SECOND, IpPair { inside: 1, opposite }))
-    };
+    let pairs =
+        |peers: std::ops::Range<u32>| peers.map(|peer| (100 * SECOND, IpPair { inside: 1, peer }));
     let mut take = |peers| {
         let contacts: Vec<_> = pairs(peers).map(|(time, pair)| contact(time, pair)).collect();
         sink.take(&contacts).unwrap();
@@ -291,8 +290,8 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     let pair = |thread: u64, block: u64, index: u64| {
         let now_ns = 100 * SECOND + block * SECOND / BLOCKS;
         let time_ns = now_ns - (index % 9) * SECOND / 4;
-        let opposite = (thread << 24 | block << 12 | index) as u32 + 1000;
-        (time_ns, IpPair { inside: index as u32 % 3, opposite })
+        let peer = (thread << 24 | block << 12 | index) as u32 + 1000;
+        (time_ns, IpPair { inside: index as u32 % 3, peer })
     };
     let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
     let sinks: Vec<_> = (0..THREADS).map(|_| tapped.sink()).collect();

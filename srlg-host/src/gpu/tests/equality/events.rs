@@ -127,16 +127,15 @@ macro_rules! of_type {
     (($detector:expr, $contacts:expr), |$pairs:ident| $work:expr) => {{
         let (contacts, is_long) = $contacts;
         if *is_long && $detector.params().finder().cells().is_some() {
-            let peer = |peer: u32| match peer % 3 {
+            let address = |peer: u32| match peer % 3 {
                 0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
                 _ => ip(peer),
             };
-            let pair =
-                |&(host, opposite): &(usize, u32)| Ip6Pair::new(any_host(host), peer(opposite));
+            let pair = |&(host, peer): &(usize, u32)| Ip6Pair::new(any_host(host), address(peer));
             let $pairs: &[Ip6Pair] = &contacts.iter().map(pair).collect::<Vec<_>>();
             $work
         } else {
-            let pair = |&(host, opposite): &(usize, u32)| IpPair { inside: HOSTS[host], opposite };
+            let pair = |&(host, peer): &(usize, u32)| IpPair { inside: HOSTS[host], peer };
             let $pairs: &[IpPair] = &contacts.iter().map(pair).collect::<Vec<_>>();
             $work
         }
