@@ -199,7 +199,7 @@ async def act(page, folder):
     await press("Comment", "#alerts")
     await fill(TOKEN, "team red")
     await press("Comment", "dialog")
-    await until("no comment", "[...document.querySelectorAll('#notices td')].some((it) => it.textContent.endsWith('comment by ann: team red'))")
+    await until("no comment", "[...document.querySelectorAll('#notifications td')].some((it) => it.textContent.endsWith('comment by ann: team red'))")
     await page.check("commented", folder)
 
 
@@ -237,7 +237,7 @@ async def look(socket_url, url, folder, process):
             incident = await page.value("document.querySelector('#history-table td a').href")
             host = await page.value("document.querySelector('#history-table a[href*=host]').href")
             await page.open(incident)
-            await page.count(f"{name} incident", {"facts": "#facts dd", "notifications": "#notices tbody tr"})
+            await page.count(f"{name} incident", {"facts": "#facts dd", "notifications": "#notifications tbody tr"})
             await page.origins(f"{name} incident")
             await page.check(f"{name}-incident", folder)
             await page.open(host)

@@ -14,7 +14,7 @@ use crate::desk::book::Book;
 use crate::desk::names::Names;
 use crate::desk::view::ViewConfig;
 use crate::exporters::ExporterNames;
-use crate::notice::{Context, Direction, Notice, Unit};
+use crate::notification::{Context, Direction, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
 use crate::status::board::ViewBoard;
@@ -35,7 +35,7 @@ pub struct Desk {
     /// Public URL of the web page.
     url: Option<String>,
     /// Last notification of each active alert.
-    open: BTreeMap<AlertId, Arc<Notice>>,
+    open: BTreeMap<AlertId, Arc<Notification>>,
     pub silences: Silences,
 }
 
@@ -81,13 +81,13 @@ impl Desk {
 
     /// Returns the notifications since the last call. `peers` takes a view index, a list of hosts and a window length
     /// in slices. It returns each host's number of peers.
-    pub fn notices(
+    pub fn notifications(
         &mut self,
         mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
-    ) -> Result<Vec<Notice>> {
-        let mut notices = Vec::new();
-        let silenced = self.open.values().filter(|notice| notice.silence.is_some());
-        let silenced: BTreeSet<AlertId> = silenced.map(|notice| notice.id).collect();
+    ) -> Result<Vec<Notification>> {
+        let mut notifications = Vec::new();
+        let silenced = self.open.values().filter(|notification| notification.silence.is_some());
+        let silenced: BTreeSet<AlertId> = silenced.map(|notification| notification.id).collect();
         for at in 0..self.books.len() {
             let mut changes = self.books[at].changes();
             if let Some(opposite) = self.opposite(at) {
@@ -99,27 +99,27 @@ impl Desk {
             }
             for change in changes {
                 let (subject, severity) = (change.0.subject.clone(), change.0.severity);
-                let notice = self.notice(at, change);
+                let notification = self.notification(at, change);
                 if let Subject::Host(host) = subject
-                    && notice.severity < severity
+                    && notification.severity < severity
                 {
                     // The next slice may show that the host is no server.
-                    self.books[at].defer_severity(host, notice.severity);
+                    self.books[at].defer_severity(host, notification.severity);
                 }
-                if let Some(notice) = self.settle(notice) {
-                    self.note(&notice);
-                    notices.push(notice);
+                if let Some(notification) = self.settle(notification) {
+                    self.note(&notification);
+                    notifications.push(notification);
                 }
             }
         }
         // Silences end after alerts do, so that an ended alert is not reported as active again.
         let unsilenced = self.end_silences(&silenced);
-        unsilenced.iter().for_each(|notice| self.note(notice));
-        notices.extend(unsilenced);
-        Ok(notices)
+        unsilenced.iter().for_each(|notification| self.note(notification));
+        notifications.extend(unsilenced);
+        Ok(notifications)
     }
 
-    fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
+    fn notification(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notification {
         let last = self.open.get(&alert.id);
         // The change that ends an alert carries no evidence, so the last notification provides it.
         if alert.status == Status::End || context.is_stale {
@@ -139,56 +139,60 @@ impl Desk {
             let name = silent.exporter().and_then(|exporter| self.names.exporters.name(exporter));
             silent.name = name.map(str::to_owned);
         }
-        let mut notice = Notice::new(alert, context);
-        self.names.exporters.name_exporters_of(&mut notice);
-        notice.origins = self.names.origins.of_peers(&notice.peers, &notice.top_prefixes);
-        notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
+        let mut notification = Notification::new(alert, context);
+        self.names.exporters.name_exporters_of(&mut notification);
+        notification.origins =
+            self.names.origins.of_peers(&notification.peers, &notification.top_prefixes);
+        notification.url = self.url.as_deref().map(|url| incident_url(url, notification.id));
         // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
-        if let Some(last) = last.filter(|last| last.network == notice.network) {
-            notice.host = last.host;
+        if let Some(last) = last.filter(|last| last.network == notification.network) {
+            notification.host = last.host;
         }
-        notice.acknowledged = last.and_then(|last| last.acknowledged.clone());
-        notice.silence = self.silences.of(&notice).cloned();
-        notice
+        notification.acknowledged = last.and_then(|last| last.acknowledged.clone());
+        notification.silence = self.silences.of(&notification).cloned();
+        notification
     }
 
     /// Returns the notification to store and send, if there is one. A server that stays busy causes none, unless its
     /// peer count doubles or a silent source sends again.
-    fn settle(&self, notice: Notice) -> Option<Notice> {
-        let last = self.open.get(&notice.id).filter(|last| last.is_probable_server());
-        let is_quiet = matches!(notice.why, Why::Repeat | Why::Severity)
-            && notice.status == Status::Update
-            && notice.is_probable_server();
-        let Some(last) = last.filter(|_| is_quiet) else { return Some(notice) };
-        let is_same_window = notice.main.window_ms == last.main.window_ms;
-        let why = if notice.silent.is_empty() && !last.silent.is_empty() {
+    fn settle(&self, notification: Notification) -> Option<Notification> {
+        let last = self.open.get(&notification.id).filter(|last| last.is_probable_server());
+        let is_quiet = matches!(notification.why, Why::Repeat | Why::Severity)
+            && notification.status == Status::Update
+            && notification.is_probable_server();
+        let Some(last) = last.filter(|_| is_quiet) else { return Some(notification) };
+        let is_same_window = notification.main.window_ms == last.main.window_ms;
+        let why = if notification.silent.is_empty() && !last.silent.is_empty() {
             Why::Resumed
-        } else if is_same_window && notice.main.cardinality >= 2.0 * last.main.cardinality {
+        } else if is_same_window && notification.main.cardinality >= 2.0 * last.main.cardinality {
             Why::Peak
         } else {
             return None;
         };
-        Some(Notice { why, ..notice })
+        Some(Notification { why, ..notification })
     }
 
-    /// Records `notice` as the last notification of its alert, or removes the alert if `notice` is its end.
-    fn note(&mut self, notice: &Notice) {
-        match notice.status {
-            Status::End => drop(self.open.remove(&notice.id)),
-            _ => drop(self.open.insert(notice.id, Arc::new(notice.clone()))),
+    /// Records `notification` as the last notification of its alert, or removes the alert if `notification` is its end.
+    fn note(&mut self, notification: &Notification) {
+        match notification.status {
+            Status::End => drop(self.open.remove(&notification.id)),
+            _ => drop(self.open.insert(notification.id, Arc::new(notification.clone()))),
         }
     }
 
-    /// Restores the active alerts from `notices`, which are their last notifications before the program stopped. If a
-    /// view was removed or now counts other hosts or peers, its alerts end, and the notifications of their ends are
-    /// returned.
-    pub fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
-        let is_known = |notice: &Notice| {
-            self.books.iter().any(|book| book.name == notice.view && book.is_restored())
+    /// Restores the active alerts from `notifications`, which are their last notifications before the program stopped.
+    /// If a view was removed or now counts other hosts or peers, its alerts end, and the notifications of their ends
+    /// are returned.
+    pub fn reopen(&mut self, notifications: Vec<Notification>) -> Vec<Notification> {
+        let is_known = |notification: &Notification| {
+            self.books.iter().any(|book| book.name == notification.view && book.is_restored())
         };
-        let (known, gone): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_known);
-        self.open = known.into_iter().map(|notice| (notice.id, Arc::new(notice))).collect();
-        gone.into_iter().map(Notice::end_without_view).collect()
+        let (known, gone): (Vec<_>, Vec<_>) = notifications.into_iter().partition(is_known);
+        self.open = known
+            .into_iter()
+            .map(|notification| (notification.id, Arc::new(notification)))
+            .collect();
+        gone.into_iter().map(Notification::end_without_view).collect()
     }
 
     /// Returns the index of a view that counts the hosts of view `at` in the opposite direction. A view of ports has no
@@ -222,25 +226,27 @@ impl Desk {
                 host.label =
                     network.and_then(|it| self.names.labels.get(it.addr().into())).cloned();
             }
-            for notice in self.open.values().filter(|notice| notice.view == view.name) {
-                view.alerts[notice.severity as usize] += 1;
-                view.unconfirmed += usize::from(!notice.silent.is_empty());
+            for notification in
+                self.open.values().filter(|notification| notification.view == view.name)
+            {
+                view.alerts[notification.severity as usize] += 1;
+                view.unconfirmed += usize::from(!notification.silent.is_empty());
             }
         }
     }
 
     /// Returns the active alerts, sorted by descending severity and then by descending number of peers.
     pub fn open_alerts(&self) -> Arc<[OpenAlert]> {
-        let alerts = self.open.values().map(|notice| self.open_alert(notice));
+        let alerts = self.open.values().map(|notification| self.open_alert(notification));
         let mut alerts: Vec<OpenAlert> = alerts.collect();
         alerts.sort_by_cached_key(OpenAlert::rank);
         alerts.into()
     }
 
-    fn open_alert(&self, notice: &Arc<Notice>) -> OpenAlert {
-        let book = self.books.iter().find(|book| book.name == notice.view);
-        let live = book.and_then(|book| book.live(notice.id));
-        OpenAlert { notice: Arc::clone(notice), live }
+    fn open_alert(&self, notification: &Arc<Notification>) -> OpenAlert {
+        let book = self.books.iter().find(|book| book.name == notification.view);
+        let live = book.and_then(|book| book.live(notification.id));
+        OpenAlert { notification: Arc::clone(notification), live }
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use srlg_input::ViewOptions;
 use srlg_input::contact::{Contact, Host, Packing, Port};
 
-use crate::notice::{Detail, InterfaceShare, MOST_PEERS, Rates};
+use crate::notification::{Detail, InterfaceShare, MOST_PEERS, Rates};
 use crate::top::{Top, at_most};
 use crate::witnesses::KnownExporters;
 

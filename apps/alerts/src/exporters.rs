@@ -118,7 +118,7 @@ impl fmt::Display for NamedExporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notice::{InterfaceShare, Notice};
+    use crate::notification::{InterfaceShare, Notification};
 
     #[test]
     fn the_longest_network_names_an_exporter_and_its_interfaces() {
@@ -145,12 +145,12 @@ mod tests {
             assert_eq!((interface(u32::MAX), interface(8)), (last, None), "{exporter}");
         }
         let (edge, other) = (address("192.0.2.1"), address("198.51.100.1"));
-        let mut notice = Notice { exporters: vec![other], ..Notice::sample() };
-        notice.top_interfaces[0] =
+        let mut notification = Notification { exporters: vec![other], ..Notification::sample() };
+        notification.top_interfaces[0] =
             InterfaceShare { exporter: edge, interface: 7, name: None, share: 1.0 };
-        names.name_exporters_of(&mut notice);
-        assert_eq!(notice.exporter_names, [(edge, "edge".to_owned())].into());
-        assert_eq!(notice.top_interfaces[0].name.as_deref(), Some("transit-a"));
+        names.name_exporters_of(&mut notification);
+        assert_eq!(notification.exporter_names, [(edge, "edge".to_owned())].into());
+        assert_eq!(notification.top_interfaces[0].name.as_deref(), Some("transit-a"));
         let shown = [edge, other].map(|exporter| names.named(exporter).to_string());
         assert_eq!(shown, ["edge (192.0.2.1)", "198.51.100.1"]);
     }

@@ -27,7 +27,7 @@ mod host;
 mod live;
 pub mod maxima;
 mod miss;
-pub mod notice;
+pub mod notification;
 pub mod open;
 pub mod origins;
 pub mod rules;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::Severity;
-use crate::notice::{Notice, Rates, WindowNotice};
+use crate::notification::{Notification, Rates, WindowNotification};
 
 /// An active alert.
 ///
@@ -18,20 +18,20 @@ use crate::notice::{Notice, Rates, WindowNotice};
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
     /// Last notification of the alert.
-    pub notice: Arc<Notice>,
+    pub notification: Arc<Notification>,
     /// Counts after the last slice. `None` until the first slice after the start of the program has closed.
-    pub live: Option<LiveNotice>,
+    pub live: Option<LiveNotification>,
 }
 
 /// The counts of an active alert after a slice has closed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LiveNotice {
+pub struct LiveNotification {
     /// End of the slice, in milliseconds since the Unix epoch.
     pub now_ms: u64,
     /// Number of hosts that are part of the alert.
     pub hosts: u32,
-    /// Counts within all windows that have been active during the alert, in the order of [`Notice::windows`].
-    pub windows: Vec<WindowNotice>,
+    /// Counts within all windows that have been active during the alert, in the order of [`Notification::windows`].
+    pub windows: Vec<WindowNotification>,
     /// Number of peers within the main window after each of the last slices, oldest first.
     pub line: VecDeque<u32>,
     /// Packets and bits per second of all hosts of the alert.
@@ -43,29 +43,30 @@ pub struct LiveNotice {
 impl OpenAlert {
     /// Returns the last notification, updated with the counts after the last slice.
     #[must_use]
-    pub fn notice_now(&self) -> Cow<'_, Notice> {
-        let Some(live) = &self.live else { return Cow::Borrowed(&self.notice) };
-        let mut notice = Notice::clone(&self.notice);
-        (notice.now_ms, notice.hosts) = (live.now_ms, live.hosts);
-        notice.duration_ms = live.now_ms.saturating_sub(notice.start_ms);
-        notice.main = live.main().unwrap_or(notice.main);
-        notice.windows.clone_from(&live.windows);
-        notice.rates = live.rates;
-        notice.note_rates(live.peak_rates);
-        Cow::Owned(notice)
+    pub fn notification_now(&self) -> Cow<'_, Notification> {
+        let Some(live) = &self.live else { return Cow::Borrowed(&self.notification) };
+        let mut notification = Notification::clone(&self.notification);
+        (notification.now_ms, notification.hosts) = (live.now_ms, live.hosts);
+        notification.duration_ms = live.now_ms.saturating_sub(notification.start_ms);
+        notification.main = live.main().unwrap_or(notification.main);
+        notification.windows.clone_from(&live.windows);
+        notification.rates = live.rates;
+        notification.note_rates(live.peak_rates);
+        Cow::Owned(notification)
     }
 
     /// Returns the sort key of the alert. The most severe alerts come first, then those with the most peers, then the
     /// newest.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
-        let main = self.live.as_ref().and_then(LiveNotice::main).unwrap_or(self.notice.main);
-        let severity: Severity = self.notice.severity;
-        Reverse((severity, main.cardinality.round() as u64, self.notice.start_ms))
+        let main =
+            self.live.as_ref().and_then(LiveNotification::main).unwrap_or(self.notification.main);
+        let severity: Severity = self.notification.severity;
+        Reverse((severity, main.cardinality.round() as u64, self.notification.start_ms))
     }
 }
 
-impl LiveNotice {
-    fn main(&self) -> Option<WindowNotice> {
+impl LiveNotification {
+    fn main(&self) -> Option<WindowNotification> {
         self.windows.first().copied()
     }
 }
@@ -75,13 +76,13 @@ impl Serialize for OpenAlert {
         #[derive(Serialize)]
         struct Fields<'a> {
             #[serde(flatten)]
-            notice: &'a Notice,
+            notification: &'a Notification,
             told_ms: u64,
             line: Option<&'a VecDeque<u32>>,
         }
         Fields {
-            notice: &self.notice_now(),
-            told_ms: self.notice.now_ms,
+            notification: &self.notification_now(),
+            told_ms: self.notification.now_ms,
             line: self.live.as_ref().map(|live| &live.line),
         }
         .serialize(serializer)
@@ -94,28 +95,32 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_the_last_slice_and_all_else_of_the_last_notification() {
-        let notice = Notice::sample();
-        let window = |cardinality| WindowNotice { cardinality, peak: 9e4, ..notice.main };
-        let live = LiveNotice {
-            now_ms: notice.now_ms + 1_000,
+        let notification = Notification::sample();
+        let window =
+            |cardinality| WindowNotification { cardinality, peak: 9e4, ..notification.main };
+        let live = LiveNotification {
+            now_ms: notification.now_ms + 1_000,
             hosts: 3,
             windows: vec![window(7.0), window(8.0)],
             line: [5, 7].into(),
             rates: Rates { packets_per_second: Some(8), ..Rates::default() },
             peak_rates: Rates { bits_per_second: Some(u64::MAX), ..Rates::default() },
         };
-        let told = OpenAlert { notice: Arc::new(notice.clone()), live: None };
+        let told = OpenAlert { notification: Arc::new(notification.clone()), live: None };
         let alert = OpenAlert { live: Some(live.clone()), ..told.clone() };
-        let now = alert.notice_now();
+        let now = alert.notification_now();
         assert_eq!((now.main, &now.windows), (window(7.0), &live.windows));
         assert_eq!((now.now_ms, now.hosts), (live.now_ms, 3));
         assert_eq!((now.rates, now.peak_rates), (live.rates, Some(live.peak_rates)));
-        assert_eq!(now.duration_ms, live.now_ms - notice.start_ms);
-        assert_eq!((&now.peers, &now.text), (&notice.peers, &notice.text));
+        assert_eq!(now.duration_ms, live.now_ms - notification.start_ms);
+        assert_eq!((&now.peers, &now.text), (&notification.peers, &notification.text));
         let json = serde_json::to_value(&alert).unwrap();
-        assert_eq!((&json["cardinality"], &json["told_ms"]), (&7.0.into(), &notice.now_ms.into()));
+        assert_eq!(
+            (&json["cardinality"], &json["told_ms"]),
+            (&7.0.into(), &notification.now_ms.into())
+        );
         assert_eq!(json["line"], serde_json::json!([5, 7]));
-        assert_eq!(*told.notice_now(), notice);
+        assert_eq!(*told.notification_now(), notification);
         assert!(alert.rank() > told.rank(), "alerts with fewer peers must come later");
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Silencing;
 use crate::act::{MOST_SILENCES, Refusal};
-use crate::notice::Notice;
+use crate::notification::Notification;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Silence>", into = "Vec<Silence>")]
@@ -38,30 +38,36 @@ pub struct Silenced {
 }
 
 impl Silenced {
-    fn by(notice: &Notice) -> Self {
-        let Notice { view, network, .. } = notice;
-        Self { view: view.clone(), subject: notice.subject(), network: *network }
+    fn by(notification: &Notification) -> Self {
+        let Notification { view, network, .. } = notification;
+        Self { view: view.clone(), subject: notification.subject(), network: *network }
     }
 
-    /// `subject` is the name of the host or network of `notice`.
-    fn covers(&self, notice: &Notice, subject: &str) -> bool {
+    /// `subject` is the name of the host or network of `notification`.
+    fn covers(&self, notification: &Notification, subject: &str) -> bool {
         let is_part =
-            |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));
-        self.view == notice.view && (self.subject == subject || self.network.is_some_and(is_part))
+            |network: IpNet| notification.host.network().is_some_and(|it| network.contains(&it));
+        self.view == notification.view
+            && (self.subject == subject || self.network.is_some_and(is_part))
     }
 }
 
 impl Silences {
-    /// Returns the silence that covers `notice` and ends last.
-    pub(crate) fn of(&self, notice: &Notice) -> Option<&Silencing> {
-        let subject = notice.subject();
-        let covering = self.0.iter().filter(|(silenced, _)| silenced.covers(notice, &subject));
+    /// Returns the silence that covers `notification` and ends last.
+    pub(crate) fn of(&self, notification: &Notification) -> Option<&Silencing> {
+        let subject = notification.subject();
+        let covering =
+            self.0.iter().filter(|(silenced, _)| silenced.covers(notification, &subject));
         covering.map(|(_, silencing)| silencing).max_by_key(|silencing| silencing.until_ms)
     }
 
-    /// Adds a silence for the subject of `notice`. It replaces any existing silence of this subject.
-    pub(crate) fn add(&mut self, notice: &Notice, silencing: Silencing) -> Result<(), Refusal> {
-        let silenced = Silenced::by(notice);
+    /// Adds a silence for the subject of `notification`. It replaces any existing silence of this subject.
+    pub(crate) fn add(
+        &mut self,
+        notification: &Notification,
+        silencing: Silencing,
+    ) -> Result<(), Refusal> {
+        let silenced = Silenced::by(notification);
         if self.0.len() >= MOST_SILENCES && !self.0.contains_key(&silenced) {
             return Err(Refusal::TooManySilences);
         }
@@ -69,9 +75,9 @@ impl Silences {
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, notice: &Notice) -> Result<(), Refusal> {
-        let (before, subject) = (self.0.len(), notice.subject());
-        self.0.retain(|silenced, _| !silenced.covers(notice, &subject));
+    pub(crate) fn remove(&mut self, notification: &Notification) -> Result<(), Refusal> {
+        let (before, subject) = (self.0.len(), notification.subject());
+        self.0.retain(|silenced, _| !silenced.covers(notification, &subject));
         if self.0.len() == before { Err(Refusal::NotSilenced) } else { Ok(()) }
     }
 
@@ -114,41 +120,49 @@ mod tests {
     use super::*;
     use crate::Remark;
 
-    fn notice(view: &str, host: &str, network: Option<&str>) -> Notice {
+    fn notification(view: &str, host: &str, network: Option<&str>) -> Notification {
         let network = network.map(|network| network.parse().unwrap());
-        Notice { view: view.to_owned(), host: host.parse().unwrap(), network, ..Notice::sample() }
+        Notification {
+            view: view.to_owned(),
+            host: host.parse().unwrap(),
+            network,
+            ..Notification::sample()
+        }
     }
 
     fn until(until_ms: u64) -> Silencing {
         let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "known".to_owned() };
-        Silencing { remark, until_ms, id: Notice::sample().id }
+        Silencing { remark, until_ms, id: Notification::sample().id }
     }
 
     #[test]
     fn a_silence_covers_a_host_or_all_hosts_of_a_network_in_its_view() {
         let mut silences = Silences::default();
-        silences.add(&notice("in", "192.0.2.7", None), until(10)).unwrap();
-        silences.add(&notice("in", "192.0.2.0", Some("192.0.2.0/24")), until(20)).unwrap();
-        let end = |silences: &Silences, notice: &Notice| {
-            silences.of(notice).map(|silencing| silencing.until_ms)
+        silences.add(&notification("in", "192.0.2.7", None), until(10)).unwrap();
+        silences.add(&notification("in", "192.0.2.0", Some("192.0.2.0/24")), until(20)).unwrap();
+        let end = |silences: &Silences, notification: &Notification| {
+            silences.of(notification).map(|silencing| silencing.until_ms)
         };
-        for (notice, expected) in [
-            (notice("in", "192.0.2.7", None), Some(20)),
-            (notice("in", "192.0.2.8", None), Some(20)),
-            (notice("in", "192.0.2.0", Some("192.0.2.0/24")), Some(20)),
-            (notice("in", "192.0.3.7", None), None),
-            (notice("in", "192.0.0.0", Some("192.0.0.0/16")), None),
-            (notice("out", "192.0.2.7", None), None),
+        for (notification, expected) in [
+            (notification("in", "192.0.2.7", None), Some(20)),
+            (notification("in", "192.0.2.8", None), Some(20)),
+            (notification("in", "192.0.2.0", Some("192.0.2.0/24")), Some(20)),
+            (notification("in", "192.0.3.7", None), None),
+            (notification("in", "192.0.0.0", Some("192.0.0.0/16")), None),
+            (notification("out", "192.0.2.7", None), None),
         ] {
-            assert_eq!(end(&silences, &notice), expected, "{notice:?}");
+            assert_eq!(end(&silences, &notification), expected, "{notification:?}");
         }
         let restored = Silences::from_state(&silences.state().unwrap()).unwrap();
         assert_eq!(restored, silences);
         silences.end_at(19);
-        assert_eq!(end(&silences, &notice("in", "192.0.2.7", None)), Some(20));
+        assert_eq!(end(&silences, &notification("in", "192.0.2.7", None)), Some(20));
         silences.end_at(20);
         assert_eq!(silences, Silences::default());
-        assert_eq!(silences.remove(&notice("in", "192.0.2.7", None)), Err(Refusal::NotSilenced));
+        assert_eq!(
+            silences.remove(&notification("in", "192.0.2.7", None)),
+            Err(Refusal::NotSilenced)
+        );
     }
 
     #[test]
@@ -156,11 +170,11 @@ mod tests {
         let mut silences = Silences::default();
         for number in 0..MOST_SILENCES {
             let host = format!("10.0.{}.{}", number >> 8, number & 255);
-            silences.add(&notice("in", &host, None), until(10)).unwrap();
+            silences.add(&notification("in", &host, None), until(10)).unwrap();
         }
-        let another = notice("in", "192.0.2.7", None);
+        let another = notification("in", "192.0.2.7", None);
         assert_eq!(silences.add(&another, until(10)), Err(Refusal::TooManySilences));
-        silences.add(&notice("in", "10.0.0.0", None), until(20)).unwrap();
+        silences.add(&notification("in", "10.0.0.0", None), until(20)).unwrap();
         assert_eq!(silences.all().len(), MOST_SILENCES);
         assert_eq!(silences.all()[MOST_SILENCES - 1].silencing.until_ms, 20);
     }
@@ -168,9 +182,9 @@ mod tests {
     #[test]
     fn a_silence_as_json_names_what_is_silenced_until_when_by_whom_and_why() {
         let mut silences = Silences::default();
-        silences.add(&notice("in", "192.0.2.7", None), until(10)).unwrap();
+        silences.add(&notification("in", "192.0.2.7", None), until(10)).unwrap();
         let expected = serde_json::json!([
-            { "view": "in", "subject": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10, "id": Notice::sample().id }
+            { "view": "in", "subject": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10, "id": Notification::sample().id }
         ]);
         assert_eq!(serde_json::to_value(silences.all()).unwrap(), expected);
     }

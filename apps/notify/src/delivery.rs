@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::sinks::{SinkOptions, Sinks};
 use srlg_alerts::Status;
 use srlg_alerts::desk::Desk;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::status::board::SinkBoard;
 use srlg_system::pacing::{Every, OnChange, Trouble};
 
@@ -54,25 +54,25 @@ impl Delivery {
 
     /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
-    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
+    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notification>> {
         self.ledger.restore(desk)
     }
 
-    /// Logs `notices`, stores them together with the current alerts of `desk`, and wakes the sinks.
-    pub fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
-        for notice in notices {
+    /// Logs `notifications`, stores them together with the current alerts of `desk`, and wakes the sinks.
+    pub fn tell(&mut self, desk: &Desk, notifications: &[Notification]) -> Result<()> {
+        for notification in notifications {
             // An action of a user may follow the end of an alert.
-            let event = match notice.why.is_action() {
-                true => notice.why.to_string(),
-                false => notice.status.to_string(),
+            let event = match notification.why.is_action() {
+                true => notification.why.to_string(),
+                false => notification.status.to_string(),
             };
-            info!("{event} {} {}: {}", notice.severity, notice.id, notice.text);
-            self.started += u64::from(notice.status == Status::Start);
+            info!("{event} {} {}: {}", notification.severity, notification.id, notification.text);
+            self.started += u64::from(notification.status == Status::Start);
         }
-        if notices.is_empty() && self.waiting() == 0 {
+        if notifications.is_empty() && self.waiting() == 0 {
             return Ok(());
         }
-        let kept = self.ledger.keep(desk, notices);
+        let kept = self.ledger.keep(desk, notifications);
         self.sinks.wake();
         match kept {
             Ok(()) => {
@@ -196,7 +196,7 @@ mod tests {
         tracing::subscriber::with_default(lines.finish(), || {
             for is_broken in [false, true, false] {
                 if is_broken {
-                    rename("notices", "no_notices");
+                    rename("notifications", "no_notifications");
                     rename("states", "no_states");
                 }
                 for _ in 0..3 {
@@ -204,7 +204,7 @@ mod tests {
                     delivery.ledger.keep_maxima(&desk, true);
                 }
                 if is_broken {
-                    rename("no_notices", "notices");
+                    rename("no_notifications", "notifications");
                     rename("no_states", "states");
                 }
             }

@@ -11,7 +11,7 @@ use srlg_host::config::random_seed;
 
 use crate::store::Store;
 use srlg_alerts::desk::Desk;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::silences::Silences;
 use srlg_system::pacing::{Every, Trouble};
 
@@ -75,7 +75,7 @@ impl Ledger {
 
     /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
-    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
+    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notification>> {
         for book in &mut desk.books {
             let state = self.store.state(&key(&book.name))?;
             if state.map_or(Ok(true), |state| book.restore_state(&state))? {
@@ -86,24 +86,26 @@ impl Ledger {
         if let Some(state) = self.store.state(SILENCES)? {
             desk.silences = Silences::from_state(&state)?;
         }
-        let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
+        let open =
+            self.store.open_alerts()?.into_iter().map(|(_, notification)| notification).collect();
         let ended = desk.reopen(open);
         // If they were kept, their alerts would become active again when the views return.
         let is_gone = |view: &String| desk.books.iter().all(|book| book.name != *view);
-        self.gone = ended.iter().map(|notice| notice.view.clone()).filter(is_gone).collect();
+        self.gone =
+            ended.iter().map(|notification| notification.view.clone()).filter(is_gone).collect();
         Ok(ended)
     }
 
-    /// Stores `notices` together with the current alerts of `desk`. After an error, nothing is stored. Unless the
+    /// Stores `notifications` together with the current alerts of `desk`. After an error, nothing is stored. Unless the
     /// ledger is strict, the notifications then wait in memory.
-    pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
+    pub fn keep(&self, desk: &Desk, notifications: &[Notification]) -> Result<()> {
         let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
         let silences = std::iter::once_with(|| Ok((SILENCES.to_owned(), desk.silences.state()?)));
         let states = states.chain(gone).chain(silences).collect::<Result<Vec<_>>>()?;
         match self.is_strict {
-            true => self.store.add_or_forget(notices, &states)?,
-            false => self.store.add(notices, &states)?,
+            true => self.store.add_or_forget(notifications, &states)?,
+            false => self.store.add(notifications, &states)?,
         };
         Ok(())
     }

@@ -35,11 +35,11 @@ use anyhow::{Context, Result, ensure};
 use srlg_alerts::AlertId;
 use tracing::warn;
 
-use crate::store::{NumberedNotice, Store};
+use crate::store::{NumberedNotification, Store};
 pub use http::Credentials;
 pub use mail::MailOptions;
 pub use options::{SinkKind, SinkOptions};
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::status::board::SinkBoard;
 use suppressed::Suppressed;
 pub use tls::TlsFiles;
@@ -63,12 +63,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// A destination of notifications.
 trait Channel: Send {
     /// Sends one notification.
-    fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure>;
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure>;
 
     /// Sends the notifications of one message. Without a [digest](SinkOptions::digest), a message has only one
     /// notification.
-    fn send_all(&mut self, notices: &[NumberedNotice]) -> Result<(), Failure> {
-        notices.iter().try_for_each(|(number, notice)| self.send(*number, notice))
+    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<(), Failure> {
+        notifications.iter().try_for_each(|(number, notification)| self.send(*number, notification))
     }
 
     /// Reports notifications that the rate limit suppressed.
@@ -76,7 +76,10 @@ trait Channel: Send {
 
     /// Performs periodic work and returns the alerts that were sent. `open` returns the last notification of each
     /// active alert.
-    fn tick(&mut self, _open: &dyn Fn() -> Result<Vec<Notice>>) -> Result<Vec<AlertId>, Failure> {
+    fn tick(
+        &mut self,
+        _open: &dyn Fn() -> Result<Vec<Notification>>,
+    ) -> Result<Vec<AlertId>, Failure> {
         Ok(Vec::new())
     }
 }

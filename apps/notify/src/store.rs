@@ -27,7 +27,7 @@ use tracing::warn;
 use history::follow;
 use series::Minute;
 use srlg_alerts::AlertId;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use tables::{check, check_header, make};
 use waiting::Waiting;
 
@@ -57,7 +57,7 @@ struct Inner {
 }
 
 /// A notification with its number.
-pub type NumberedNotice = (i64, Notice);
+pub type NumberedNotification = (i64, Notification);
 
 /// Returns the path of the database in the folder `state`.
 #[must_use]
@@ -146,7 +146,7 @@ impl Store {
     /// Returns the number of notifications that are not in the database yet.
     #[must_use]
     pub fn waiting_len(&self) -> usize {
-        self.waiting().notices.len()
+        self.waiting().notifications.len()
     }
 
     /// Performs `work` with exclusive access to the connection. An error contains the path of the database.
@@ -156,20 +156,24 @@ impl Store {
         work(&mut connection).map_err(|error| explain(error, self.0.path.as_deref()))
     }
 
-    /// Adds `notices` and sets `states` in one transaction. Returns the number of the last notification. After an
+    /// Adds `notifications` and sets `states` in one transaction. Returns the number of the last notification. After an
     /// error, nothing is stored; the notifications wait in memory for the next call, and sinks read them from there.
-    pub fn add(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
+    pub fn add(&self, notifications: &[Notification], states: &[(String, Vec<u8>)]) -> Result<i64> {
         let mut waiting = self.waiting();
-        waiting.extend(notices);
+        waiting.extend(notifications);
         self.store(&mut waiting, states)
     }
 
-    /// Acts like [`add`](Self::add), but discards `notices` after an error.
-    pub fn add_or_forget(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
+    /// Acts like [`add`](Self::add), but discards `notifications` after an error.
+    pub fn add_or_forget(
+        &self,
+        notifications: &[Notification],
+        states: &[(String, Vec<u8>)],
+    ) -> Result<i64> {
         let mut waiting = self.waiting();
-        let before = waiting.notices.len();
-        waiting.extend(notices);
-        self.store(&mut waiting, states).inspect_err(|_| waiting.notices.truncate(before))
+        let before = waiting.notifications.len();
+        waiting.extend(notifications);
+        self.store(&mut waiting, states).inspect_err(|_| waiting.notifications.truncate(before))
     }
 
     /// Sets only `states`. Waiting notifications are stored later, in one transaction with the states that belong to
@@ -185,12 +189,14 @@ impl Store {
     fn store(&self, waiting: &mut Waiting, states: &[(String, Vec<u8>)]) -> Result<i64> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
-            for (number, notice) in &waiting.notices {
-                let (id, json) = (notice.id.to_string(), serde_json::to_string(notice)?);
-                let sql = "INSERT INTO notices (number, id, now_ms, json) VALUES (?, ?, ?, ?)";
-                let row = params![number, id, i64::try_from(notice.now_ms)?, json];
+            for (number, notification) in &waiting.notifications {
+                let (id, json) =
+                    (notification.id.to_string(), serde_json::to_string(notification)?);
+                let sql =
+                    "INSERT INTO notifications (number, id, now_ms, json) VALUES (?, ?, ?, ?)";
+                let row = params![number, id, i64::try_from(notification.now_ms)?, json];
                 transaction.prepare_cached(sql)?.execute(row)?;
-                follow(&transaction, *number, notice)?;
+                follow(&transaction, *number, notification)?;
             }
             for (name, cursor) in &waiting.cursors {
                 set_cursor(&transaction, name, *cursor)?;
@@ -217,24 +223,28 @@ impl Store {
     }
 
     /// Returns up to `most` notifications after `number`, in ascending order.
-    pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotice>> {
-        let sql = "SELECT number, json FROM notices WHERE number > ? ORDER BY number LIMIT ?";
+    pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotification>> {
+        let sql = "SELECT number, json FROM notifications WHERE number > ? ORDER BY number LIMIT ?";
         let waiting = self.waiting();
-        let mut found = self.notices(sql, params![number, i64::try_from(most)?])?;
+        let mut found = self.notifications(sql, params![number, i64::try_from(most)?])?;
         waiting.append_after(number, most, &mut found);
         Ok(found)
     }
 
-    fn notices(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<NumberedNotice>> {
+    fn notifications(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+    ) -> Result<Vec<NumberedNotification>> {
         self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;
             let rows =
                 query.query_map(params, |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
             rows.map(|row| {
                 let (number, json) = row?;
-                let notice = serde_json::from_str(&json)
+                let notification = serde_json::from_str(&json)
                     .with_context(|| format!("cannot read notification {number}"))?;
-                Ok((number, notice))
+                Ok((number, notification))
             })
             .collect()
         })
@@ -250,7 +260,7 @@ fn set_states(connection: &Connection, states: &[(String, Vec<u8>)]) -> Result<(
 }
 
 fn last(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'notices'";
+    let sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'notifications'";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
@@ -312,24 +322,24 @@ const MOST_IN_MEMORY: i64 = 2_000;
 
 impl Store {
     /// Returns the last notification of each active alert, in ascending order.
-    pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
-        let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
+    pub fn open_alerts(&self) -> Result<Vec<NumberedNotification>> {
+        let sql = "SELECT number, json FROM alerts JOIN notifications ON number = last
             WHERE NOT is_end ORDER BY last";
         let waiting = self.waiting();
-        let mut open = self.notices(sql, [])?;
+        let mut open = self.notifications(sql, [])?;
         waiting.update_open(&mut open);
         Ok(open)
     }
 
     /// Returns the last notification of the alert `id`, if there is one.
-    pub fn last_of(&self, id: AlertId) -> Result<Option<Notice>> {
-        let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
+    pub fn last_of(&self, id: AlertId) -> Result<Option<Notification>> {
+        let sql = "SELECT number, json FROM alerts JOIN notifications ON number = last
             WHERE alerts.id = ?";
         let waiting = self.waiting();
-        let stored = self.notices(sql, [id.to_string()])?.pop();
-        let mut waiting = waiting.notices.iter().rev().map(|(_, notice)| notice);
-        let waiting = waiting.find(|notice| notice.id == id).cloned();
-        Ok(waiting.or(stored.map(|(_, notice)| notice)))
+        let stored = self.notifications(sql, [id.to_string()])?.pop();
+        let mut waiting = waiting.notifications.iter().rev().map(|(_, notification)| notification);
+        let waiting = waiting.find(|notification| notification.id == id).cloned();
+        Ok(waiting.or(stored.map(|(_, notification)| notification)))
     }
 
     /// Returns the alerts that were active at notification `number` and for which a notification may have been sent. If
@@ -337,9 +347,9 @@ impl Store {
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM (SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1) AS open
-            WHERE EXISTS (SELECT 1 FROM notices WHERE notices.id = open.id AND number <= ?1
+            WHERE EXISTS (SELECT 1 FROM notifications WHERE notifications.id = open.id AND number <= ?1
                 AND json_extract(json, '$.silence') IS NULL)
-            OR NOT EXISTS (SELECT 1 FROM notices WHERE notices.id = open.id AND number <= ?1)";
+            OR NOT EXISTS (SELECT 1 FROM notifications WHERE notifications.id = open.id AND number <= ?1)";
         let waiting = self.waiting();
         let mut open = self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;
@@ -356,17 +366,17 @@ impl Store {
     /// Notifications that a sink still needs are kept. The first and the last notification of each active alert are
     /// kept too. Returns the number of pruned notifications.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
-        let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
+        let notifications = "DELETE FROM notifications WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
-            AND EXISTS (SELECT 1 FROM alerts WHERE alerts.id = notices.id
+            AND EXISTS (SELECT 1 FROM alerts WHERE alerts.id = notifications.id
                 AND (is_end OR number NOT IN (first, last)))";
         let alerts = "DELETE FROM alerts WHERE is_end
-            AND NOT EXISTS (SELECT 1 FROM notices WHERE number = last)";
+            AND NOT EXISTS (SELECT 1 FROM notifications WHERE number = last)";
         let most = if self.0.path.is_some() { MOST } else { MOST_IN_MEMORY };
         self.with(|connection| {
             let transaction = connection.transaction()?;
             let row = params![i64::try_from(before_ms)?, last(&transaction)? - most];
-            let count = transaction.execute(notices, row)?;
+            let count = transaction.execute(notifications, row)?;
             if count > 0 {
                 transaction.execute(alerts, [])?;
             }
@@ -426,7 +436,7 @@ impl Store {
     pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
         let mut waiting = self.waiting();
         // The position may refer to a waiting notification.
-        if waiting.notices.is_empty() {
+        if waiting.notifications.is_empty() {
             match self.with(|connection| set_cursor(connection, name, cursor)) {
                 Ok(()) => {
                     waiting.cursors.remove(name);

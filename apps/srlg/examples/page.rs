@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use serde_json::json;
 use srlg_alerts::LINE;
-use srlg_alerts::notice::Notice;
-use srlg_alerts::open::{LiveNotice, OpenAlert};
+use srlg_alerts::notification::Notification;
+use srlg_alerts::open::{LiveNotification, OpenAlert};
 use srlg_alerts::status::board::{
     Board, DatagramCounts, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard,
     SiteBoard, SpoolBoard, TopHost, ViewBoard,
@@ -188,14 +188,15 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
 
 /// Returns an active alert whose last notification can be up to nine seconds older than its current counts.
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
-    let notice =
-        |second| -> Result<Notice> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
-    let Notice { windows, hosts, rates, .. } = notice(second)?;
-    let count = |second| notice(second).map(|notice| notice.main.cardinality as u32);
+    let notification =
+        |second| -> Result<Notification> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
+    let Notification { windows, hosts, rates, .. } = notification(second)?;
+    let count =
+        |second| notification(second).map(|notification| notification.main.cardinality as u32);
     let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
     let line = line.collect::<Result<_>>()?;
-    let live = LiveNotice { now_ms, hosts, windows, line, rates, peak_rates: rates };
-    Ok(OpenAlert { notice: Arc::new(notice(second - second % 10)?), live: Some(live) })
+    let live = LiveNotification { now_ms, hosts, windows, line, rates, peak_rates: rates };
+    Ok(OpenAlert { notification: Arc::new(notification(second - second % 10)?), live: Some(live) })
 }
 
 fn now_ms() -> Result<u64> {
@@ -206,21 +207,21 @@ fn now_ms() -> Result<u64> {
 fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> Result<()> {
     let start_ms = now_ms - days * 86_400_000 * (count - at) / count;
     let of = (at % 4) as u8;
-    let notice = |status: &str, age_ms: u64| -> Result<Notice> {
-        let mut notice = alert(of, start_ms + age_ms, at as u32);
-        notice["id"] = json!(format!("{:016x}", at + 16));
-        notice["host"] = json!(Ipv4Addr::from(0xcb00_7100 + at as u32 % 251).to_string());
-        (notice["network"], notice["hosts"]) = (json!(null), json!(1));
-        notice["view"] = json!(["fan-in", "fan-out"][at as usize % 2]);
-        notice["kind"] = json!(["flood", "scan"][at as usize % 2]);
-        (notice["status"], notice["start_ms"]) = (json!(status), json!(start_ms));
+    let notification = |status: &str, age_ms: u64| -> Result<Notification> {
+        let mut notification = alert(of, start_ms + age_ms, at as u32);
+        notification["id"] = json!(format!("{:016x}", at + 16));
+        notification["host"] = json!(Ipv4Addr::from(0xcb00_7100 + at as u32 % 251).to_string());
+        (notification["network"], notification["hosts"]) = (json!(null), json!(1));
+        notification["view"] = json!(["fan-in", "fan-out"][at as usize % 2]);
+        notification["kind"] = json!(["flood", "scan"][at as usize % 2]);
+        (notification["status"], notification["start_ms"]) = (json!(status), json!(start_ms));
         if status == "end" {
-            notice["until_ms"] = json!(start_ms + age_ms);
+            notification["until_ms"] = json!(start_ms + age_ms);
         }
-        Ok(serde_json::from_value(notice)?)
+        Ok(serde_json::from_value(notification)?)
     };
     let length_ms = 30_000 + at * at % 97 * 60_000;
-    store.add(&[notice("start", 0)?, notice("end", length_ms)?], &[])?;
+    store.add(&[notification("start", 0)?, notification("end", length_ms)?], &[])?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use srlg_alerts::notice::{Kind, Notice};
+use srlg_alerts::notification::{Kind, Notification};
 use srlg_alerts::status::board::Board;
 use srlg_alerts::status::troubles::TroubleKind;
 use srlg_alerts::{Status, Why};
@@ -42,7 +42,7 @@ fn config(folder: &Path, views: &[&str]) -> Config {
 
 /// Lets `peers` hosts contact 10.0.0.1 in each second, for `seconds` seconds from `start_ms`. Returns the
 /// notifications.
-fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notice> {
+fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notification> {
     let mut told = Vec::new();
     for second in 0..seconds {
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
@@ -51,14 +51,14 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
             let peer = (0xc633_0000 + peer).to_be_bytes();
             monitor.take(&Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into())).unwrap();
         }
-        told.extend(monitor.notices().unwrap());
+        told.extend(monitor.notifications().unwrap());
     }
     told
 }
 
-/// Stores `notices` of a monitor and stops the monitor.
-fn end(mut of: Continued, notices: &[Notice]) {
-    of.ledger.keep(of.monitor.desk(), notices).unwrap();
+/// Stores `notifications` of a monitor and stops the monitor.
+fn end(mut of: Continued, notifications: &[Notification]) {
+    of.ledger.keep(of.monitor.desk(), notifications).unwrap();
     of.checkpoints.finish(&mut of.monitor).unwrap();
 }
 
@@ -81,7 +81,8 @@ fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
     let mut third = open(&["a", "b"]);
     assert_eq!(third.ended, []);
     let told = feed(&mut third.monitor, start_ms + 20_000, 60, 1);
-    let told: Vec<_> = told.iter().map(|notice| (notice.view.as_str(), notice.status)).collect();
+    let told: Vec<_> =
+        told.iter().map(|notification| (notification.view.as_str(), notification.status)).collect();
     assert_eq!(told, [("a", Status::End)]);
 }
 
@@ -115,7 +116,7 @@ fn after_a_restart_each_window_waits_for_its_own_length() {
 struct SteppedMonitor {
     monitor: Monitor,
     start_ms: u64,
-    told: Vec<Notice>,
+    told: Vec<Notification>,
 }
 
 impl SteppedMonitor {
@@ -139,8 +140,11 @@ impl SteppedMonitor {
 
     /// Returns the status and the reason of each notification, and the second in which it was sent.
     fn changes(&self) -> Vec<(Status, Why, u64)> {
-        let second = |notice: &Notice| (notice.now_ms - self.start_ms) / 1_000;
-        self.told.iter().map(|notice| (notice.status, notice.why, second(notice))).collect()
+        let second = |notification: &Notification| (notification.now_ms - self.start_ms) / 1_000;
+        self.told
+            .iter()
+            .map(|notification| (notification.status, notification.why, second(notification)))
+            .collect()
     }
 }
 
@@ -155,7 +159,7 @@ fn a_clock_that_is_set_forward_by_an_hour_ends_no_alert_and_starts_none_again() 
         stepped.feed(3_618..3_640, 100);
         stepped.feed(3_640..3_670, 1);
         let [start, ..] = &stepped.told[..] else { panic!() };
-        assert!(stepped.told.iter().all(|notice| notice.id == start.id));
+        assert!(stepped.told.iter().all(|notification| notification.id == start.id));
         let changes = [(Status::Start, Why::Threshold, 3), (Status::End, Why::Below, 3_650)];
         assert_eq!(stepped.changes(), changes);
     }
@@ -255,9 +259,9 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
             false => status(start_ms, [(a, second)]),
         };
         of.monitor.look_at(&input, time_ns);
-        told.extend(of.monitor.notices().unwrap());
+        told.extend(of.monitor.notifications().unwrap());
     }
-    let ends = told.iter().filter(|notice| notice.status == Status::End).count();
+    let ends = told.iter().filter(|notification| notification.status == Status::End).count();
     assert_eq!(ends, 0, "{told:?}");
     let board = of.monitor.board(&status(start_ms, [(a, 199)]));
     let exporters = board.exporters.iter();
@@ -304,8 +308,9 @@ fn an_exporter_that_never_sends_is_shown_and_holds_up_no_end() {
     told.extend(feed(&mut monitor, start_ms + 14_000, 20, 1));
     look(&mut monitor, 34);
     told.extend(feed(&mut monitor, start_ms + 34_000, 5, 1));
-    let changes = told.iter().filter(|notice| notice.status != Status::Update);
-    let changes: Vec<_> = changes.map(|notice| (notice.status, notice.why)).collect();
+    let changes = told.iter().filter(|notification| notification.status != Status::Update);
+    let changes: Vec<_> =
+        changes.map(|notification| (notification.status, notification.why)).collect();
     assert_eq!(changes, [(Status::Start, Why::Threshold), (Status::End, Why::Below)]);
 }
 
@@ -356,9 +361,9 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
             contact.exporter = Some([198, 51, 100, 1].into());
             monitor.take(&contact).unwrap();
         }
-        told.extend(monitor.notices().unwrap());
+        told.extend(monitor.notifications().unwrap());
         let alerts = monitor.board(&InputStatus::default()).alerts;
-        rates.extend(alerts.iter().map(|alert| (second, alert.notice_now().rates)));
+        rates.extend(alerts.iter().map(|alert| (second, alert.notification_now().rates)));
     }
     for (second, rates) in &rates {
         let packets = rates.packets_per_second.unwrap_or(0);
@@ -373,7 +378,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
         assert!(!rates.is_rate_lower_bound && !rates.is_rate_upper_bound);
         assert_eq!(rates.is_rate_scaled, packets > 0);
     }
-    let of_flood = told.iter().filter(|notice| notice.view == "in").collect::<Vec<_>>();
+    let of_flood = told.iter().filter(|notification| notification.view == "in").collect::<Vec<_>>();
     let (start, end) = (of_flood[0], of_flood[of_flood.len() - 1]);
     assert_eq!((start.status, end.status), (Status::Start, Status::End));
     let peak = end.peak_rates.unwrap();
@@ -390,8 +395,8 @@ fn silence_in_a_file_is_no_end_as_it_is_none_of_what_goes_on() {
     // The count has been below the threshold since second 14, and the end stays unconfirmed for ten minutes.
     for second in [15].into_iter().chain(600..730) {
         monitor.take(&contact(second, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
-        let notices = monitor.notices().unwrap().into_iter();
-        told.extend(notices.filter(|notice| notice.status != Status::Update));
+        let notifications = monitor.notifications().unwrap().into_iter();
+        told.extend(notifications.filter(|notification| notification.status != Status::Update));
     }
     let [start, end] = &told[..] else { panic!("{told:?}") };
     assert_eq!((start.status, end.status), (Status::Start, Status::End));
@@ -405,7 +410,7 @@ fn one_time_far_from_now_lets_no_contact_of_a_file_be_too_late() {
     flood(&mut monitor, 0..2);
     monitor.take(&contact(1 << 32, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
     flood(&mut monitor, 2..10);
-    assert_eq!(monitor.notices().unwrap().len(), 1);
+    assert_eq!(monitor.notifications().unwrap().len(), 1);
 }
 
 #[test]
@@ -419,9 +424,9 @@ fn a_flood_is_compared_with_what_its_victim_did_meanwhile() {
         monitor.take(&contact(0, [10, 0, 0, 1], peer)).unwrap();
     }
     monitor.take(&contact(59, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
-    monitor.notices().unwrap();
+    monitor.notifications().unwrap();
     flood(&mut monitor, 60..70);
-    let told = monitor.notices().unwrap();
+    let told = monitor.notifications().unwrap();
     let flood = told.iter().find(|it| it.view == "in").unwrap();
     assert_eq!(flood.kind, Kind::Flood, "{flood:?}");
 }
@@ -435,7 +440,7 @@ fn an_input_that_has_no_host_inside_is_a_trouble_until_it_has_one() {
                 monitor.take(&contact(second, [192, 0, 2, peer], destination)).unwrap();
             }
         }
-        monitor.notices().unwrap();
+        monitor.notifications().unwrap();
         monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::NoInside)
     };
     let (outside, inside) = ([172, 16, 0, 1], [10, 0, 0, 1]);

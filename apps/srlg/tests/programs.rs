@@ -35,7 +35,8 @@ fn play(name: &str, options: &[&str]) {
     let alerts = lines(&std::fs::read_to_string(alerts).unwrap());
     let of = |status: &str| alerts.iter().filter(|alert| alert["status"] == status).count();
     assert_eq!((of("start"), of("end")), (4, 4));
-    // The kind of a scan is known from the first notification that has details. On a busy machine, no update may follow.
+    // The kind of a scan is known from the first notification that has details. On a busy machine, no update may
+    // follow.
     let has_details = |end: &Value| {
         alerts.iter().any(|it| it["id"] == end["id"] && it.get("detail_since_ms").is_some())
     };
@@ -125,12 +126,12 @@ fn a_busy_resolver_is_a_server_from_start_to_end() {
     let (output, printed, told) =
         run(&[&["run", "--input", list.to_str().unwrap()], &options[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{told}");
-    let notices = lines(&printed);
-    let of = |notice: &Value| {
+    let notifications = lines(&printed);
+    let of = |notification: &Value| {
         ["view", "status", "why", "severity", "kind", "kind_at_start"]
-            .map(|name| notice[name].as_str().unwrap().to_owned())
+            .map(|name| notification[name].as_str().unwrap().to_owned())
     };
-    let of: Vec<_> = notices.iter().map(of).collect();
+    let of: Vec<_> = notifications.iter().map(of).collect();
     let server = "server-or-p2p";
     let expected = |view, status, why| [view, status, why, "warning", server, server];
     let of_view = |view| [expected(view, "start", "threshold"), expected(view, "update", "peak")];
@@ -141,7 +142,7 @@ fn a_busy_resolver_is_a_server_from_start_to_end() {
     // The count of 12,000 is first twice, and then four times, the largest count that was reported.
     of.dedup();
     assert_eq!((starts, of), (2, expected), "{printed}");
-    assert!(notices.len() < 12, "{printed}");
+    assert!(notifications.len() < 12, "{printed}");
 }
 
 #[test]
@@ -301,8 +302,8 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
     let (output, printed, told) =
         run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
     assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
-    let notices = lines(&std::fs::read_to_string(path("alerts")).unwrap());
-    let [start, end] = &notices[..] else { panic!("{notices:?}") };
+    let notifications = lines(&std::fs::read_to_string(path("alerts")).unwrap());
+    let [start, end] = &notifications[..] else { panic!("{notifications:?}") };
     assert_eq!((&start["label"], &end["number"]), (&"shop".into(), &2.into()));
     let (_, printed, _) = run(&["alerts", "--state", &path("state"), "--since", "100y"]);
     let id = end["id"].as_str().unwrap();

@@ -38,7 +38,7 @@ impl Health {
     pub fn of(board: &Board) -> Self {
         let troubles = board.troubles.iter().map(|trouble| trouble.text.clone());
         let mut problems: Vec<String> = troubles.collect();
-        let waiting = board.waiting_notices;
+        let waiting = board.waiting_notifications;
         if waiting > 0 || board.is_checkpoint_failing {
             problems.push(match waiting {
                 0 => "cannot write a checkpoint".to_owned(),
@@ -154,7 +154,7 @@ mod tests {
                 "sink hook: 141 notifications suppressed by the rate limit".to_owned(),
             ),
             (
-                Board { waiting_notices: 2, ..board.clone() },
+                Board { waiting_notifications: 2, ..board.clone() },
                 Level::Warn,
                 "cannot write the state: 2 notifications not stored yet".to_owned(),
             ),
@@ -169,7 +169,7 @@ mod tests {
                 "no data from sites a, b, c and 1 more".to_owned(),
             ),
             (
-                Board { troubles: kernel, waiting_notices: 1, ..board.clone() },
+                Board { troubles: kernel, waiting_notifications: 1, ..board.clone() },
                 Level::Warn,
                 "3 datagrams were dropped (other problems: 2)".to_owned(),
             ),

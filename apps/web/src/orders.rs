@@ -34,8 +34,8 @@ impl Screen {
                 }
             };
             let outcome = desk.act(order, ended, now_ms);
-            if let Ok(notice) = &outcome {
-                delivery.tell(desk, std::slice::from_ref(notice))?;
+            if let Ok(notification) = &outcome {
+                delivery.tell(desk, std::slice::from_ref(notification))?;
             }
             waiting.answer(outcome);
         }

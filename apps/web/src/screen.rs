@@ -1,7 +1,7 @@
 //! The publisher of boards.
 //!
-//! The main loop publishes a complete [`Board`] through a [`Screen`], up to four times per second. Readers get the latest
-//! board. The loop and the readers never wait for each other.
+//! The main loop publishes a complete [`Board`] through a [`Screen`], up to four times per second. Readers get the
+//! latest board. The loop and the readers never wait for each other.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Creates a screen and, if there is an `address`, starts the web server for `visitors`. Values per minute are stored
-    /// for the time `keep`.
+    /// Creates a screen and, if there is an `address`, starts the web server for `visitors`. Values per minute are
+    /// stored for the time `keep`.
     pub fn open(
         address: Option<SocketAddr>,
         visitors: Visitors,

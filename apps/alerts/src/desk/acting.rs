@@ -9,7 +9,7 @@ use humantime::format_rfc3339_seconds;
 use crate::AlertId;
 use crate::act::{Act, Refusal, Remark, Silencing};
 use crate::desk::Desk;
-use crate::notice::Notice;
+use crate::notification::Notification;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
@@ -29,22 +29,22 @@ impl Desk {
     pub fn act(
         &mut self,
         order: &Order,
-        ended: Option<Notice>,
+        ended: Option<Notification>,
         now_ms: u64,
-    ) -> Result<Notice, Refusal> {
+    ) -> Result<Notification, Refusal> {
         let Order { id, act, by } = order;
         act.check()?;
         let remark = Remark { by: by.clone(), at_ms: now_ms, text: act.text() };
-        let open = self.open.get(id).map(|open| Notice {
+        let open = self.open.get(id).map(|open| Notification {
             duration_ms: now_ms.saturating_sub(open.start_ms),
-            ..self.open_alert(open).notice_now().into_owned()
+            ..self.open_alert(open).notification_now().into_owned()
         });
         let is_over = open.is_none();
         let last = open.or(ended).ok_or_else(|| Refusal::Unknown(id.to_string()))?;
-        let last = Notice { now_ms, ..last };
-        let notice = match act {
+        let last = Notification { now_ms, ..last };
+        let notification = match act {
             Act::Acknowledge { .. } | Act::Close { .. } if is_over => return Err(Refusal::Over),
-            Act::Acknowledge { .. } => Notice {
+            Act::Acknowledge { .. } => Notification {
                 acknowledged: Some(remark.clone()),
                 ..last.with_remark(act.why(), "acknowledged", remark)
             },
@@ -56,41 +56,50 @@ impl Desk {
                 let silence = self.silences.of(&last).cloned();
                 let end = UNIX_EPOCH + Duration::from_millis(until_ms);
                 let what = format!("silenced until {}", format_rfc3339_seconds(end));
-                Notice { silence, ..last.with_remark(act.why(), &what, remark) }
+                Notification { silence, ..last.with_remark(act.why(), &what, remark) }
             }
             Act::Unsilence { .. } => {
                 self.silences.remove(&last)?;
-                Notice { silence: None, ..last.with_remark(act.why(), "silence ended", remark) }
+                Notification {
+                    silence: None,
+                    ..last.with_remark(act.why(), "silence ended", remark)
+                }
             }
             Act::Close { .. } => self.close_by_hand(&last, remark)?,
         };
         if !is_over {
-            self.note(&notice);
+            self.note(&notification);
         }
-        Ok(notice)
+        Ok(notification)
     }
 
-    fn close_by_hand(&mut self, last: &Notice, remark: Remark) -> Result<Notice, Refusal> {
+    fn close_by_hand(
+        &mut self,
+        last: &Notification,
+        remark: Remark,
+    ) -> Result<Notification, Refusal> {
         let view = self.books.iter().position(|book| book.name == last.view);
         let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
         let change = self.books[view].close_by_hand(last.id, last.now_ms)?;
-        let ended = self.notice(view, change);
+        let ended = self.notification(view, change);
         let text = format!("{}; {}", ended.text, remark.sentence("closed"));
-        Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
+        Ok(Notification { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
     }
 
     /// Removes expired silences and returns a notification for each active alert that is no longer silenced. `silenced`
     /// contains the alerts that were silenced before the slice was processed.
-    pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
+    pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notification> {
         let now_ms = self.now_ms();
         self.silences.end_at(now_ms);
-        let goes_on = |notice: &&Arc<Notice>| {
-            let was_silenced = notice.silence.is_some() || silenced.contains(&notice.id);
-            was_silenced && self.silences.of(notice).is_none()
+        let goes_on = |notification: &&Arc<Notification>| {
+            let was_silenced =
+                notification.silence.is_some() || silenced.contains(&notification.id);
+            was_silenced && self.silences.of(notification).is_none()
         };
-        let notices = self.open.values().filter(goes_on);
-        let now = |notice| self.open_alert(notice).notice_now().after_silence(now_ms);
-        notices.map(now).collect()
+        let notifications = self.open.values().filter(goes_on);
+        let now =
+            |notification| self.open_alert(notification).notification_now().after_silence(now_ms);
+        notifications.map(now).collect()
     }
 }
 
@@ -104,7 +113,7 @@ mod tests {
     use crate::desk::book::ClosedSlice;
     use crate::desk::names::Names;
     use crate::desk::view::ViewConfig;
-    use crate::notice::{Evidence, Kind};
+    use crate::notification::{Evidence, Kind};
     use crate::rules::Rules;
     use crate::silences::Silences;
     use crate::{Condition, Rule, Severity, Status, Terms, Why, Witnesses};
@@ -146,7 +155,7 @@ mod tests {
             Self { desk, detector, opposite: 0.0 }
         }
 
-        fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
+        fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notification> {
             let Self { desk, detector, opposite } = self;
             let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
@@ -162,10 +171,10 @@ mod tests {
                 missing_sites: Vec::new(),
             };
             book.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
-            desk.notices(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
+            desk.notifications(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
         }
 
-        fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notice {
+        fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notification {
             self.desk.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
         }
     }
@@ -182,7 +191,8 @@ mod tests {
         assert_eq!(site.close(0..0), []);
         // The silence expires in the slice in which the alert ends.
         let ended = site.close(0..0);
-        let told: Vec<_> = ended.iter().map(|notice| (notice.status, notice.why)).collect();
+        let told: Vec<_> =
+            ended.iter().map(|notification| (notification.status, notification.why)).collect();
         assert_eq!((told, site.desk.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
         assert!(!site.desk.is_open(id));
     }
@@ -202,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_of_people_and_at_the_end_of_a_silence_have_the_counts_of_their_time() {
+    fn notifications_of_people_and_at_the_end_of_a_silence_have_the_counts_of_their_time() {
         let mut site = Site::new(terms(), &[Role::Destination]);
         let started = site.close(0..2_000);
         let (id, before) = (started[0].id, started[0].main);

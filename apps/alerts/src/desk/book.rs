@@ -11,8 +11,8 @@ use srlg_input::contact::{PeerKey, Sampling};
 use tracing::warn;
 
 use crate::maxima::Maxima;
-use crate::notice::{Context, Evidence, Rates, WindowNotice};
-use crate::open::LiveNotice;
+use crate::notification::{Context, Evidence, Rates, WindowNotification};
+use crate::open::LiveNotification;
 use crate::rules::Rules;
 use crate::status::board::TopHosts;
 use crate::status::board::{AllowBoard, ViewBoard};
@@ -334,7 +334,8 @@ impl Book {
     }
 
     /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). For
-    /// each alert, `rates` is called with its host or, for the alert of a network, with the largest hosts of the network.
+    /// each alert, `rates` is called with its host or, for the alert of a network, with the largest hosts of the
+    /// network.
     pub fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
         let former = std::mem::take(&mut self.rates);
         let alerts = self.tracker.live_alerts();
@@ -350,15 +351,15 @@ impl Book {
         self.rates.get(&id).copied().unwrap_or_default()
     }
 
-    pub(crate) fn live(&self, id: AlertId) -> Option<LiveNotice> {
+    pub(crate) fn live(&self, id: AlertId) -> Option<LiveNotification> {
         let live = self.tracker.live(id)?;
         let (slice_ms, sampling) = (self.slice_ms, self.sampling);
         let context = Context { slice_ms, sampling, ..Context::default() };
-        let windows = live.windows.iter().map(|count| WindowNotice::new(*count, &context));
+        let windows = live.windows.iter().map(|count| WindowNotification::new(*count, &context));
         let (windows, line) = (windows.collect(), live.line.clone());
         let LiveRates { now: rates, peak: peak_rates } = self.rates(id);
         let (now_ms, hosts) = (self.now_ms(), live.hosts);
-        Some(LiveNotice { now_ms, hosts, windows, line, rates, peak_rates })
+        Some(LiveNotification { now_ms, hosts, windows, line, rates, peak_rates })
     }
 
     /// Sets the severity that was reported for the alert of `host`. While its counts suggest a higher severity, each

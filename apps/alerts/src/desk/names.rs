@@ -3,7 +3,7 @@
 use srlg_input::contact::Networks;
 
 use crate::exporters::ExporterNames;
-use crate::notice::Notice;
+use crate::notification::Notification;
 use crate::origins::OriginLookup;
 
 /// Names by which notifications call networks, exporters, and the ASes and countries of peers.
@@ -18,13 +18,13 @@ pub struct Names {
 }
 
 impl ExporterNames {
-    pub(crate) fn name_exporters_of(&self, notice: &mut Notice) {
-        for it in &mut notice.top_interfaces {
+    pub(crate) fn name_exporters_of(&self, notification: &mut Notification) {
+        for it in &mut notification.top_interfaces {
             it.name = self.interface(it.exporter, it.interface).map(str::to_owned);
         }
-        let interfaces = notice.top_interfaces.iter().map(|it| it.exporter);
-        let exporters = notice.exporters.iter().copied().chain(interfaces);
+        let interfaces = notification.top_interfaces.iter().map(|it| it.exporter);
+        let exporters = notification.exporters.iter().copied().chain(interfaces);
         let name = |exporter| Some((exporter, self.name(exporter)?.to_owned()));
-        notice.exporter_names = exporters.filter_map(name).collect();
+        notification.exporter_names = exporters.filter_map(name).collect();
     }
 }

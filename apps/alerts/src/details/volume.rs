@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::Contact;
 
-use crate::notice::Rates;
+use crate::notification::Rates;
 use crate::top::at_most;
 
 const SLOT_MS: u64 = 5_000;

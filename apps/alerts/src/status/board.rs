@@ -18,7 +18,7 @@ use srlg_input::{BrokerStatus, Status as InputStatus};
 
 use crate::LINE;
 use crate::exporters::NamedExporter;
-use crate::notice::Unit;
+use crate::notification::Unit;
 use crate::open::OpenAlert;
 use crate::silences::Silence;
 use crate::status::troubles::{TroubleBoard, TroubleCounts};
@@ -69,7 +69,7 @@ pub struct Board {
     /// Sinks of notifications.
     pub sinks: Vec<SinkBoard>,
     /// Number of notifications that the database has not stored yet.
-    pub waiting_notices: usize,
+    pub waiting_notifications: usize,
     /// Whether the last checkpoint of at least one view could not be written.
     pub is_checkpoint_failing: bool,
     /// Time at which the configuration was last applied, at least in part, in milliseconds since the Unix epoch.

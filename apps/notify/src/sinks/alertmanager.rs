@@ -18,7 +18,7 @@ use srlg_alerts::{AlertId, Severity, Status};
 use super::http::Client;
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use srlg_alerts::notice::{Direction, Kind, Notice};
+use srlg_alerts::notification::{Direction, Kind, Notification};
 use srlg_input::contact::Name;
 
 /// Maximum number of active alerts that one request sends again.
@@ -37,96 +37,103 @@ impl Alertmanager {
         Self { client, resend, told: None, severities: HashMap::new() }
     }
 
-    /// Posts `notices`, which must belong to different alerts.
+    /// Posts `notifications`, which must belong to different alerts.
     fn tell<'a>(
         &mut self,
-        notices: impl Iterator<Item = &'a Notice> + Clone,
+        notifications: impl Iterator<Item = &'a Notification> + Clone,
     ) -> Result<(), Failure> {
         let now = SystemTime::now();
         let mut alerts = Vec::new();
-        for notice in notices.clone() {
-            let former = self.severities.get(&notice.id).copied().unwrap_or(notice.severity);
+        for notification in notifications.clone() {
+            let former =
+                self.severities.get(&notification.id).copied().unwrap_or(notification.severity);
             // A waiting notification may be older than the last notification that was sent.
-            let severity = notice.severity.max(former);
+            let severity = notification.severity.max(former);
             if severity != former {
-                alerts.push(alert(notice, former, now, now));
+                alerts.push(alert(notification, former, now, now));
             }
-            let is_over = notice.status == Status::End || notice.silence.is_some();
+            let is_over = notification.status == Status::End || notification.silence.is_some();
             let ends = if is_over { now } else { now + 3 * self.resend };
-            alerts.push(alert(notice, severity, now, ends));
+            alerts.push(alert(notification, severity, now, ends));
         }
         self.client.post(&serde_json::to_vec(&alerts)?, &[])?;
-        for notice in notices {
-            if notice.status == Status::End {
-                self.severities.remove(&notice.id);
+        for notification in notifications {
+            if notification.status == Status::End {
+                self.severities.remove(&notification.id);
             } else {
-                let severity = self.severities.entry(notice.id).or_insert(notice.severity);
-                *severity = notice.severity.max(*severity);
+                let severity =
+                    self.severities.entry(notification.id).or_insert(notification.severity);
+                *severity = notification.severity.max(*severity);
             }
         }
         Ok(())
     }
 }
 
-fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime) -> Value {
-    let starts = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.start_ms);
+fn alert(
+    notification: &Notification,
+    severity: Severity,
+    now: SystemTime,
+    ends: SystemTime,
+) -> Value {
+    let starts = SystemTime::UNIX_EPOCH + Duration::from_millis(notification.start_ms);
     let time = |time: SystemTime| humantime::format_rfc3339_millis(time).to_string();
     let mut labels = json!({
         "alertname": "SrlgSuperPoint",
-        "rule": notice.rule,
-        "view": notice.view,
-        "direction": notice.direction,
-        "host": notice.subject(),
+        "rule": notification.rule,
+        "view": notification.view,
+        "direction": notification.direction,
+        "host": notification.subject(),
         "severity": severity,
     });
-    // Programs that announce routes match on these labels. The kind at the start decides, because changing a label would
-    // create another alert.
-    if is_victim(notice) {
-        labels["victim_ip"] = notice.host.to_string().into();
+    // Programs that announce routes match on these labels. The kind at the start decides, because changing a label
+    // would create another alert.
+    if is_victim(notification) {
+        labels["victim_ip"] = notification.host.to_string().into();
         labels["vector"] = "flood".into();
     }
     let mut alert = json!({
         "labels": labels,
         "annotations": {
-            "summary": notice.text,
-            "id": notice.id,
-            "kind": notice.kind,
-            "cardinality": format!("{:.0}", notice.main.cardinality),
-            "std_error": format!("{:.0}", notice.main.std_error),
-            "peak": format!("{:.0}", notice.main.peak),
-            "threshold": notice.main.threshold.to_string(),
-            "window": humantime::format_duration(Duration::from_millis(notice.main.window_ms)).to_string(),
-            "hosts": notice.hosts.to_string(),
-            "label": notice.label.as_deref().unwrap_or_default(),
-            "sampling": notice.sampling,
-            "peers": join(&notice.peers),
-            "top_ports": join(notice.top_ports.iter().map(|(port, _)| port)),
-            "top_as": join(&notice.origins.top_as),
-            "top_countries": join(&notice.origins.top_countries),
-            "origin_sample": join(notice.origins.origin_sample),
-            "exporters": join(notice.named_exporters()),
-            "silent": join(&notice.silent),
-            "sites": join(&notice.sites),
-            "sites_without_details": join(&notice.sites_without_details),
-            "acknowledged": notice.acknowledged.as_ref().map(|it| it.sentence("acknowledged")).unwrap_or_default(),
+            "summary": notification.text,
+            "id": notification.id,
+            "kind": notification.kind,
+            "cardinality": format!("{:.0}", notification.main.cardinality),
+            "std_error": format!("{:.0}", notification.main.std_error),
+            "peak": format!("{:.0}", notification.main.peak),
+            "threshold": notification.main.threshold.to_string(),
+            "window": humantime::format_duration(Duration::from_millis(notification.main.window_ms)).to_string(),
+            "hosts": notification.hosts.to_string(),
+            "label": notification.label.as_deref().unwrap_or_default(),
+            "sampling": notification.sampling,
+            "peers": join(&notification.peers),
+            "top_ports": join(notification.top_ports.iter().map(|(port, _)| port)),
+            "top_as": join(&notification.origins.top_as),
+            "top_countries": join(&notification.origins.top_countries),
+            "origin_sample": join(notification.origins.origin_sample),
+            "exporters": join(notification.named_exporters()),
+            "silent": join(&notification.silent),
+            "sites": join(&notification.sites),
+            "sites_without_details": join(&notification.sites_without_details),
+            "acknowledged": notification.acknowledged.as_ref().map(|it| it.sentence("acknowledged")).unwrap_or_default(),
         },
         // In a replay, the time of the data may be ahead of the system clock.
         "startsAt": time(starts.min(now)),
         "endsAt": time(ends),
     });
-    if let Some(url) = &notice.url {
+    if let Some(url) = &notification.url {
         alert["generatorURL"] = url.as_str().into();
     }
     alert
 }
 
 /// Returns whether the alert started as a flood of a single inside host. A busy server is not a victim.
-fn is_victim(notice: &Notice) -> bool {
-    let Notice { kind_at_start, direction, is_inside, network, port, .. } = notice;
+fn is_victim(notification: &Notification) -> bool {
+    let Notification { kind_at_start, direction, is_inside, network, port, .. } = notification;
     (*kind_at_start, *direction, *is_inside) == (Kind::Flood, Direction::FanIn, true)
         && network.is_none()
         && port.is_none()
-        && matches!(notice.host, Name::Address(_))
+        && matches!(notification.host, Name::Address(_))
 }
 
 fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
@@ -134,8 +141,8 @@ fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
 }
 
 impl Channel for Alertmanager {
-    fn send(&mut self, _number: i64, notice: &Notice) -> Result<(), Failure> {
-        self.tell(std::iter::once(notice))
+    fn send(&mut self, _number: i64, notification: &Notification) -> Result<(), Failure> {
+        self.tell(std::iter::once(notification))
     }
 
     /// Reports nothing, because Alertmanager has its own silences and groups.
@@ -143,16 +150,19 @@ impl Channel for Alertmanager {
         Ok(())
     }
 
-    fn tick(&mut self, open: &dyn Fn() -> Result<Vec<Notice>>) -> Result<Vec<AlertId>, Failure> {
+    fn tick(
+        &mut self,
+        open: &dyn Fn() -> Result<Vec<Notification>>,
+    ) -> Result<Vec<AlertId>, Failure> {
         if self.told.is_some_and(|told| told.elapsed() < self.resend) {
             return Ok(Vec::new());
         }
         let mut open = open()?;
-        open.retain(|notice| notice.silence.is_none());
-        for notices in open.chunks(BATCH) {
-            self.tell(notices.iter())?;
+        open.retain(|notification| notification.silence.is_none());
+        for notifications in open.chunks(BATCH) {
+            self.tell(notifications.iter())?;
         }
-        let ids: HashSet<AlertId> = open.iter().map(|notice| notice.id).collect();
+        let ids: HashSet<AlertId> = open.iter().map(|notification| notification.id).collect();
         // Alerts whose ends were rejected or dropped are removed here.
         self.severities.retain(|id, _| ids.contains(id));
         self.told = Some(Instant::now());
@@ -165,19 +175,19 @@ mod tests {
     use super::*;
 
     /// Returns the labels that name a victim to programs.
-    fn victim(notice: &Notice) -> [Value; 2] {
+    fn victim(notification: &Notification) -> [Value; 2] {
         let now = SystemTime::now();
-        let labels = alert(notice, notice.severity, now, now)["labels"].take();
+        let labels = alert(notification, notification.severity, now, now)["labels"].take();
         ["victim_ip", "vector"].map(|name| labels[name].clone())
     }
 
     #[test]
     fn only_a_flood_of_a_single_inside_host_has_a_victim() {
-        let flood = Notice { network: None, port: None, ..Notice::sample() };
+        let flood = Notification { network: None, port: None, ..Notification::sample() };
         let named = [Value::from("192.0.2.7"), Value::from("flood")];
         assert_eq!(victim(&flood), named);
         // Labels never change, so a later kind makes no difference.
-        assert_eq!(victim(&Notice { kind: Kind::ServerOrP2p, ..flood.clone() }), named);
+        assert_eq!(victim(&Notification { kind: Kind::ServerOrP2p, ..flood.clone() }), named);
         let kinds = [
             Kind::Scan,
             Kind::PortScan,
@@ -186,16 +196,16 @@ mod tests {
             Kind::ServerOrP2p,
             Kind::Unknown,
         ];
-        let others = kinds.map(|kind_at_start| Notice { kind_at_start, ..flood.clone() });
+        let others = kinds.map(|kind_at_start| Notification { kind_at_start, ..flood.clone() });
         let network = Some("192.0.2.0/24".parse().unwrap());
         let host = "192.0.2.0/24".parse().unwrap();
         let others = others.into_iter().chain([
-            Notice { direction: Direction::FanOut, ..flood.clone() },
-            Notice { direction: Direction::Any, ..flood.clone() },
-            Notice { is_inside: false, ..flood.clone() },
-            Notice { network, hosts: 9, ..flood.clone() },
-            Notice { host, ..flood.clone() },
-            Notice { port: Notice::sample().port, ..flood },
+            Notification { direction: Direction::FanOut, ..flood.clone() },
+            Notification { direction: Direction::Any, ..flood.clone() },
+            Notification { is_inside: false, ..flood.clone() },
+            Notification { network, hosts: 9, ..flood.clone() },
+            Notification { host, ..flood.clone() },
+            Notification { port: Notification::sample().port, ..flood },
         ]);
         for other in others {
             assert_eq!(victim(&other), [Value::Null, Value::Null], "{other:?}");
@@ -205,18 +215,20 @@ mod tests {
     #[test]
     fn the_link_of_an_alert_is_its_incident() {
         let now = SystemTime::now();
-        let link =
-            |notice: &Notice| alert(notice, notice.severity, now, now)["generatorURL"].clone();
-        let notice = Notice::sample();
-        assert_eq!(link(&notice).as_str(), notice.url.as_deref());
-        assert_eq!(link(&Notice { url: None, ..notice }), Value::Null);
+        let link = |notification: &Notification| {
+            alert(notification, notification.severity, now, now)["generatorURL"].clone()
+        };
+        let notification = Notification::sample();
+        assert_eq!(link(&notification).as_str(), notification.url.as_deref());
+        assert_eq!(link(&Notification { url: None, ..notification }), Value::Null);
     }
 
     #[test]
     fn shares_of_ases_and_countries_come_with_the_size_of_their_sample() {
         let now = SystemTime::now();
-        let notice = Notice::sample();
-        let annotations = alert(&notice, notice.severity, now, now)["annotations"].take();
+        let notification = Notification::sample();
+        let annotations =
+            alert(&notification, notification.severity, now, now)["annotations"].take();
         for (key, expected) in [
             ("top_as", "AS64500 Example Transit (100 %)"),
             ("top_countries", "DE (100 %)"),

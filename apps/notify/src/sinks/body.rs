@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::suppressed::Suppressed;
 
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 pub(super) enum Body {
     /// A notification as JSON on one line.
-    Notice,
+    Notification,
     /// A Jinja template, whose variables are the fields of a notification.
     Template { template: Box<Environment<'static>>, path: PathBuf },
 }
@@ -26,7 +26,7 @@ impl Body {
     /// Reads the template at `path`, if a path is given. The template must render a JSON object both from a
     /// notification and from a report about suppressed notifications.
     pub(super) fn open(path: Option<&Path>) -> Result<Self> {
-        let Some(path) = path else { return Ok(Self::Notice) };
+        let Some(path) = path else { return Ok(Self::Notification) };
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
         // The name has no HTML extension, so values are not escaped. Templates quote them with `tojson`.
@@ -35,7 +35,7 @@ impl Body {
         template
             .add_template_owned(NAME, text)
             .with_context(|| format!("cannot read the template {}", path.display()))?;
-        let complete = serde_json::to_value(Notice::sample())?;
+        let complete = serde_json::to_value(Notification::sample())?;
         let suppressed = Suppressed::sample().json();
         for name in template.get_template(NAME)?.undeclared_variables(false) {
             let is_known = complete.get(&name).is_some()
@@ -44,17 +44,17 @@ impl Body {
             ensure!(is_known, "{}: a notification has no field {name}", path.display());
         }
         let body = Self::Template { template: Box::new(template), path: path.to_owned() };
-        Notice::samples().iter().try_for_each(|sample| body.of(sample).map(drop))?;
+        Notification::samples().iter().try_for_each(|sample| body.of(sample).map(drop))?;
         body.of(&suppressed)?;
         Ok(body)
     }
 
-    pub(super) fn of(&self, notice: &impl Serialize) -> Result<Vec<u8>> {
+    pub(super) fn of(&self, notification: &impl Serialize) -> Result<Vec<u8>> {
         match self {
-            Self::Notice => Ok(serde_json::to_vec(notice)?),
+            Self::Notification => Ok(serde_json::to_vec(notification)?),
             Self::Template { template, path } => {
                 let place = || path.display().to_string();
-                let text = template.get_template(NAME)?.render(notice).with_context(place)?;
+                let text = template.get_template(NAME)?.render(notification).with_context(place)?;
                 let value: Value = serde_json::from_str(&text)
                     .with_context(|| format!("{}: the template does not render JSON", place()))?;
                 ensure!(
@@ -75,15 +75,15 @@ mod tests {
     use super::*;
 
     /// Returns a notification that has no optional fields.
-    fn short() -> Notice {
-        Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
+    fn short() -> Notification {
+        Notification { windows: Vec::new(), ..Notification::samples().pop().unwrap() }
     }
 
-    fn made(template: &str, notice: &impl Serialize) -> Value {
+    fn made(template: &str, notification: &impl Serialize) -> Value {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../srlg/service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();
-        serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
+        serde_json::from_slice(&body.of(notification).unwrap()).unwrap()
     }
 
     fn refusal(text: &str) -> String {
@@ -95,15 +95,18 @@ mod tests {
 
     #[test]
     fn slack_has_a_text_and_a_line_for_each_window() {
-        let mut notice = short();
-        notice.text = "a \"quoted\" text".to_owned();
-        notice.windows = vec![
-            notice.main,
-            srlg_alerts::notice::WindowNotice { window_ms: 300_000, ..notice.main },
+        let mut notification = short();
+        notification.text = "a \"quoted\" text".to_owned();
+        notification.windows = vec![
+            notification.main,
+            srlg_alerts::notification::WindowNotification {
+                window_ms: 300_000,
+                ..notification.main
+            },
         ];
-        let made_of_notice = made("slack.json", &notice);
-        assert_eq!(made_of_notice["text"], notice.text);
-        let elements = made_of_notice["blocks"][1]["elements"].as_array().unwrap();
+        let made_of_notification = made("slack.json", &notification);
+        assert_eq!(made_of_notification["text"], notification.text);
+        let elements = made_of_notification["blocks"][1]["elements"].as_array().unwrap();
         let texts: Vec<_> = elements.iter().map(|it| it["text"].as_str().unwrap()).collect();
         assert_eq!(
             texts,
@@ -121,7 +124,8 @@ mod tests {
     #[test]
     fn pagerduty_has_an_event_that_is_resolved_at_the_end() {
         let start = made("pagerduty.json", &short());
-        let end = made("pagerduty.json", &Notice { status: srlg_alerts::Status::End, ..short() });
+        let end =
+            made("pagerduty.json", &Notification { status: srlg_alerts::Status::End, ..short() });
         assert_eq!(
             (&start["event_action"], &end["event_action"]),
             (&"trigger".into(), &"resolve".into())

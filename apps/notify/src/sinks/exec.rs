@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 pub(super) struct Exec {
     command: Vec<String>,
@@ -72,8 +72,8 @@ fn kill(child: &mut Child) {
 }
 
 impl Channel for Exec {
-    fn send(&mut self, _number: i64, notice: &Notice) -> Result<(), Failure> {
-        Ok(self.run(notice)?)
+    fn send(&mut self, _number: i64, notification: &Notification) -> Result<(), Failure> {
+        Ok(self.run(notification)?)
     }
 
     fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {

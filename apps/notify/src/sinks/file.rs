@@ -15,7 +15,7 @@ use srlg_alerts::{AlertId, Status};
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use crate::store::Store;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 /// Maximum length of a line, in bytes. The search for the last line reads twice this length.
 const LINE: u64 = 1 << 16;
@@ -45,10 +45,10 @@ enum Out {
 }
 
 #[derive(Serialize)]
-struct NoticeLine<'a> {
+struct NotificationLine<'a> {
     number: i64,
     #[serde(flatten)]
-    notice: &'a Notice,
+    notification: &'a Notification,
 }
 
 /// The fields of a line that identify its notification.
@@ -68,8 +68,8 @@ impl File {
             it.out = Out::Stream(Box::new(io::stdout()));
         } else if let Some(mark) = it.reopen()?
             && mark.number > done
-            && let Some((_, notice)) = store.after(mark.number - 1, 1)?.first()
-            && (notice.id, notice.status) == (mark.id, mark.status)
+            && let Some((_, notification)) = store.after(mark.number - 1, 1)?.first()
+            && (notification.id, notification.status) == (mark.id, mark.status)
         {
             it.last = mark.number;
         }
@@ -177,9 +177,9 @@ impl File {
 }
 
 impl Channel for File {
-    fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure> {
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure> {
         if number > self.last {
-            self.write(serde_json::to_vec(&NoticeLine { number, notice })?)?;
+            self.write(serde_json::to_vec(&NotificationLine { number, notification })?)?;
             self.last = number;
         }
         Ok(())
@@ -249,7 +249,7 @@ mod tests {
     use serde_json::Value;
 
     use super::{Channel, File, Rotation, Store, Suppressed};
-    use crate::store::tests::notices;
+    use crate::store::tests::notifications;
 
     #[test]
     fn a_file_of_another_program_stays_as_it_is() {
@@ -308,7 +308,7 @@ mod tests {
         let open = || File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         let mut file = open();
         file.tell_held(&Suppressed::sample()).unwrap();
-        file.send(12, &notices(1)[0]).unwrap();
+        file.send(12, &notifications(1)[0]).unwrap();
         drop(file);
         let whole = fs::read(&path).unwrap();
         for length in 0..=whole.len() {

@@ -1,9 +1,9 @@
 //! The filter of a sink, which applies silences, acknowledgements and the rate limit.
 //!
-//! Invariants: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of the
-//! alert. That end does not count towards the rate limit. If no notification of the alert was sent, its end is treated
-//! like any other notification. The rate limit does not apply to starts and updates of severe alerts, so that many small
-//! alerts cannot hide a severe one.
+//! Invariants: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of
+//! the alert. That end does not count towards the rate limit. If no notification of the alert was sent, its end is
+//! treated like any other notification. The rate limit does not apply to starts and updates of severe alerts, so that
+//! many small alerts cannot hide a severe one.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use srlg_alerts::{AlertId, Status, Why};
 
 use super::suppressed::Suppressed;
 use crate::store::Store;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 pub(super) struct Hold {
     pub(super) gate: Gate,
@@ -29,36 +29,37 @@ impl Hold {
         Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }
 
-    pub(super) fn may_pass(&mut self, notice: &Notice, now_ms: u64) -> bool {
-        let is_end = notice.status == Status::End;
-        if is_end && self.passed.contains(&notice.id) {
+    pub(super) fn may_pass(&mut self, notification: &Notification, now_ms: u64) -> bool {
+        let is_end = notification.status == Status::End;
+        if is_end && self.passed.contains(&notification.id) {
             return true;
         }
-        if self.is_silenced(notice) {
+        if self.is_silenced(notification) {
             return false;
         }
-        let passes = notice.is_urgent() || self.gate.admit(notice, now_ms);
+        let passes = notification.is_urgent() || self.gate.admit(notification, now_ms);
         if passes && !is_end {
-            self.passed.insert(notice.id);
-            self.gate.sent(notice.id);
+            self.passed.insert(notification.id);
+            self.gate.sent(notification.id);
         }
         passes
     }
 
-    /// Returns whether `notice` is suppressed because its host or network is silenced, or because it repeats an
+    /// Returns whether `notification` is suppressed because its host or network is silenced, or because it repeats an
     /// acknowledged alert. A user's action is sent despite a silence if it ends the alert, or if a notification of the
     /// alert was sent before.
-    pub(super) fn is_silenced(&self, notice: &Notice) -> bool {
-        let is_acknowledged = notice.why == Why::Repeat && notice.acknowledged.is_some();
-        let is_known = notice.status == Status::End || self.passed.contains(&notice.id);
-        let passes_silence = notice.remark.is_some() && is_known;
-        is_acknowledged || (notice.silence.is_some() && !passes_silence)
+    pub(super) fn is_silenced(&self, notification: &Notification) -> bool {
+        let is_acknowledged =
+            notification.why == Why::Repeat && notification.acknowledged.is_some();
+        let is_known = notification.status == Status::End || self.passed.contains(&notification.id);
+        let passes_silence = notification.remark.is_some() && is_known;
+        is_acknowledged || (notification.silence.is_some() && !passes_silence)
     }
 
-    /// Removes the alert of `notice` from the filter if `notice` is its end.
-    pub(super) fn done(&mut self, notice: &Notice) {
-        if notice.status == Status::End {
-            self.passed.remove(&notice.id);
+    /// Removes the alert of `notification` from the filter if `notification` is its end.
+    pub(super) fn done(&mut self, notification: &Notification) {
+        if notification.status == Status::End {
+            self.passed.remove(&notification.id);
         }
     }
 
@@ -112,15 +113,15 @@ impl Gate {
         }
     }
 
-    /// Returns whether `notice` may be sent at `now_ms`, in milliseconds since the Unix epoch. If not, the
+    /// Returns whether `notification` may be sent at `now_ms`, in milliseconds since the Unix epoch. If not, the
     /// notification counts as suppressed.
-    fn admit(&mut self, notice: &Notice, now_ms: u64) -> bool {
+    fn admit(&mut self, notification: &Notification, now_ms: u64) -> bool {
         self.end_minute(now_ms);
         if self.passed < self.most {
             self.passed += 1;
             return true;
         }
-        self.held.add(notice);
+        self.held.add(notification);
         self.recent = self.suppressed(now_ms) + 1;
         self.last_ms = now_ms;
         false
@@ -162,15 +163,15 @@ impl Gate {
 mod tests {
     use super::{Gate, Hold, MINUTE_MS, Suppressed};
     use crate::store::Store;
-    use crate::store::tests::notices;
-    use srlg_alerts::notice::Notice;
+    use crate::store::tests::notifications;
+    use srlg_alerts::notification::Notification;
     use srlg_alerts::{Remark, Severity, Silencing};
 
     #[test]
     fn an_end_passes_if_and_only_if_anything_before_it_came_through() {
         let store = Store::open(None).unwrap();
         // The list has the starts of three alerts, their updates and their ends.
-        let told = notices(3);
+        let told = notifications(3);
         store.add(&told[..1], &[]).unwrap();
         let mut hold = Hold::new(1, &store, 1).unwrap();
         let mut may_pass = |at: usize| {
@@ -191,21 +192,31 @@ mod tests {
 
     #[test]
     fn nothing_of_an_alert_passes_a_silence_unless_something_passed_before() {
-        let sample = Notice::sample();
+        let sample = Notification::sample();
         let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
         let silence = Some(Silencing { remark: remark.clone(), until_ms: 9, id: sample.id });
         // Returns a notification of a silenced host or of another host.
         let of = |at: usize, is_silenced: bool| {
             let silence = silence.clone().filter(|_| is_silenced);
-            Notice { silence, remark: None, acknowledged: None, ..notices(2)[at].clone() }
+            Notification {
+                silence,
+                remark: None,
+                acknowledged: None,
+                ..notifications(2)[at].clone()
+            }
         };
-        let by_ann = |notice: Notice| Notice { remark: Some(remark.clone()), ..notice };
+        let by_ann = |notification: Notification| Notification {
+            remark: Some(remark.clone()),
+            ..notification
+        };
         let told = [of(0, true), of(1, false), by_ann(of(2, true)), by_ann(of(3, true))];
         let store = Store::open(None).unwrap();
         store.add(&told, &[]).unwrap();
         let mut hold = Hold::new(9, &store, 0).unwrap();
-        let passes = |hold: &mut Hold, notice: &Notice| hold.may_pass(notice, 1_000_000);
-        let passed: Vec<bool> = told.iter().map(|notice| passes(&mut hold, notice)).collect();
+        let passes =
+            |hold: &mut Hold, notification: &Notification| hold.may_pass(notification, 1_000_000);
+        let passed: Vec<bool> =
+            told.iter().map(|notification| passes(&mut hold, notification)).collect();
         assert_eq!(passed, [false, true, false, true]);
         // The result is the same before and after a restart.
         for hold in [&mut hold, &mut Hold::new(9, &store, 4).unwrap()] {
@@ -217,7 +228,7 @@ mod tests {
     #[test]
     fn what_was_told_otherwise_has_an_end_and_what_was_dropped_has_none() {
         let store = Store::open(None).unwrap();
-        let told = notices(2);
+        let told = notifications(2);
         let mut hold = Hold::new(0, &store, 0).unwrap();
         hold.told(vec![told[0].id, told[1].id]);
         store.add(&told[..5], &[]).unwrap();
@@ -226,16 +237,16 @@ mod tests {
     }
 
     /// Returns a warning, to which the rate limit applies.
-    fn warning() -> Notice {
-        Notice { severity: Severity::Warning, ..notices(1).remove(0) }
+    fn warning() -> Notification {
+        Notification { severity: Severity::Warning, ..notifications(1).remove(0) }
     }
 
     #[test]
     fn severe_alerts_pass_the_rate_limit_and_take_nothing_of_it() {
         let store = Store::open(None).unwrap();
         let mut hold = Hold::new(1, &store, 0).unwrap();
-        let told = notices(3);
-        let of = |at: usize, severity| Notice { severity, ..told[at].clone() };
+        let told = notifications(3);
+        let of = |at: usize, severity| Notification { severity, ..told[at].clone() };
         use Severity::{Critical, Major, Warning};
         let passed = [
             (0, Major),
@@ -266,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_beyond_the_rate_are_counted_until_they_are_forgotten() {
+    fn notifications_beyond_the_rate_are_counted_until_they_are_forgotten() {
         let mut gate = Gate::new(2);
         let second = |second: u64| 1_000_000 + second * 1_000;
         let admit = |gate: &mut Gate, at| gate.admit(&warning(), second(at));

@@ -14,8 +14,8 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 
 use super::suppressed::Suppressed;
-use crate::store::NumberedNotice;
-use srlg_alerts::notice::Notice;
+use crate::store::NumberedNotification;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::{AlertId, Status};
 
 /// A writer of emails.
@@ -33,24 +33,28 @@ impl Writer {
         })
     }
 
-    /// Writes an email about `notices`, which must not be empty.
-    pub(super) fn digest(&self, notices: &[NumberedNotice]) -> Result<Message> {
-        let ids: BTreeSet<AlertId> = notices.iter().map(|(_, notice)| notice.id).collect();
-        let ends = notices.iter().filter(|(_, notice)| notice.status == Status::End);
-        let ended: BTreeSet<AlertId> = ends.map(|(_, notice)| notice.id).collect();
+    /// Writes an email about `notifications`, which must not be empty.
+    pub(super) fn digest(&self, notifications: &[NumberedNotification]) -> Result<Message> {
+        let ids: BTreeSet<AlertId> =
+            notifications.iter().map(|(_, notification)| notification.id).collect();
+        let ends =
+            notifications.iter().filter(|(_, notification)| notification.status == Status::End);
+        let ended: BTreeSet<AlertId> = ends.map(|(_, notification)| notification.id).collect();
         // A user's action does not change the state of the alert.
-        let states = notices.iter().filter(|(_, notice)| notice.remark.is_none());
+        let states = notifications.iter().filter(|(_, notification)| notification.remark.is_none());
         let last: BTreeMap<AlertId, i64> =
-            states.map(|(number, notice)| (notice.id, *number)).collect();
-        let is_shown = |(number, notice): &&NumberedNotice| {
-            notice.remark.is_some() || last.get(&notice.id) == Some(number)
+            states.map(|(number, notification)| (notification.id, *number)).collect();
+        let is_shown = |(number, notification): &&NumberedNotification| {
+            notification.remark.is_some() || last.get(&notification.id) == Some(number)
         };
-        let shown = notices.iter().filter(is_shown).map(|(_, notice)| notice);
-        let is_over = |notice: &&Notice| ended.contains(&notice.id);
-        let (over, mut active): (Vec<&Notice>, Vec<&Notice>) = shown.partition(is_over);
-        active.sort_by_key(|notice| notice.is_probable_server());
+        let shown = notifications.iter().filter(is_shown).map(|(_, notification)| notification);
+        let is_over = |notification: &&Notification| ended.contains(&notification.id);
+        let (over, mut active): (Vec<&Notification>, Vec<&Notification>) = shown.partition(is_over);
+        active.sort_by_key(|notification| notification.is_probable_server());
         // Among equally severe alerts, the first one is chosen.
-        let urgency = |notice: &&&Notice| (!notice.is_probable_server(), notice.severity);
+        let urgency = |notification: &&&Notification| {
+            (!notification.is_probable_server(), notification.severity)
+        };
         let worst = active.iter().rev().max_by_key(urgency);
         let first =
             *worst.or(over.first()).context("cannot write an email without a notification")?;
@@ -68,7 +72,7 @@ impl Writer {
             body.push("Ended:\n".to_owned());
         }
         body.extend(over.into_iter().map(entry));
-        let number = notices.iter().map(|(number, _)| *number).max().unwrap_or_default();
+        let number = notifications.iter().map(|(number, _)| *number).max().unwrap_or_default();
         self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
     }
 
@@ -110,20 +114,20 @@ pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     })
 }
 
-/// Returns the lines about `notice`. Control characters are replaced, so a text cannot add lines.
-fn entry(notice: &Notice) -> String {
-    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.now_ms);
+/// Returns the lines about `notification`. Control characters are replaced, so a text cannot add lines.
+fn entry(notification: &Notification) -> String {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(notification.now_ms);
     let time = humantime::format_rfc3339_seconds(time);
-    let line = format!("{time} {}: {}", notice.severity, notice.text);
-    let lines = [Some(&line), notice.url.as_ref()].into_iter().flatten();
+    let line = format!("{time} {}: {}", notification.severity, notification.text);
+    let lines = [Some(&line), notification.url.as_ref()].into_iter().flatten();
     lines.map(|line| line.replace(char::is_control, " ") + "\n").collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::tests::notices;
-    use srlg_alerts::notice::Kind;
+    use crate::store::tests::notifications;
+    use srlg_alerts::notification::Kind;
     use srlg_alerts::{Remark, Severity};
 
     fn writer() -> Writer {
@@ -131,8 +135,8 @@ mod tests {
         Writer::new("srlg <srlg@example.org>", &to).unwrap()
     }
 
-    fn numbered(notices: Vec<Notice>) -> Vec<NumberedNotice> {
-        (1..).zip(notices).collect()
+    fn numbered(notifications: Vec<Notification>) -> Vec<NumberedNotification> {
+        (1..).zip(notifications).collect()
     }
 
     fn text(mail: &Message) -> String {
@@ -144,7 +148,7 @@ mod tests {
     #[test]
     fn a_mail_has_the_newest_state_of_each_alert_once_and_what_people_said() {
         // The list has the starts of three alerts, their updates and their ends.
-        let mut told = notices(3);
+        let mut told = notifications(3);
         told[2].severity = Severity::Critical;
         told[5].severity = Severity::Critical;
         told[1].remark = Some(Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() });
@@ -156,13 +160,14 @@ mod tests {
 
     #[test]
     fn servers_come_last_and_give_a_mail_its_subject_only_without_other_alerts() {
-        let mut told = notices(3);
+        let mut told = notifications(3);
         told.truncate(3);
-        for notice in &mut told[..2] {
-            (notice.kind, notice.syn_only) = (Kind::ServerOrP2p, None);
+        for notification in &mut told[..2] {
+            (notification.kind, notification.syn_only) = (Kind::ServerOrP2p, None);
         }
         told[0].severity = Severity::Critical;
-        let mail = |told: &[Notice]| text(&writer().digest(&numbered(told.to_vec())).unwrap());
+        let mail =
+            |told: &[Notification]| text(&writer().digest(&numbered(told.to_vec())).unwrap());
         let all = mail(&told);
         assert!(all.contains("Subject: srlg: warning: 10.2.0.1 and 2 more\n"), "{all}");
         let places = ["10.2.0.1 was", "10.0.0.1 was", "10.1.0.1 was"].map(|host| all.find(host));
@@ -172,21 +177,21 @@ mod tests {
 
     #[test]
     fn what_people_did_hides_no_state_and_makes_no_ended_alert_active() {
-        let by_ann = |notice: &Notice, status| {
+        let by_ann = |notification: &Notification, status| {
             let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
             let text = "acknowledged by ann: ours".to_owned();
-            Notice { status, text, remark: Some(remark), ..notice.clone() }
+            Notification { status, text, remark: Some(remark), ..notification.clone() }
         };
-        let told = notices(2);
-        let mail = |notices| text(&writer().digest(&numbered(notices)).unwrap());
+        let told = notifications(2);
+        let mail = |notifications| text(&writer().digest(&numbered(notifications)).unwrap());
         let active = mail(vec![told[0].clone(), by_ann(&told[0], Status::Update)]);
         assert!(active.contains("Subject: srlg: warning: 10.0.0.1\n"), "{active}");
         assert!(active.contains("was contacted by 2000"), "{active}");
         assert!(active.contains("acknowledged by ann"), "{active}");
         let is_closed = by_ann(&told[0], Status::End);
         for end in [vec![by_ann(&told[0], Status::Update), told[4].clone()], vec![is_closed]] {
-            let notices = [vec![told[0].clone()], end, vec![told[5].clone()]].concat();
-            let over = mail(notices);
+            let notifications = [vec![told[0].clone()], end, vec![told[5].clone()]].concat();
+            let over = mail(notifications);
             assert!(over.contains("Subject: srlg: ended: 10.0.0.1 and 1 more\n"), "{over}");
             assert!(!over.contains("Ended:"), "{over}");
         }
@@ -199,8 +204,12 @@ mod tests {
         let writer = Writer::new("srlg <srlg@example.org>", &to).unwrap();
         let every = (0..0x3000_u32).filter_map(char::from_u32).collect::<String>();
         for text in [every, ".\r\n".repeat(9_999), "é".repeat(9_999), "x".repeat(9_999)] {
-            let notice = Notice { text: text.clone(), url: Some(text.clone()), ..Notice::sample() };
-            let digest = writer.digest(&[(1, notice)]).unwrap();
+            let notification = Notification {
+                text: text.clone(),
+                url: Some(text.clone()),
+                ..Notification::sample()
+            };
+            let digest = writer.digest(&[(1, notification)]).unwrap();
             let mail = String::from_utf8(digest.formatted()).unwrap();
             assert!(mail.is_ascii() && !mail.contains('\0'));
             for line in mail.split("\r\n") {
@@ -211,7 +220,7 @@ mod tests {
 
     #[test]
     fn mails_of_an_alert_are_one_thread_and_none_has_the_name_of_another() {
-        let told = numbered(notices(1));
+        let told = numbered(notifications(1));
         let mails: Vec<String> =
             told.chunks(1).map(|told| text(&writer().digest(told).unwrap())).collect();
         let lines = |name: &str| -> Vec<&str> {
@@ -225,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_a_notice_makes_a_header_or_a_line() {
+    fn no_text_of_a_notification_makes_a_header_or_a_line() {
         let attack = "x\r\n.\r\nBcc: evil@example.com\r\n\r\nhello \u{85} \u{2028}é";
-        let mut notice = Notice::sample();
-        (notice.text, notice.url) = (attack.to_owned(), Some(attack.to_owned()));
-        let written = text(&writer().digest(&[(1, notice)]).unwrap());
+        let mut notification = Notification::sample();
+        (notification.text, notification.url) = (attack.to_owned(), Some(attack.to_owned()));
+        let written = text(&writer().digest(&[(1, notification)]).unwrap());
         let (_, body) = written.split_once("\n\n").unwrap();
         assert!(!written.contains("\nBcc") && !body.trim_end().contains("\n\n"), "{written}");
         let mail = writer().write(attack, "body".to_owned(), attack, attack).unwrap();

@@ -13,8 +13,8 @@ use super::smtp::{Login, Refusal, Server, split};
 use super::suppressed::Suppressed;
 use super::tls::TlsFiles;
 use super::{Channel, Failure};
-use crate::store::NumberedNotice;
-use srlg_alerts::notice::Notice;
+use crate::store::NumberedNotification;
+use srlg_alerts::notification::Notification;
 
 /// Options of an email sink.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -136,12 +136,12 @@ impl Mail {
 }
 
 impl Channel for Mail {
-    fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure> {
-        self.send_all(&[(number, notice.clone())])
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure> {
+        self.send_all(&[(number, notification.clone())])
     }
 
-    fn send_all(&mut self, notices: &[NumberedNotice]) -> Result<(), Failure> {
-        self.deliver(self.writer.digest(notices))
+    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<(), Failure> {
+        self.deliver(self.writer.digest(notifications))
     }
 
     fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use srlg_alerts::notice::{Kind, Notice};
+use srlg_alerts::notification::{Kind, Notification};
 use srlg_alerts::{AlertId, Severity, Status};
 
 /// Maximum number of alerts that a report names.
@@ -43,16 +43,16 @@ pub(super) struct SuppressedAlert {
 }
 
 impl SuppressedAlert {
-    fn new(notice: &Notice) -> Self {
+    fn new(notification: &Notification) -> Self {
         Self {
-            id: notice.id,
-            status: notice.status,
-            severity: notice.severity,
-            kind: notice.kind,
-            view: notice.view.clone(),
-            host: notice.subject(),
-            peak: notice.main.peak,
-            is_probable_server: notice.is_probable_server(),
+            id: notification.id,
+            status: notification.status,
+            severity: notification.severity,
+            kind: notification.kind,
+            view: notification.view.clone(),
+            host: notification.subject(),
+            peak: notification.main.peak,
+            is_probable_server: notification.is_probable_server(),
         }
     }
 
@@ -76,10 +76,10 @@ impl fmt::Display for SuppressedAlert {
 }
 
 impl Suppressed {
-    /// Counts `notice`.
-    pub(super) fn add(&mut self, notice: &Notice) {
+    /// Counts `notification`.
+    pub(super) fn add(&mut self, notification: &Notification) {
         self.count += 1;
-        self.insert(SuppressedAlert::new(notice));
+        self.insert(SuppressedAlert::new(notification));
     }
 
     /// Adds the notifications of `later`, which were suppressed after those of `self`.
@@ -118,7 +118,7 @@ impl Suppressed {
     /// Returns a report with all fields, for checking templates.
     pub(super) fn sample() -> Self {
         let mut sample = Self::default();
-        sample.add(&Notice::sample());
+        sample.add(&Notification::sample());
         sample
     }
 }
@@ -127,25 +127,25 @@ impl Suppressed {
 mod tests {
     use super::*;
 
-    fn notice(at: u64, severity: Severity, kind: Kind, peak: f64) -> Notice {
-        let sample = Notice::sample();
+    fn notification(at: u64, severity: Severity, kind: Kind, peak: f64) -> Notification {
+        let sample = Notification::sample();
         let mut main = sample.main;
         main.peak = peak;
         let id = format!("{at:016x}").parse().unwrap();
         let host = std::net::IpAddr::from([10, 0, 0, at as u8]).into();
-        Notice { id, severity, kind, main, host, network: None, syn_only: None, ..sample }
+        Notification { id, severity, kind, main, host, network: None, syn_only: None, ..sample }
     }
 
     #[test]
     fn the_most_severe_alerts_are_named_and_servers_come_last() {
         let mut suppressed = Suppressed::default();
         for at in 0..30 {
-            suppressed.add(&notice(at, Severity::Warning, Kind::Scan, at as f64));
+            suppressed.add(&notification(at, Severity::Warning, Kind::Scan, at as f64));
         }
-        suppressed.add(&notice(40, Severity::Warning, Kind::ServerOrP2p, 1e6));
-        suppressed.add(&notice(41, Severity::Critical, Kind::Flood, 1.0));
+        suppressed.add(&notification(40, Severity::Warning, Kind::ServerOrP2p, 1e6));
+        suppressed.add(&notification(41, Severity::Critical, Kind::Flood, 1.0));
         // A later notification of the same alert replaces the earlier one.
-        suppressed.add(&notice(5, Severity::Major, Kind::Flood, 2.0));
+        suppressed.add(&notification(5, Severity::Major, Kind::Flood, 2.0));
         let peaks: Vec<f64> = suppressed.alerts.iter().map(|alert| alert.peak).collect();
         let mut expected = vec![1.0, 2.0];
         expected.extend((12..30).rev().map(f64::from));
@@ -156,8 +156,8 @@ mod tests {
     fn servers_are_named_when_there_is_room() {
         let mut suppressed = Suppressed::default();
         let mut later = Suppressed::default();
-        suppressed.add(&notice(1, Severity::Warning, Kind::ServerOrP2p, 9_000.0));
-        later.add(&notice(2, Severity::Warning, Kind::Flood, 1_100.0));
+        suppressed.add(&notification(1, Severity::Warning, Kind::ServerOrP2p, 9_000.0));
+        later.add(&notification(2, Severity::Warning, Kind::Flood, 1_100.0));
         suppressed.append(later);
         insta::assert_snapshot!(suppressed.text());
         assert_eq!(suppressed.json()["held"], 2);

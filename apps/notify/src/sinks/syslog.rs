@@ -19,7 +19,7 @@ use super::stream::{TIMEOUT, connect, resolve};
 use super::suppressed::Suppressed;
 use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 /// Facility local0.
 const FACILITY: u8 = 16;
@@ -107,8 +107,8 @@ pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
 }
 
 impl Channel for Syslog {
-    fn send(&mut self, _number: i64, notice: &Notice) -> Result<(), Failure> {
-        Ok(self.write(&message(notice, SystemTime::now()))?)
+    fn send(&mut self, _number: i64, notification: &Notification) -> Result<(), Failure> {
+        Ok(self.write(&message(notification, SystemTime::now()))?)
     }
 
     fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
@@ -117,29 +117,29 @@ impl Channel for Syslog {
     }
 }
 
-fn message(notice: &Notice, now: SystemTime) -> String {
-    let severity = match (notice.status, notice.severity) {
+fn message(notification: &Notification, now: SystemTime) -> String {
+    let severity = match (notification.status, notification.severity) {
         (Status::End, _) => 5,
         (_, Severity::Critical) => 2,
         (_, Severity::Major) => 3,
         _ => 4,
     };
-    let status = notice.status.to_string();
+    let status = notification.status.to_string();
     let fields = [
-        ("id", notice.id.to_string()),
+        ("id", notification.id.to_string()),
         ("status", status.clone()),
-        ("severity", notice.severity.to_string()),
-        ("kind", notice.kind.to_string()),
-        ("view", notice.view.clone()),
-        ("rule", notice.rule.clone()),
-        ("host", notice.subject()),
-        ("cardinality", format!("{:.0}", notice.main.cardinality)),
-        ("peak", format!("{:.0}", notice.main.peak)),
-        ("threshold", notice.main.threshold.to_string()),
-        ("window_ms", notice.main.window_ms.to_string()),
-        ("text", notice.text.clone()),
+        ("severity", notification.severity.to_string()),
+        ("kind", notification.kind.to_string()),
+        ("view", notification.view.clone()),
+        ("rule", notification.rule.clone()),
+        ("host", notification.subject()),
+        ("cardinality", format!("{:.0}", notification.main.cardinality)),
+        ("peak", format!("{:.0}", notification.main.peak)),
+        ("threshold", notification.main.threshold.to_string()),
+        ("window_ms", notification.main.window_ms.to_string()),
+        ("text", notification.text.clone()),
     ];
-    let url = notice.url.iter().map(|url| ("url", url.clone()));
+    let url = notification.url.iter().map(|url| ("url", url.clone()));
     let pairs = fields.into_iter().chain(url);
     let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}={}", quoted(&value))).collect();
     form(severity, &status, &pairs.join(" "), now)

@@ -13,7 +13,7 @@ use super::body::Body;
 use super::http::Client;
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_input::credentials::read_secret;
 
 pub(super) struct Webhook {
@@ -58,8 +58,8 @@ fn header(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue)> 
 }
 
 impl Channel for Webhook {
-    fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure> {
-        self.post(&format!("{}-{number}-{}", notice.id, notice.status), notice)
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure> {
+        self.post(&format!("{}-{number}-{}", notification.id, notification.status), notification)
     }
 
     fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {

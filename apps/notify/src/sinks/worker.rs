@@ -15,8 +15,8 @@ use tracing::{info, warn};
 
 use super::hold::Hold;
 use super::{Channel, Failure, SinkOptions};
-use crate::store::{Cursor, NumberedNotice, Store};
-use srlg_alerts::notice::Notice;
+use crate::store::{Cursor, NumberedNotification, Store};
+use srlg_alerts::notification::Notification;
 use srlg_alerts::status::board::SinkBoard;
 use srlg_input::backoff::Backoff;
 use srlg_system::now_ms;
@@ -47,7 +47,7 @@ pub(super) struct Worker {
     /// Time of the last message.
     told: Option<Instant>,
     /// Notifications that the next message will contain.
-    group: Vec<NumberedNotice>,
+    group: Vec<NumberedNotification>,
     /// Number of the last notification that was read, including notifications that were filtered out.
     read: i64,
     /// Maximum number of waiting notifications.
@@ -148,12 +148,12 @@ impl Worker {
         }
         let batch = self.store.after(self.read, BATCH)?;
         let count = batch.len();
-        for (number, notice) in batch {
+        for (number, notification) in batch {
             self.read = number;
-            if self.hold.may_pass(&notice, now_ms()) {
-                self.group.push((number, notice));
+            if self.hold.may_pass(&notification, now_ms()) {
+                self.group.push((number, notification));
             } else {
-                self.cursor.dropped += i64::from(!self.hold.is_silenced(&notice));
+                self.cursor.dropped += i64::from(!self.hold.is_silenced(&notification));
             }
             if (self.group.is_empty() || self.is_full()) && !self.flush()? {
                 return Ok(self.wake.until().is_none());
@@ -177,7 +177,7 @@ impl Worker {
 
     /// Returns whether a message may be sent, because the digest is due or the program is stopping.
     fn is_time(&self) -> bool {
-        let is_urgent = self.group.iter().any(|(_, notice)| notice.is_urgent());
+        let is_urgent = self.group.iter().any(|(_, notification)| notification.is_urgent());
         let digest = if is_urgent { self.digest.min(URGENT) } else { self.digest };
         self.told.is_none_or(|told| told.elapsed() >= digest) || self.wake.until().is_some()
     }
@@ -186,7 +186,7 @@ impl Worker {
         let store = self.store.clone();
         let open = move || {
             let open = store.open_alerts()?;
-            Ok(open.into_iter().map(|(_, notice)| notice).collect::<Vec<_>>())
+            Ok(open.into_iter().map(|(_, notification)| notification).collect::<Vec<_>>())
         };
         match self.channel.tick(&open) {
             Ok(told) if told.is_empty() => {}
@@ -214,8 +214,8 @@ impl Worker {
             }
             self.told = Some(Instant::now());
         }
-        for (_, notice) in &group {
-            self.hold.done(notice);
+        for (_, notification) in &group {
+            self.hold.done(notification);
         }
         if self.cursor.done < self.read {
             self.cursor.done = self.read;
@@ -226,7 +226,7 @@ impl Worker {
 
     /// Tries to send `group` until it is accepted or abandoned. Returns false in the same cases as
     /// [`flush`](Self::flush).
-    fn send(&mut self, group: &[NumberedNotice]) -> Result<bool> {
+    fn send(&mut self, group: &[NumberedNotification]) -> Result<bool> {
         let mut attempts = 0;
         loop {
             let error = match self.channel.send_all(group) {
@@ -299,7 +299,7 @@ impl Worker {
         self.cursor.dropped += (before - self.group.len()) as i64 + unread;
         self.store.set_cursor(&self.name, self.cursor)?;
         self.hold.dropped(&self.store, self.cursor.done)?;
-        self.hold.told(self.group.iter().map(|(_, notice)| notice.id).collect());
+        self.hold.told(self.group.iter().map(|(_, notification)| notification.id).collect());
         if self.log_dropped.is_due() {
             warn!(
                 "sink {}: the queue is full with {} notifications; the oldest are dropped ({} dropped, rejected or suppressed so far)",
@@ -309,9 +309,9 @@ impl Worker {
         Ok(())
     }
 
-    fn give_up(&mut self, group: &[NumberedNotice], error: &anyhow::Error) {
+    fn give_up(&mut self, group: &[NumberedNotification], error: &anyhow::Error) {
         self.cursor.dropped += group.len() as i64;
-        for (_, Notice { id, status, .. }) in group {
+        for (_, Notification { id, status, .. }) in group {
             warn!("sink {}: {status} notification of incident {id} dropped: {error:#}", self.name);
         }
     }

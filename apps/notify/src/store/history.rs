@@ -15,12 +15,12 @@ use serde::de::{DeserializeOwned, Error as _, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use srlg_input::contact::{Port, parse_network};
 
-use super::{NumberedNotice, Store};
-use srlg_alerts::notice::{Kind, Notice, Unit};
+use super::{NumberedNotification, Store};
+use srlg_alerts::notification::{Kind, Notification, Unit};
 use srlg_alerts::{AlertId, Severity, Status};
 
 /// Maximum number of notifications that are read for one incident.
-const MOST_NOTICES: i64 = 1_000;
+const MOST_NOTIFICATIONS: i64 = 1_000;
 
 /// An alert from its start to its end, or to the present while it is active.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -181,38 +181,43 @@ fn whole(number: u64) -> i64 {
 
 const SEVERITIES: [Severity; 3] = [Severity::Warning, Severity::Major, Severity::Critical];
 
-/// Inserts or updates the row of the incident to which `notice` belongs.
-pub(super) fn follow(connection: &Connection, number: i64, notice: &Notice) -> Result<()> {
+/// Inserts or updates the row of the incident to which `notification` belongs.
+pub(super) fn follow(
+    connection: &Connection,
+    number: i64,
+    notification: &Notification,
+) -> Result<()> {
     let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, subject, low, high,
             label, unit, window_ms, threshold, peak, ports)
         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
         ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3, end_ms = ?5, severity = ?6, kind = ?7, subject = ?10,
             low = ?11, high = ?12, label = ?13, window_ms = ?15, threshold = ?16, peak = ?17,
             ports = CASE ?18 WHEN ' ' THEN ports ELSE ?18 END";
-    let is_end = notice.status == Status::End;
-    let end_ms = is_end.then(|| whole(notice.until_ms.unwrap_or(notice.now_ms)));
-    let (low, high) = notice.network.or_else(|| notice.host.network()).map(range).unzip();
-    let own = notice.port.iter().map(Port::to_string);
-    let ports = own.chain(notice.top_ports.iter().map(|(port, _)| port.clone()));
+    let is_end = notification.status == Status::End;
+    let end_ms = is_end.then(|| whole(notification.until_ms.unwrap_or(notification.now_ms)));
+    let (low, high) =
+        notification.network.or_else(|| notification.host.network()).map(range).unzip();
+    let own = notification.port.iter().map(Port::to_string);
+    let ports = own.chain(notification.top_ports.iter().map(|(port, _)| port.clone()));
     let ports = ports.fold(" ".to_owned(), |all, port| format!("{all}{port} "));
     connection.prepare_cached(sql)?.execute(params![
-        notice.id.to_string(),
+        notification.id.to_string(),
         number,
         is_end,
-        whole(notice.start_ms),
+        whole(notification.start_ms),
         end_ms,
-        notice.severity as i64,
-        name(notice.kind)?,
-        notice.view,
-        notice.rule,
-        notice.subject(),
+        notification.severity as i64,
+        name(notification.kind)?,
+        notification.view,
+        notification.rule,
+        notification.subject(),
         low,
         high,
-        notice.label,
-        name(notice.unit)?,
-        whole(notice.main.window_ms),
-        notice.main.threshold,
-        notice.main.peak,
+        notification.label,
+        name(notification.unit)?,
+        whole(notification.main.window_ms),
+        notification.main.threshold,
+        notification.main.peak,
         ports,
     ])?;
     Ok(())
@@ -314,23 +319,25 @@ impl Store {
     }
 
     /// Returns the last notification of each incident that matches `filter`, the newest incident first.
-    pub fn last_notices(&self, filter: &IncidentFilter) -> Result<Vec<NumberedNotice>> {
+    pub fn last_notifications(&self, filter: &IncidentFilter) -> Result<Vec<NumberedNotification>> {
         let (conditions, values) = filter.sql();
         let limit = filter.limit();
         let sql = format!(
-            "SELECT number, json FROM alerts JOIN notices ON number = last WHERE {conditions}
+            "SELECT number, json FROM alerts JOIN notifications ON number = last WHERE {conditions}
             ORDER BY first DESC LIMIT {limit}"
         );
-        self.notices(&sql, params_from_iter(values))
+        self.notifications(&sql, params_from_iter(values))
     }
 
     /// Returns up to 1,000 notifications of the alert `id`, in ascending order. If the alert has more, the newest are
     /// returned.
-    pub fn notices_of(&self, id: AlertId) -> Result<Vec<NumberedNotice>> {
-        let sql = "SELECT number, json FROM notices WHERE id = ? ORDER BY number DESC LIMIT ?";
-        let mut notices = self.notices(sql, params![id.to_string(), MOST_NOTICES])?;
-        notices.reverse();
-        Ok(notices)
+    pub fn notifications_of(&self, id: AlertId) -> Result<Vec<NumberedNotification>> {
+        let sql =
+            "SELECT number, json FROM notifications WHERE id = ? ORDER BY number DESC LIMIT ?";
+        let mut notifications =
+            self.notifications(sql, params![id.to_string(), MOST_NOTIFICATIONS])?;
+        notifications.reverse();
+        Ok(notifications)
     }
 }
 

@@ -8,20 +8,20 @@ use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
 /// Version of the tables below and of the notifications in them.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// SQLite application ID of the databases of this program: the letters `srlg` in ASCII.
 const APPLICATION: i64 = 0x73_72_6c_67;
 
 const TABLES: &str = "
-    CREATE TABLE notices (
+    CREATE TABLE notifications (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL,
         now_ms INTEGER NOT NULL,
         json TEXT NOT NULL
     );
-    CREATE INDEX notices_by_time ON notices (now_ms);
-    CREATE INDEX notices_by_alert ON notices (id, number);
+    CREATE INDEX notifications_by_time ON notifications (now_ms);
+    CREATE INDEX notifications_by_alert ON notifications (id, number);
     CREATE TABLE alerts (
         first INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,

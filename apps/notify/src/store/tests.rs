@@ -6,17 +6,17 @@ use srlg_alerts::{Condition, Remark, Rule, Sighting, Silencing, Terms, Tracker, 
 
 use super::history::IncidentFilter;
 use super::{Cursor, Store};
-use srlg_alerts::notice::{Context, Direction, Notice};
+use srlg_alerts::notification::{Context, Direction, Notification};
 
 /// Returns three notifications for each of `hosts` hosts: a start, an update and an end.
-pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
+pub(crate) fn notifications(hosts: u8) -> Vec<Notification> {
     let terms = Terms { for_slices: 1, repeat_ms: 1_000, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
     let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows };
     let mut tracker = Tracker::new("fan-in");
     let points: Vec<Sighting> =
         (0..hosts).map(|host| Sighting::new([10, host, 0, 1].into(), 2_000.0, 10.0)).collect();
-    let mut notices = Vec::new();
+    let mut notifications = Vec::new();
     for (now_ms, points) in [(1_000, &points[..]), (2_000, &points), (3_000, &[])] {
         let sightings = [(60, points.to_vec())].into();
         let told = tracker.close(
@@ -26,7 +26,7 @@ pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
             Condition::default(),
             |_, _| Witnesses::default(),
         );
-        notices.extend(told.into_iter().map(|alert| {
+        notifications.extend(told.into_iter().map(|alert| {
             let context = Context {
                 direction: Direction::FanIn,
                 is_inside: true,
@@ -34,35 +34,36 @@ pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
                 peers: vec![[192, 0, 2, 1].into()],
                 ..Context::default()
             };
-            Notice::new(alert, context)
+            Notification::new(alert, context)
         }));
     }
-    notices
+    notifications
 }
 
 #[test]
 fn what_is_added_is_read_again_by_this_and_by_another() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
-    let notices = notices(2);
-    assert_eq!(notices.len(), 6);
-    store.add(&notices[..4], &[("a".to_owned(), vec![1, 2])]).unwrap();
+    let notifications = notifications(2);
+    assert_eq!(notifications.len(), 6);
+    store.add(&notifications[..4], &[("a".to_owned(), vec![1, 2])]).unwrap();
     let other = Store::read(folder.path()).unwrap();
     assert_eq!(other.last(), 4);
-    let numbered: Vec<Notice> = other.after(1, 2).unwrap().into_iter().map(|it| it.1).collect();
-    assert_eq!(numbered, notices[1..3]);
+    let numbered: Vec<Notification> =
+        other.after(1, 2).unwrap().into_iter().map(|it| it.1).collect();
+    assert_eq!(numbered, notifications[1..3]);
     assert_eq!(other.open_alerts().unwrap().len(), 2);
-    let error = other.add(&notices, &[]).unwrap_err();
+    let error = other.add(&notifications, &[]).unwrap_err();
     // This text comes from SQLite.
     assert!(format!("{error:#}").ends_with("attempt to write a readonly database"), "{error:#}");
     drop(store);
     let store = Store::open(Some(folder.path())).unwrap();
     assert_eq!((store.state("a").unwrap(), store.state("b").unwrap()), (Some(vec![1, 2]), None));
-    store.add(&notices[4..], &[("a".to_owned(), vec![3])]).unwrap();
+    store.add(&notifications[4..], &[("a".to_owned(), vec![3])]).unwrap();
     assert_eq!(store.state("a").unwrap(), Some(vec![3]));
     assert!(store.open_alerts().unwrap().is_empty());
     let since = |from| IncidentFilter { from: Some(from), ..IncidentFilter::default() };
-    let last = |from| store.last_notices(&since(from)).unwrap();
+    let last = |from| store.last_notifications(&since(from)).unwrap();
     assert_eq!(last(2_500).into_iter().map(|it| it.0).collect::<Vec<_>>(), [6, 5]);
     assert_eq!(last(3_001), []);
 }
@@ -70,9 +71,9 @@ fn what_is_added_is_read_again_by_this_and_by_another() {
 #[test]
 fn nothing_is_forgotten_that_a_sink_waits_for_or_that_goes_on() {
     let store = Store::open(None).unwrap();
-    let notices = notices(2);
+    let notifications = notifications(2);
     assert_eq!(store.cursor("file").unwrap(), Cursor::default());
-    store.add(&notices[..5], &[]).unwrap();
+    store.add(&notifications[..5], &[]).unwrap();
     assert_eq!(store.cursor("new").unwrap().done, 5);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 0);
     let cursor = Cursor { done: 4, sent: 3, failed: 2, dropped: 1 };
@@ -131,10 +132,10 @@ fn a_full_disk_is_told_and_nothing_is_half_added() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
     let state = [("a".to_owned(), vec![1])];
-    store.add(&notices(1), &state).unwrap();
+    store.add(&notifications(1), &state).unwrap();
     // SQLite reports this limit in the same way as a full disk.
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 16)?)).unwrap();
-    let error = store.add(&notices(100), &[("a".to_owned(), vec![2])]).unwrap_err();
+    let error = store.add(&notifications(100), &[("a".to_owned(), vec![2])]).unwrap_err();
     let error = format!("{error:#}");
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     let read = Store::read(folder.path()).unwrap();
@@ -147,7 +148,7 @@ fn a_full_disk_is_told_and_nothing_is_half_added() {
 fn a_damaged_database_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
-    store.add(&notices(100), &[]).unwrap();
+    store.add(&notifications(100), &[]).unwrap();
     drop(store);
     let path = super::path(folder.path());
     let mut bytes = fs::read(&path).unwrap();
@@ -163,19 +164,19 @@ fn a_damaged_database_is_told() {
 #[test]
 fn no_number_is_given_twice_even_if_all_is_forgotten() {
     let store = Store::open(None).unwrap();
-    assert_eq!(store.add(&notices(1), &[]).unwrap(), 3);
+    assert_eq!(store.add(&notifications(1), &[]).unwrap(), 3);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 3);
     assert_eq!((store.last(), store.cursor("new").unwrap().done), (3, 3));
     assert_eq!(store.add(&[], &[]).unwrap(), 3);
-    assert_eq!(store.add(&notices(1), &[]).unwrap(), 6);
+    assert_eq!(store.add(&notifications(1), &[]).unwrap(), 6);
 }
 
 #[test]
 fn what_went_on_at_a_number_is_known() {
     let store = Store::open(None).unwrap();
     // The list has two starts, two updates and two ends.
-    store.add(&notices(2), &[]).unwrap();
-    let ids: Vec<_> = notices(2)[..2].iter().map(|notice| notice.id).collect();
+    store.add(&notifications(2), &[]).unwrap();
+    let ids: Vec<_> = notifications(2)[..2].iter().map(|notification| notification.id).collect();
     let open = |number| -> Vec<bool> {
         let open = store.open_at(number).unwrap();
         ids.iter().map(|id| open.contains(id)).collect()
@@ -188,9 +189,9 @@ fn what_went_on_at_a_number_is_known() {
 fn an_alert_that_was_silenced_since_its_start_is_not_one_of_which_something_was_told() {
     let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
     let of = |at: usize, is_silenced: bool| {
-        let notice = notices(2)[at].clone();
-        let silencing = Silencing { remark: remark.clone(), until_ms: 9, id: notice.id };
-        Notice { silence: is_silenced.then_some(silencing), ..notice }
+        let notification = notifications(2)[at].clone();
+        let silencing = Silencing { remark: remark.clone(), until_ms: 9, id: notification.id };
+        Notification { silence: is_silenced.then_some(silencing), ..notification }
     };
     // The first alert is silenced until its update. The second alert is silenced from its update on.
     let told = [of(0, true), of(1, false), of(2, false), of(3, true)];
@@ -211,10 +212,10 @@ fn an_alert_that_was_silenced_since_its_start_is_not_one_of_which_something_was_
 }
 
 #[test]
-fn memory_keeps_the_last_notices_alone() {
+fn memory_keeps_the_last_notifications_alone() {
     let store = Store::open(None).unwrap();
-    let [start, update, end] = <[Notice; 3]>::try_from(notices(1)).unwrap();
-    let many = |notice: &Notice, count| vec![notice.clone(); count];
+    let [start, update, end] = <[Notification; 3]>::try_from(notifications(1)).unwrap();
+    let many = |notification: &Notification, count| vec![notification.clone(); count];
     store.add(&[vec![start], many(&update, 3_000)].concat(), &[]).unwrap();
     // Notifications up to 1,001 are pruned, except the start of the active alert.
     assert_eq!(store.forget(0).unwrap(), 1_000);
@@ -226,16 +227,16 @@ fn memory_keeps_the_last_notices_alone() {
 }
 
 #[test]
-fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
+fn on_a_full_disk_notifications_wait_where_sinks_find_them_and_are_stored_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
-    let notices = notices(100);
+    let notifications = notifications(100);
     let cursor = |done| Cursor { done, sent: done, ..Cursor::default() };
-    store.add(&notices[..1], &[]).unwrap();
+    store.add(&notifications[..1], &[]).unwrap();
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 1)?)).unwrap();
     let state = |value| [("a".to_owned(), vec![value; 9_000])];
-    store.add(&notices[1..250], &state(1)).unwrap_err();
-    store.add(&notices[250..299], &state(2)).unwrap_err();
+    store.add(&notifications[1..250], &state(1)).unwrap_err();
+    store.add(&notifications[250..299], &state(2)).unwrap_err();
     assert_eq!((store.last(), store.waiting_len(), store.state("a").unwrap()), (299, 298, None));
     // Sinks read waiting notifications too.
     let numbers = |store: &Store, after, most| -> Vec<i64> {
@@ -250,7 +251,7 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     // A new sink starts after all waiting notifications.
     assert_eq!([store.cursor("s").unwrap().done, store.cursor("new").unwrap().done], [150, 299]);
     // Notifications that must be stored at once do not wait.
-    store.add_or_forget(&notices[299..], &state(2)).unwrap_err();
+    store.add_or_forget(&notifications[299..], &state(2)).unwrap_err();
     assert_eq!((store.last(), store.waiting_len()), (299, 298));
     assert_eq!(Store::read(folder.path()).unwrap().last(), 1);
 
@@ -258,11 +259,12 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     // Setting another state does not store the waiting notifications.
     store.set(&[("b".to_owned(), vec![1])]).unwrap();
     assert_eq!((store.waiting_len(), store.state("b").unwrap()), (298, Some(vec![1])));
-    assert_eq!(store.add(&notices[299..], &state(3)).unwrap(), 300);
+    assert_eq!(store.add(&notifications[299..], &state(3)).unwrap(), 300);
     let other = Store::read(folder.path()).unwrap();
     assert_eq!((other.last(), store.waiting_len()), (300, 0));
-    let stored: Vec<Notice> = other.after(0, 999).unwrap().into_iter().map(|it| it.1).collect();
-    assert_eq!(stored, notices);
+    let stored: Vec<Notification> =
+        other.after(0, 999).unwrap().into_iter().map(|it| it.1).collect();
+    assert_eq!(stored, notifications);
     assert_eq!(
         (store.cursor("s").unwrap(), store.state("a").unwrap()),
         (cursor(150), Some(vec![3; 9_000]))

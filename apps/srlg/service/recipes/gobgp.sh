@@ -33,10 +33,10 @@ done
 [[ $most_routes =~ ^[0-9]+$ ]] || { echo "gobgp.sh: --most-routes: not a number: $most_routes" >&2 && exit 2; }
 state=$1 way=$2 nexthop=$3
 shift 3
-notice=$(cat)
+notification=$(cat)
 
 field() {
-    jq -r "$1 // empty" <<<"$notice"
+    jq -r "$1 // empty" <<<"$notification"
 }
 
 id=$(field .id)

@@ -351,9 +351,10 @@ impl Engine {
             windows.truncate(WINDOWS);
             watched.push(WatchedView { windows, hosts: hosts.collect() });
         }
-        let notices =
-            desk.notices(|view, hosts, slices| peers_within(&mut detectors[view], hosts, slices))?;
-        self.delivery.tell(desk, &notices)?;
+        let notifications = desk.notifications(|view, hosts, slices| {
+            peers_within(&mut detectors[view], hosts, slices)
+        })?;
+        self.delivery.tell(desk, &notifications)?;
         sites.ask(watched);
         self.tell_of_close(close);
         Ok(())
@@ -494,7 +495,7 @@ impl Engine {
                     sites: sites.collect(),
                 }),
                 sinks: delivery.boards(),
-                waiting_notices: delivery.waiting(),
+                waiting_notifications: delivery.waiting(),
                 last_reload_ms: progress.last_reload_ms,
                 is_last_reload_good: progress.is_last_reload_good,
                 ..Board::default()

@@ -21,7 +21,7 @@ use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use srlg_alerts::Witnesses;
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::details::volume::Volume;
-use srlg_alerts::notice::{Evidence, Rates, SiteCount};
+use srlg_alerts::notification::{Evidence, Rates, SiteCount};
 use srlg_alerts::status::board::{DatagramCounts, SpoolBoard};
 use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
 use srlg_system::pacing::{Every, Trouble};

@@ -13,7 +13,7 @@ use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
 use crate::config::Config;
 use srlg_alerts::desk::view::ViewConfig;
-use srlg_alerts::notice::{Direction, Unit};
+use srlg_alerts::notification::{Direction, Unit};
 use srlg_alerts::rules::{Allow, AllowTarget};
 
 /// Options of `srlg explain`.

@@ -36,20 +36,20 @@ pub fn alerts(args: &Args) -> Result<String> {
     let since_ms = u64::try_from(now.saturating_sub(args.since).as_millis())?;
     let mut text = String::new();
     let filter = IncidentFilter { from: Some(since_ms), ..args.filter.clone() };
-    for (_, notice) in Store::read(&args.state)?.last_notices(&filter)? {
+    for (_, notification) in Store::read(&args.state)?.last_notifications(&filter)? {
         if args.json {
-            writeln!(text, "{}", serde_json::to_string(&notice)?)?;
+            writeln!(text, "{}", serde_json::to_string(&notification)?)?;
             continue;
         }
-        let start = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.start_ms);
-        let state = if notice.status == Status::End { "over" } else { "active" };
+        let start = SystemTime::UNIX_EPOCH + Duration::from_millis(notification.start_ms);
+        let state = if notification.status == Status::End { "over" } else { "active" };
         writeln!(
             text,
             "{}  {:<8} {state:<8} {}  {}",
             humantime::format_rfc3339_seconds(start),
-            notice.severity.to_string(),
-            notice.id,
-            notice.text
+            notification.severity.to_string(),
+            notification.id,
+            notification.text
         )?;
     }
     if text.is_empty() && !args.json {

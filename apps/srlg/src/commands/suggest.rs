@@ -88,10 +88,10 @@ impl Incidents {
             view: Some(view.to_owned()),
             ..IncidentFilter::default()
         };
-        for (_, notice) in store.last_notices(&filter)? {
-            match notice.network {
+        for (_, notification) in store.last_notifications(&filter)? {
+            match notification.network {
                 Some(network) => it.networks.push(network),
-                None => drop(it.hosts.insert(notice.host)),
+                None => drop(it.hosts.insert(notification.host)),
             }
         }
         Ok(it)

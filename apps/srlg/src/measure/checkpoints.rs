@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::measure::monitor::Monitor;
 use crate::measure::watch::InputState;
 use srlg_alerts::desk::view::ViewConfig;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_notify::ledger::Ledger;
 use srlg_system::now_ms;
 use srlg_system::pacing::{Every, OnChange};
@@ -59,7 +59,7 @@ pub struct Continued {
     /// Checkpoints of the monitor's detectors.
     pub checkpoints: ViewCheckpoints,
     /// Notifications that end the alerts of views that were removed or now count something else.
-    pub ended: Vec<Notice>,
+    pub ended: Vec<Notification>,
     /// Position at which the input continues, if a checkpoint contains a position. Every restored detector contains all
     /// contacts before this position.
     pub position: Option<Position>,

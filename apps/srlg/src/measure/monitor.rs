@@ -18,7 +18,7 @@ use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
 use srlg_alerts::Miss;
 use srlg_alerts::desk::Desk;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::status::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
 use srlg_alerts::status::troubles::TroubleKind;
 use srlg_alerts::witnesses::table::last_datagrams;
@@ -201,9 +201,9 @@ impl Monitor {
     }
 
     /// Returns the notifications since the last call.
-    pub fn notices(&mut self) -> Result<Vec<Notice>> {
+    pub fn notifications(&mut self) -> Result<Vec<Notification>> {
         let Self { watches, desk, .. } = self;
-        desk.notices(|view, hosts, slices| watches[view].peers_within(hosts, slices))
+        desk.notifications(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {

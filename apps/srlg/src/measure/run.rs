@@ -180,7 +180,7 @@ impl Loop<'_> {
                 info!("no alert in view {view}: {miss}");
             }
         }
-        self.tell_notices()?;
+        self.tell_notifications()?;
         self.show(input);
         Ok(())
     }
@@ -191,14 +191,14 @@ impl Loop<'_> {
         let has_ended = now_ms != self.now_ms;
         if has_ended {
             self.now_ms = now_ms;
-            self.tell_notices()?;
+            self.tell_notifications()?;
         }
         Ok(has_ended)
     }
 
-    fn tell_notices(&mut self) -> Result<()> {
-        let notices = self.monitor.notices()?;
-        self.delivery.tell(self.monitor.desk(), &notices)?;
+    fn tell_notifications(&mut self) -> Result<()> {
+        let notifications = self.monitor.notifications()?;
+        self.delivery.tell(self.monitor.desk(), &notifications)?;
         // Files have no clock ticks.
         if !self.config.source.is_live() {
             self.look_around()?;
@@ -219,7 +219,7 @@ impl Loop<'_> {
                 started_ms: self.started_ms,
                 is_live,
                 sinks: delivery.boards(),
-                waiting_notices: delivery.waiting(),
+                waiting_notifications: delivery.waiting(),
                 is_checkpoint_failing: self.checkpoints.is_failing(),
                 last_reload_ms: self.last_reload_ms,
                 is_last_reload_good: self.is_last_reload_good,
@@ -228,8 +228,8 @@ impl Loop<'_> {
         });
     }
 
-    /// Does periodic work: notifies the watchdog, reloads the configuration on request, notes new sampling rates, prunes
-    /// old notifications and saves checkpoints.
+    /// Does periodic work: notifies the watchdog, reloads the configuration on request, notes new sampling rates,
+    /// prunes old notifications and saves checkpoints.
     fn look_around(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {

@@ -32,7 +32,7 @@ use srlg_alerts::Witnesses;
 use srlg_alerts::desk::book::{Book, ClosedSlice};
 use srlg_alerts::desk::view::ViewConfig;
 use srlg_alerts::details::{Details, HostExporters};
-use srlg_alerts::notice::Evidence;
+use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::status::board::ViewBoard;
 use srlg_alerts::status::troubles::TroubleKind;

@@ -34,24 +34,24 @@ pub(super) struct Publisher {
     probe: String,
     subject: String,
     outbox: Arc<Outbox>,
-    notices: JoinHandle<()>,
+    notifications: JoinHandle<()>,
 }
 
 impl Publisher {
     /// Creates the publisher of `probe` and subscribes to durability messages.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
-        let notices = link.client.subscribe(subjects::durable(probe)).await;
-        let mut notices =
-            notices.context("cannot subscribe to the collector's durability messages")?;
+        let notifications = link.client.subscribe(subjects::durable(probe)).await;
+        let mut notifications =
+            notifications.context("cannot subscribe to the collector's durability messages")?;
         let durable = Arc::clone(&outbox);
-        let notices = tokio::spawn(async move {
-            while let Some(notice) = notices.next().await {
-                hear(&durable, &notice.payload);
+        let notifications = tokio::spawn(async move {
+            while let Some(notification) = notifications.next().await {
+                hear(&durable, &notification.payload);
             }
         });
         let stream = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client);
         let (probe, subject) = (probe.to_owned(), subjects::delta(probe));
-        Ok(Self { state: link.state, stream, probe, subject, outbox, notices })
+        Ok(Self { state: link.state, stream, probe, subject, outbox, notifications })
     }
 
     /// Sends slices until the input has ended and the broker has acknowledged all slices. If `durably` is set, the
@@ -138,25 +138,25 @@ impl Publisher {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        self.notices.abort();
+        self.notifications.abort();
     }
 }
 
 /// Handles a durability message.
-fn hear(outbox: &Outbox, notice: &[u8]) {
-    if notice == AGAIN.as_bytes() {
+fn hear(outbox: &Outbox, notification: &[u8]) {
+    if notification == AGAIN.as_bytes() {
         info!("the broker has lost messages: sending all slices of the spool again");
         return outbox.send_again();
     }
     let durable = || {
-        let (version, slice) = std::str::from_utf8(notice).ok()?.split_once(' ')?;
+        let (version, slice) = std::str::from_utf8(notification).ok()?.split_once(' ')?;
         Some((version.parse().ok()?, slice.parse().ok()?))
     };
     match durable() {
         Some((version, slice)) => outbox.durable(version, slice),
         None => warn!(
             "ignoring a durability message that is neither a version with a slice nor {AGAIN:?}: {:?}",
-            String::from_utf8_lossy(notice)
+            String::from_utf8_lossy(notification)
         ),
     }
 }

@@ -35,16 +35,16 @@ fn incident(site: &Site) -> Vec<Value> {
     let [incident] = &page["incidents"].as_array().unwrap()[..] else { panic!("{page}") };
     let path = format!("/api/v1/incidents/{}", incident["id"].as_str().unwrap());
     // The start and the update are stored before the page has the update.
-    let mut notices = when(|| {
+    let mut notifications = when(|| {
         let mut detail: Value = serde_json::from_str(&site.get(&path)).unwrap();
         let alert = detail["alert"].take();
-        let notices = detail["notices"].as_array_mut().unwrap();
-        let is_shown = notices.len() == 2 && notices[1]["text"] == alert["text"];
-        notices.push(alert);
-        is_shown.then(|| notices.clone())
+        let notifications = detail["notifications"].as_array_mut().unwrap();
+        let is_shown = notifications.len() == 2 && notifications[1]["text"] == alert["text"];
+        notifications.push(alert);
+        is_shown.then(|| notifications.clone())
     });
-    notices.iter_mut().for_each(forget_times);
-    notices
+    notifications.iter_mut().for_each(forget_times);
+    notifications
 }
 
 /// Removes IDs and times, which differ between sites even if the sites receive identical flows.

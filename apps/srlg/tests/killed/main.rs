@@ -9,8 +9,8 @@ mod http;
 #[path = "../program/nats.rs"]
 mod nats;
 mod network;
-#[path = "../program/notices.rs"]
-mod notices;
+#[path = "../program/notifications.rs"]
+mod notifications;
 mod site;
 
 use std::time::Duration;

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::alertmanager::{GROUP_INTERVAL, Server};
 use crate::http::{Request, serve};
 use crate::nats::has_broker;
-use crate::notices::{assert_told_once, by_key};
+use crate::notifications::{assert_told_once, by_key};
 use crate::{Kill, kills};
 
 const PROBES: [&str; 3] = ["a", "b", "c"];
@@ -127,9 +127,9 @@ impl Network {
         command.args(["alerts", "--json", "--state", "state"]).current_dir(self.folder.path());
         let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
         let id = |line: &str| {
-            let notice: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(notice["status"], "end", "{line}");
-            notice["id"].as_str().unwrap().to_owned()
+            let notification: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(notification["status"], "end", "{line}");
+            notification["id"].as_str().unwrap().to_owned()
         };
         text.lines().map(id).collect()
     }
@@ -165,7 +165,7 @@ fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String
 #[derive(Default)]
 struct Inbox {
     /// Notifications that the webhook has received, by idempotency key.
-    notices: BTreeMap<String, Value>,
+    notifications: BTreeMap<String, Value>,
     /// States that the Alertmanager has sent, by host: `firing`, then `resolved`.
     told: BTreeMap<String, Vec<String>>,
 }
@@ -176,9 +176,9 @@ impl Inbox {
     fn read(&mut self, webhook: &Receiver<Request>, alertmanager: &Receiver<Request>) {
         for (head, body) in webhook.try_iter() {
             let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
-            let (key, notice) = (key.expect(&head), serde_json::from_str(&body).unwrap());
-            let before = self.notices.insert(key.trim().to_owned(), notice);
-            assert!(before.is_none_or(|before| before == self.notices[key.trim()]), "{key}");
+            let (key, notification) = (key.expect(&head), serde_json::from_str(&body).unwrap());
+            let before = self.notifications.insert(key.trim().to_owned(), notification);
+            assert!(before.is_none_or(|before| before == self.notifications[key.trim()]), "{key}");
         }
         for (_, body) in alertmanager.try_iter() {
             let body: Value = serde_json::from_str(&body).unwrap();
@@ -194,8 +194,11 @@ impl Inbox {
 
     fn ends(&self) -> [usize; 2] {
         let resolved = |told: &&Vec<String>| told.iter().any(|status| status == "resolved");
-        let is_end = |notice: &&Value| notice["status"] == "end";
-        [self.notices.values().filter(is_end).count(), self.told.values().filter(resolved).count()]
+        let is_end = |notification: &&Value| notification["status"] == "end";
+        [
+            self.notifications.values().filter(is_end).count(),
+            self.told.values().filter(resolved).count(),
+        ]
     }
 }
 
@@ -204,17 +207,17 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
     if !has_broker() {
         return;
     }
-    let ((webhook, notices), (receiver, told)) = (serve(&["200 OK"]), serve(&["200 OK"]));
+    let ((webhook, notifications), (receiver, told)) = (serve(&["200 OK"]), serve(&["200 OK"]));
     let Some(alertmanager) = Server::start(&format!("http://{receiver}/")) else { return };
     let mut network = Network::start(webhook, alertmanager.address);
     let mut inbox = Inbox::default();
     let hosts = kill_while_flooded(&mut network, || {
-        inbox.read(&notices, &told);
+        inbox.read(&notifications, &told);
         inbox.told.len()
     });
     let calm = Instant::now();
     loop {
-        inbox.read(&notices, &told);
+        inbox.read(&notifications, &told);
         let ends = network.read("alerts").matches("\"status\":\"end\"").count();
         let [of_webhook, of_alertmanager] = inbox.ends();
         let counts = [ends, of_webhook, of_alertmanager];
@@ -226,11 +229,11 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
     }
     // Repeated notifications may still arrive during this time.
     thread::sleep(3 * GROUP_INTERVAL);
-    inbox.read(&notices, &told);
+    inbox.read(&notifications, &told);
     let alerts = network.read("alerts");
     let ids = assert_told_once(&alerts);
     assert_eq!((ids.len(), &network.stored()), (hosts, &ids), "{alerts}");
-    assert_eq!(inbox.notices, by_key(&alerts));
+    assert_eq!(inbox.notifications, by_key(&alerts));
     assert!(inbox.told.values().all(|told| told == &["firing", "resolved"]), "{:?}", inbox.told);
     assert_eq!(inbox.told.len(), hosts);
     println!("{hosts} alerts, each with one start and one end");

@@ -14,7 +14,7 @@ use srlg_notify::store::history::IncidentFilter;
 use srlg_notify::store::series::{MinuteRange, Series};
 use srlg_system::now_ms;
 
-use crate::notices::assert_told_once;
+use crate::notifications::assert_told_once;
 use crate::{Kill, kills};
 
 /// Number of hosts. Half of the hosts are flooded in each phase.
@@ -89,8 +89,8 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     // because the database does not have the minutes in which the monitor was killed.
     let has_alert = |host| alerts().contains(&format!("\"host\":\"10.{host}.0.7\""));
     let is_new = |line: &str| {
-        let notice: Value = serde_json::from_str(line).unwrap();
-        notice["status"] == "start" && notice["start_ms"].as_u64() > Some(restarted_ms)
+        let notification: Value = serde_json::from_str(line).unwrap();
+        notification["status"] == "start" && notification["start_ms"].as_u64() > Some(restarted_ms)
     };
     feed_until(false, &|| {
         let alerts = alerts();

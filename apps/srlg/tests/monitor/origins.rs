@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::IpAddr;
 
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_cli::config::Config;
 use srlg_cli::measure::monitor::Monitor;
 use srlg_input::Contact;
@@ -12,7 +12,7 @@ use super::mmdb::{as_database, country_database};
 use super::view;
 
 /// Lets 200 hosts in two networks contact 10.0.0.1 in each of `seconds`. Returns the last notification.
-fn feed(monitor: &mut Monitor, seconds: std::ops::Range<u64>) -> Notice {
+fn feed(monitor: &mut Monitor, seconds: std::ops::Range<u64>) -> Notification {
     let mut last = None;
     for second in seconds {
         let time_ns = (1_750_000_000 + second) * 1_000_000_000;
@@ -23,7 +23,7 @@ fn feed(monitor: &mut Monitor, seconds: std::ops::Range<u64>) -> Notice {
             contact.exporter = Some([192, 0, 2, 1 + peer[3] % 2].into());
             monitor.take(&contact).unwrap();
         }
-        last = monitor.notices().unwrap().pop().or(last);
+        last = monitor.notifications().unwrap().pop().or(last);
     }
     last.expect("a notification")
 }
@@ -53,22 +53,22 @@ fn notifications_have_the_origins_of_peers_and_the_names_of_exporters_as_they_we
     let mut monitor = Monitor::new(&config, 1).unwrap();
     let edge = IpAddr::from([192, 0, 2, 1]);
 
-    let notice = feed(&mut monitor, 0..10);
-    assert_eq!(notice.exporters.len(), 2);
-    assert_eq!(notice.exporter_names, [(edge, "edge-1".to_owned())].into());
-    let origins = &notice.origins;
-    assert_eq!((notice.peers.len(), origins.origin_sample), (32, Some(32)));
+    let notification = feed(&mut monitor, 0..10);
+    assert_eq!(notification.exporters.len(), 2);
+    assert_eq!(notification.exporter_names, [(edge, "edge-1".to_owned())].into());
+    let origins = &notification.origins;
+    assert_eq!((notification.peers.len(), origins.origin_sample), (32, Some(32)));
     let countries: Vec<_> =
         origins.top_countries.iter().map(|it| (&*it.country, it.share)).collect();
     assert_eq!(countries, [("DE", 1.0)]);
     for (asn, prefix) in [(64_500, "198.51.100."), (64_501, "198.51.101.")] {
-        let peers = notice.peers.iter().filter(|peer| peer.to_string().starts_with(prefix));
+        let peers = notification.peers.iter().filter(|peer| peer.to_string().starts_with(prefix));
         let share = peers.count() as f64 / 32.0;
         let of = origins.top_as.iter().find(|it| it.asn == asn).unwrap();
         assert_eq!(of.share, share, "{asn}");
         assert_eq!(origins.known[&format!("{prefix}0/24")].asn, Some(asn));
     }
-    for peer in &notice.peers {
+    for peer in &notification.peers {
         let is_first = peer.to_string().starts_with("198.51.100.");
         let expected = if is_first { "a" } else { "b" };
         assert_eq!(origins.known[&peer.to_string()].as_name.as_deref(), Some(expected), "{peer}");
@@ -78,20 +78,20 @@ fn notifications_have_the_origins_of_peers_and_the_names_of_exporters_as_they_we
     write("c");
     assert_eq!(config.take_over(Config::parse(&text("edge-2")).unwrap()), [""; 0]);
     monitor.reload(&config);
-    let name = |notice: &Notice| {
-        let first = notice.origins.top_as.iter().find(|it| it.asn == 64_500);
+    let name = |notification: &Notification| {
+        let first = notification.origins.top_as.iter().find(|it| it.asn == 64_500);
         first.and_then(|it| it.as_name.clone())
     };
-    let notice = feed(&mut monitor, 10..20);
-    assert_eq!(name(&notice).as_deref(), Some("c"));
-    assert_eq!(notice.exporter_names[&edge], "edge-2");
+    let notification = feed(&mut monitor, 10..20);
+    assert_eq!(name(&notification).as_deref(), Some("c"));
+    assert_eq!(notification.exporter_names[&edge], "edge-2");
 
     // If a database cannot be read, the previous database stays in use, and all other changes are applied.
     fs::write(path("as"), "half a file").unwrap();
     let left = config.take_over(Config::parse(&text("edge-3")).unwrap());
     assert_eq!(left.len(), 1, "{left:?}");
     monitor.reload(&config);
-    let notice = feed(&mut monitor, 20..30);
-    assert_eq!(name(&notice).as_deref(), Some("c"));
-    assert_eq!(notice.exporter_names[&edge], "edge-3");
+    let notification = feed(&mut monitor, 20..30);
+    assert_eq!(name(&notification).as_deref(), Some("c"));
+    assert_eq!(notification.exporter_names[&edge], "edge-3");
 }

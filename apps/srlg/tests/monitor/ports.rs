@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use srlg_alerts::Status;
-use srlg_alerts::notice::{Kind, Notice, Unit};
+use srlg_alerts::notification::{Kind, Notification, Unit};
 use srlg_alerts::status::troubles::TroubleKind;
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
@@ -80,13 +80,13 @@ fn feed(
     start_ms: u64,
     seconds: u64,
     contacts: impl Fn(u64) -> Vec<Contact>,
-) -> Vec<Notice> {
+) -> Vec<Notification> {
     let mut told = Vec::new();
     for second in 0..seconds {
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
         monitor.pass(time_ns).unwrap();
         contacts(time_ns).iter().for_each(|contact| monitor.take(contact).unwrap());
-        told.extend(monitor.notices().unwrap());
+        told.extend(monitor.notifications().unwrap());
     }
     told
 }
@@ -103,9 +103,9 @@ fn alerts_of_ports_and_services_are_about_them() {
     let services =
         [([192, 0, 2, 7], 53), ([10, 0, 0, 2], 443), ([10, 0, 0, 9], 80), ([10, 0, 1, 1], 443)];
     let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));
-    let of = |notice: &Notice| {
-        let Notice { ref view, status, kind, unit, ref label, .. } = *notice;
-        (view.clone(), status, notice.subject(), kind, unit, label.clone())
+    let of = |notification: &Notification| {
+        let Notification { ref view, status, kind, unit, ref label, .. } = *notification;
+        (view.clone(), status, notification.subject(), kind, unit, label.clone())
     };
     let start = |view: &str, subject: &str, kind, unit, label: Option<&str>| {
         (view.to_owned(), Status::Start, subject.to_owned(), kind, unit, label.map(str::to_owned))
@@ -119,13 +119,13 @@ fn alerts_of_ports_and_services_are_about_them() {
     ];
     assert_eq!(found, expected);
     let ports_in = |view| {
-        let of_view = told.iter().filter(move |notice| notice.view == view);
-        of_view.map(|notice| notice.port).collect::<BTreeSet<_>>()
+        let of_view = told.iter().filter(move |notification| notification.view == view);
+        of_view.map(|notification| notification.port).collect::<BTreeSet<_>>()
     };
     let port = |number| Some(Port { protocol: TCP, number });
     assert_eq!(ports_in("ports"), BTreeSet::from([None]));
     assert_eq!(ports_in("services"), BTreeSet::from([port(53), port(443)]));
-    let scan = told.iter().find(|notice| notice.view == "ports").unwrap();
+    let scan = told.iter().find(|notification| notification.view == "ports").unwrap();
     assert!(names(&scan.peers).iter().all(|peer| peer.starts_with("tcp/")), "{:?}", scan.peers);
 
     let board = monitor.board(&InputStatus::default());
@@ -155,7 +155,7 @@ fn services_of_one_network_that_start_together_are_one_alert() {
     let mut monitor = Monitor::new(&config(""), 1).unwrap();
     let services: Vec<_> = (10..20).map(|host| ([10, 0, 0, host], 443)).collect();
     let told = feed(&mut monitor, 1_750_000_000_000, 10, |time_ns| second(time_ns, &services));
-    let told: Vec<_> = told.iter().filter(|notice| notice.view == "services").collect();
+    let told: Vec<_> = told.iter().filter(|notification| notification.view == "services").collect();
     let [of_network] = &told[..] else { panic!("{told:?}") };
     assert_eq!((of_network.subject(), of_network.hosts), ("10.0.0.0/24".to_owned(), 10));
     assert_eq!(of_network.label.as_deref(), Some("servers"));
@@ -175,7 +175,7 @@ fn an_alert_of_a_service_outlives_a_restart() {
     let mut first = Continued::open(&config).unwrap();
     let told = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
     end(first, &told);
-    let is_of_service = |notice: &&Notice| notice.view == "services";
+    let is_of_service = |notification: &&Notification| notification.view == "services";
     let start = told.iter().find(is_of_service).unwrap().clone();
 
     let mut second_run = Continued::open(&config).unwrap();
@@ -196,14 +196,14 @@ fn an_alert_keeps_its_name_when_the_prefix_length_of_its_view_changes() {
     let told =
         feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &[([10, 0, 0, 2], 443)]));
     end(first, &told);
-    let start = told.iter().find(|notice| notice.view == "services").unwrap();
+    let start = told.iter().find(|notification| notification.view == "services").unwrap();
 
     let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
     let views = VIEWS.replace("host-prefix6 = 64", "host-prefix6 = 64\nhost-prefix4 = 24");
     let changed = Config::parse(&format!("{state}\n{input}{views}")).unwrap();
     let mut next = Continued::open(&changed).unwrap();
     let told = feed(&mut next.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
-    let over = told.iter().find(|notice| notice.id == start.id).unwrap();
+    let over = told.iter().find(|notification| notification.id == start.id).unwrap();
     assert_eq!((over.status, over.host), (Status::End, start.host));
 }
 
@@ -247,7 +247,7 @@ fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
     assert_eq!((over.view.as_str(), over.subject()), ("services", "10.0.0.2 tcp/443".to_owned()));
     assert_eq!(over.status, Status::End);
     let told = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
-    assert!(told.iter().all(|notice| notice.view != "services"), "{told:?}");
+    assert!(told.iter().all(|notification| notification.view != "services"), "{told:?}");
     // The alert of the other view stays active.
     assert_eq!(next.monitor.board(&InputStatus::default()).alerts.len(), 1);
     let ended = next.ended.clone();

@@ -219,7 +219,7 @@ fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
 }
 
 #[test]
-fn a_probe_hears_neither_deltas_nor_reports_nor_the_notices_and_inboxes_of_others() {
+fn a_probe_hears_neither_deltas_nor_reports_nor_the_notifications_and_inboxes_of_others() {
     let Some(net) = Net::start() else { return };
     run(async {
         let (a, b) = (net.link("a").await.client, net.link("b").await.client);

@@ -14,7 +14,7 @@ use crate::collecting::alerts_of;
 use crate::faketime::Clock;
 use crate::net::{Net, PROBES, configuration_with};
 use crate::node::Node;
-use crate::sites::{Notices, RULES, Router, start_probe};
+use crate::sites::{Notifications, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
@@ -27,11 +27,11 @@ fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }
 
-fn now_ms(notice: &Value) -> u64 {
-    notice["now_ms"].as_u64().unwrap()
+fn now_ms(notification: &Value) -> u64 {
+    notification["now_ms"].as_u64().unwrap()
 }
 
-fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
+fn collect(net: &Net, probes: &[&str]) -> (Node, Notifications) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);
     let text = configuration_with(net.folder(), &rules());
@@ -47,7 +47,7 @@ fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     fs::write(&path, config).unwrap();
     let mut collector = Node::start(["collect", "--config", path.to_str().unwrap()]);
     collector.wait_for("http://");
-    (collector, Notices { file })
+    (collector, Notifications { file })
 }
 
 /// Sets the clock of the first probe forward and back, and asserts that the alert of a scan starts once and does not
@@ -56,7 +56,7 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let Some(clock) = Clock::new(folder.path()) else { return };
     let Some(net) = Net::with_rules(&rules(), 7) else { return };
-    let (_collector, notices) = collect(&net, probes);
+    let (_collector, notifications) = collect(&net, probes);
     let (_probe, address) = start_probe(&net, probes[0], &[], Some(&clock));
     let others = probes[1..].iter().map(|name| start_probe(&net, name, &[], None));
     let _others: Vec<_> = others.collect();
@@ -64,25 +64,25 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let mut scan = |time: Duration, last: Option<u64>| {
         let started = Instant::now();
         // The slices of that time must also be closed. A notification follows each close.
-        let is_over = |notices: &Notices| notices.all().last().map(now_ms) > last;
-        while started.elapsed() < time || !is_over(&notices) {
-            assert!(started.elapsed() < 4 * AFTER, "{last:?} {:?}", notices.all().last());
+        let is_over = |notifications: &Notifications| notifications.all().last().map(now_ms) > last;
+        while started.elapsed() < time || !is_over(&notifications) {
+            assert!(started.elapsed() < 4 * AFTER, "{last:?} {:?}", notifications.all().last());
             router.export();
             thread::sleep(Duration::from_millis(250));
         }
     };
     scan(AFTER, Some(0));
-    let before_ms = notices.all().last().map(now_ms);
+    let before_ms = notifications.all().last().map(now_ms);
     clock.set(HOUR_S.into());
     // A single probe sets the time of the network. With several probes, most of them have the correct time.
     let ahead_ms = if probes.len() == 1 { u64::from(HOUR_S) * 1_000 } else { 5_000 };
     scan(AFTER, before_ms.map(|before_ms| before_ms + ahead_ms));
     clock.set(0);
     scan(AFTER, None);
-    let sent = notices.all();
-    let starts = sent.iter().filter(|notice| notice["status"] == "start").count();
+    let sent = notifications.all();
+    let starts = sent.iter().filter(|notification| notification["status"] == "start").count();
     assert_eq!(starts, 1);
-    assert!(sent.iter().all(|notice| notice["status"] != "end"), "{:?}", sent.last());
+    assert!(sent.iter().all(|notification| notification["status"] != "end"), "{:?}", sent.last());
 }
 
 #[test]

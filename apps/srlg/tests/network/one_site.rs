@@ -67,13 +67,13 @@ fn contacts(site: Option<u32>) -> String {
 
 /// Returns the notifications in the file `path`, without the fields that may differ between the network and the single
 /// site.
-fn notices(path: &Path) -> Vec<Value> {
+fn notifications(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
-    let mut notices: Vec<Value> = text
+    let mut notifications: Vec<Value> = text
         .lines()
         .map(|line| {
-            let mut notice: Value = serde_json::from_str(line).unwrap();
-            let of = notice.as_object_mut().unwrap();
+            let mut notification: Value = serde_json::from_str(line).unwrap();
+            let of = notification.as_object_mut().unwrap();
             for key in [
                 "number",
                 "data_age_ms",
@@ -89,11 +89,11 @@ fn notices(path: &Path) -> Vec<Value> {
             ] {
                 of.remove(key);
             }
-            notice
+            notification
         })
         .collect();
-    notices.sort_by_key(|it| [&it["now_ms"], &it["view"], &it["host"]].map(Value::to_string));
-    notices
+    notifications.sort_by_key(|it| [&it["now_ms"], &it["view"], &it["host"]].map(Value::to_string));
+    notifications
 }
 
 #[test]
@@ -153,9 +153,9 @@ fn three_sites_tell_of_the_same_alerts_as_one_that_sees_everything() {
     let (code, said) = collector.end();
     assert_eq!(code, Some(0), "{said}");
 
-    let (one, many) = (notices(&one), notices(&many));
+    let (one, many) = (notifications(&one), notifications(&many));
     assert_eq!(one, many);
-    let starts = one.iter().filter(|notice| notice["status"] == "start");
+    let starts = one.iter().filter(|notification| notification["status"] == "start");
     let mut starts: Vec<_> =
         starts.map(|it| [&it["view"], &it["host"]].map(|it| it.as_str().unwrap())).collect();
     starts.sort_unstable();
@@ -169,6 +169,6 @@ fn three_sites_tell_of_the_same_alerts_as_one_that_sees_everything() {
             ["services", "10.0.0.1 tcp/443"],
         ]
     );
-    let ends = one.iter().filter(|notice| notice["status"] == "end").count();
+    let ends = one.iter().filter(|notification| notification["status"] == "end").count();
     assert_eq!(ends, 5);
 }

@@ -111,7 +111,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
     let text = format!(
         "inside = ['10.0.0.0/8']\nstate = '{0}/state'\nhttp = '127.0.0.1:0'\n\
          [network]\nprobes = {names:?}\nfolder = '{0}'\nbroker = '{1}'\n\
-         [[sink]]\ntype = 'file'\npath = '{0}/notices.ndjson'\n",
+         [[sink]]\ntype = 'file'\npath = '{0}/notifications.ndjson'\n",
         folder.display(),
         broker.address()
     );

@@ -105,11 +105,11 @@ impl Drop for Stop<'_> {
 }
 
 /// The notifications in the alert file of a collector.
-pub struct Notices {
+pub struct Notifications {
     pub file: PathBuf,
 }
 
-impl Notices {
+impl Notifications {
     pub fn all(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -120,11 +120,11 @@ impl Notices {
     pub fn wait_for(&self, is: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
-            let notices = self.all();
-            if let Some(notice) = notices.iter().find(|notice| is(notice)) {
-                return notice.clone();
+            let notifications = self.all();
+            if let Some(notification) = notifications.iter().find(|notification| is(notification)) {
+                return notification.clone();
             }
-            assert!(started.elapsed() < PATIENCE, "{:?}", notices.last());
+            assert!(started.elapsed() < PATIENCE, "{:?}", notifications.last());
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -148,8 +148,8 @@ pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) 
     (probe, at)
 }
 
-fn assert_sites(notice: &Value, sites: &[usize]) {
-    let told = notice["sites"].as_array().unwrap();
+fn assert_sites(notification: &Value, sites: &[usize]) {
+    let told = notification["sites"].as_array().unwrap();
     assert_eq!(told.len(), sites.len(), "{told:?}");
     for (told, &site) in told.iter().zip(sites) {
         assert_eq!(told["site"], PROBES[site]);
@@ -160,15 +160,15 @@ fn assert_sites(notice: &Value, sites: &[usize]) {
 
 /// Asserts that the details of a notification match the exports: the kind is a scan, most contacts are to port 445, and
 /// all peers are scanned hosts.
-fn assert_is_scan(notice: &Value) {
-    assert_eq!((&notice["kind"], &notice["host"]), (&json!("scan"), &json!(SCANNER)));
-    let count = notice["cardinality"].as_f64().unwrap();
+fn assert_is_scan(notification: &Value) {
+    assert_eq!((&notification["kind"], &notification["host"]), (&json!("scan"), &json!(SCANNER)));
+    let count = notification["cardinality"].as_f64().unwrap();
     assert_abs_diff_eq!(count / f64::from(SCANNED), 1.0, epsilon = 0.05);
-    let [port, share] = [0, 1].map(|at| notice["top_ports"][0][at].clone());
+    let [port, share] = [0, 1].map(|at| notification["top_ports"][0][at].clone());
     assert_eq!(port, "tcp/445");
     assert_abs_diff_eq!(share.as_f64().unwrap(), 0.8, epsilon = 0.05);
-    assert_eq!(notice["syn_only"], 1.0);
-    let peers = notice["peers"].as_array().unwrap();
+    assert_eq!(notification["syn_only"], 1.0);
+    let peers = notification["peers"].as_array().unwrap();
     assert_eq!(peers.len(), 32);
     for peer in peers {
         let peer: Ipv4Addr = peer.as_str().unwrap().parse().unwrap();
@@ -178,7 +178,7 @@ fn assert_is_scan(notice: &Value) {
 }
 
 #[test]
-fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
+fn notifications_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     let Some(net) = Net::with_rules(RULES, 7) else { return };
     // Without a stream, probes that start before the collector could lose slices.
     run(net.stream());
@@ -198,8 +198,8 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     for site in status["sites"].as_array().unwrap() {
         assert_eq!(site["spool"]["lost"], 0, "{status}");
     }
-    let (notices, is_over) =
-        (Notices { file: alerts_of(&net.folder().join("state")) }, AtomicBool::new(false));
+    let (notifications, is_over) =
+        (Notifications { file: alerts_of(&net.folder().join("state")) }, AtomicBool::new(false));
     thread::scope(|scope| {
         let _stop = Stop(&is_over);
         scope.spawn(|| {
@@ -208,14 +208,16 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
                 thread::sleep(PAUSE);
             }
         });
-        let start = notices.wait_for(|_| true);
+        let start = notifications.wait_for(|_| true);
         assert_eq!((&start["status"], &start["host"]), (&json!("start"), &json!(SCANNER)));
         // This notification makes the collector request details from the probes.
         assert_eq!(start["sites_without_details"], json!(PROBES));
         assert_eq!([&start["detail_since_ms"], &start["sites"]], [&Value::Null; 2]);
 
-        let all = notices.wait_for(|notice| {
-            notice["exporters"].as_array().is_some_and(|exporters| exporters.len() == PROBES.len())
+        let all = notifications.wait_for(|notification| {
+            notification["exporters"]
+                .as_array()
+                .is_some_and(|exporters| exporters.len() == PROBES.len())
         });
         assert_eq!((&all["id"], &all["status"]), (&start["id"], &json!("update")));
         assert_eq!(all["sites_without_details"], Value::Null);
@@ -228,10 +230,12 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
 
         probes[1].kill();
         let killed_ms = now_ms();
-        let without = notices.wait_for(|notice| {
-            let is_later = notice["now_ms"].as_u64() > Some(killed_ms);
+        let without = notifications.wait_for(|notification| {
+            let is_later = notification["now_ms"].as_u64() > Some(killed_ms);
             let of_b = json!(["b"]);
-            is_later && notice["sites_without_details"] == of_b && notice["missing_sites"] == of_b
+            is_later
+                && notification["sites_without_details"] == of_b
+                && notification["missing_sites"] == of_b
         });
         assert_eq!((&without["id"], &without["status"]), (&start["id"], &json!("update")));
         assert_sites(&without, &[0, 2]);
@@ -270,8 +274,8 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
     let mut routers: Vec<_> =
         at.iter().enumerate().map(|(site, at)| Router::new(site, at)).collect();
     let silent = format!("{} at {}", routers[0].address, PROBES[0]);
-    let (notices, is_over) =
-        (Notices { file: alerts_of(&net.folder().join("state")) }, AtomicBool::new(false));
+    let (notifications, is_over) =
+        (Notifications { file: alerts_of(&net.folder().join("state")) }, AtomicBool::new(false));
     let exports = AtomicUsize::new(ALL);
     thread::scope(|scope| {
         let _stop = Stop(&is_over);
@@ -285,11 +289,13 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
                 thread::sleep(PAUSE);
             }
         });
-        notices.wait_for(|notice| {
-            notice["exporters"].as_array().is_some_and(|exporters| exporters.len() == PROBES.len())
+        notifications.wait_for(|notification| {
+            notification["exporters"]
+                .as_array()
+                .is_some_and(|exporters| exporters.len() == PROBES.len())
         });
         exports.store(SOME_TEMPLATES, Ordering::Relaxed);
-        let held = notices.wait_for(|notice| notice["why"] == "unconfirmed");
+        let held = notifications.wait_for(|notification| notification["why"] == "unconfirmed");
         assert_eq!(
             (held["status"].as_str(), held["silent"].as_array().unwrap().len()),
             (Some("update"), 1)
@@ -297,11 +303,11 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
         assert_eq!(held["silent"][0]["source"], silent);
         // The window and the hold time have passed by this slice.
         collector.wait_for_slice(held["now_ms"].as_u64().unwrap() / 1_000 + 12);
-        assert_eq!(notices.all().last(), Some(&held));
+        assert_eq!(notifications.all().last(), Some(&held));
         exports.store(TEMPLATES, Ordering::Relaxed);
-        let heard = notices.wait_for(|notice| notice["why"] == "resumed");
+        let heard = notifications.wait_for(|notification| notification["why"] == "resumed");
         assert_eq!(heard["silent"], Value::Null);
-        let end = notices.wait_for(|notice| notice["status"] == "end");
+        let end = notifications.wait_for(|notification| notification["status"] == "end");
         assert_eq!(end["why"], "below");
         assert!(end["now_ms"].as_u64() >= heard["now_ms"].as_u64().map(|ms| ms + 5_000));
     });

@@ -20,7 +20,7 @@ fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
          [network]\nprobes = ['a']\nfolder = '{folder}'\nbroker = '{broker}'\ndeadline = '2s'\n\
          [[view]]\nname = 'all'\npairs = 20_000\nmemory = {memory}\n\
          [[rule]]\nname = 'all'\nthresholds = {{ 8s = 50 }}\nhold = '2s'\n\
-         [[sink]]\ntype = 'file'\npath = '{folder}/notices.ndjson'\n"
+         [[sink]]\ntype = 'file'\npath = '{folder}/notifications.ndjson'\n"
     )
 }
 
@@ -84,7 +84,7 @@ fn now_ms() -> u128 {
 fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_incident() {
     let Some((folder, broker)) = start_broker(&["a".to_owned()]) else { return };
     let folder = folder.path();
-    let (config, notices) = (folder.join("srlg.toml"), folder.join("notices.ndjson"));
+    let (config, notifications) = (folder.join("srlg.toml"), folder.join("notifications.ndjson"));
     fs::write(&config, configuration(folder, &broker, 3_000_000)).unwrap();
     let mut collector = collect(folder);
     let (spool, address) = (folder.join("spool"), broker.address());
@@ -94,7 +94,7 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     let mut probe = Node::start(["probe", "a"].into_iter().chain(options).chain(input));
     probe.tell("time_ms,src,dst\n");
     let mut contacts = Contacts::begin();
-    contacts.until(&mut probe, || !lines(&notices).is_empty());
+    contacts.until(&mut probe, || !lines(&notifications).is_empty());
 
     collector.terminate();
     assert_eq!(collector.end().0, Some(0));
@@ -118,13 +118,13 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     for report in reports() {
         assert_eq!((&report["closed"], &report["delivered"][0]), (&"complete".into(), &"a".into()));
     }
-    assert_eq!(lines(&notices).len(), 1, "the incident must still be active");
+    assert_eq!(lines(&notifications).len(), 1, "the incident must still be active");
     let since = Instant::now();
-    while lines(&notices).len() < 2 {
+    while lines(&notifications).len() < 2 {
         assert!(since.elapsed() < PATIENCE, "the incident did not end");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let told = lines(&notices);
+    let told = lines(&notifications);
     assert_eq!([&told[0]["status"], &told[1]["status"]], ["start", "end"]);
     assert_eq!(told[0]["id"], told[1]["id"]);
     for versions in ["spool/a", "state/network"] {
@@ -146,7 +146,7 @@ fn a_collector_ends_when_another_one_has_changed_the_network() {
     let address = broker.address();
     let config = configuration(folder, &broker, 3_000_000);
     fs::write(folder.join("srlg.toml"), &config).unwrap();
-    let other = config.replace("/state'", "/other'").replace("notices", "others");
+    let other = config.replace("/state'", "/other'").replace("notifications", "others");
     let other = other.replace("3000000", "3500000");
     fs::write(folder.join("other.toml"), other).unwrap();
     let wait_for = |number| {

@@ -36,20 +36,20 @@ fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     let mut before = Vec::new();
     loop {
         let (_, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
-        let notice: Value = serde_json::from_str(&body).unwrap();
-        if notice["why"] == why {
-            return (notice, before);
+        let notification: Value = serde_json::from_str(&body).unwrap();
+        if notification["why"] == why {
+            return (notification, before);
         }
-        before.push(notice["why"].as_str().unwrap().to_owned());
+        before.push(notification["why"].as_str().unwrap().to_owned());
     }
 }
 
 /// Waits for `time`, and returns the reasons of all unread notifications.
 fn heard(requests: &Receiver<Request>, time: Duration) -> Vec<String> {
     thread::sleep(time);
-    let notices = requests.try_iter();
+    let notifications = requests.try_iter();
     let why = |(_, body): Request| serde_json::from_str::<Value>(&body).unwrap()["why"].clone();
-    notices.map(|it| why(it).as_str().unwrap().to_owned()).collect()
+    notifications.map(|it| why(it).as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

@@ -65,8 +65,10 @@ impl Stepped {
         let text = fs::read_to_string(self.folder.join("alerts")).unwrap_or_default();
         // The last line may be incomplete.
         let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let notices = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
-        notices.map(|notice| notice["status"].as_str().unwrap().to_owned()).collect()
+        let notifications = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        notifications
+            .map(|notification| notification["status"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     fn has_sent(&self, status: &str) -> bool {

@@ -136,11 +136,12 @@ fn read_page(mut page: TcpStream) -> u64 {
 /// Number of notifications, by alert ID and status.
 type Counts = HashMap<(String, String), u32>;
 
-fn counts<'a>(notices: impl Iterator<Item = &'a str>) -> Counts {
+fn counts<'a>(notifications: impl Iterator<Item = &'a str>) -> Counts {
     let mut counts = Counts::new();
-    for notice in notices {
-        let notice: Value = serde_json::from_str(notice).unwrap();
-        let [id, status] = ["id", "status"].map(|name| notice[name].as_str().unwrap().to_owned());
+    for notification in notifications {
+        let notification: Value = serde_json::from_str(notification).unwrap();
+        let [id, status] =
+            ["id", "status"].map(|name| notification[name].as_str().unwrap().to_owned());
         *counts.entry((id, status)).or_default() += 1;
     }
     counts

@@ -40,8 +40,8 @@ fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool
 /// Returns the status of each notification that the webhook has received since the last call.
 fn posted(requests: &Receiver<Request>) -> impl Iterator<Item = String> + '_ {
     requests.try_iter().map(|(_, body)| {
-        let notice: Value = serde_json::from_str(&body).unwrap();
-        notice["status"].as_str().unwrap().to_owned()
+        let notification: Value = serde_json::from_str(&body).unwrap();
+        notification["status"].as_str().unwrap().to_owned()
     })
 }
 
@@ -74,12 +74,12 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
     assert_eq!((sent[0].as_str(), Store::read(&state).unwrap().last()), ("start", 0));
     // The board that metrics show may be older than the last notification.
     flood(&mut exporter, &site, || {
-        metric(&site, "srlg_database_waiting_notices") >= WAITING as f64
+        metric(&site, "srlg_database_waiting_notifications") >= WAITING as f64
     });
     assert!(site.get("/healthz").starts_with("degraded"));
 
     disk.free();
-    flood(&mut exporter, &site, || metric(&site, "srlg_database_waiting_notices") == 0.0);
+    flood(&mut exporter, &site, || metric(&site, "srlg_database_waiting_notifications") == 0.0);
     // The program is healthy again after the next checkpoint.
     flood(&mut exporter, &site, || site.get("/healthz") == "ok");
     sent.extend(posted(&requests));
@@ -90,11 +90,11 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
     assert_eq!(statuses[..sent.len()], sent);
     assert!((1..).zip(&stored).all(|(number, (stored, _))| number == *stored));
     let log = site.log();
-    let is_of_notices = |line: &&str| {
+    let is_of_notifications = |line: &&str| {
         line.contains("notifications can be stored again")
             || line.contains("cannot store notifications")
     };
-    let lines: Vec<&str> = log.lines().filter(is_of_notices).collect();
+    let lines: Vec<&str> = log.lines().filter(is_of_notifications).collect();
     let [full, free] = &lines[..] else { panic!("{log}") };
     assert!(full.contains(" WARN ") && full.contains("they are sent from memory"), "{full}");
     assert!(

@@ -91,7 +91,7 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
         assert!(warnings[0].contains("127.0.0.2"), "{warnings:?}");
         let path = format!("/api/v1/incidents/{}", started[0]["id"].as_str().unwrap());
         let incident: Value = serde_json::from_str(&site.get(&path)).unwrap();
-        let [.., resumed, end] = &incident["notices"].as_array().unwrap()[..] else {
+        let [.., resumed, end] = &incident["notifications"].as_array().unwrap()[..] else {
             panic!("{incident}")
         };
         assert_eq!((&resumed["why"], &end["why"]), (&json!("resumed"), &json!("below")));

@@ -61,8 +61,8 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Reads the counts from the metrics of the monitor, or from those of the collector for a probe. Returns `None` if a
-    /// probe has not reported to this collector yet.
+    /// Reads the counts from the metrics of the monitor, or from those of the collector for a probe. Returns `None` if
+    /// a probe has not reported to this collector yet.
     pub(crate) fn of(receiver: Receiver, metrics: &Metrics) -> Option<Self> {
         let (received, dropped) = match receiver {
             Receiver::Monitor => (
@@ -182,7 +182,8 @@ impl Account {
         self.before = sent;
     }
 
-    /// Asserts that each datagram to a running receiver was received, dropped by the kernel, or sent just before a kill.
+    /// Asserts that each datagram to a running receiver was received, dropped by the kernel, or sent just before a
+    /// kill.
     pub(crate) fn assert_complete(&self, sent: Sent) {
         assert_eq!(self.before, sent, "the last life is open");
         assert_eq!(sent.datagrams, self.received + self.dropped + self.unread, "{self:?}");

@@ -81,8 +81,8 @@ impl Fault {
         matches!(self, MonitorKilled | ProbeKilled | CollectorKilled | CollectorDiskFull)
     }
 
-    /// Returns the faults of a test that takes `time`, with their times. Each group of twelve contains every fault once,
-    /// in a random order. After a third of the time, processes do not end any more, so that leaks show.
+    /// Returns the faults of a test that takes `time`, with their times. Each group of twelve contains every fault
+    /// once, in a random order. After a third of the time, processes do not end any more, so that leaks show.
     pub(crate) fn schedule(time: Duration, random: &mut Random) -> Vec<(Duration, Self)> {
         let interval = INTERVAL.min((time / 3 - FIRST) / (Self::ALL.len() as u32 + 1));
         let count = (time - FIRST).as_millis() / interval.as_millis() - 1;
@@ -148,8 +148,8 @@ impl Soak {
         }
     }
 
-    /// Kills a receiver, and starts it again. Every second time, its exporters are paused before, so that its account is
-    /// exact.
+    /// Kills a receiver, and starts it again. Every second time, its exporters are paused before, so that its account
+    /// is exact.
     fn kill_receiver(&mut self, receiver: Receiver) {
         self.kills += 1;
         if self.kills.is_multiple_of(2) {

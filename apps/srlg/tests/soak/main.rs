@@ -1,10 +1,10 @@
 //! The whole product under faults: a monitor, and a network of two probes and a collector, receive 50,000 flow records
-//! per second while programs are killed, disks fill up, and the broker and the sinks fail. In the last two thirds of the
-//! time, no program is killed.
+//! per second while programs are killed, disks fill up, and the broker and the sinks fail. In the last two thirds of
+//! the time, no program is killed.
 //!
-//! Every planted attack must raise exactly one incident. Every datagram must be received or counted as lost. In the life
-//! of a program after the last kill, memory, descriptors and threads must stay flat. `scripts/soak.sh` runs this test
-//! and draws its results.
+//! Every planted attack must raise exactly one incident. Every datagram must be received or counted as lost. In the
+//! life of a program after the last kill, memory, descriptors and threads must stay flat. `scripts/soak.sh` runs this
+//! test and draws its results.
 //!
 //! `SRLG_SECONDS` sets the duration (default: 5,400), `SRLG_SEED` the seed of traffic and faults, and `SRLG_SOAK` the
 //! folder for the results.
@@ -20,8 +20,8 @@ mod faults;
 mod http;
 #[path = "../program/nats.rs"]
 mod nats;
-#[path = "../program/notices.rs"]
-mod notices;
+#[path = "../program/notifications.rs"]
+mod notifications;
 mod oracle;
 mod programs;
 mod results;
@@ -160,12 +160,12 @@ impl Soak {
 
     fn sample(&mut self) {
         let seconds = self.began.elapsed().as_secs();
-        let notices = [0, 1].map(|at| self.inboxes[at].notices());
+        let notifications = [0, 1].map(|at| self.inboxes[at].notifications());
         if let Some(program) = &mut self.monitor.program {
             program.assert_runs();
             let (id, metrics) = (program.id(), self.monitor.metrics());
             let counters = self.counters(&metrics);
-            self.samples.add(seconds, "run", id, &self.monitor.state(), notices[0], counters);
+            self.samples.add(seconds, "run", id, &self.monitor.state(), notifications[0], counters);
         }
         let mut of_collector = None;
         if let Some(program) = &mut self.network.collector.program {
@@ -180,7 +180,7 @@ impl Soak {
                 sent: None,
             };
             let state = self.network.collector.state();
-            self.samples.add(seconds, "collect", id, &state, notices[1], counters);
+            self.samples.add(seconds, "collect", id, &state, notifications[1], counters);
         }
         self.sample_probes(seconds, of_collector.as_ref());
         let (id, store) = (self.network.broker.id(), self.network.broker_store());

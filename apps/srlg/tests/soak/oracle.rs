@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::http::Request;
-use crate::notices::{assert_told_once, by_key};
+use crate::notifications::{assert_told_once, by_key};
 use crate::traffic::Pair;
 
 /// Time from the start of an attack to the start of the next one.
@@ -87,7 +87,7 @@ impl Attack {
 pub(crate) struct Inbox {
     requests: Receiver<Request>,
     /// Notifications by idempotency key.
-    notices: BTreeMap<String, Value>,
+    notifications: BTreeMap<String, Value>,
     /// Time at which the start of each incident was first received.
     starts: BTreeMap<Subject, Instant>,
     /// Number of requests that repeated an earlier one.
@@ -102,30 +102,30 @@ pub(crate) struct Delays {
 
 impl Inbox {
     pub(crate) fn new(requests: Receiver<Request>) -> Self {
-        Self { requests, notices: BTreeMap::new(), starts: BTreeMap::new(), repeated: 0 }
+        Self { requests, notifications: BTreeMap::new(), starts: BTreeMap::new(), repeated: 0 }
     }
 
     /// Reads all received requests. Repeated requests must contain the same notification.
     pub(crate) fn read(&mut self) {
         for (head, body) in self.requests.try_iter() {
             let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
-            let (key, notice): (_, Value) =
+            let (key, notification): (_, Value) =
                 (key.expect(&head), serde_json::from_str(&body).unwrap());
-            if notice["status"] == "start" {
-                self.starts.entry(subject(&notice)).or_insert_with(Instant::now);
+            if notification["status"] == "start" {
+                self.starts.entry(subject(&notification)).or_insert_with(Instant::now);
             }
-            let before = self.notices.insert(key.trim().to_owned(), notice);
+            let before = self.notifications.insert(key.trim().to_owned(), notification);
             self.repeated += usize::from(before.is_some());
-            assert!(before.is_none_or(|before| before == self.notices[key.trim()]), "{key}");
+            assert!(before.is_none_or(|before| before == self.notifications[key.trim()]), "{key}");
         }
     }
 
     pub(crate) fn ends(&self) -> usize {
-        self.notices.values().filter(|notice| notice["status"] == "end").count()
+        self.notifications.values().filter(|notification| notification["status"] == "end").count()
     }
 
-    pub(crate) fn notices(&self) -> usize {
-        self.notices.len()
+    pub(crate) fn notifications(&self) -> usize {
+        self.notifications.len()
     }
 
     /// Asserts that the alert file, the webhook and the API have exactly one incident for each planted flood and scan,
@@ -154,7 +154,11 @@ impl Inbox {
         let planted: BTreeSet<Subject> = expected.keys().cloned().collect();
         assert_eq!(subjects, planted, "{name}");
         assert_peaks(name, incidents, peers);
-        assert_eq!(self.notices, by_key(file), "{name}: the webhook and the alert file differ");
+        assert_eq!(
+            self.notifications,
+            by_key(file),
+            "{name}: the webhook and the alert file differ"
+        );
         let delay = |(subject, attack): (&Subject, &Attack)| {
             let delay = self.starts[subject].checked_duration_since(attacks.start(*attack));
             delay.unwrap_or_else(|| panic!("{name}: {subject:?} was reported before it started"))
@@ -179,6 +183,6 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-fn subject(notice: &Value) -> Subject {
-    (text(&notice["view"]), text(&notice["host"]))
+fn subject(notification: &Value) -> Subject {
+    (text(&notification["view"]), text(&notification["host"]))
 }

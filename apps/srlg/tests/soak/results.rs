@@ -70,7 +70,7 @@ fn judge(soak: &mut Soak, attacks: &Attacks) -> [Delays; 2] {
     for (name, service) in [("run", monitor), ("collect", collector)] {
         let metrics = service.metrics();
         for metric in
-            ["srlg_checkpoint_failing", "srlg_database_waiting_notices", "srlg_sink_failing"]
+            ["srlg_checkpoint_failing", "srlg_database_waiting_notifications", "srlg_sink_failing"]
         {
             assert_eq!(metrics.sum(metric, ""), 0, "{name}: {metric}");
         }

@@ -17,7 +17,7 @@ const MOST_GROWTH: f64 = 1.05;
 const SHORT_LIVED: u64 = 3;
 
 /// Documented maximum size of a stored notification, in bytes.
-const NOTICE_BYTES: u64 = 3_000;
+const NOTIFICATION_BYTES: u64 = 3_000;
 
 /// Maximum size of the database's write-ahead log, in bytes: 1,000 pages of 4 kB, and their headers.
 const LOG_BYTES: u64 = 1_000 * (4_096 + 24) + 32;
@@ -43,7 +43,7 @@ struct Sample {
     threads: u64,
     folder: u64,
     /// Notifications stored so far.
-    notices: u64,
+    notifications: u64,
     counters: Counters,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Growth {
     pub(crate) descriptors: [u64; 2],
     pub(crate) threads: [u64; 2],
     pub(crate) folder: [u64; 2],
-    notices: u64,
+    notifications: u64,
 }
 
 impl Samples {
@@ -72,7 +72,7 @@ impl Samples {
         process: &'static str,
         id: u32,
         folder: &Path,
-        notices: usize,
+        notifications: usize,
         counters: Counters,
     ) {
         let Ok(status) = fs::read_to_string(format!("/proc/{id}/status")) else { return };
@@ -87,7 +87,7 @@ impl Samples {
             descriptors: fs::read_dir(format!("/proc/{id}/fd")).unwrap().count() as u64,
             threads: value("Threads:"),
             folder: bytes_in(folder),
-            notices: notices as u64,
+            notifications: notifications as u64,
             counters,
         };
         self.0.entry(process).or_default().push(sample);
@@ -130,7 +130,7 @@ impl Samples {
                     values.get(values.len() / 2).copied().unwrap_or(0)
                 })
             };
-            let [before, after] = most(|sample| sample.notices);
+            let [before, after] = most(|sample| sample.notifications);
             Growth {
                 process,
                 is_one_life: settled.windows(2).all(|pair| pair[0].id == pair[1].id),
@@ -138,7 +138,7 @@ impl Samples {
                 descriptors: most(|sample| sample.descriptors),
                 threads: most(|sample| sample.threads),
                 folder: median(|sample| sample.folder),
-                notices: after - before,
+                notifications: after - before,
             }
         };
         self.0.iter().map(of).collect()
@@ -148,7 +148,7 @@ impl Samples {
 impl Growth {
     /// Asserts that memory, descriptors and threads stay flat, and that the folder grows only by its notifications.
     pub(crate) fn assert_flat(&self) {
-        let Self { process, is_one_life, rss, descriptors, threads, folder, notices } = self;
+        let Self { process, is_one_life, rss, descriptors, threads, folder, notifications } = self;
         assert!(is_one_life, "{process} was restarted");
         let [early, late] = rss;
         assert!(*late as f64 <= MOST_GROWTH * *early as f64, "{process}: memory {rss:?}");
@@ -156,10 +156,11 @@ impl Growth {
             assert!(*late <= early + SHORT_LIVED, "{process}: {name} grow from {early} to {late}");
         }
         let [early, late] = folder;
-        let most = MOST_GROWTH * *early as f64 + (NOTICE_BYTES * notices + LOG_BYTES) as f64;
+        let most =
+            MOST_GROWTH * *early as f64 + (NOTIFICATION_BYTES * notifications + LOG_BYTES) as f64;
         assert!(
             *late as f64 <= most,
-            "{process}: bytes in its folder {folder:?}, {notices} notices"
+            "{process}: bytes in its folder {folder:?}, {notifications} notifications"
         );
     }
 }

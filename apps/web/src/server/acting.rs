@@ -88,7 +88,7 @@ pub(super) async fn act(
         return error(StatusCode::SERVICE_UNAVAILABLE, "too many actions are waiting; try again");
     }
     match timeout(PATIENCE, answered).await {
-        Ok(Ok(Ok(notice))) => Json(notice).into_response(),
+        Ok(Ok(Ok(notification))) => Json(notification).into_response(),
         Ok(Ok(Err(refusal))) => error(status_of(&refusal), &refusal.to_string()),
         Ok(Err(_)) | Err(_) => error(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use super::history::with_incident;
 use super::state::WebState;
 use srlg_alerts::Status;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::origins::Origin;
 
 pub(super) async fn peers(
@@ -20,8 +20,10 @@ pub(super) async fn peers(
     asked: Result<Path<String>, PathRejection>,
 ) -> Response {
     let usage = "/api/v1/incidents/ID/peers.csv";
-    with_incident(shared, asked, usage, |incident| download(&incident.notices, "peers", peer_rows))
-        .await
+    with_incident(shared, asked, usage, |incident| {
+        download(&incident.notifications, "peers", peer_rows)
+    })
+    .await
 }
 
 pub(super) async fn prefixes(
@@ -30,40 +32,44 @@ pub(super) async fn prefixes(
 ) -> Response {
     let usage = "/api/v1/incidents/ID/prefixes.csv";
     with_incident(shared, asked, usage, |incident| {
-        download(&incident.notices, "prefixes", prefix_rows)
+        download(&incident.notifications, "prefixes", prefix_rows)
     })
     .await
 }
 
 /// Responds with a CSV file that contains the `rows` of the last detailed notification.
-fn download(notices: &[Notice], what: &str, rows: fn(&Notice) -> Vec<Vec<String>>) -> Response {
+fn download(
+    notifications: &[Notification],
+    what: &str,
+    rows: fn(&Notification) -> Vec<Vec<String>>,
+) -> Response {
     // The end of an alert has no details.
-    let detailed = notices.iter().rfind(|notice| notice.status != Status::End);
-    let Some(notice) = detailed.or(notices.last()) else {
+    let detailed = notifications.iter().rfind(|notification| notification.status != Status::End);
+    let Some(notification) = detailed.or(notifications.last()) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let name = format!("attachment; filename=\"srlg-{}-{what}.csv\"", notice.id);
+    let name = format!("attachment; filename=\"srlg-{}-{what}.csv\"", notification.id);
     let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8"), (CONTENT_DISPOSITION, &name)];
-    let lines = rows(notice).into_iter().map(|cells| {
+    let lines = rows(notification).into_iter().map(|cells| {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         cells.join(",") + "\r\n"
     });
     (headers, lines.collect::<String>()).into_response()
 }
 
-fn peer_rows(notice: &Notice) -> Vec<Vec<String>> {
-    let peers = notice.peers.iter().map(|peer| {
+fn peer_rows(notification: &Notification) -> Vec<Vec<String>> {
+    let peers = notification.peers.iter().map(|peer| {
         let peer = peer.to_string();
-        let origin = origin_cells(notice.origins.known.get(&peer));
+        let origin = origin_cells(notification.origins.known.get(&peer));
         [&[peer], &origin[..]].concat()
     });
     [head(&["peer"])].into_iter().chain(peers).collect()
 }
 
-fn prefix_rows(notice: &Notice) -> Vec<Vec<String>> {
-    let prefixes = notice.top_prefixes.iter().map(|(prefix, share)| {
+fn prefix_rows(notification: &Notification) -> Vec<Vec<String>> {
+    let prefixes = notification.top_prefixes.iter().map(|(prefix, share)| {
         let prefix = prefix.to_string();
-        let origin = origin_cells(notice.origins.known.get(&prefix));
+        let origin = origin_cells(notification.origins.known.get(&prefix));
         [&[prefix, share.to_string()], &origin[..]].concat()
     });
     [head(&["prefix", "share"])].into_iter().chain(prefixes).collect()

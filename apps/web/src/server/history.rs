@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use super::responses::{error, refuse};
 use super::state::WebState;
 use srlg_alerts::AlertId;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::open::OpenAlert;
 use srlg_alerts::status::board::TopHost;
 use srlg_notify::store::Store;
@@ -90,7 +90,7 @@ pub(super) struct IncidentDetail {
     /// Alert with its counts after the last slice, or `None` if the alert is not active.
     alert: Option<OpenAlert>,
     /// Notifications of the incident, oldest first. There is at least one.
-    pub(super) notices: Vec<Notice>,
+    pub(super) notifications: Vec<Notification>,
     can_act: bool,
 }
 
@@ -116,27 +116,28 @@ pub(super) async fn with_incident(
     };
     let board = shared.board();
     let can_act = board.can_act;
-    let alert = board.alerts.iter().find(|alert| alert.notice.id == id).cloned();
+    let alert = board.alerts.iter().find(|alert| alert.notification.id == id).cloned();
     let store = shared.store.clone();
-    let found = spawn_blocking(move || store.notices_of(id)).await;
-    let notices = match found {
-        Ok(Ok(notices)) => notices,
+    let found = spawn_blocking(move || store.notifications_of(id)).await;
+    let notifications = match found {
+        Ok(Ok(notifications)) => notifications,
         Ok(Err(failure)) => {
             return error(StatusCode::INTERNAL_SERVER_ERROR, &format!("{failure:#}"));
         }
         Err(failure) => return error(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string()),
     };
-    let mut notices: Vec<Notice> = notices.into_iter().map(|(_, notice)| notice).collect();
-    if let Some(alert) = alert.as_ref().filter(|_| notices.is_empty()) {
-        notices.push(Notice::clone(&alert.notice));
+    let mut notifications: Vec<Notification> =
+        notifications.into_iter().map(|(_, notification)| notification).collect();
+    if let Some(alert) = alert.as_ref().filter(|_| notifications.is_empty()) {
+        notifications.push(Notification::clone(&alert.notification));
     }
-    if notices.is_empty() {
+    if notifications.is_empty() {
         let text = format!(
             "incident {id} not found; it may be older than the retention time of notifications"
         );
         return error(StatusCode::NOT_FOUND, &text);
     }
-    work(IncidentDetail { alert, notices, can_act })
+    work(IncidentDetail { alert, notifications, can_act })
 }
 
 #[derive(Deserialize)]
@@ -191,9 +192,9 @@ pub(super) async fn host(
     });
     let counts = counts.collect();
     let is_about = |alert: &&OpenAlert| {
-        let notice = &alert.notice;
-        let network = notice.network.or_else(|| notice.host.network());
-        is_asked(&notice.view) && network.is_some_and(|network| network.contains(&host))
+        let notification = &alert.notification;
+        let network = notification.network.or_else(|| notification.host.network());
+        is_asked(&notification.view) && network.is_some_and(|network| network.contains(&host))
     };
     let alerts = board.alerts.iter().filter(is_about).cloned().collect();
     let can_act = board.can_act;

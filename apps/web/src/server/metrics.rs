@@ -39,7 +39,7 @@ fn board(to: &mut Exposition, board: &Board) {
     to.gauge("srlg_last_slice_seconds", &[], board.now_ms as f64 / 1e3);
     to.flag("srlg_config_last_reload_successful", &[], board.is_last_reload_good);
     to.gauge("srlg_config_last_reload_seconds", &[], board.last_reload_ms as f64 / 1e3);
-    to.gauge("srlg_database_waiting_notices", &[], board.waiting_notices as f64);
+    to.gauge("srlg_database_waiting_notifications", &[], board.waiting_notifications as f64);
     to.flag("srlg_checkpoint_failing", &[], board.is_checkpoint_failing);
     board.views.iter().for_each(|it| view(to, it));
     to.flag("srlg_live", &[], board.is_live);

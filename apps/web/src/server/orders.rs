@@ -16,7 +16,7 @@ use tracing::warn;
 use super::responses::error;
 use srlg_alerts::Refusal;
 use srlg_alerts::desk::acting::Order;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_system::pacing::Every;
 
 /// Maximum number of orders that wait for the loop.
@@ -32,11 +32,11 @@ pub(super) struct Peer(pub(super) SocketAddr);
 #[derive(Debug)]
 pub(crate) struct WaitingOrder {
     pub(crate) order: Order,
-    pub(super) answer: oneshot::Sender<Result<Box<Notice>, Refusal>>,
+    pub(super) answer: oneshot::Sender<Result<Box<Notification>, Refusal>>,
 }
 
 impl WaitingOrder {
-    pub(crate) fn answer(self, outcome: Result<Notice, Refusal>) {
+    pub(crate) fn answer(self, outcome: Result<Notification, Refusal>) {
         // The client may have disconnected.
         let _gone = self.answer.send(outcome.map(Box::new));
     }

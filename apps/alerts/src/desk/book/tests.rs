@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
 
 use super::*;
-use crate::notice::{Notice, SiteCount};
+use crate::notification::{Notification, SiteCount};
 use crate::{Rule, Terms};
 
 /// Length of the rule's window, in slices.
@@ -75,9 +75,10 @@ fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
     }
     let (ended, started) = {
         let mut changes = book.changes().into_iter();
-        let notices = changes.by_ref().map(|(alert, context)| Notice::new(alert, context));
-        let notices: Vec<Notice> = notices.collect();
-        (notices[1].clone(), notices[0].clone())
+        let notifications =
+            changes.by_ref().map(|(alert, context)| Notification::new(alert, context));
+        let notifications: Vec<Notification> = notifications.collect();
+        (notifications[1].clone(), notifications[0].clone())
     };
     assert_eq!((started.rates, started.peak_rates), (rates(1_000), Some(rates(1_000))));
     assert_eq!((ended.rates, ended.peak_rates), (Rates::default(), Some(rates(5_000))));

@@ -1,10 +1,10 @@
 use super::*;
 use srlg_alerts::Status;
-use srlg_alerts::notice::WindowNotice;
+use srlg_alerts::notification::WindowNotification;
 
-fn notice(start_s: u64, host: &str, status: Status) -> Notice {
+fn notification(start_s: u64, host: &str, status: Status) -> Notification {
     let network = host.contains('/').then(|| host.parse().unwrap());
-    Notice {
+    Notification {
         id: AlertId::of(&[host], start_s),
         status,
         host: network.map_or_else(|| host.parse().unwrap(), |it: IpNet| it.addr().into()),
@@ -15,24 +15,26 @@ fn notice(start_s: u64, host: &str, status: Status) -> Notice {
         now_ms: (start_s + 10) * 1_000,
         until_ms: (status == Status::End).then_some((start_s + 5) * 1_000),
         top_ports: vec![("tcp/443".to_owned(), 0.5), ("udp/53".to_owned(), 0.5)],
-        ..Notice::sample()
+        ..Notification::sample()
     }
 }
 
 fn store() -> Store {
     let store = Store::open(None).unwrap();
-    let mut notices = vec![
-        notice(100, "192.0.2.7", Status::End),
-        notice(200, "2001:db8::1", Status::End),
-        notice(300, "198.51.100.0/24", Status::End),
-        notice(400, "198.51.100.9", Status::Update),
+    let mut notifications = vec![
+        notification(100, "192.0.2.7", Status::End),
+        notification(200, "2001:db8::1", Status::End),
+        notification(300, "198.51.100.0/24", Status::End),
+        notification(400, "198.51.100.9", Status::Update),
     ];
-    (notices[0].view, notices[0].label) = ("fan-out".to_owned(), Some("ÖBB Web Shop".to_owned()));
-    (notices[0].kind, notices[0].severity) = (Kind::Scan, Severity::Critical);
-    (notices[1].severity, notices[1].top_ports) = (Severity::Major, vec![("tcp/22".into(), 1.0)]);
-    notices[2].severity = Severity::Warning;
-    notices[3].severity = Severity::Warning;
-    store.add(&notices, &[]).unwrap();
+    (notifications[0].view, notifications[0].label) =
+        ("fan-out".to_owned(), Some("ÖBB Web Shop".to_owned()));
+    (notifications[0].kind, notifications[0].severity) = (Kind::Scan, Severity::Critical);
+    (notifications[1].severity, notifications[1].top_ports) =
+        (Severity::Major, vec![("tcp/22".into(), 1.0)]);
+    notifications[2].severity = Severity::Warning;
+    notifications[3].severity = Severity::Warning;
+    store.add(&notifications, &[]).unwrap();
     store
 }
 
@@ -82,8 +84,9 @@ fn incidents_are_found_by_each_filter() {
         (IncidentFilter { view: text("fan-out"), ..host("2001:db8::1") }, &[]),
     ] {
         assert_eq!(starts(filter.clone()), expected, "{filter:?}");
-        let last = store.last_notices(&filter).unwrap();
-        let last: Vec<u64> = last.iter().map(|(_, notice)| notice.start_ms / 1_000).collect();
+        let last = store.last_notifications(&filter).unwrap();
+        let last: Vec<u64> =
+            last.iter().map(|(_, notification)| notification.start_ms / 1_000).collect();
         assert_eq!(last, expected, "{filter:?}");
     }
 }
@@ -91,12 +94,12 @@ fn incidents_are_found_by_each_filter() {
 #[test]
 fn an_incident_is_its_last_notification_with_the_ports_before_its_end() {
     let store = Store::open(None).unwrap();
-    let main = |peak| WindowNotice { peak, ..Notice::sample().main };
-    let start = Notice { main: main(2e3), ..notice(100, "192.0.2.7", Status::Start) };
-    let update = Notice { main: main(9e3), now_ms: 111_000, ..start.clone() };
-    let end = Notice { top_ports: Vec::new(), ..notice(100, "192.0.2.7", Status::End) };
-    let end = Notice { main: main(9e3), severity: Severity::Critical, ..end };
-    store.add(&[start.clone(), notice(99, "192.0.2.8", Status::Start)], &[]).unwrap();
+    let main = |peak| WindowNotification { peak, ..Notification::sample().main };
+    let start = Notification { main: main(2e3), ..notification(100, "192.0.2.7", Status::Start) };
+    let update = Notification { main: main(9e3), now_ms: 111_000, ..start.clone() };
+    let end = Notification { top_ports: Vec::new(), ..notification(100, "192.0.2.7", Status::End) };
+    let end = Notification { main: main(9e3), severity: Severity::Critical, ..end };
+    store.add(&[start.clone(), notification(99, "192.0.2.8", Status::Start)], &[]).unwrap();
     let first = |store: &Store| store.incidents(&IncidentFilter::default()).unwrap().pop().unwrap();
     let Incident { end_ms, is_over, peak, .. } = first(&store);
     assert_eq!((end_ms, is_over, peak), (None, false, 2e3));
@@ -120,9 +123,9 @@ fn an_incident_is_its_last_notification_with_the_ports_before_its_end() {
         ports: vec!["tcp/443".to_owned(), "udp/53".to_owned()],
     };
     assert_eq!(first(&store), expected);
-    let notices = store.notices_of(end.id).unwrap();
-    assert_eq!(notices, [(1, start), (3, update), (4, end)]);
-    assert_eq!(store.notices_of(AlertId::of(&["none"], 0)).unwrap(), []);
+    let notifications = store.notifications_of(end.id).unwrap();
+    assert_eq!(notifications, [(1, start), (3, update), (4, end)]);
+    assert_eq!(store.notifications_of(AlertId::of(&["none"], 0)).unwrap(), []);
 }
 
 #[test]
@@ -138,9 +141,10 @@ fn a_reader_finds_what_the_writer_has_added_since() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
     let reader = store.reader().unwrap();
-    store.add(&[notice(100, "192.0.2.7", Status::Start)], &[]).unwrap();
+    store.add(&[notification(100, "192.0.2.7", Status::Start)], &[]).unwrap();
     assert_eq!(reader.incidents(&IncidentFilter::default()).unwrap().len(), 1);
     assert!(
-        reader.set(&[]).is_ok() && reader.add(&[notice(1, "::1", Status::Start)], &[]).is_err()
+        reader.set(&[]).is_ok()
+            && reader.add(&[notification(1, "::1", Status::Start)], &[]).is_err()
     );
 }

@@ -52,7 +52,7 @@ pub(super) fn play(
             Some(Event::Contacts(contacts)) => {
                 for contact in contacts {
                     monitor.take(contact)?;
-                    take_notices(&mut monitor, verdict, &store, started)?;
+                    take_notifications(&mut monitor, verdict, &store, started)?;
                 }
             }
             Some(Event::SetForward { step, now_ns }) => monitor.set_forward(step, now_ns),
@@ -73,23 +73,25 @@ pub(super) fn play(
             recorder.take(&board);
             boards.send_replace(Arc::new(board));
         }
-        take_notices(&mut monitor, verdict, &store, started)?;
+        take_notifications(&mut monitor, verdict, &store, started)?;
     }
     exporter.stop()?;
     writeln!(io::stdout(), "\n{}", input.status())?;
     Ok(())
 }
 
-fn take_notices(
+fn take_notifications(
     monitor: &mut Monitor,
     verdict: &mut Verdict,
     store: &Store,
     started: Instant,
 ) -> Result<()> {
-    let notices = monitor.notices()?;
-    if notices.is_empty() {
+    let notifications = monitor.notifications()?;
+    if notifications.is_empty() {
         return Ok(());
     }
-    store.add(&notices, &[])?;
-    notices.into_iter().try_for_each(|notice| verdict.take(notice, started.elapsed()))
+    store.add(&notifications, &[])?;
+    notifications
+        .into_iter()
+        .try_for_each(|notification| verdict.take(notification, started.elapsed()))
 }

@@ -11,15 +11,15 @@ use anyhow::{Context, Result};
 
 use super::attacks::{Attacks, PlantedAttack, name};
 use srlg_alerts::Status;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 /// Maximum time from the end of the demonstration to the last end of an alert.
 const LATEST: Duration = Duration::from_secs(20);
 
 pub(super) struct Verdict {
-    planted: Vec<(PlantedAttack, Vec<Notice>)>,
+    planted: Vec<(PlantedAttack, Vec<Notification>)>,
     rounds: usize,
-    others: Vec<Notice>,
+    others: Vec<Notification>,
     file: Option<File>,
 }
 
@@ -36,20 +36,20 @@ impl Verdict {
     }
 
     /// Records and prints a notification. `at` is the time since the start of the demonstration.
-    pub(super) fn take(&mut self, notice: Notice, at: Duration) -> Result<()> {
-        let Notice { status, severity, ref text, .. } = notice;
+    pub(super) fn take(&mut self, notification: Notification, at: Duration) -> Result<()> {
+        let Notification { status, severity, ref text, .. } = notification;
         writeln!(io::stdout(), "{:5.1} s  {status:<6} {severity:<8} {text}", at.as_secs_f64())?;
         if let Some(file) = &mut self.file {
-            serde_json::to_writer(&mut *file, &notice)?;
+            serde_json::to_writer(&mut *file, &notification)?;
             writeln!(file)?;
         }
-        let subject = notice.network.or_else(|| notice.host.network());
-        let is_of = |(planted, _): &&mut (PlantedAttack, Vec<Notice>)| {
-            Some(planted.subject) == subject && planted.view == notice.view
+        let subject = notification.network.or_else(|| notification.host.network());
+        let is_of = |(planted, _): &&mut (PlantedAttack, Vec<Notification>)| {
+            Some(planted.subject) == subject && planted.view == notification.view
         };
         match self.planted.iter_mut().find(is_of) {
-            Some((_, alerts)) => alerts.push(notice),
-            None => self.others.push(notice),
+            Some((_, alerts)) => alerts.push(notification),
+            None => self.others.push(notification),
         }
         Ok(())
     }
@@ -57,8 +57,9 @@ impl Verdict {
     /// Returns whether more notifications are expected when a demonstration of this `length` has run for `elapsed`. On
     /// a busy machine, notifications may be late.
     pub(super) fn may_change(&self, elapsed: Duration, length: Duration) -> bool {
-        let has_ended =
-            |(_, alerts): &(PlantedAttack, Vec<Notice>)| count(alerts, Status::End) >= self.rounds;
+        let has_ended = |(_, alerts): &(PlantedAttack, Vec<Notification>)| {
+            count(alerts, Status::End) >= self.rounds
+        };
         elapsed < length || elapsed < length + LATEST && !self.planted.iter().all(has_ended)
     }
 
@@ -84,6 +85,6 @@ impl Verdict {
     }
 }
 
-fn count(alerts: &[Notice], status: Status) -> usize {
+fn count(alerts: &[Notification], status: Status) -> usize {
     alerts.iter().filter(|alert| alert.status == status).count()
 }

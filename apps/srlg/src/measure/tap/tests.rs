@@ -8,7 +8,7 @@ use srlg_host::state::Snapshot;
 use super::*;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -73,17 +73,18 @@ fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
 /// Steps of 50 ms in which the main thread does nothing.
 const PAUSE: Range<u64> = 700..760;
 
-/// Returns `notice` without the shares of prefixes, because there are too many prefixes for exact counts. Ports with
-/// equal shares are sorted. When slices close after the pause, a tap has already seen newer contacts than one thread, so
-/// the details differ.
-fn comparable(mut notice: Notice) -> Notice {
-    notice.top_prefixes.clear();
-    notice.top_ports.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let step = notice.now_ms / 50 - START * 20;
+/// Returns `notification` without the shares of prefixes, because there are too many prefixes for exact counts. Ports
+/// with equal shares are sorted. When slices close after the pause, a tap has already seen newer contacts than one
+/// thread, so the details differ.
+fn comparable(mut notification: Notification) -> Notification {
+    notification.top_prefixes.clear();
+    notification.top_ports.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let step = notification.now_ms / 50 - START * 20;
     if (PAUSE.start..=PAUSE.end).contains(&step) {
-        (notice.data_age_ms, notice.top_ports, notice.peers) = (0, Vec::new(), Vec::new());
+        (notification.data_age_ms, notification.top_ports, notification.peers) =
+            (0, Vec::new(), Vec::new());
     }
-    notice
+    notification
 }
 
 fn detector(monitor: &mut Monitor, view: usize) -> Snapshot {
@@ -111,13 +112,14 @@ fn a_tap_does_what_one_thread_does() {
             let contacts: Vec<_> = (0..block).map(|_| numbers.contact(now_ns, early_ns)).collect();
             contacts.iter().for_each(|contact| one.take(contact).unwrap());
             sink.take(&contacts).unwrap();
-            let [of_one, of_other] = [&mut one, &mut other].map(|it| it.notices().unwrap());
+            let [of_one, of_other] = [&mut one, &mut other].map(|it| it.notifications().unwrap());
             told.0.extend(of_one.into_iter().map(comparable));
             told.1.extend(of_other.into_iter().map(comparable));
         }
         assert!(told.0.len() > 8, "{}", told.0.len());
         // After a pause, several slices close at once. Their notifications are then ordered by view first.
-        let by_time = |notice: &Notice| (notice.now_ms, notice.view.clone());
+        let by_time =
+            |notification: &Notification| (notification.now_ms, notification.view.clone());
         told.0.sort_by_key(by_time);
         told.1.sort_by_key(by_time);
         assert_eq!(told.0, told.1, "{grace}");

@@ -21,7 +21,7 @@ use srlg_notify::store::Store;
 use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
-use super::made::{Delivery, is_done, notices, sink};
+use super::made::{Delivery, is_done, notifications, sink};
 use crate::http::{Request, answer_all, serve};
 
 /// Creates a certificate authority, and signs the certificates of a server and a client. Returns the folder that
@@ -97,7 +97,7 @@ fn a_server_of_a_private_authority_is_known_by_its_file() {
         let files = authority.map(|it| tls(it.path(), &CLIENT[..1])).unwrap_or_default();
         let text = format!("type = 'webhook'\nurl = 'https://{address}'\n{files}");
         let sinks = Delivery::new(&text);
-        sinks.send(&notices(1)[..1]);
+        sinks.send(&notifications(1)[..1]);
         if is_known {
             assert_eq!(sinks.wait(is_done).sent, 1);
             requests.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -119,7 +119,7 @@ fn a_server_of_an_authority_of_the_system_needs_no_file() {
         let (address, requests) = serve_tls(Path::new(&folder), false);
         for kind in ["webhook", "alertmanager"] {
             let sinks = Delivery::new(&format!("type = '{kind}'\nurl = 'https://{address}'\n"));
-            sinks.send(&notices(1)[..1]);
+            sinks.send(&notifications(1)[..1]);
             assert_eq!(sinks.wait(is_done).sent, 1);
             requests.recv_timeout(Duration::from_secs(60)).unwrap();
         }
@@ -147,7 +147,7 @@ fn a_server_that_asks_for_a_certificate_gets_it() {
                 tls(folder.path(), files)
             );
             let sinks = Delivery::new(&text);
-            sinks.send(&notices(1)[..1]);
+            sinks.send(&notifications(1)[..1]);
             if files.len() == 1 {
                 let error = sinks.wait(|board| board.failed > 0).error.unwrap();
                 assert!(error.contains("cannot reach 127.0.0.1:"), "{error}");
@@ -181,7 +181,7 @@ fn credentials_and_signatures_come_from_files() {
             path("secret")
         );
         let sinks = Delivery::new(&text);
-        sinks.send(&notices(1)[..1]);
+        sinks.send(&notifications(1)[..1]);
         let (head, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(head.contains(header), "{head}");
         let signature = head.lines().find_map(|line| line.strip_prefix("x-signature-sha256: "));
@@ -199,7 +199,7 @@ fn syslog_goes_over_tls_and_again_after_the_server_has_closed() {
     let text =
         format!("type = 'syslog'\naddress = 'tls://{address}'\n{}", tls(folder.path(), &CLIENT));
     let sinks = Delivery::new(&text);
-    let told = notices(2);
+    let told = notifications(2);
     for told in [&told[..1], &told[1..2]] {
         sinks.send(told);
         let connection = ServerConnection::new(config.clone()).unwrap();
@@ -217,7 +217,7 @@ fn syslog_goes_over_tls_and_again_after_the_server_has_closed() {
 }
 
 #[test]
-fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notice_counts_as_sent() {
+fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notification_counts_as_sent() {
     let (folder, other) = (authority(), authority());
     let unknown = tls(other.path(), &CLIENT[..1]);
     let nameless = tls(folder.path(), &CLIENT[..1]);
@@ -239,7 +239,7 @@ fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notice_counts_as_se
         let board = loop {
             let sinks =
                 Delivery::new(&format!("type = 'syslog'\naddress = 'tls://{address}'\n{files}"));
-            sinks.send(&notices(1)[..1]);
+            sinks.send(&notifications(1)[..1]);
             let board = sinks.wait(|board| board.failed > 1 || board.sent > 0);
             if board.sent == 0 {
                 break board;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use srlg_alerts::{Severity, Status};
 use srlg_notify::store::Store;
 
-use super::made::{Delivery, notices, sink};
+use super::made::{Delivery, notifications, sink};
 use crate::alertmanager::Server;
 use crate::http::{Request, serve};
 
@@ -51,8 +51,8 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     let start = || Delivery::start(&[sink(&options)], &store);
     let pair = |text: &str, severity: &str| (text.to_owned(), severity.to_owned());
     let sinks = start();
-    let notices = notices(1);
-    let [started, ended] = &notices[..] else { panic!("{notices:?}") };
+    let notifications = notifications(1);
+    let [started, ended] = &notifications[..] else { panic!("{notifications:?}") };
     sinks.send(std::slice::from_ref(started));
     wait_for(&server, &["warning"]);
     let labels = alerts(&server).remove(0);
@@ -66,7 +66,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     // A restart of the monitor causes no new message.
     sinks.finish(Duration::ZERO);
     let sinks = start();
-    let critical = srlg_alerts::notice::Notice {
+    let critical = srlg_alerts::notification::Notification {
         status: Status::Update,
         severity: Severity::Critical,
         ..started.clone()
@@ -86,7 +86,8 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     wait_for(&server, &["critical"]);
     sinks.wait(|board| board.error.is_none());
 
-    let ended = srlg_alerts::notice::Notice { severity: Severity::Critical, ..ended.clone() };
+    let ended =
+        srlg_alerts::notification::Notification { severity: Severity::Critical, ..ended.clone() };
     sinks.send(&[ended]);
     wait_for(&server, &[]);
     loop {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use srlg_notify::sinks::Sinks;
 use srlg_notify::store::{Cursor, Store};
 
-use super::made::{Delivery, notices, sink};
+use super::made::{Delivery, notifications, sink};
 
 const MOST: Duration = Duration::from_secs(60);
 
@@ -38,40 +38,40 @@ fn start(path: &Path, store: &Store) -> Sinks {
 }
 
 #[test]
-fn every_notice_is_a_line_once_whenever_the_program_was_killed() {
+fn every_notification_is_a_line_once_whenever_the_program_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(Some(folder.path())).unwrap();
     let sinks = Delivery::start(&[options(&path, "")], &store);
-    sinks.send(&notices(2));
+    sinks.send(&notifications(2));
     sinks.finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4]);
     // This state follows a kill in the middle of a line. The file has more notifications than the stored cursor.
     store.set_cursor("file", Cursor { done: 1, ..Cursor::default() }).unwrap();
     let mut file = File::options().append(true).open(&path).unwrap();
     file.write_all(b"{\"number\":5,\"id\":\"00").unwrap();
-    store.add(&notices(1), &[]).unwrap();
+    store.add(&notifications(1), &[]).unwrap();
     start(&path, &store).finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4, 5, 6]);
     assert_eq!(store.cursor("file").unwrap().done, 6);
 }
 
 #[test]
-fn numbers_of_another_database_in_a_file_hide_no_notice() {
+fn numbers_of_another_database_in_a_file_hide_no_notification() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     for round in 1..=2 {
         // Each round has a new database, as after the removal of the state folder.
         let store = Store::open(None).unwrap();
         let sinks = start(&path, &store);
-        store.add(&notices(2), &[]).unwrap();
+        store.add(&notifications(2), &[]).unwrap();
         sinks.finish(MOST);
         assert_eq!(numbers(&path), [1, 2, 3, 4].repeat(round));
     }
     // The next database uses the same numbers for notifications of other alerts.
     let store = Store::open(None).unwrap();
     start(&path, &store).finish(MOST);
-    let mut other = notices(2);
+    let mut other = notifications(2);
     other.reverse();
     store.add(&other, &[]).unwrap();
     start(&path, &store).finish(MOST);
@@ -84,7 +84,7 @@ fn a_device_is_never_moved_away() {
     let path = Path::new("/dev/null");
     let options = [options(path, "name = 'a'\nrotate-bytes = 1"), options(path, "name = 'b'")];
     let sinks = Delivery::start(&options, &store);
-    sinks.send(&notices(2));
+    sinks.send(&notifications(2));
     sinks.wait(|board| board.sent == 4);
     sinks.finish(MOST);
     assert!(path.exists() && !Path::new("/dev/null.1").exists());
@@ -96,12 +96,12 @@ fn a_file_that_was_just_begun_goes_on_after_the_former_one() {
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(None).unwrap();
     start(&path, &store).finish(MOST);
-    store.add(&notices(2), &[]).unwrap();
+    store.add(&notifications(2), &[]).unwrap();
     start(&path, &store).finish(MOST);
     let former = folder.path().join("alerts.ndjson.1");
     fs::rename(&path, &former).unwrap();
     store.set_cursor("file", Cursor { done: 2, ..Cursor::default() }).unwrap();
-    store.add(&notices(1), &[]).unwrap();
+    store.add(&notifications(1), &[]).unwrap();
     start(&path, &store).finish(MOST);
     assert_eq!((numbers(&former), numbers(&path)), (vec![1, 2, 3, 4], vec![5, 6]));
 }
@@ -114,7 +114,7 @@ fn a_file_that_cannot_be_moved_away_waits_and_nothing_is_missing() {
     fs::create_dir(&former).unwrap();
     let store = Store::open(None).unwrap();
     let sinks = Delivery::start(&[options(&path, "rotate-bytes = 1\nkeep = 1")], &store);
-    sinks.send(&notices(1));
+    sinks.send(&notifications(1));
     let board = sinks.wait(|board| board.failed > 0);
     let error = board.error.unwrap();
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
@@ -131,7 +131,7 @@ fn a_large_file_makes_room_for_another_and_nothing_is_missing() {
     let store = Store::open(None).unwrap();
     let options = options(&path, "rotate-bytes = 2000\nkeep = 3");
     let sinks = Sinks::start(&[options], &store).unwrap();
-    store.add(&notices(12), &[]).unwrap();
+    store.add(&notifications(12), &[]).unwrap();
     sinks.finish(MOST);
     let former = |number: u32| folder.path().join(format!("alerts.ndjson.{number}"));
     assert!(!former(4).exists());
@@ -152,7 +152,7 @@ fn a_file_of_another_and_a_full_disk_are_told() {
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     first.finish(MOST);
     let full = Delivery::start(&[options(Path::new("/dev/full"), "")], &store);
-    full.send(&notices(1));
+    full.send(&notifications(1));
     let board = full.wait(|board| board.failed > 0);
     let error = board.error.unwrap();
     assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");

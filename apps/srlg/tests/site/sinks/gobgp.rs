@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_alerts::notice::{Direction, Kind, Notice, Rates};
+use srlg_alerts::notification::{Direction, Kind, Notification, Rates};
 use srlg_alerts::{Condition, Rule, Severity, Sighting, Status, Terms, Tracker, Why, Witnesses};
 use srlg_traffic::skip::skip_or_fail;
 use tempfile::TempDir;
 
-use super::made::{Delivery, notices};
+use super::made::{Delivery, notifications};
 
 /// Two daemons with a BGP session over loopback. They are killed when this value is dropped.
 struct Routers {
@@ -107,14 +107,15 @@ fn sink(state: &Path, way: &str, port: u16) -> String {
 }
 
 /// Returns the start and the end of a flood that the recipe announces with its default options.
-fn floods(count: u16) -> Vec<Notice> {
-    let severe = |notice| Notice { severity: Severity::Major, ..with_rate(notice) };
-    notices(count).into_iter().map(severe).collect()
+fn floods(count: u16) -> Vec<Notification> {
+    let severe =
+        |notification| Notification { severity: Severity::Major, ..with_rate(notification) };
+    notifications(count).into_iter().map(severe).collect()
 }
 
-fn with_rate(notice: Notice) -> Notice {
+fn with_rate(notification: Notification) -> Notification {
     let rates = Rates { packets_per_second: Some(20_000), ..Rates::default() };
-    Notice { rates, ..notice }
+    Notification { rates, ..notification }
 }
 
 fn has_jq() -> bool {
@@ -138,8 +139,8 @@ impl Recipe {
         Self(folder)
     }
 
-    /// Runs the recipe for `notice` and returns the lines that it wrote about its decisions.
-    fn run(&self, options: &[&str], notice: &Notice) -> Vec<String> {
+    /// Runs the recipe for `notification` and returns the lines that it wrote about its decisions.
+    fn run(&self, options: &[&str], notification: &Notification) -> Vec<String> {
         let place = self.0.path();
         let path = format!("{}:{}", place.display(), std::env::var("PATH").unwrap());
         let mut program = Command::new(recipe())
@@ -151,7 +152,7 @@ impl Recipe {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        serde_json::to_writer(program.stdin.take().unwrap(), notice).unwrap();
+        serde_json::to_writer(program.stdin.take().unwrap(), notification).unwrap();
         let output = program.wait_with_output().unwrap();
         let lines = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{lines}");
@@ -185,19 +186,19 @@ fn a_route_needs_a_severe_flood_with_a_known_rate() {
     let flood = floods(1).remove(0);
     let rates = |packets_per_second| Rates { packets_per_second, ..Rates::default() };
     let others = [
-        Notice { severity: Severity::Warning, ..flood.clone() },
-        Notice { rates: rates(None), ..flood.clone() },
-        Notice { rates: rates(Some(0)), ..flood.clone() },
-        Notice { rates: rates(Some(9_999)), ..flood.clone() },
-        Notice { kind: Kind::ServerOrP2p, ..flood.clone() },
-        Notice { kind: Kind::Scan, ..flood.clone() },
-        Notice { kind: Kind::Unknown, ..flood.clone() },
-        Notice { is_inside: false, ..flood.clone() },
-        Notice { direction: Direction::FanOut, ..flood.clone() },
-        Notice { hosts: 9, ..flood.clone() },
+        Notification { severity: Severity::Warning, ..flood.clone() },
+        Notification { rates: rates(None), ..flood.clone() },
+        Notification { rates: rates(Some(0)), ..flood.clone() },
+        Notification { rates: rates(Some(9_999)), ..flood.clone() },
+        Notification { kind: Kind::ServerOrP2p, ..flood.clone() },
+        Notification { kind: Kind::Scan, ..flood.clone() },
+        Notification { kind: Kind::Unknown, ..flood.clone() },
+        Notification { is_inside: false, ..flood.clone() },
+        Notification { direction: Direction::FanOut, ..flood.clone() },
+        Notification { hosts: 9, ..flood.clone() },
         // A network has the address of its first host, even if one member is left.
-        Notice { network: Some("10.0.0.0/24".parse().unwrap()), ..flood.clone() },
-        Notice { host: "10.0.0.0/24".parse().unwrap(), ..flood.clone() },
+        Notification { network: Some("10.0.0.0/24".parse().unwrap()), ..flood.clone() },
+        Notification { host: "10.0.0.0/24".parse().unwrap(), ..flood.clone() },
     ];
     let recipe = Recipe::new();
     for other in &others {
@@ -205,7 +206,8 @@ fn a_route_needs_a_severe_flood_with_a_known_rate() {
         assert_eq!(recipe.routes(), BTreeSet::new(), "{other:?}");
     }
     // The rate becomes known with a later notification of the same alert.
-    let update = Notice { status: Status::Update, rates: rates(Some(10_000)), ..flood.clone() };
+    let update =
+        Notification { status: Status::Update, rates: rates(Some(10_000)), ..flood.clone() };
     assert_eq!(recipe.run(&[], &update).len(), 1);
     assert_eq!(recipe.routes(), ["10.0.0.1/32".to_owned()].into());
     // While the alert is active, the route stays, whatever a notification says.
@@ -213,7 +215,7 @@ fn a_route_needs_a_severe_flood_with_a_known_rate() {
     assert_eq!(recipe.routes().len(), 1);
     let options = ["--severity", "warning", "--least-pps", "0"];
     for other in &others[2..4] {
-        let other = Notice { severity: Severity::Warning, ..other.clone() };
+        let other = Notification { severity: Severity::Warning, ..other.clone() };
         let recipe = Recipe::new();
         recipe.run(&options, &other);
         assert_eq!(recipe.routes().len(), 1, "{other:?}");
@@ -227,18 +229,18 @@ fn a_route_is_kept_when_the_alert_continues_as_that_of_a_network() {
     }
     let (recipe, flood) = (Recipe::new(), floods(1));
     recipe.run(&[], &flood[0]);
-    let joined = Notice { status: Status::Update, why: Why::Group, ..flood[0].clone() };
-    let ended = Notice { why: Why::Group, ..flood[1].clone() };
-    for notice in [&joined, &ended] {
-        assert_eq!(recipe.run(&[], notice).len(), 1);
+    let joined = Notification { status: Status::Update, why: Why::Group, ..flood[0].clone() };
+    let ended = Notification { why: Why::Group, ..flood[1].clone() };
+    for notification in [&joined, &ended] {
+        assert_eq!(recipe.run(&[], notification).len(), 1);
         assert_eq!(recipe.routes().len(), 1);
     }
     assert_eq!(recipe.run(&[], &flood[1]).len(), 1);
     assert_eq!(recipe.routes(), BTreeSet::new());
 }
 
-/// Closes a slice with a flood of one host, if `flood` is set, and with `neighbours` other hosts of its network that have
-/// a few more peers than the threshold. The recipe gets all notifications.
+/// Closes a slice with a flood of one host, if `flood` is set, and with `neighbours` other hosts of its network that
+/// have a few more peers than the threshold. The recipe gets all notifications.
 fn close(tracker: &mut Tracker, recipe: &Recipe, second: u64, flood: bool, neighbours: u8) {
     // The alert of the network repeats while the flood is its only member.
     let terms = Terms { hold_ms: 5_000, repeat_ms: 10_000, ..Terms::default() };
@@ -284,13 +286,13 @@ fn there_are_at_most_ten_routes_and_none_to_an_address_on_the_list() {
     let text = "# resolvers\n10.0.0.1\n\n::FFFF:10.9.0.1\n 2001:DB8:0::1 # a spelling of its own";
     fs::write(&list, text).unwrap();
     let options = ["--never", list.to_str().unwrap()];
-    let at = |host: &str| Notice { host: host.parse().unwrap(), ..floods[1].clone() };
-    for notice in [&floods[0], &at("10.9.0.1"), &at("2001:db8::1")] {
-        assert_eq!(recipe.run(&options, notice).len(), 1);
+    let at = |host: &str| Notification { host: host.parse().unwrap(), ..floods[1].clone() };
+    for notification in [&floods[0], &at("10.9.0.1"), &at("2001:db8::1")] {
+        assert_eq!(recipe.run(&options, notification).len(), 1);
         assert_eq!(recipe.routes(), BTreeSet::new());
     }
-    for notice in &floods[1..12] {
-        assert_eq!(recipe.run(&options, notice).len(), 1);
+    for notification in &floods[1..12] {
+        assert_eq!(recipe.run(&options, notification).len(), 1);
     }
     let routes: BTreeSet<String> = (1..11).map(|at| format!("10.0.{at}.1/32")).collect();
     assert_eq!(recipe.routes(), routes);
@@ -316,7 +318,9 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         let sinks = Delivery::new(&sink(state.path(), way, routers.ports[0]));
         // While another alert of the same host is active, the route stays.
         let mut other = told.clone();
-        other.iter_mut().for_each(|notice| notice.id = "00000000000000aa".parse().unwrap());
+        other
+            .iter_mut()
+            .for_each(|notification| notification.id = "00000000000000aa".parse().unwrap());
         sinks.send(&[told[0].clone(), other[0].clone()]);
         routers.wait(1, question, route);
         sinks.send(&other[1..]);

@@ -10,7 +10,7 @@ use srlg_notify::sinks::Sinks;
 use srlg_notify::store::Store;
 use srlg_system::secrets::write_secret;
 
-use super::made::{Delivery, is_done, notices, sink};
+use super::made::{Delivery, is_done, notifications, sink};
 use crate::http::{Request, answer, serve};
 
 fn posted(requests: &Receiver<Request>) -> (String, Value) {
@@ -29,16 +29,17 @@ fn served(options: &str, answers: &'static [&'static str]) -> (Delivery, Receive
 }
 
 #[test]
-fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
+fn a_webhook_has_each_notification_in_order_with_a_key_of_its_own() {
     let (sinks, requests) = served("type = 'webhook'", &["200 OK"]);
-    let told = notices(2);
+    let told = notifications(2);
     sinks.send(&told);
-    for (at, notice) in told.iter().enumerate() {
+    for (at, notification) in told.iter().enumerate() {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x/ HTTP/1.1\r\n"), "{head}");
-        let key = format!("idempotency-key: {}-{}-{}", notice.id, at + 1, notice.status);
+        let key =
+            format!("idempotency-key: {}-{}-{}", notification.id, at + 1, notification.status);
         assert!(head.to_lowercase().contains(&key), "no {key} in {head}");
-        assert_eq!(body, serde_json::to_value(notice).unwrap());
+        assert_eq!(body, serde_json::to_value(notification).unwrap());
     }
     assert_eq!(sinks.wait(is_done).sent, 4);
 }
@@ -47,7 +48,7 @@ fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
 fn a_refusal_is_counted_and_a_failure_is_tried_again() {
     let answers = &["400 Bad Request", "503 Busy", "429 Slow", "200 OK"];
     let (sinks, requests) = served("type = 'webhook'", answers);
-    sinks.send(&notices(1));
+    sinks.send(&notifications(1));
     let (_, refused) = posted(&requests);
     let [busy, slow, taken] = [posted(&requests).1, posted(&requests).1, posted(&requests).1];
     assert_eq!((&refused["status"], &busy["status"]), (&"start".into(), &"end".into()));
@@ -63,7 +64,7 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let sinks = Delivery::new(&format!("type = 'webhook'\nqueue = 3\nurl = 'http://{address}'"));
-    let told = notices(4);
+    let told = notifications(4);
     sinks.send(&told[..2]);
     let board = sinks.wait(|board| board.failed > 0);
     assert_eq!((board.queue, board.dropped), (2, 0));
@@ -73,17 +74,17 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
     let listener = TcpListener::bind(address).unwrap();
     let (sender, requests) = channel();
     thread::spawn(move || answer(&listener, &[], &sender));
-    for notice in &told[5..] {
-        assert_eq!(posted(&requests).1["id"], notice.id.to_string());
+    for notification in &told[5..] {
+        assert_eq!(posted(&requests).1["id"], notification.id.to_string());
     }
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped, board.error), (3, 5, None));
 }
 
 #[test]
-fn beyond_the_rate_notices_are_told_of_in_one_but_no_end_is_held() {
+fn beyond_the_rate_notifications_are_told_of_in_one_but_no_end_is_held() {
     let (sinks, requests) = served("type = 'webhook'\nmost-per-minute = 2", &["200 OK"]);
-    sinks.send(&notices(4));
+    sinks.send(&notifications(4));
     let statuses: Vec<Value> = (0..4).map(|_| posted(&requests).1["status"].clone()).collect();
     assert_eq!(statuses, ["start", "start", "end", "end"]);
     let board = sinks.wait(is_done);
@@ -93,7 +94,7 @@ fn beyond_the_rate_notices_are_told_of_in_one_but_no_end_is_held() {
 #[test]
 fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
-    let told = notices(1);
+    let told = notifications(1);
     let now = SystemTime::now();
     sinks.send(&told[..1]);
     for _ in 0..3 {
@@ -121,7 +122,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     let sinks = Delivery::start(&options, &store);
     let (webhook, hooked) = served("type = 'webhook'", &["200 OK"]);
     let [mut silent, loud] =
-        notices(2).try_into().map(|it: [_; 4]| [it[0].clone(), it[1].clone()]).unwrap();
+        notifications(2).try_into().map(|it: [_; 4]| [it[0].clone(), it[1].clone()]).unwrap();
     sinks.send(&[silent.clone(), loud.clone()]);
     let is_over = |alert: &Value| time(alert, "endsAt") <= SystemTime::now();
     assert!(!is_over(&posted(&requests).1[0]));
@@ -142,7 +143,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     later.remark = None;
     let mut end = later.clone();
     end.status = Status::End;
-    webhook.send(&[notices(1)[0].clone(), silent, later, end]);
+    webhook.send(&[notifications(1)[0].clone(), silent, later, end]);
     let reasons: Vec<Value> = (0..3).map(|_| posted(&hooked).1["status"].clone()).collect();
     assert_eq!(reasons, ["start", "update", "end"]);
     let board = webhook.wait(is_done);
@@ -159,7 +160,7 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
     let address = listener.local_addr().unwrap();
     let text = format!("type = 'webhook'\ntimeout = '200ms'\nurl = 'http://{address}'");
     let sinks = Delivery::new(&text);
-    sinks.send(&notices(1));
+    sinks.send(&notifications(1));
     assert!(sinks.wait(|board| board.failed > 0).error.unwrap().contains("timeout"));
     let began = std::time::Instant::now();
     sinks.finish(Duration::ZERO);
@@ -171,7 +172,7 @@ fn nobody_is_sent_elsewhere_and_no_secret_is_told() {
     let (address, requests) = serve(&["302 Found\r\nLocation: http://127.0.0.1:1/"]);
     let url = format!("http://user:word@{address}/secret");
     let sinks = Delivery::new(&format!("type = 'webhook'\nurl = '{url}'"));
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let first = posted(&requests);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
     insta::assert_snapshot!(error.replace(&address.port().to_string(), "PORT"));
@@ -196,7 +197,7 @@ fn headers_come_from_a_file_and_are_checked_at_the_start() {
     }
     std::fs::write(&path, "Authorization: Bearer 1:2\n\nX-A: b\n").unwrap();
     let sinks = Delivery::new(&text);
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let head = posted(&requests).0.to_lowercase();
     assert!(
         head.contains("authorization: bearer 1:2\r\n") && head.contains("x-a: b\r\n"),
@@ -209,12 +210,12 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
     let (address, requests) = serve(&["200 OK"]);
     let options = sink(&format!("type = 'webhook'\nmost-per-minute = 3\nurl = 'http://{address}'"));
     let store = Store::open(None).unwrap();
-    let told = notices(3);
+    let told = notifications(3);
     let sinks = Delivery::start(std::slice::from_ref(&options), &store);
     store.add(&told[..3], &[]).unwrap();
     sinks.finish(Duration::from_secs(10));
     // Starts of other alerts are sent before the ends, and reach the limit of the minute.
-    store.add(&notices(9)[3..9], &[]).unwrap();
+    store.add(&notifications(9)[3..9], &[]).unwrap();
     store.add(&told[3..], &[]).unwrap();
     let sinks = Delivery::start(&[options], &store);
     let count = |status: &str, number: usize| {
@@ -238,7 +239,7 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
     let (address, requests) = serve(&["200 OK"]);
     let options = "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1h'";
     let store = Store::open(None).unwrap();
-    let told = notices(3);
+    let told = notifications(3);
     // All active alerts are sent when a sink starts.
     store.add(&told[..3], &[]).unwrap();
     let sinks = Delivery::start(&[sink(&format!("{options}\nurl = 'http://{address}'"))], &store);
@@ -256,7 +257,7 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
 #[test]
 fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1h'", &["200 OK"]);
-    let mut notice = notices(1).remove(0);
+    let mut notification = notifications(1).remove(0);
     // Severities of alerts, and whether the alerts have ended.
     let states = |alerts: &Value| -> Vec<(String, bool)> {
         let soon = SystemTime::now() + Duration::from_secs(60);
@@ -271,8 +272,8 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
         // The waiting notification is older than the last notification that was sent.
         (Severity::Major, &[("critical", false)]),
     ] {
-        notice.severity = severity;
-        sinks.send(std::slice::from_ref(&notice));
+        notification.severity = severity;
+        sinks.send(std::slice::from_ref(&notification));
         // The first alert may be sent twice, because active alerts are sent when a sink starts.
         let mut told_next = std::iter::repeat_with(|| states(&posted(&requests).1));
         last = told_next.find(|states| *states != last).unwrap();
@@ -311,7 +312,7 @@ fn an_endless_response_is_cut_off() {
     ] {
         let (address, lengths) = serve_endlessly(head);
         let sinks = Delivery::new(&format!("type = 'webhook'\nurl = 'http://{address}'"));
-        sinks.send(&notices(1)[..1]);
+        sinks.send(&notifications(1)[..1]);
         let length = lengths.recv_timeout(Duration::from_secs(60)).unwrap();
         // Nearly all accepted bytes are in the buffers of the system.
         assert!(length < 32 << 20, "{head:?}: {length}");

@@ -3,14 +3,14 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_alerts::notice::{Context, Direction, Notice};
+use srlg_alerts::notification::{Context, Direction, Notification};
 use srlg_alerts::status::board::SinkBoard;
 use srlg_alerts::{Alert, Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 use srlg_notify::sinks::{SinkOptions, Sinks};
 use srlg_notify::store::Store;
 
 /// Returns the start and the end of one alert for each of `hosts` hosts. All starts come before all ends.
-pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
+pub(crate) fn notifications(hosts: u16) -> Vec<Notification> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
     let rule = Rule { name: "r\"] x".to_owned(), networks: Vec::new(), windows };
@@ -20,7 +20,7 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
         Sighting::new([10, high, low, 1].into(), 2_000.0, 10.0)
     };
     let points: Vec<Sighting> = (0..hosts).map(point).collect();
-    let mut notices = Vec::new();
+    let mut notifications = Vec::new();
     for (now_ms, points) in [(1_700_000_000_000, &points[..]), (1_700_000_060_000, &[])] {
         let sightings = [(60, points.to_vec())].into();
         let told = tracker.close(
@@ -30,14 +30,17 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
             Condition::default(),
             |_, _| Witnesses::default(),
         );
-        notices.extend(told.into_iter().map(flood));
+        notifications.extend(told.into_iter().map(flood));
     }
-    assert_eq!(notices.iter().filter(|it| it.status == Status::End).count(), usize::from(hosts));
-    notices
+    assert_eq!(
+        notifications.iter().filter(|it| it.status == Status::End).count(),
+        usize::from(hosts)
+    );
+    notifications
 }
 
 /// Returns the notification of `alert` as a flood of an inside host.
-pub(crate) fn flood(alert: Alert) -> Notice {
+pub(crate) fn flood(alert: Alert) -> Notification {
     let context = Context {
         direction: Direction::FanIn,
         is_inside: true,
@@ -46,7 +49,7 @@ pub(crate) fn flood(alert: Alert) -> Notice {
         peers: vec![[192, 0, 2, 1].into()],
         ..Context::default()
     };
-    Notice::new(alert, context)
+    Notification::new(alert, context)
 }
 
 pub(crate) fn sink(text: &str) -> SinkOptions {
@@ -69,8 +72,8 @@ impl Delivery {
         Self::start(&[sink(text)], &Store::open(None).unwrap())
     }
 
-    pub(crate) fn send(&self, notices: &[Notice]) {
-        self.store.add(notices, &[]).unwrap();
+    pub(crate) fn send(&self, notifications: &[Notification]) {
+        self.store.add(notifications, &[]).unwrap();
         self.sinks.as_ref().unwrap().wake();
     }
 

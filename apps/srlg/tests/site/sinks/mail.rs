@@ -5,13 +5,13 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::{Remark, Silencing};
 use srlg_notify::store::Store;
 use srlg_system::secrets::write_secret;
 
 use super::access::{CLIENT, authority, server_config, tls};
-use super::made::{Delivery, is_done, notices, sink};
+use super::made::{Delivery, is_done, notifications, sink};
 use super::smtp::{Mail, Server, answers};
 
 /// Maximum time that a test waits for an email.
@@ -42,8 +42,8 @@ fn next(mails: &Receiver<Mail>) -> Mail {
     mails.recv_timeout(MOST).unwrap()
 }
 
-fn starts_and_ends(hosts: u16) -> (Vec<Notice>, Vec<Notice>) {
-    let mut starts = notices(hosts);
+fn starts_and_ends(hosts: u16) -> (Vec<Notification>, Vec<Notification>) {
+    let mut starts = notifications(hosts);
     let ends = starts.split_off(hosts.into());
     (starts, ends)
 }
@@ -64,7 +64,7 @@ fn a_mail_goes_over_tls_with_a_password_by_either_way() {
         let scheme = if is_tls_from_start { "smtps" } else { "smtp" };
         let keys = keys(&format!("{scheme}://{address}"), &format!("{tls}\n{secret}"));
         let sinks = Delivery::new(&keys);
-        let told = notices(1).remove(0);
+        let told = notifications(1).remove(0);
         sinks.send(std::slice::from_ref(&told));
         let mail = next(&mails);
         assert_eq!((mail.is_encrypted, mail.is_logged_in), (true, true));
@@ -117,7 +117,7 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
     ] {
         let (address, mails) = server.start();
         let sinks = Delivery::new(&keys(&format!("smtp://{address}"), &more));
-        sinks.send(&notices(1)[..1]);
+        sinks.send(&notifications(1)[..1]);
         let board = sinks.wait(|board| board.failed > 0);
         let error = board.error.unwrap().replace(&address.port().to_string(), "PORT");
         assert!(error.contains(cause), "{error}");
@@ -127,7 +127,7 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
     // The server knows the client by its certificate.
     let (address, mails) = with(config(true)).start();
     let sinks = Delivery::new(&keys(&format!("smtp://{address}"), &files(folder.path(), 3)));
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     assert!(next(&mails).is_encrypted);
 }
 
@@ -136,7 +136,7 @@ fn a_server_that_does_not_answer_in_time_is_told() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let sinks = Delivery::new(&keys(&format!("smtp://{address}"), "timeout = '200ms'"));
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
     let expected = format!("{address} does not respond to the connection: timeout after 200ms");
     assert_eq!(error, expected);
@@ -157,7 +157,7 @@ fn what_may_pass_is_tried_again_and_a_mail_that_is_rejected_is_given_up() {
         let answers = answers(command, answer, 1);
         let (keys, mails) = plain(Server { answers, ..Server::default() }, "digest = '0s'");
         let sinks = Delivery::new(&keys);
-        sinks.send(&notices(2)[..2]);
+        sinks.send(&notifications(2)[..2]);
         let count = 2 - dropped;
         for _ in 0..count {
             next(&mails);
@@ -173,7 +173,7 @@ fn a_recipient_who_is_refused_takes_no_mail_from_others() {
     let no_user = answers("RCPT TO:<a@", "550 5.1.1 no such user", 1);
     let (keys, mails) = plain(Server { answers: no_user, ..Server::default() }, "");
     let sinks = Delivery::new(&keys);
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     assert_eq!(next(&mails).recipients, ["b@example.net"]);
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped, board.failed), (1, 0, 0));
@@ -182,7 +182,7 @@ fn a_recipient_who_is_refused_takes_no_mail_from_others() {
     let server = Server { answers: denied.clone(), ..Server::default() };
     let (keys, mails) = plain(server, "");
     let sinks = Delivery::new(&keys);
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
     assert!(error.contains("rejected all recipients; a@example.net: 554 "), "{error}");
     denied.lock().unwrap().clear();
@@ -214,7 +214,7 @@ fn what_comes_within_the_digest_is_one_mail() {
 }
 
 #[test]
-fn notices_that_were_collected_are_sent_after_a_kill() {
+fn notifications_that_were_collected_are_sent_after_a_kill() {
     let (keys, mails) = plain(Server::default(), "digest = '1h'");
     let store = Store::open(None).unwrap();
     let (starts, _) = starts_and_ends(4);
@@ -234,7 +234,7 @@ fn notices_that_were_collected_are_sent_after_a_kill() {
 }
 
 #[test]
-fn beyond_the_rate_notices_are_counted_and_one_mail_says_so() {
+fn beyond_the_rate_notifications_are_counted_and_one_mail_says_so() {
     let (keys, mails) = plain(Server::default(), "digest = '1h'\nmost-per-minute = 3");
     let sinks = Delivery::new(&keys);
     let (starts, _) = starts_and_ends(10);
@@ -251,7 +251,8 @@ fn beyond_the_rate_notices_are_counted_and_one_mail_says_so() {
 }
 
 #[test]
-fn collected_notices_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_after_a_failure() {
+fn collected_notifications_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_after_a_failure()
+ {
     let (starts, _) = starts_and_ends(6);
     let (keys, mails) = plain(Server::default(), "digest = '1h'\nqueue = 3");
     let sinks = Delivery::new(&keys);
@@ -277,7 +278,7 @@ fn collected_notices_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_af
 }
 
 #[test]
-fn notices_that_did_not_pass_are_done_before_a_mail_that_fails() {
+fn notifications_that_did_not_pass_are_done_before_a_mail_that_fails() {
     let answers = answers("MAIL", "451 4.3.0 later", ALWAYS);
     let (keys, _mails) = plain(Server { answers, ..Server::default() }, "digest = '0s'");
     let store = Store::open(None).unwrap();
@@ -296,7 +297,7 @@ fn a_server_that_answers_slowly_has_one_timeout_for_all_answers() {
     let delay = Duration::from_millis(400);
     let (keys, mails) = plain(Server { delay, ..Server::default() }, "timeout = '1s'");
     let sinks = Delivery::new(&keys);
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
     // Each answer alone comes in time, so a timeout for each answer would let the mail pass.
     assert!(error.ends_with(": timeout after 1s"), "{error}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::made::{Delivery, is_done, notices};
+use super::made::{Delivery, is_done, notifications};
 
 /// Checks the header and the fields of an RFC 5424 message.
 fn check(message: &str, status: &str) {
@@ -34,7 +34,7 @@ fn syslog_has_messages_over_datagrams_of_both_families() {
         socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let to = socket.local_addr().unwrap();
         let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'udp://{to}'"));
-        sinks.send(&notices(1));
+        sinks.send(&notifications(1));
         let mut buffer = [0; 4096];
         for status in ["start", "end"] {
             let length = socket.recv(&mut buffer).unwrap();
@@ -48,7 +48,7 @@ fn syslog_counts_octets_over_tcp() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
-    sinks.send(&notices(1));
+    sinks.send(&notifications(1));
     let (mut stream, _) = listener.accept().unwrap();
     sinks.wait(is_done);
     sinks.finish(Duration::ZERO);
@@ -68,9 +68,9 @@ fn syslog_connects_again_and_loses_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
-    let told = notices(1);
-    for (at, notice) in told.iter().enumerate() {
-        sinks.send(std::slice::from_ref(notice));
+    let told = notifications(1);
+    for (at, notification) in told.iter().enumerate() {
+        sinks.send(std::slice::from_ref(notification));
         let (mut stream, _) = listener.accept().unwrap();
         sinks.wait(|board| board.sent == at as u64 + 1);
         let mut buffer = [0; 4096];
@@ -87,7 +87,7 @@ fn syslog_finds_the_address_that_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://localhost:{port}'"));
-    sinks.send(&notices(1));
+    sinks.send(&notifications(1));
     assert_eq!(sinks.wait(is_done).sent, 2);
 }
 
@@ -96,7 +96,7 @@ fn syslog_of_this_machine_may_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'unix://{}'", path.display()));
-    sinks.send(&notices(1));
+    sinks.send(&notifications(1));
     let board = sinks.wait(|board| board.failed > 0);
     let error = board.error.unwrap();
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
@@ -108,14 +108,14 @@ fn syslog_of_this_machine_may_come_and_go() {
 }
 
 #[test]
-fn a_program_reads_each_notice_and_is_killed_with_its_children() {
+fn a_program_reads_each_notification_and_is_killed_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let (out, children) = (folder.path().join("out"), folder.path().join("children"));
     let exec = |script: &str, file: &Path, more: &str| {
         let script = script.replace("FILE", file.to_str().unwrap());
         Delivery::new(&format!("type = 'exec'\ncommand = ['sh', '-c', '{script}']\n{more}"))
     };
-    let told = notices(1);
+    let told = notifications(1);
     let sinks = exec("cat >> FILE; echo >> FILE", &out, "");
     sinks.send(&told);
     let board = sinks.wait(is_done);
@@ -144,12 +144,12 @@ fn a_program_reads_each_notice_and_is_killed_with_its_children() {
 #[test]
 fn a_program_that_fails_is_given_up_after_three_attempts() {
     let sinks = Delivery::new("type = 'exec'\ncommand = ['false']");
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.failed, board.dropped), (0, 3, 1));
     sinks.finish(Duration::ZERO);
     let sinks = Delivery::new("type = 'exec'\ncommand = ['/no/such/program']");
-    sinks.send(&notices(1)[..1]);
+    sinks.send(&notifications(1)[..1]);
     let board = sinks.wait(|board| board.failed > 0);
     assert!(board.error.unwrap().contains("/no/such/program"));
 }

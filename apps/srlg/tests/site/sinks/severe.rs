@@ -5,15 +5,15 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use srlg_alerts::Severity;
-use srlg_alerts::notice::{Kind, Notice};
+use srlg_alerts::notification::{Kind, Notification};
 use srlg_notify::store::Store;
 
-use super::made::{Delivery, notices, sink};
+use super::made::{Delivery, notifications, sink};
 use super::smtp::Server;
 use crate::http::serve;
 
-/// Maximum time until each sink must have sent the start of the severe alert. A mail waits for 10 seconds after the last
-/// one, so this test needs real time.
+/// Maximum time until each sink must have sent the start of the severe alert. A mail waits for 10 seconds after the
+/// last one, so this test needs real time.
 const SOON: Duration = Duration::from_secs(15);
 
 /// Waits until `seen`, which is called repeatedly, returns true.
@@ -41,10 +41,10 @@ fn a_severe_start_reaches_all_sinks_behind_two_hundred_small_alerts() {
         format!("type = 'syslog'\naddress = 'udp://{}'", syslog.local_addr().unwrap()),
     ];
     let sinks = Delivery::start(&options.map(|it| sink(&it)), &Store::open(None).unwrap());
-    let mut told = notices(201);
+    let mut told = notifications(201);
     told.truncate(201);
     let flood = told.pop().unwrap();
-    let flood = Notice { severity: Severity::Major, ..flood };
+    let flood = Notification { severity: Severity::Major, ..flood };
     told.iter_mut().for_each(|scan| scan.kind = Kind::Scan);
     sinks.send(&told);
     let (started, host) = (Instant::now(), flood.subject());

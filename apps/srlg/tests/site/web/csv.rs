@@ -1,14 +1,14 @@
 //! Downloads of an incident's peers as CSV.
 
 use srlg_alerts::Status;
-use srlg_alerts::notice::Notice;
+use srlg_alerts::notification::Notification;
 use srlg_alerts::origins::{Origin, PeerOrigins};
 use srlg_notify::store::Store;
 use srlg_system::now_ms;
 use srlg_web::server::Web;
 
 use super::made::{answer, ask, board, get, start_with};
-use crate::sinks::made::notices;
+use crate::sinks::made::notifications;
 
 /// Starts a server with one ended incident. Returns the server and the ID of the incident.
 fn start() -> (Web, String) {
@@ -23,18 +23,18 @@ fn start() -> (Web, String) {
         ("203.0.113.0/24", origin(64_500, "Example, Inc.", Some("DE"))),
     ];
     let known = known.map(|(name, origin)| (name.to_owned(), origin)).into();
-    let mut notices = notices(1);
-    let Notice { peers, top_prefixes, origins, .. } = &mut notices[0];
+    let mut notifications = notifications(1);
+    let Notification { peers, top_prefixes, origins, .. } = &mut notifications[0];
     *peers = ["203.0.113.9", "2001:db8::/64", "198.51.100.1 tcp/443"]
         .map(|peer| peer.parse().unwrap())
         .into();
     *top_prefixes = vec![("203.0.113.0/24".parse().unwrap(), 0.25)];
     *origins = PeerOrigins { origin_sample: Some(3), known, ..PeerOrigins::default() };
-    assert_eq!(notices[1].status, Status::End);
+    assert_eq!(notifications[1].status, Status::End);
     let store = Store::open(None).unwrap();
-    store.add(&notices, &[]).unwrap();
+    store.add(&notifications, &[]).unwrap();
     let (web, _boards) = start_with(board(now_ms()), &store);
-    (web, notices[0].id.to_string())
+    (web, notifications[0].id.to_string())
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use srlg_alerts::notice::{Notice, Rates, WindowNotice};
-use srlg_alerts::open::{LiveNotice, OpenAlert};
+use srlg_alerts::notification::{Notification, Rates, WindowNotification};
+use srlg_alerts::open::{LiveNotification, OpenAlert};
 use srlg_alerts::origins::PeerOrigins;
 use srlg_alerts::status::board::{Board, ViewBoard};
 use srlg_alerts::{AlertId, Status};
@@ -16,12 +16,12 @@ use srlg_system::now_ms;
 use srlg_web::server::Web;
 
 use super::made::{ask, board, get, start_with};
-use crate::sinks::made::notices;
+use crate::sinks::made::notifications;
 
-fn stored(hosts: u16) -> (Store, Vec<Notice>) {
-    let (store, notices) = (Store::open(None).unwrap(), notices(hosts));
-    store.add(&notices, &[]).unwrap();
-    (store, notices)
+fn stored(hosts: u16) -> (Store, Vec<Notification>) {
+    let (store, notifications) = (Store::open(None).unwrap(), notifications(hosts));
+    store.add(&notifications, &[]).unwrap();
+    (store, notifications)
 }
 
 fn json(web: &Web, path: &str) -> Value {
@@ -35,20 +35,20 @@ fn id(number: u64) -> AlertId {
 }
 
 /// Returns an active alert whose last notification is five slices old.
-fn open(notice: &Notice, cardinality: f64) -> OpenAlert {
-    let window = WindowNotice { cardinality, peak: 9e3, ..notice.main };
-    let windows = vec![window, WindowNotice { window_ms: 600_000, ..window }];
-    let (now_ms, line) = (notice.now_ms + 5_000, [1, 2, cardinality as u32].into());
+fn open(notification: &Notification, cardinality: f64) -> OpenAlert {
+    let window = WindowNotification { cardinality, peak: 9e3, ..notification.main };
+    let windows = vec![window, WindowNotification { window_ms: 600_000, ..window }];
+    let (now_ms, line) = (notification.now_ms + 5_000, [1, 2, cardinality as u32].into());
     let rates = Rates { packets_per_second: Some(1_234), ..Rates::default() };
-    let live = LiveNotice { now_ms, hosts: 1, windows, line, rates, peak_rates: rates };
-    OpenAlert { notice: Arc::new(notice.clone()), live: Some(live) }
+    let live = LiveNotification { now_ms, hosts: 1, windows, line, rates, peak_rates: rates };
+    OpenAlert { notification: Arc::new(notification.clone()), live: Some(live) }
 }
 
 #[test]
 fn an_incident_of_two_windows_is_one_row_with_the_counts_of_the_last_slice() {
-    let (store, notices) = stored(1);
+    let (store, notifications) = stored(1);
     let with = |cardinality| {
-        let alerts = [open(&notices[0], cardinality)].into();
+        let alerts = [open(&notifications[0], cardinality)].into();
         Board { alerts, ..board(now_ms()) }
     };
     let (web, boards) = start_with(with(4_321.0), &store);
@@ -61,23 +61,23 @@ fn an_incident_of_two_windows_is_one_row_with_the_counts_of_the_last_slice() {
         assert_eq!((&alert["cardinality"], &alert["peak"]), (&json!(cardinality), &json!(9e3)));
         assert_eq!(alert["packets_per_second"], 1_234);
         assert_eq!(alert["windows"].as_array().unwrap().len(), 2);
-        assert_eq!(alert["now_ms"], notices[0].now_ms + 5_000);
-        assert_eq!(alert["told_ms"], notices[0].now_ms);
+        assert_eq!(alert["now_ms"], notifications[0].now_ms + 5_000);
+        assert_eq!(alert["told_ms"], notifications[0].now_ms);
         assert_eq!(alert["line"], json!([1, 2, cardinality as u32]));
         assert_eq!(
             (&alert["id"], &alert["text"]),
-            (&json!(notices[0].id), &json!(notices[0].text))
+            (&json!(notifications[0].id), &json!(notifications[0].text))
         );
         assert_eq!(json(&web, "/api/v1/status")["alerts"][0], *alert);
-        let id = notices[0].id;
+        let id = notifications[0].id;
         assert_eq!(json(&web, &format!("/api/v1/incidents/{id}"))["alert"], *alert);
     }
 }
 
 #[test]
 fn a_page_gets_200_alerts_and_the_api_all() {
-    let (store, notices) = stored(1);
-    let alert = |at: u64| open(&Notice { id: id(at), ..notices[0].clone() }, at as f64);
+    let (store, notifications) = stored(1);
+    let alert = |at: u64| open(&Notification { id: id(at), ..notifications[0].clone() }, at as f64);
     let alerts = (0..300).map(alert).collect();
     let (web, _boards) = start_with(Board { alerts, ..board(now_ms()) }, &store);
     for path in ["/api/v1/alerts", "/api/v1/status"] {
@@ -93,13 +93,13 @@ fn a_page_gets_200_alerts_and_the_api_all() {
 
 #[test]
 fn incidents_are_paged_and_filtered() {
-    let (store, notices) = stored(5);
+    let (store, notifications) = stored(5);
     let (web, _boards) = start_with(board(now_ms()), &store);
     let of = |page: &Value| -> Vec<String> {
         let incidents = page["incidents"].as_array().unwrap();
         incidents.iter().map(|it| it["subject"].as_str().unwrap().to_owned()).collect()
     };
-    let mut hosts: Vec<String> = notices[..5].iter().map(Notice::subject).collect();
+    let mut hosts: Vec<String> = notifications[..5].iter().map(Notification::subject).collect();
     hosts.reverse();
     let all = json(&web, "/api/v1/incidents");
     assert_eq!((of(&all), &all["next"]), (hosts.clone(), &Value::Null));
@@ -108,14 +108,14 @@ fn incidents_are_paged_and_filtered() {
     let second = json(&web, "/api/v1/incidents?limit=3&before=3");
     assert_eq!((of(&second), &second["next"]), (hosts[3..].to_vec(), &Value::Null));
     let host = &hosts[1];
-    let (view, kind) = (&notices[0].view, notices[0].kind);
+    let (view, kind) = (&notifications[0].view, notifications[0].kind);
     let one =
         format!("/api/v1/incidents?host={host}&view={view}&kind={kind}&from=0&severity=warning");
     assert_eq!(of(&json(&web, &one)), std::slice::from_ref(host));
     let incident = &json(&web, &one)["incidents"][0];
     assert_eq!(
         (&incident["is_over"], &incident["start_ms"]),
-        (&json!(true), &json!(notices[0].start_ms))
+        (&json!(true), &json!(notifications[0].start_ms))
     );
     for path in ["to=1", "view=none", "network=192.0.2.0/24", "port=tcp/1", "severity=critical"] {
         assert_eq!(of(&json(&web, &format!("/api/v1/incidents?{path}"))), [""; 0], "{path}");
@@ -124,18 +124,19 @@ fn incidents_are_paged_and_filtered() {
 
 #[test]
 fn an_incident_has_all_its_notifications_and_a_host_all_its_incidents() {
-    let (store, notices) = stored(2);
+    let (store, notifications) = stored(2);
     let (web, _boards) = start_with(board(now_ms()), &store);
-    let of_first: Vec<&Notice> = notices.iter().filter(|it| it.id == notices[0].id).collect();
-    let detail = json(&web, &format!("/api/v1/incidents/{}", notices[0].id));
+    let of_first: Vec<&Notification> =
+        notifications.iter().filter(|it| it.id == notifications[0].id).collect();
+    let detail = json(&web, &format!("/api/v1/incidents/{}", notifications[0].id));
     assert_eq!(detail["alert"], Value::Null);
-    assert_eq!(detail["notices"], json!(of_first));
+    assert_eq!(detail["notifications"], json!(of_first));
     assert_eq!(of_first.last().unwrap().status, Status::End);
-    let path = format!("/api/v1/hosts/{}", notices[0].host);
+    let path = format!("/api/v1/hosts/{}", notifications[0].host);
     let host = json(&web, &path);
-    assert_eq!(host["host"], json!(notices[0].host));
+    assert_eq!(host["host"], json!(notifications[0].host));
     assert_eq!(host["incidents"].as_array().unwrap().len(), 1);
-    assert_eq!(host["incidents"][0]["id"], json!(notices[0].id));
+    assert_eq!(host["incidents"][0]["id"], json!(notifications[0].id));
     assert_eq!((&host["counts"], &host["alerts"]), (&json!([]), &json!([])));
     assert_eq!(json(&web, &format!("{path}?view=none"))["incidents"], json!([]));
     // The board has this host in the view that lists it among its largest hosts.
@@ -216,8 +217,9 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
     let (incidents, days, now) = (10_000_u64, 30_u64, now_ms());
-    let template: Notice =
-        serde_json::from_str(include_str!("../../../../alerts/src/notice/sample.json")).unwrap();
+    let template: Notification =
+        serde_json::from_str(include_str!("../../../../alerts/src/notification/sample.json"))
+            .unwrap();
     let origin = &template.origins.known["203.0.113.9"];
     for at in 0..incidents {
         let start_ms = now - days * 86_400_000 * (incidents - at) / incidents;
@@ -230,7 +232,7 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
             top_as: vec![template.origins.top_as[0].clone(); 8],
             ..template.origins.clone()
         };
-        let of = |status, age_ms| Notice {
+        let of = |status, age_ms| Notification {
             id: id(at),
             status,
             host: std::net::IpAddr::from(host).into(),
@@ -242,8 +244,9 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
             until_ms: (status == Status::End).then_some(start_ms + age_ms),
             ..template.clone()
         };
-        let notices = [of(Status::Start, 0), of(Status::Update, 60_000), of(Status::End, 600_000)];
-        store.add(&notices, &[]).unwrap();
+        let notifications =
+            [of(Status::Start, 0), of(Status::Update, 60_000), of(Status::End, 600_000)];
+        store.add(&notifications, &[]).unwrap();
     }
     let last = now / MINUTE_MS;
     let (mut slowest, mut total) = (Duration::ZERO, Duration::ZERO);

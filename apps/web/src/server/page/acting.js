@@ -85,15 +85,15 @@ function openAct(name, id, of, done) {
 }
 
 // Returns the buttons for actions on the incident of a notification, or no buttons if actions are disabled.
-function actButtons(notice, done = () => {}) {
+function actButtons(notification, done = () => {}) {
   if (!canAct) return [];
-  const isOver = notice.status === "end";
-  const acts = ["comment", notice.silence ? "unsilence" : "silence"];
-  if (!isOver && !notice.acknowledged) acts.unshift("acknowledge");
+  const isOver = notification.status === "end";
+  const acts = ["comment", notification.silence ? "unsilence" : "silence"];
+  if (!isOver && !notification.acknowledged) acts.unshift("acknowledge");
   if (!isOver) acts.push("close");
   return acts.map((name) => {
     const made = control("button", { type: "button", textContent: ACTS[name].button });
-    made.addEventListener("click", () => openAct(name, notice.id, subject(notice), done));
+    made.addEventListener("click", () => openAct(name, notification.id, subject(notification), done));
     return made;
   });
 }

@@ -14,19 +14,19 @@ function title(text) {
 
 // An incident
 
-function updateNotice(node, notice) {
+function updateNotification(node, notification) {
   const [time, status, why, severity, peers, text] = node.children;
-  write(time, moment(notice.now_ms));
-  write(status, notice.status);
-  write(why, notice.why);
-  write(severity, notice.severity, notice.severity);
-  write(peers, notice.status === "end" ? "–" : round(notice.cardinality), "n");
-  write(text, notice.text, "says");
+  write(time, moment(notification.now_ms));
+  write(status, notification.status);
+  write(why, notification.why);
+  write(severity, notification.severity, notification.severity);
+  write(peers, notification.status === "end" ? "–" : round(notification.cardinality), "n");
+  write(text, notification.text, "says");
 }
 
 // Returns the last notification with details. The end of an alert has no details.
-function detailed(notices) {
-  return notices.findLast((notice) => notice.status !== "end") ?? notices.at(-1);
+function detailed(notifications) {
+  return notifications.findLast((notification) => notification.status !== "end") ?? notifications.at(-1);
 }
 
 function updatePeer(node, { peer, asn, as_name: name, country }) {
@@ -43,8 +43,8 @@ function showPeers({ id, peers, origins = {}, top_prefixes: prefixes }) {
   byId("peers-links").replaceChildren(...links);
 }
 
-function drawCourse(notices, alert) {
-  const points = notices.filter((notice) => notice.status !== "end").map((notice) => [notice.now_ms / 1e3, notice.cardinality]);
+function drawCourse(notifications, alert) {
+  const points = notifications.filter((notification) => notification.status !== "end").map((notification) => [notification.now_ms / 1e3, notification.cardinality]);
   if (alert && alert.now_ms / 1e3 > points.at(-1)?.[0]) points.push([alert.now_ms / 1e3, alert.cardinality]);
   byId("course-section").hidden = points.length < 2;
   if (points.length < 2) return;
@@ -55,25 +55,25 @@ function drawCourse(notices, alert) {
   course.show();
 }
 
-function showIncident({ alert, notices }) {
-  const end = notices.at(-1);
+function showIncident({ alert, notifications }) {
+  const end = notifications.at(-1);
   const isOver = end.status === "end";
   title(`${end.kind === "unknown" ? "incident" : end.kind} of ${subject(end)} (${end.severity})`);
   const lasted = lasting((alert ?? end).duration_ms);
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
-  list(byId("alerts"), alert ? [alert] : [], (notice) => notice.id, makeAlert, updateAlert);
+  list(byId("alerts"), alert ? [alert] : [], (notification) => notification.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice has no counts for this alert.");
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
   links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
-  const details = detailed(notices);
+  const details = detailed(notifications);
   // Peers have their own table.
   writeFacts(byId("facts"), { ...details, peers: [] });
   showPeers(details);
-  write(byId("notices-count"), round(notices.length));
-  list(byId("notices").tBodies[0], [...notices.keys()], (index) => index, () => row(6), (node, index) => updateNotice(node, notices[index]));
-  for (const part of ["facts", "notices"]) byId(`${part}-section`).hidden = false;
-  drawCourse(notices, alert);
+  write(byId("notifications-count"), round(notifications.length));
+  list(byId("notifications").tBodies[0], [...notifications.keys()], (index) => index, () => row(6), (node, index) => updateNotification(node, notifications[index]));
+  for (const part of ["facts", "notifications"]) byId(`${part}-section`).hidden = false;
+  drawCourse(notifications, alert);
 }
 
 // A host
@@ -95,7 +95,7 @@ function updateCount(node, count) {
 function showHost({ host, counts, alerts, incidents, next }) {
   title(view ? `${host} in ${view}` : host);
   write(byId("state"), alerts.length ? "alert active" : "no alert", alerts.length ? "bad" : "good");
-  list(byId("alerts"), alerts, (notice) => notice.id, makeAlert, updateAlert);
+  list(byId("alerts"), alerts, (notification) => notification.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alerts.length ? "" : "This host has no active alerts.");
   byId("counts-section").hidden = !counts.length;
   list(byId("counts").tBodies[0], counts, (count) => count.view + count.host, makeCount, updateCount);
@@ -123,7 +123,7 @@ async function reread() {
 
 async function read() {
   await reread();
-  if (!(sort === "incident" && found?.notices.at(-1).status === "end")) setTimeout(read, REFRESH_MS);
+  if (!(sort === "incident" && found?.notifications.at(-1).status === "end")) setTimeout(read, REFRESH_MS);
 }
 
 byId("incidents").append(makeIncidentTable());

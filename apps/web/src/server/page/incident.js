@@ -19,29 +19,29 @@ function prefixes({ top_prefixes: parts = [], origins = {} }) {
 }
 
 // Returns shares with the size of the sample, because the sample is small.
-function originShares(notice, parts, name) {
+function originShares(notification, parts, name) {
   if (!parts) return "";
-  const peers = notice.origin_sample === 1 ? "1 sampled peer" : `${notice.origin_sample} sampled peers`;
+  const peers = notification.origin_sample === 1 ? "1 sampled peer" : `${notification.origin_sample} sampled peers`;
   return `${shares(parts.map((part) => [name(part), part.share]))} of ${peers}`;
 }
 
-function withoutSampling(notice) {
-  if (notice.sampling === "none") return "none";
-  if (!notice.cardinality) return notice.sampling;
-  if (notice.unsampled_most === undefined) return `${notice.sampling}: there may be any number of further ${unit(notice)}`;
-  return `${notice.sampling}: up to ${number.format(notice.unsampled_most / notice.cardinality)} times as many ${unit(notice)} without sampling`;
+function withoutSampling(notification) {
+  if (notification.sampling === "none") return "none";
+  if (!notification.cardinality) return notification.sampling;
+  if (notification.unsampled_most === undefined) return `${notification.sampling}: there may be any number of further ${unit(notification)}`;
+  return `${notification.sampling}: up to ${number.format(notification.unsampled_most / notification.cardinality)} times as many ${unit(notification)} without sampling`;
 }
 
 const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact with" };
 
 // Returns the counts of one window as a line.
-function windowLine(notice, count) {
+function windowLine(notification, count) {
   const least = count.is_lower_bound ? "at least " : "";
-  const now = count.cardinality ? `${DID[notice.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notice)}` : "count too low to be reported";
+  const now = count.cardinality ? `${DID[notification.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notification)}` : "count too low to be reported";
   return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}`;
 }
 
-const subject = (notice) => notice.network ?? notice.host;
+const subject = (notification) => notification.network ?? notification.host;
 
 // Returns the path of the page of a host, or of the incidents of a network.
 function subjectPath(name, view) {
@@ -50,48 +50,48 @@ function subjectPath(name, view) {
 }
 
 // Returns a short description of an alert, with its rates and without its counts.
-function about(notice) {
-  const parts = [notice.kind === "unknown" ? "" : notice.kind.replaceAll("-", " "), notice.view];
-  if (notice.network) parts.unshift(`${round(notice.hosts)} ${notice.hosts === 1 ? "host" : "hosts"}`);
-  const [port] = notice.top_ports || [];
+function about(notification) {
+  const parts = [notification.kind === "unknown" ? "" : notification.kind.replaceAll("-", " "), notification.view];
+  if (notification.network) parts.unshift(`${round(notification.hosts)} ${notification.hosts === 1 ? "host" : "hosts"}`);
+  const [port] = notification.top_ports || [];
   if (port && port[1] >= 0.5) parts.push(`mostly ${port[0]}`);
-  parts.push(traffic(notice));
-  if ((notice.silent || []).length) parts.push("cannot confirm the end");
-  if (notice.acknowledged) parts.push(`acknowledged by ${notice.acknowledged.by}`);
-  if (notice.silence) parts.push("silenced");
+  parts.push(traffic(notification));
+  if ((notification.silent || []).length) parts.push("cannot confirm the end");
+  if (notification.acknowledged) parts.push(`acknowledged by ${notification.acknowledged.by}`);
+  if (notification.silence) parts.push("silenced");
   return parts.filter(Boolean).join(" · ");
 }
 
 // Returns the details of the last notification, which do not change with each slice.
-function facts(notice) {
+function facts(notification) {
   return [
-    ...remarks(notice),
-    ["rule", notice.rule],
-    ["since", moment(notice.start_ms)],
-    ["other direction", notice.opposite === undefined ? "not counted" : `${round(notice.opposite)} hosts`],
-    ["sampling", withoutSampling(notice)],
-    ["data age", lasting(notice.data_age_ms)],
-    ["largest traffic", traffic(notice.peak_rates)],
-    ["ingress interfaces", (notice.top_interfaces || []).map((it) => `${withName(it.exporter, notice.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
-    ["ports", shares(notice.top_ports), "code"],
-    ["SYN only", notice.syn_only === undefined ? "" : `${percent(notice.syn_only)} of contacts`],
-    ["networks of peers", prefixes(notice), "code"],
-    ["ASes of peers", originShares(notice, notice.top_as, originText)],
-    ["countries of peers", originShares(notice, notice.top_countries, (part) => part.country)],
-    ["sampled peers", notice.peers.join("  "), "code"],
-    ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
-    ["sites", (notice.sites || []).map((site) => `${site.site} ${percent(site.share)} (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
-    ["no details from", (notice.sites_without_details || []).join(", ")],
-    ["silent", (notice.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
-    ["sites without data for the slice", (notice.missing_sites || []).join(", ")],
-    ["seen by", (notice.exporters || []).map((it) => withName(it, notice.exporter_names?.[it])).join(", "), "code"],
-    ["last notification", `${moment(notice.told_ms ?? notice.now_ms)}: ${notice.text}`],
-    ["id", notice.id, "code"],
+    ...remarks(notification),
+    ["rule", notification.rule],
+    ["since", moment(notification.start_ms)],
+    ["other direction", notification.opposite === undefined ? "not counted" : `${round(notification.opposite)} hosts`],
+    ["sampling", withoutSampling(notification)],
+    ["data age", lasting(notification.data_age_ms)],
+    ["largest traffic", traffic(notification.peak_rates)],
+    ["ingress interfaces", (notification.top_interfaces || []).map((it) => `${withName(it.exporter, notification.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
+    ["ports", shares(notification.top_ports), "code"],
+    ["SYN only", notification.syn_only === undefined ? "" : `${percent(notification.syn_only)} of contacts`],
+    ["networks of peers", prefixes(notification), "code"],
+    ["ASes of peers", originShares(notification, notification.top_as, originText)],
+    ["countries of peers", originShares(notification, notification.top_countries, (part) => part.country)],
+    ["sampled peers", notification.peers.join("  "), "code"],
+    ["largest hosts", (notification.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
+    ["sites", (notification.sites || []).map((site) => `${site.site} ${percent(site.share)} (${round(site.cardinality)} ${unit(notification)})`).join(", ")],
+    ["no details from", (notification.sites_without_details || []).join(", ")],
+    ["silent", (notification.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
+    ["sites without data for the slice", (notification.missing_sites || []).join(", ")],
+    ["seen by", (notification.exporters || []).map((it) => withName(it, notification.exporter_names?.[it])).join(", "), "code"],
+    ["last notification", `${moment(notification.told_ms ?? notification.now_ms)}: ${notification.text}`],
+    ["id", notification.id, "code"],
   ].filter(([, value]) => value);
 }
 
-function writeFacts(node, notice) {
-  node.replaceChildren(...facts(notice).flatMap(([name, value, kind]) => [element("dt", name), element("dd", value, kind)]));
+function writeFacts(node, notification) {
+  node.replaceChildren(...facts(notification).flatMap(([name, value, kind]) => [element("dt", name), element("dd", value, kind)]));
 }
 
 // Active alerts, each with a line per window
@@ -106,22 +106,22 @@ function makeAlert() {
   return made;
 }
 
-function updateAlert(node, notice) {
-  if (node.className !== notice.severity) node.className = notice.severity;
+function updateAlert(node, notification) {
+  if (node.className !== notification.severity) node.className = notification.severity;
   const [summary, links, all] = node.children;
   const [severity, name, says, line, since, windows] = summary.children;
-  write(severity, notice.severity);
-  write(name.children[0], subject(notice));
-  write(name.children[1], notice.label ?? "");
-  write(says, about(notice));
-  updateLine(line, notice.line ?? []);
-  write(since, `for ${lasting(notice.duration_ms)}`);
-  list(windows, notice.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(notice, count), count.is_active ? "" : "past"));
-  const shown = `${notice.told_ms} ${notice.text} ${isUtc} ${canAct}`;
+  write(severity, notification.severity);
+  write(name.children[0], subject(notification));
+  write(name.children[1], notification.label ?? "");
+  write(says, about(notification));
+  updateLine(line, notification.line ?? []);
+  write(since, `for ${lasting(notification.duration_ms)}`);
+  list(windows, notification.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(notification, count), count.is_active ? "" : "past"));
+  const shown = `${notification.told_ms} ${notification.text} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
-  links.replaceChildren(link("Incident", `incident/${notice.id}`), link(notice.network ? "Incidents of this network" : "Host", subjectPath(subject(notice), notice.view)), ...actButtons(notice));
-  writeFacts(all, notice);
+  links.replaceChildren(link("Incident", `incident/${notification.id}`), link(notification.network ? "Incidents of this network" : "Host", subjectPath(subject(notification), notification.view)), ...actButtons(notification));
+  writeFacts(all, notification);
 }
 
 // Table of incidents

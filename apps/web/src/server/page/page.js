@@ -15,7 +15,7 @@ function showAlerts(board) {
   const count = board.views.reduce((sum, view) => sum + view.alerts[0] + view.alerts[1] + view.alerts[2], 0);
   const shown = board.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
-  list(byId("alerts"), shown, (notice) => notice.id, makeAlert, updateAlert);
+  list(byId("alerts"), shown, (notification) => notification.id, makeAlert, updateAlert);
   write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `Alerts not shown here: ${round(count - shown.length)}. See /api/v1/alerts.` : "");
   document.title = count ? `(${count}) srlg` : "srlg";
 }
@@ -247,7 +247,7 @@ function showTables(board) {
   write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : exporters.length > EXPORTERS ? `Exporters not shown: ${round(exporters.length - EXPORTERS)}.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
-  const waiting = board.waiting_notices;
+  const waiting = board.waiting_notifications;
   const isFull = waiting > 0 || board.is_checkpoint_failing;
   const full = waiting ? `Cannot write the state: ${waiting} notifications not stored yet.` : "Cannot write a checkpoint.";
   const none = sinks.length ? "" : "No sinks are configured, so notifications are stored but not sent.";

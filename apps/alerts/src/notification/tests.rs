@@ -23,7 +23,7 @@ fn alerts() -> Vec<Alert> {
     closes.flat_map(&mut close).collect()
 }
 
-fn notice(alert: Alert, counts: &[(&str, f64)]) -> Notice {
+fn notification(alert: Alert, counts: &[(&str, f64)]) -> Notification {
     let count = |(site, cardinality): &(&str, f64)| SiteCount {
         site: (*site).to_owned(),
         cardinality: *cardinality,
@@ -42,26 +42,29 @@ fn notice(alert: Alert, counts: &[(&str, f64)]) -> Notice {
     };
     let context =
         Context { direction: Direction::FanIn, slice_ms: 1_000, evidence, ..Context::default() };
-    Notice::new(alert, context)
+    Notification::new(alert, context)
 }
 
 #[test]
-fn a_notice_has_the_sites_that_saw_the_host_the_largest_first() {
+fn a_notification_has_the_sites_that_saw_the_host_the_largest_first() {
     let start = alerts().remove(0);
-    let notice = notice(start, &[("ams", 800.0), ("cdg", 0.0), ("fra", 1_240.0)]);
-    let site =
-        |site: &str, cardinality, share| SiteNotice { site: site.to_owned(), cardinality, share };
-    assert_eq!(notice.sites, [site("fra", 1_240.0, 0.62), site("ams", 800.0, 0.4)]);
-    assert_eq!(notice.sites_without_details, ["lhr"]);
-    insta::assert_snapshot!(notice.text);
-    let written = serde_json::to_string(&notice).unwrap();
-    assert_eq!(serde_json::from_str::<Notice>(&written).unwrap(), notice);
+    let notification = notification(start, &[("ams", 800.0), ("cdg", 0.0), ("fra", 1_240.0)]);
+    let site = |site: &str, cardinality, share| SiteNotification {
+        site: site.to_owned(),
+        cardinality,
+        share,
+    };
+    assert_eq!(notification.sites, [site("fra", 1_240.0, 0.62), site("ams", 800.0, 0.4)]);
+    assert_eq!(notification.sites_without_details, ["lhr"]);
+    insta::assert_snapshot!(notification.text);
+    let written = serde_json::to_string(&notification).unwrap();
+    assert_eq!(serde_json::from_str::<Notification>(&written).unwrap(), notification);
 }
 
 /// Returns the kind of an alert in a view, and the texts of its start and end.
 fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String) {
     let parse = |text: &str| text.parse::<IpAddr>().unwrap();
-    let notices = alerts().into_iter().map(|mut alert| {
+    let notifications = alerts().into_iter().map(|mut alert| {
         alert.subject = Subject::Host(parse(host));
         let context = Context {
             direction: view.role.into(),
@@ -71,17 +74,17 @@ fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String)
             peers: peer.map(parse).into_iter().collect(),
             ..Context::default()
         };
-        let notice = Notice::new(alert, context);
-        let written = serde_json::to_string(&notice).unwrap();
-        assert_eq!(serde_json::from_str::<Notice>(&written).unwrap(), notice);
-        notice
+        let notification = Notification::new(alert, context);
+        let written = serde_json::to_string(&notification).unwrap();
+        assert_eq!(serde_json::from_str::<Notification>(&written).unwrap(), notification);
+        notification
     });
-    let notices: Vec<_> = notices.collect();
-    let lines = notices.iter().map(|it| {
+    let notifications: Vec<_> = notifications.collect();
+    let lines = notifications.iter().map(|it| {
         let peers: Vec<_> = it.peers.iter().map(Name::to_string).collect();
         format!("{} [{}] {}", it.subject(), peers.join(" "), it.text)
     });
-    (notices[0].kind, lines.collect::<Vec<_>>().join("\n"))
+    (notifications[0].kind, lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn a_text_names_three_sites_and_counts_the_others() {
     let start = alerts().remove(0);
     let counts: Vec<_> =
         ["a", "b", "c", "d", "e"].into_iter().zip([900.0, 800.0, 70.0, 60.0, 50.0]).collect();
-    let texts = [1, 3, 5].map(|sites| notice(start.clone(), &counts[..sites]).text);
+    let texts = [1, 3, 5].map(|sites| notification(start.clone(), &counts[..sites]).text);
     insta::assert_snapshot!(texts.join("\n"));
 }
 
@@ -138,31 +141,32 @@ fn shares_are_at_most_1_where_the_network_counts_fewer() {
     // A network counts 0 for a host with too few peers to be reported.
     start.windows[0].cardinality = 0.0;
     let none = f64::NAN;
-    let notice = notice(start, &[("fra", 400.0), ("ams", 100.0), ("cdg", none)]);
-    let shares: Vec<f64> = notice.sites.iter().map(|site| site.share).collect();
+    let notification = notification(start, &[("fra", 400.0), ("ams", 100.0), ("cdg", none)]);
+    let shares: Vec<f64> = notification.sites.iter().map(|site| site.share).collect();
     assert_eq!(shares, [1.0, 0.25]);
 }
 
 #[test]
-fn a_notice_without_sites_is_written_without_them() {
+fn a_notification_without_sites_is_written_without_them() {
     let end = alerts().remove(1);
-    let notice = Notice::new(end, Context::default());
-    assert_eq!(notice.status, Status::End);
-    let mut written = serde_json::to_value(&notice).unwrap();
+    let notification = Notification::new(end, Context::default());
+    assert_eq!(notification.status, Status::End);
+    let mut written = serde_json::to_value(&notification).unwrap();
     let fields = written.as_object_mut().unwrap();
     assert!(!fields.contains_key("sites") && !fields.contains_key("sites_without_details"));
-    assert_eq!(serde_json::from_value::<Notice>(written).unwrap(), notice);
+    assert_eq!(serde_json::from_value::<Notification>(written).unwrap(), notification);
 }
 
 #[test]
 fn a_sample_has_every_field() {
-    let sample = serde_json::to_value(Notice::sample()).unwrap();
+    let sample = serde_json::to_value(Notification::sample()).unwrap();
     let written: serde_json::Value = serde_json::from_str(include_str!("sample.json")).unwrap();
     assert_eq!(sample, written);
     // The sample must have all optional fields, which this pattern lists.
-    let Notice { port, network, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
-        Notice::sample();
-    let Notice { rates, peak_rates, .. } = Notice::sample();
+    let Notification {
+        port, network, label, until_ms, opposite, detail_since_ms, syn_only, ..
+    } = Notification::sample();
+    let Notification { rates, peak_rates, .. } = Notification::sample();
     assert!(rates.packets_per_second.is_some() && rates.bits_per_second.is_some());
     assert!(peak_rates.is_some());
     assert!(
@@ -179,7 +183,7 @@ fn a_sample_has_every_field() {
 fn peers_of_a_detector_are_taken_from_all_over_its_sample() {
     let peers = |count: u8| -> Vec<Name> {
         let peers = (0..count).map(|at| [192, 0, 2, at].into()).collect();
-        Notice::new(alerts().remove(0), Context { peers, ..Context::default() }).peers
+        Notification::new(alerts().remove(0), Context { peers, ..Context::default() }).peers
     };
     for (count, expected) in [(0, 0), (31, 31), (32, 32), (33, 32), (40, 32), (64, 32)] {
         let peers = peers(count);

@@ -59,8 +59,8 @@ pub(super) async fn send(
     }
 }
 
-async fn notify(link: &Link, probe: &str, notice: String) {
-    let sent = link.client.publish(subjects::durable(probe), notice.into());
+async fn notify(link: &Link, probe: &str, notification: String) {
+    let sent = link.client.publish(subjects::durable(probe), notification.into());
     if let Err(error) = sent.await {
         warn!("cannot send a durability message to probe {probe}: {error}");
     }

@@ -9,10 +9,10 @@ use serde_json::Value;
 pub(crate) fn assert_told_once(text: &str) -> BTreeSet<String> {
     let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
     for (at, line) in text.lines().enumerate() {
-        let notice: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(notice["number"], at + 1, "{line}");
-        let [id, host] = ["id", "host"].map(|name| notice[name].as_str().unwrap().to_owned());
-        match notice["status"].as_str().unwrap() {
+        let notification: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(notification["number"], at + 1, "{line}");
+        let [id, host] = ["id", "host"].map(|name| notification[name].as_str().unwrap().to_owned());
+        match notification["status"].as_str().unwrap() {
             "start" => {
                 assert_eq!(ids.insert(id.clone(), 0), None, "started twice: {line}");
                 assert_eq!(open.insert(host, id), None, "two alerts of one host: {line}");
@@ -32,10 +32,10 @@ pub(crate) fn assert_told_once(text: &str) -> BTreeSet<String> {
 /// Returns the notifications in an alert file, by the idempotency key that a webhook uses for them.
 pub(crate) fn by_key(alerts: &str) -> BTreeMap<String, Value> {
     let keyed = |line: &str| {
-        let mut notice: Value = serde_json::from_str(line).unwrap();
-        let number = notice.as_object_mut().unwrap().remove("number").unwrap();
-        let [id, status] = ["id", "status"].map(|name| notice[name].as_str().unwrap());
-        (format!("{id}-{number}-{status}"), notice)
+        let mut notification: Value = serde_json::from_str(line).unwrap();
+        let number = notification.as_object_mut().unwrap().remove("number").unwrap();
+        let [id, status] = ["id", "status"].map(|name| notification[name].as_str().unwrap());
+        (format!("{id}-{number}-{status}"), notification)
     };
     alerts.lines().map(keyed).collect()
 }

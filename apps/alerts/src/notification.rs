@@ -17,7 +17,7 @@ mod kind;
 mod rates;
 mod text;
 
-pub use counts::{SiteNotice, WindowNotice};
+pub use counts::{SiteNotification, WindowNotification};
 pub use kind::{Direction, Kind, Unit};
 pub use rates::{InterfaceShare, Rates};
 
@@ -26,7 +26,7 @@ const ALIKE: f64 = 3.0;
 
 /// A notification that an alert has started, is active or has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct Notification {
     /// ID of the alert, which stays the same across restarts.
     pub id: AlertId,
     /// Whether the alert starts, is active or ends.
@@ -84,10 +84,10 @@ pub struct Notice {
     /// Peer count in the most severe active window, or in the most severe window if no window is active. Among equally
     /// severe windows, the shortest one is used.
     #[serde(flatten)]
-    pub main: WindowNotice,
+    pub main: WindowNotification,
     /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
     /// both groups start with the most severe window.
-    pub windows: Vec<WindowNotice>,
+    pub windows: Vec<WindowNotification>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opposite: Option<f64>,
@@ -105,7 +105,7 @@ pub struct Notice {
     /// Peer count of the host within the main window, at each site that saw the host, in descending order. For a
     /// network, these are the counts of the host that has the most peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sites: Vec<SiteNotice>,
+    pub sites: Vec<SiteNotification>,
     /// Sites that did not report the host's peer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites_without_details: Vec<String>,
@@ -309,13 +309,13 @@ impl Context {
     }
 }
 
-impl Notice {
+impl Notification {
     /// Returns a notification that has all fields, for checking templates.
     ///
     /// # Panics
     /// Does not panic, because a test checks that the sample is valid.
     pub fn sample() -> Self {
-        serde_json::from_str(include_str!("notice/sample.json"))
+        serde_json::from_str(include_str!("notification/sample.json"))
             .expect("a test checks that the sample is valid")
     }
 
@@ -324,7 +324,7 @@ impl Notice {
         let with = |status| Self { status, ..Self::sample() };
         let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
         let Self { main, .. } = Self::sample();
-        let main = WindowNotice { unsampled_most: None, ..main };
+        let main = WindowNotification { unsampled_most: None, ..main };
         samples.push(Self {
             port: None,
             network: None,
@@ -362,12 +362,12 @@ impl Notice {
     /// Creates a notification from `alert` and its `context`.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
-        let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
+        let sites = SiteNotification::of(&context.evidence.sites, alert.main().cardinality);
         let facts = text::facts(&alert, &context, &sites);
         let unit = context.unit();
         let Context { direction, is_inside, opposite, host_packing, peer_packing, former, .. } =
             context;
-        let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
+        let windows = alert.windows.iter().map(|count| WindowNotification::new(*count, &context));
         let windows: Vec<_> = windows.collect();
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };
@@ -388,7 +388,7 @@ impl Notice {
         let syn_only = detail.as_ref().map(|detail| detail.syn_only);
         let detail = detail.unwrap_or_default();
         let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
-        let notice = Self {
+        let notification = Self {
             id: alert.id,
             status: alert.status,
             why: alert.why,
@@ -438,11 +438,11 @@ impl Notice {
             text: kind.sentence(&facts),
         };
         // A busy server is not more severe because it has more clients.
-        let severity = match notice.is_probable_server() {
+        let severity = match notification.is_probable_server() {
             true => former.map_or(Severity::Warning, |former| former.severity),
-            false => notice.severity,
+            false => notification.severity,
         };
-        Self { severity, ..notice }
+        Self { severity, ..notification }
     }
 
     /// Returns whether the host is probably a server or P2P host, and nothing suggests a flood. If most contacts are
