@@ -227,11 +227,11 @@ async def look(socket_url, url, folder, process):
             state = await page.value("""({
                 shown: `${byId('state').className}: ${byId('state').textContent}`,
                 stated: `${last.health.level}: ${last.health.text}`,
-                listed: document.querySelectorAll('#troubles li').length,
-                troubles: last.troubles.length,
+                listed: document.querySelectorAll('#problems li').length,
+                problems: last.problems.length,
             })""")
             print(f"{name}: {state['shown']}")
-            if state["shown"] != state["stated"] or state["listed"] != state["troubles"]:
+            if state["shown"] != state["stated"] or state["listed"] != state["problems"]:
                 page.problems.append(f"{name}: the page and its data differ: {state}")
             await page.check(name, folder)
             incident = await page.value("document.querySelector('#history-table td a').href")

@@ -14,7 +14,7 @@ use srlg_alerts::Status;
 use srlg_alerts::desk::Desk;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::board::SinkBoard;
-use srlg_system::pacing::{Every, OnChange, Trouble};
+use srlg_system::pacing::{Every, LastError, OnChange};
 
 /// Maximum number of notifications that wait while the database cannot store them.
 const MOST_WAITING: usize = 100_000;
@@ -31,7 +31,7 @@ pub struct Delivery {
     sinks: Sinks,
     failing: OnChange,
     forget: Every,
-    forget_trouble: Trouble,
+    forget_error: LastError,
     /// Number of alerts that have started since the program started.
     started: u64,
 }
@@ -41,7 +41,7 @@ impl Delivery {
     pub fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
         let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
-        Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default(), started: 0 })
+        Ok(Self { ledger, sinks, failing, forget, forget_error: LastError::default(), started: 0 })
     }
 
     pub const fn started(&self) -> u64 {
@@ -110,7 +110,7 @@ impl Delivery {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);
             let (failure, recovery) =
                 ("cannot prune old notifications", "old notifications can be pruned again");
-            self.forget_trouble.log(forgotten, failure, recovery);
+            self.forget_error.log(forgotten, failure, recovery);
         }
         self.ledger.keep_maxima(desk, false);
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_trouble_of_the_database_is_logged_when_it_begins_and_when_it_ends() {
+    fn each_problem_of_the_database_is_logged_when_it_begins_and_when_it_ends() {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(Some(folder.path())).unwrap();
         let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();

@@ -13,7 +13,7 @@ use crate::store::Store;
 use srlg_alerts::desk::Desk;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::silences::Silences;
-use srlg_system::pacing::{Every, Trouble};
+use srlg_system::pacing::{Every, LastError};
 
 /// Interval at which the largest peer counts are stored. The counts may take several megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ pub struct Ledger {
     /// Names of removed views that had active alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
-    maxima_trouble: Trouble,
+    maxima_error: LastError,
 }
 
 impl Ledger {
@@ -36,8 +36,8 @@ impl Ledger {
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
         let store = Store::open(state)?;
-        let (gone, maxima_trouble) = (BTreeSet::new(), Trouble::default());
-        Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_trouble })
+        let (gone, maxima_error) = (BTreeSet::new(), LastError::default());
+        Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_error })
     }
 
     /// Restricts sinks to notifications that are in the database. Slices are processed again after a restart, so a
@@ -124,7 +124,7 @@ impl Ledger {
         let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));
         let (failure, recovery) =
             ("cannot store the largest peer counts", "the largest peer counts can be stored again");
-        self.maxima_trouble.log(kept, failure, recovery);
+        self.maxima_error.log(kept, failure, recovery);
     }
 }
 

@@ -20,7 +20,7 @@ use srlg_alerts::status::board::{
     Board, DatagramCounts, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard,
     SiteBoard, SpoolBoard, TopHost, ViewBoard,
 };
-use srlg_alerts::status::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
+use srlg_alerts::status::problems::{ProblemBoard, ProblemCounts, ProblemKind};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use srlg_notify::store::Store;
@@ -79,7 +79,7 @@ fn board(second: u32) -> Result<Board> {
             ..InputBoard::default()
         },
         exporters: (0..3).map(|at| exporter(at, second, now_ms)).collect(),
-        troubles: troubles(now_ms),
+        problems: problems(now_ms),
         sinks: sinks(second),
         last_reload_ms: now_ms,
         is_last_reload_good: true,
@@ -259,10 +259,10 @@ fn network(second: u32) -> NetworkBoard {
     NetworkBoard { is_reading: true, front: Some(second), sites, ..NetworkBoard::default() }
 }
 
-fn troubles(now_ms: u64) -> Vec<TroubleBoard> {
+fn problems(now_ms: u64) -> Vec<ProblemBoard> {
     let (exporters, exporter_count) = (vec![[192, 0, 2, 2].into()], 1);
-    let held = TroubleBoard {
-        kind: TroubleKind::Held,
+    let held = ProblemBoard {
+        kind: ProblemKind::Held,
         since_ms: now_ms - 60_000,
         count: 203,
         exporters,
@@ -270,8 +270,8 @@ fn troubles(now_ms: u64) -> Vec<TroubleBoard> {
         text: "203 data sets from 192.0.2.2 arrived before their templates".to_owned(),
         remedy: "wait for the templates and configure the exporter to send them every minute",
     };
-    let late = TroubleBoard {
-        kind: TroubleKind::TooLate,
+    let late = ProblemBoard {
+        kind: ProblemKind::TooLate,
         count: 9_878,
         exporters: vec![Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()],
         text: "9878 contacts from 2001:db8::1 are not counted: older than the window".to_owned(),
@@ -283,9 +283,9 @@ fn troubles(now_ms: u64) -> Vec<TroubleBoard> {
 
 fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
     let second = u64::from(second) + 100;
-    let mut troubles = TroubleCounts::default();
-    troubles.add(TroubleKind::Held, u64::from(at % 2) * second);
-    troubles.add(TroubleKind::TooLate, u64::from(at / 2) * 9_878);
+    let mut problems = ProblemCounts::default();
+    problems.add(ProblemKind::Held, u64::from(at % 2) * second);
+    problems.add(ProblemKind::TooLate, u64::from(at / 2) * 9_878);
     let records = second * 16_000 * (u64::from(at) + 1);
     ExporterBoard {
         address: match at {
@@ -298,7 +298,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
         contacts: records,
         lost: if at == 1 { second * 9 } else { 0 },
         templates: 2 + usize::from(at),
-        troubles,
+        problems,
         waiting_since_ms: (at == 1).then_some(now_ms - 60_000),
         last_seen_ms: Some(now_ms - u64::from(at) * 700),
         is_silent: false,

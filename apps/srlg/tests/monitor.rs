@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use srlg_alerts::notification::{Kind, Notification};
 use srlg_alerts::status::board::Board;
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Status, Why};
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
@@ -432,7 +432,7 @@ fn a_flood_is_compared_with_what_its_victim_did_meanwhile() {
 }
 
 #[test]
-fn an_input_that_has_no_host_inside_is_a_trouble_until_it_has_one() {
+fn an_input_that_has_no_host_inside_is_a_problem_until_it_has_one() {
     let mut monitor = replay(RULE);
     let mut count = |seconds: Range<u64>, destination: [u8; 4]| {
         for second in seconds {
@@ -441,7 +441,7 @@ fn an_input_that_has_no_host_inside_is_a_trouble_until_it_has_one() {
             }
         }
         monitor.notifications().unwrap();
-        monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::NoInside)
+        monitor.board(&InputStatus::default()).input.problems.of(ProblemKind::NoInside)
     };
     let (outside, inside) = ([172, 16, 0, 1], [10, 0, 0, 1]);
     assert_eq!(count(0..10, outside), 0, "too short to be sure");

@@ -15,11 +15,11 @@ impl OnChange {
     }
 }
 
-/// An error that is logged only once while it stays the same.
+/// The last error, which is logged only once while it stays the same.
 #[derive(Debug, Default)]
-pub struct Trouble(Option<String>);
+pub struct LastError(Option<String>);
 
-impl Trouble {
+impl LastError {
     /// Returns the text of `error` if it differs from the text of the previous error.
     pub fn change_to(&mut self, error: &anyhow::Error) -> Option<&str> {
         let text = format!("{error:#}");
@@ -90,11 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn trouble_is_logged_when_it_is_new_and_when_it_ends() {
-        let mut trouble = Trouble::default();
-        let news = ["a", "a", "b"].map(|text| trouble.change_to(&anyhow::anyhow!(text)).is_some());
+    fn problem_is_logged_when_it_is_new_and_when_it_ends() {
+        let mut last_error = LastError::default();
+        let news =
+            ["a", "a", "b"].map(|text| last_error.change_to(&anyhow::anyhow!(text)).is_some());
         assert_eq!(news, [true, false, true]);
-        assert_eq!([trouble.end(), trouble.end()], [true, false]);
+        assert_eq!([last_error.end(), last_error.end()], [true, false]);
     }
 
     #[test]

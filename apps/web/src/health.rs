@@ -36,8 +36,8 @@ impl Health {
     /// Returns the health according to `board`.
     #[must_use]
     pub fn of(board: &Board) -> Self {
-        let troubles = board.troubles.iter().map(|trouble| trouble.text.clone());
-        let mut problems: Vec<String> = troubles.collect();
+        let problems = board.problems.iter().map(|problem| problem.text.clone());
+        let mut problems: Vec<String> = problems.collect();
         let waiting = board.waiting_notifications;
         if waiting > 0 || board.is_checkpoint_failing {
             problems.push(match waiting {
@@ -108,11 +108,11 @@ impl<'a> Status<'a> {
 mod tests {
     use super::*;
     use srlg_alerts::status::board::{NetworkBoard, SiteBoard};
-    use srlg_alerts::status::troubles::{TroubleBoard, TroubleKind};
+    use srlg_alerts::status::problems::{ProblemBoard, ProblemKind};
 
-    fn trouble(text: &str) -> TroubleBoard {
-        TroubleBoard {
-            kind: TroubleKind::Kernel,
+    fn problem(text: &str) -> ProblemBoard {
+        ProblemBoard {
+            kind: ProblemKind::Kernel,
             since_ms: 0,
             count: 1,
             exporters: Vec::new(),
@@ -138,7 +138,7 @@ mod tests {
         };
         let sites = ["a", "b", "c", "d", "e"].map(site).into();
         let network = NetworkBoard { sites, ..NetworkBoard::default() };
-        let kernel = vec![trouble("3 datagrams were dropped"), trouble("2 are late")];
+        let kernel = vec![problem("3 datagrams were dropped"), problem("2 are late")];
         for (board, level, text) in [
             (board.clone(), Level::Good, "counting".to_owned()),
             (Board::default(), Level::Good, "replaying".to_owned()),
@@ -169,7 +169,7 @@ mod tests {
                 "no data from sites a, b, c and 1 more".to_owned(),
             ),
             (
-                Board { troubles: kernel, waiting_notifications: 1, ..board.clone() },
+                Board { problems: kernel, waiting_notifications: 1, ..board.clone() },
                 Level::Warn,
                 "3 datagrams were dropped (other problems: 2)".to_owned(),
             ),

@@ -8,7 +8,7 @@
 
 pub mod health;
 pub mod orders;
+pub mod problems;
 pub mod recorder;
 pub mod screen;
 pub mod server;
-pub mod troubles;

@@ -15,7 +15,7 @@ use tracing::warn;
 use srlg_alerts::status::board::Board;
 use srlg_notify::store::Store;
 use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
-use srlg_system::pacing::Trouble;
+use srlg_system::pacing::LastError;
 
 /// Maximum number of exporters whose rates are stored per minute. The exporters with the highest rates are chosen.
 const EXPORTERS: usize = 100;
@@ -148,10 +148,10 @@ impl Drop for Recorder {
 }
 
 fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
-    let (keep, mut trouble) = (keep.as_millis() as u64 / MINUTE_MS, Trouble::default());
+    let (keep, mut last_error) = (keep.as_millis() as u64 / MINUTE_MS, LastError::default());
     while let Ok(minute) = queue.recv() {
         let (failure, recovery) = ("cannot store chart data", "chart data can be stored again");
-        trouble.log(store.add_minute(minute, keep), failure, recovery);
+        last_error.log(store.add_minute(minute, keep), failure, recovery);
     }
 }
 

@@ -11,10 +11,10 @@ use anyhow::Result;
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
+use crate::problems::Problems;
 use crate::recorder::Recorder;
 use crate::server::orders::WaitingOrder;
 use crate::server::{Visitors, Web};
-use crate::troubles::Troubles;
 use srlg_alerts::Tracker;
 use srlg_alerts::status::board::Board;
 use srlg_notify::store::Store;
@@ -32,7 +32,7 @@ pub struct Screen {
     publish: Every,
     lost: OnChange,
     full: OnChange,
-    troubles: Troubles,
+    problems: Problems,
 }
 
 impl Screen {
@@ -51,10 +51,10 @@ impl Screen {
             info!("the page is at http://{}/", web.address());
         }
         let (lost, full) = (OnChange::default(), OnChange::default());
-        let troubles = Troubles::default();
+        let problems = Problems::default();
         let recorder = Recorder::start(store.clone(), keep)?;
         let publish = Every::new(BOARD);
-        Ok(Self { boards, web, recorder, publish, lost, full, troubles })
+        Ok(Self { boards, web, recorder, publish, lost, full, problems })
     }
 
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
@@ -67,7 +67,7 @@ impl Screen {
             let mut board = make();
             board.closed_ms = self.closed_ms(&board);
             board.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
-            self.troubles.show(&mut board, Instant::now());
+            self.problems.show(&mut board, Instant::now());
             self.log_changes(&board);
             self.recorder.take(&board);
             self.boards.send_replace(Arc::new(board));

@@ -21,7 +21,7 @@ use crate::contact::Contact;
 use crate::drops::{Drops, Sum};
 use crate::error::InputError;
 use crate::event::LogLine;
-use crate::interface::opening::{self, LiveError, TICK_NS, reason_of, trouble};
+use crate::interface::opening::{self, LiveError, TICK_NS, problem, reason_of};
 use crate::options::{CaptureOptions, InputOptions, Tunnels};
 use crate::packet::Skip;
 
@@ -251,7 +251,7 @@ impl Capture {
                 Ok(taken) => left -= taken,
                 Err(error) => {
                     let failed = || self.failed(reason_of(&error));
-                    return Err(trouble(&self.interface, true).unwrap_or_else(failed));
+                    return Err(problem(&self.interface, true).unwrap_or_else(failed));
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Capture {
             return Ok(());
         }
         self.next_look = now + LOOK;
-        trouble(&self.interface, true).map_or(Ok(()), Err)
+        problem(&self.interface, true).map_or(Ok(()), Err)
     }
 
     fn failed(&self, reason: String) -> LiveError {

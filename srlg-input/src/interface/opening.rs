@@ -157,7 +157,7 @@ pub(crate) fn open(
         })
         .and_then(Capture::setnonblock)
         .map_err(|error| refused(interface, &error))?;
-    if let Some(error) = trouble(interface, false) {
+    if let Some(error) = problem(interface, false) {
         return Err(error);
     }
     let link_type = link_type(interface, handle.get_datalink())?;
@@ -204,7 +204,7 @@ fn refused(interface: &str, error: &pcap::Error) -> LiveError {
         let lower = reason.to_lowercase();
         ["cap_net_raw", "permission", "permitted"].iter().any(|word| lower.contains(word))
     };
-    match trouble(interface, false) {
+    match problem(interface, false) {
         Some(error) => error,
         None if is_permission() => {
             LiveError::Permission { interface: interface.to_owned(), reason }
@@ -214,7 +214,7 @@ fn refused(interface: &str, error: &pcap::Error) -> LiveError {
 }
 
 /// Returns an error if `interface` does not exist or is down.
-pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
+pub(crate) fn problem(interface: &str, was_open: bool) -> Option<LiveError> {
     // If interfaces cannot be listed, this one is assumed to be up.
     let devices = Device::list().ok()?;
     let owned = interface.to_owned();

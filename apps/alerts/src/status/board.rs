@@ -21,7 +21,7 @@ use crate::exporters::NamedExporter;
 use crate::notification::Unit;
 use crate::open::OpenAlert;
 use crate::silences::Silence;
-use crate::status::troubles::{TroubleBoard, TroubleCounts};
+use crate::status::problems::{ProblemBoard, ProblemCounts};
 
 /// Maximum number of hosts that are shown per view.
 pub const TOP: usize = 50;
@@ -59,7 +59,7 @@ pub struct Board {
     /// Exporters and their counters.
     pub exporters: Vec<ExporterBoard>,
     /// Problems with the input: data that is not used, or is used late.
-    pub troubles: Vec<TroubleBoard>,
+    pub problems: Vec<ProblemBoard>,
     /// The Kafka topic, or the NATS stream or subject, from which flows are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<BrokerBoard>,
@@ -183,7 +183,7 @@ pub struct InputBoard {
     #[serde(flatten)]
     pub datagrams: DatagramCounts,
     /// Counts of problems that do not belong to an exporter, by kind.
-    pub troubles: TroubleCounts,
+    pub problems: ProblemCounts,
 }
 
 /// Counters of the datagrams of an input.
@@ -269,7 +269,7 @@ pub struct ExporterBoard {
     /// Number of known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
     /// Number of datagrams, data sets and contacts that were not used, or were used late, by kind of problem.
-    pub troubles: TroubleCounts,
+    pub problems: ProblemCounts,
     /// Arrival time of the first data set that waits for a template, in milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
     /// Arrival time of the last datagram, in milliseconds since the Unix epoch. `None` if no datagram has arrived.
@@ -294,7 +294,7 @@ impl ExporterBoard {
             contacts: 0,
             lost: 0,
             templates: 0,
-            troubles: TroubleCounts::default(),
+            problems: ProblemCounts::default(),
             waiting_since_ms: None,
             last_seen_ms: None,
             is_silent: false,

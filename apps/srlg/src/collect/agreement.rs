@@ -15,7 +15,7 @@ use crate::network::bucket::{self, Entry};
 use crate::network::connect::{BACKOFF, Link};
 use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
 use srlg_notify::ledger::Ledger;
-use srlg_system::pacing::Trouble;
+use srlg_system::pacing::LastError;
 
 /// Keys of the agreement in the database.
 const VERSION: &str = "network";
@@ -72,7 +72,7 @@ impl Agreement {
 /// version.
 pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
     let kept = Agreement::read(ledger)?;
-    let (mut trouble, mut backoff) = (Trouble::default(), BACKOFF);
+    let (mut last_error, mut backoff) = (LastError::default(), BACKOFF);
     loop {
         let wanted = kept.as_ref().filter(|kept| is_of(config, &kept.version));
         if link.state.borrow().up {
@@ -89,7 +89,7 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
                         warn!("using the network description in the database: {error:#}");
                         return Ok(kept.clone());
                     }
-                    if let Some(error) = trouble.change_to(&error) {
+                    if let Some(error) = last_error.change_to(&error) {
                         warn!("cannot agree with the broker on the network version yet: {error}");
                     }
                 }
@@ -166,12 +166,12 @@ fn log_change(version: &NetworkVersion, last: Option<&NetworkVersion>) {
 /// Restores `version` whenever the broker has lost it. Fails if the broker has a different version that is not older
 /// than `version`.
 pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
-    let mut trouble = Trouble::default();
+    let mut last_error = LastError::default();
     loop {
         if link.state.borrow().up {
             match keep_once(&link, &version).await {
                 Ok(None) => {
-                    if trouble.end() {
+                    if last_error.end() {
                         info!("the broker has the network description again");
                     }
                 }
@@ -182,7 +182,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
                     ));
                 }
                 Err(error) => {
-                    if let Some(error) = trouble.change_to(&error) {
+                    if let Some(error) = last_error.change_to(&error) {
                         warn!("cannot check the network description on the broker: {error}");
                     }
                 }

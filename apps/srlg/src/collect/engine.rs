@@ -43,7 +43,7 @@ use srlg_alerts::desk::Desk;
 use srlg_alerts::desk::book::ClosedSlice;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::status::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Condition, Witnesses};
 use srlg_notify::delivery::Delivery;
 use srlg_system::now_ms;
@@ -469,7 +469,7 @@ impl Engine {
                 refused.insert("report", self.sites.rejected());
             }
             let mut input = InputBoard::default();
-            input.troubles.add(TroubleKind::Refused, refused.values().sum());
+            input.problems.add(ProblemKind::Refused, refused.values().sum());
             Board {
                 started_ms: progress.started_ms,
                 now_ms: desk.now_ms(),

@@ -29,7 +29,7 @@ use place::{Place, Resumption};
 use super::stream::{self, PATIENCE, Position, Retention, nanoseconds};
 use crate::network::connect::{BACKOFF, Link};
 use crate::network::subjects::STREAM;
-use srlg_system::pacing::Trouble;
+use srlg_system::pacing::LastError;
 
 const TICK: Duration = Duration::from_millis(50);
 
@@ -71,7 +71,7 @@ pub(super) struct Reader {
     retention: Retention,
     place: Place,
     events: Sender<Event>,
-    trouble: Trouble,
+    last_error: LastError,
     backoff: Backoff,
 }
 
@@ -93,7 +93,7 @@ impl Reader {
             retention,
             place: Place::new(position),
             events,
-            trouble: Trouble::default(),
+            last_error: LastError::default(),
             backoff: BACKOFF,
         }
     }
@@ -119,14 +119,14 @@ impl Reader {
         match self.open().await {
             Ok((mut messages, opened)) => {
                 self.backoff.reset();
-                if self.trouble.end() {
+                if self.last_error.end() {
                     info!("reading the stream");
                 }
                 self.tell(opened).await?;
                 self.read(&mut messages, state.connects).await
             }
             Err(error) => {
-                if let Some(error) = self.trouble.change_to(&error) {
+                if let Some(error) = self.last_error.change_to(&error) {
                     warn!("cannot read the stream yet: {error}");
                 }
                 tokio::time::sleep(self.backoff.delay()).await;

@@ -24,7 +24,7 @@ use srlg_alerts::details::volume::Volume;
 use srlg_alerts::notification::{Evidence, Rates, SiteCount};
 use srlg_alerts::status::board::{DatagramCounts, SpoolBoard};
 use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
-use srlg_system::pacing::{Every, Trouble};
+use srlg_system::pacing::{Every, LastError};
 
 /// Time between two messages with the same watch list.
 const REPEAT: Duration = Duration::from_secs(2);
@@ -273,7 +273,7 @@ pub(super) async fn talk(link: Link, sites: Arc<Sites>) -> Result<()> {
     let mut reports = reports.context("cannot subscribe to the reports of the probes")?;
     let mut watchlist = sites.watchlist.subscribe();
     let mut repeat = tokio::time::interval(REPEAT);
-    let mut trouble = Trouble::default();
+    let mut last_error = LastError::default();
     loop {
         tokio::select! {
             report = reports.next() => {
@@ -290,12 +290,12 @@ pub(super) async fn talk(link: Link, sites: Arc<Sites>) -> Result<()> {
         let Some(list) = list.filter(|_| link.state.borrow().up) else { continue };
         match link.client.publish(WATCHLIST, serde_json::to_vec(&list)?.into()).await {
             Ok(()) => {
-                if trouble.end() {
+                if last_error.end() {
                     info!("probes receive the watch list again");
                 }
             }
             Err(error) => {
-                if let Some(error) = trouble.change_to(&error.into()) {
+                if let Some(error) = last_error.change_to(&error.into()) {
                     warn!("cannot send the watch list to the probes: {error}");
                 }
             }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use srlg_input::contact::{Contact, Host, Sampling};
 
-use srlg_alerts::status::troubles::{TroubleCounts, TroubleKind};
+use srlg_alerts::status::problems::{ProblemCounts, ProblemKind};
 use srlg_alerts::witnesses::table::EXPORTERS;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Samplings {
 
 /// Numbers of contacts that do not count, by exporter and reason.
 #[derive(Debug, Default)]
-pub(crate) struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
+pub(crate) struct Unused(HashMap<Option<IpAddr>, ProblemCounts>);
 
 impl ContactCounts {
     pub(crate) fn merge(&mut self, other: Self) {
@@ -86,22 +86,22 @@ impl Samplings {
 }
 
 impl Unused {
-    pub(crate) fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
+    pub(crate) fn add(&mut self, exporter: Option<IpAddr>, kind: ProblemKind) {
         self.entry(exporter).add(kind, 1);
     }
 
     /// Returns the counts of `exporter`. If there are too many exporters, the additional ones share an entry.
-    fn entry(&mut self, exporter: Option<IpAddr>) -> &mut TroubleCounts {
+    fn entry(&mut self, exporter: Option<IpAddr>) -> &mut ProblemCounts {
         let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
     #[cfg(feature = "network")]
-    pub(crate) fn count(&self, kind: TroubleKind) -> u64 {
+    pub(crate) fn count(&self, kind: ProblemKind) -> u64 {
         self.0.values().map(|counts| counts.of(kind)).sum()
     }
 
-    pub(crate) fn of(&self, exporter: Option<IpAddr>) -> TroubleCounts {
+    pub(crate) fn of(&self, exporter: Option<IpAddr>) -> ProblemCounts {
         self.0.get(&exporter).copied().unwrap_or_default()
     }
 }

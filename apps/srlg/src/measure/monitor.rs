@@ -20,7 +20,7 @@ use srlg_alerts::Miss;
 use srlg_alerts::desk::Desk;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::table::last_datagrams;
 use srlg_alerts::witnesses::{TableState, WitnessTable};
 use srlg_system::now_ms;
@@ -230,17 +230,17 @@ impl Monitor {
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
         let datagrams = DatagramCounts::of(input);
-        let mut troubles = self.counts.unused.of(None);
+        let mut problems = self.counts.unused.of(None);
         let outside =
             self.watches.iter().zip(&views).map(|(watch, view)| watch.outside(view.slices));
-        troubles.add(TroubleKind::NoInside, outside.min().unwrap_or(0));
-        troubles.add(TroubleKind::Kernel, datagrams.dropped);
+        problems.add(ProblemKind::NoInside, outside.min().unwrap_or(0));
+        problems.add(ProblemKind::Kernel, datagrams.dropped);
         if let Some(broker) = &input.broker {
             // A message that cannot be decoded does not name its exporter.
             let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
-            troubles.add(TroubleKind::Message, malformed + broker.without_hosts);
-            troubles.add(TroubleKind::Expired, broker.expired);
-            troubles.add(TroubleKind::Unread, broker.dropped);
+            problems.add(ProblemKind::Message, malformed + broker.without_hosts);
+            problems.add(ProblemKind::Expired, broker.expired);
+            problems.add(ProblemKind::Unread, broker.dropped);
         }
         Board {
             now_ms: self.now_ms(),
@@ -250,7 +250,7 @@ impl Monitor {
             views,
             alerts: self.desk.open_alerts(),
             silences: self.desk.silences.all(),
-            input: InputBoard { contacts: self.counts.contacts, datagrams, troubles },
+            input: InputBoard { contacts: self.counts.contacts, datagrams, problems },
             exporters: self.exporter_boards(input),
             broker: BrokerBoard::of(input),
             ..Board::default()
@@ -281,9 +281,9 @@ impl Monitor {
 
     fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
         let address = exporter.address.ip();
-        let mut troubles = self.counts.unused.of(Some(address));
-        for kind in TroubleKind::ALL {
-            troubles.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
+        let mut problems = self.counts.unused.of(Some(address));
+        for kind in ProblemKind::ALL {
+            problems.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
         }
         ExporterBoard {
             address,
@@ -293,7 +293,7 @@ impl Monitor {
             contacts: exporter.counts.contacts,
             lost: exporter.losses.lost,
             templates: exporter.templates,
-            troubles,
+            problems,
             waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),
             last_seen_ms: Some(exporter.last_seen_ns / 1_000_000),
             is_silent: self.exporters.silent_since(address).is_some(),
@@ -343,7 +343,7 @@ mod tests {
         let with = InputStatus { exporters: vec![exporter], ..InputStatus::default() };
         let too_late = |monitor: &mut Monitor| {
             let exporter = monitor.board(&with).exporters[0].clone();
-            (exporter.troubles.of(TroubleKind::TooLate), exporter.sampling.to_string())
+            (exporter.problems.of(ProblemKind::TooLate), exporter.sampling.to_string())
         };
         assert_eq!(too_late(&mut monitor), (3, "1:10".to_owned()));
         assert_eq!(monitor.sampling().to_string(), "1:10");
@@ -355,11 +355,11 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_the_kernel_are_a_trouble() {
+    fn drops_of_the_kernel_are_a_problem() {
         let mut drops = Drops::default();
         drops.buffer_full = 3;
         let input = InputStatus { drops: Some(drops), ..InputStatus::default() };
-        let InputBoard { datagrams, troubles, .. } = monitor().board(&input).input;
-        assert_eq!((datagrams.dropped, troubles.of(TroubleKind::Kernel)), (3, 3));
+        let InputBoard { datagrams, problems, .. } = monitor().board(&input).input;
+        assert_eq!((datagrams.dropped, problems.of(ProblemKind::Kernel)), (3, 3));
     }
 }

@@ -38,7 +38,7 @@ use crate::measure::counts::ContactCounts;
 use crate::measure::filter::{FilterCounts, PairFilter};
 use srlg_alerts::details::Details;
 use srlg_alerts::rules::Rules;
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 
 /// Capacity of a feed during a close, in pairs per address family. Each thread has one feed per view.
 const FEED_PAIRS: usize = 1 << 16;
@@ -74,7 +74,7 @@ struct Tap {
     views: Vec<ViewTap>,
     counts: TapCounts,
     /// For each contact of a run, the reason why it does not count, if any. The list is empty if all contacts count.
-    unused: Vec<Option<TroubleKind>>,
+    unused: Vec<Option<ProblemKind>>,
 }
 
 /// Counts of contacts since the last call to [`Taps::collect`].
@@ -315,13 +315,13 @@ impl ViewTap {
         })
     }
 
-    /// Processes `run`, whose contacts all belong to `slice`. If a [`TroubleKind`] prevents any of them from counting,
+    /// Processes `run`, whose contacts all belong to `slice`. If a [`ProblemKind`] prevents any of them from counting,
     /// `unused` gets one entry per contact. Entries from previous views are kept.
     fn take(
         &mut self,
         slice: u64,
         run: &[Contact],
-        unused: &mut Vec<Option<TroubleKind>>,
+        unused: &mut Vec<Option<ProblemKind>>,
     ) -> Result<(), Error> {
         let Self { filter, rules, outflow, window, waiting, details } = self;
         let running = outflow.feed.slice();
@@ -334,7 +334,7 @@ impl ViewTap {
             for (at, contact) in run.iter().enumerate() {
                 // This call also updates the counts of the filter.
                 filter.pairs(contact, rules);
-                note(at, TroubleKind::TooLate);
+                note(at, ProblemKind::TooLate);
             }
             return Ok(());
         }
@@ -356,7 +356,7 @@ impl ViewTap {
                 push(pair);
             }
             if filter.is_portless() {
-                note(at, TroubleKind::WithoutPort);
+                note(at, ProblemKind::WithoutPort);
             }
         }
         if slice <= running && pairs.len() >= PUSH {

@@ -35,7 +35,7 @@ use srlg_alerts::details::{Details, HostExporters};
 use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::status::board::ViewBoard;
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
 
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
@@ -158,14 +158,14 @@ impl Watch {
         *hits = next.hits_after(former, hits);
     }
 
-    /// Processes a contact. Returns the [`TroubleKind`] that prevents it from counting, if there is one.
+    /// Processes a contact. Returns the [`ProblemKind`] that prevents it from counting, if there is one.
     #[inline]
     pub(crate) fn take(
         &mut self,
         contact: &Contact,
         book: &mut Book,
         exporters: &WitnessTable,
-    ) -> Result<Option<TroubleKind>> {
+    ) -> Result<Option<ProblemKind>> {
         let Self { track, slices } = self;
         let pairs = track.pairs(contact, book.rules());
         if !slices.details.is_empty() {
@@ -174,14 +174,14 @@ impl Watch {
         let entries = &mut Entries { slices, book, exporters, taps: None };
         let placement = track.take(contact.time_ns, pairs, entries)?;
         match placement {
-            Placement::TooLate => return Ok(Some(TroubleKind::TooLate)),
-            Placement::Future => return Ok(Some(TroubleKind::Future)),
+            Placement::TooLate => return Ok(Some(ProblemKind::TooLate)),
+            Placement::Future => return Ok(Some(ProblemKind::Future)),
             _ => {}
         }
         // This must come last, because the contact must not count for the slices that it closes.
         slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
         slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
-        Ok(track.filter.is_portless().then_some(TroubleKind::WithoutPort))
+        Ok(track.filter.is_portless().then_some(ProblemKind::WithoutPort))
     }
 
     pub(crate) fn pass(

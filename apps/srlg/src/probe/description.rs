@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use crate::network::connect::{BACKOFF, Link};
 use crate::network::{NetworkVersion, bucket};
 use srlg_input::credentials::read_secret;
-use srlg_system::pacing::Trouble;
+use srlg_system::pacing::LastError;
 use srlg_system::secrets::write_secret;
 
 /// Time between two checks for a new version of the description.
@@ -31,16 +31,17 @@ pub(super) struct Description {
     /// Description that is stored on disk.
     kept: Option<NetworkVersion>,
     /// Last error from the broker.
-    trouble: Trouble,
+    last_error: LastError,
     /// Last error from the disk.
-    disk_trouble: Trouble,
+    disk_error: LastError,
 }
 
 impl Description {
     pub(super) fn new(link: Link, folder: &Path) -> Self {
         let path = folder.join(FILE);
-        let (kept, trouble, disk_trouble) = (kept(&path), Trouble::default(), Trouble::default());
-        Self { link, path, kept, trouble, disk_trouble }
+        let (kept, last_error, disk_error) =
+            (kept(&path), LastError::default(), LastError::default());
+        Self { link, path, kept, last_error, disk_error }
     }
 
     /// Returns the description from the broker, or the stored description if the broker does not provide one. If there
@@ -95,11 +96,11 @@ impl Description {
         let found = bucket::read(&self.link.client).await;
         match found.and_then(|it| it.context("the collector has not written a description yet")) {
             Ok(entry) => {
-                self.trouble.end();
+                self.last_error.end();
                 return Some(entry.version);
             }
             Err(error) => {
-                if let Some(error) = self.trouble.change_to(&error) {
+                if let Some(error) = self.last_error.change_to(&error) {
                     warn!("cannot read the network description: {error}");
                 }
             }
@@ -114,11 +115,11 @@ impl Description {
         }
         match write(&self.path, version) {
             Ok(()) => {
-                self.disk_trouble.end();
+                self.disk_error.end();
                 self.kept = Some(version.clone());
             }
             Err(error) => {
-                if let Some(error) = self.disk_trouble.change_to(&error) {
+                if let Some(error) = self.disk_error.change_to(&error) {
                     warn!("cannot store the network description: {error}");
                 }
             }

@@ -38,7 +38,7 @@ use crate::network::{NetworkVersion, NetworkView, VersionId};
 use srlg_alerts::details::{Details, HostDetails};
 use srlg_alerts::rules::Rules;
 use srlg_alerts::status::board::DatagramCounts;
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::WitnessTable;
 use srlg_alerts::witnesses::table::last_datagrams;
 use srlg_system::now_ms;
@@ -213,7 +213,7 @@ impl Measurement {
         if self.dropped().too_late > too_late {
             self.tell_dropped("too late");
         }
-        if unused.count(TroubleKind::WithoutPort) > 0 {
+        if unused.count(ProblemKind::WithoutPort) > 0 {
             self.tell_portless();
         }
     }

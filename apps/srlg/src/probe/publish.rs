@@ -20,7 +20,7 @@ use super::outbox::Outbox;
 use super::spool::SpoolEntry;
 use crate::network::connect::{BACKOFF, Link, LinkState};
 use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
-use srlg_system::pacing::Trouble;
+use srlg_system::pacing::LastError;
 
 /// Maximum number of slices in flight.
 const AHEAD: usize = 16;
@@ -58,7 +58,7 @@ impl Publisher {
     /// collector must also have stored all slices.
     pub(super) async fn run(&self, durably: bool) -> Result<()> {
         let mut link = self.state.clone();
-        let mut trouble = Trouble::default();
+        let mut last_error = LastError::default();
         loop {
             let up = link.wait_for(|link| link.up).await;
             let LinkState { connects, .. } =
@@ -68,14 +68,14 @@ impl Publisher {
                 // This branch comes first, because a new version makes the slices in flight obsolete.
                 biased;
                 () = self.outbox.is_to_be_sent_again() => {}
-                () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),
+                () = self.send_from_oldest(durably, &mut last_error) => return Ok(()),
                 _ = gone.wait_for(|link| !link.up || link.connects != connects) => {}
             }
         }
     }
 
     /// Sends all slices in the spool and then new slices, until no work is left.
-    async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
+    async fn send_from_oldest(&self, durably: bool, last_error: &mut LastError) {
         let (mut next, version) = (0, self.outbox.version());
         let mut backoff = BACKOFF;
         loop {
@@ -93,14 +93,14 @@ impl Publisher {
                     Ok(None) => break,
                     Ok(Some(slice)) => {
                         backoff.reset();
-                        if trouble.end() {
+                        if last_error.end() {
                             info!("the broker accepts slices again");
                         }
                         self.outbox.ack(version, slice);
                         next = slice + 1;
                     }
                     Err(error) => {
-                        if let Some(error) = trouble.change_to(&error) {
+                        if let Some(error) = last_error.change_to(&error) {
                             warn!("cannot send slices: {error}; they stay in the spool");
                         }
                         tokio::time::sleep(backoff.delay()).await;

@@ -16,7 +16,7 @@ use super::outbox::Outbox;
 use crate::network::connect::Link;
 use crate::network::report::SiteReport;
 use crate::network::subjects::{self, WATCHLIST};
-use srlg_system::pacing::Trouble;
+use srlg_system::pacing::LastError;
 
 pub(super) struct Reporter {
     link: Link,
@@ -25,9 +25,9 @@ pub(super) struct Reporter {
     watchlists: Subscriber,
     reports: watch::Receiver<Vec<SiteReport>>,
     /// Last error from receiving a watch list.
-    list_trouble: Trouble,
+    list_error: LastError,
     /// Last error from sending a report.
-    trouble: Trouble,
+    last_error: LastError,
 }
 
 impl Reporter {
@@ -36,8 +36,8 @@ impl Reporter {
         let watchlists = link.client.subscribe(WATCHLIST).await;
         let watchlists = watchlists.context("cannot subscribe to the collector's watch list")?;
         let (subject, reports) = (subjects::report(probe), outbox.reports.subscribe());
-        let (list_trouble, trouble) = (Trouble::default(), Trouble::default());
-        Ok(Self { link, subject, outbox, watchlists, reports, list_trouble, trouble })
+        let (list_error, last_error) = (LastError::default(), LastError::default());
+        Ok(Self { link, subject, outbox, watchlists, reports, list_error, last_error })
     }
 
     /// Receives watch lists and sends reports until the connection is closed permanently.
@@ -48,11 +48,11 @@ impl Reporter {
                     let message = message.context("the connection to the broker was closed permanently")?;
                     match serde_json::from_slice(&message.payload) {
                         Ok(watchlist) => {
-                            self.list_trouble.end();
+                            self.list_error.end();
                             self.outbox.watchlist.send_replace(Some(Arc::new(watchlist)));
                         }
                         Err(error) => {
-                            if let Some(error) = self.list_trouble.change_to(&error.into()) {
+                            if let Some(error) = self.list_error.change_to(&error.into()) {
                                 warn!("cannot read the collector's watch list: {error}");
                             }
                         }
@@ -60,9 +60,9 @@ impl Reporter {
                 }
                 // The outbox keeps the sender, so this channel never closes.
                 _ = self.reports.changed() => match self.report().await {
-                    Ok(()) => drop(self.trouble.end()),
+                    Ok(()) => drop(self.last_error.end()),
                     Err(error) => {
-                        if let Some(error) = self.trouble.change_to(&error) {
+                        if let Some(error) = self.last_error.change_to(&error) {
                             warn!("cannot send a report to the collector: {error}");
                         }
                     }

@@ -153,13 +153,13 @@ fn an_old_capture_that_softflowd_reads_is_warned_of() {
             let remedy = "timestamps = \"received\"";
             assert!(warnings.iter().all(|it| it.contains(remedy)), "{warnings:?}");
             let status = site.status();
-            assert_eq!(site.page()["troubles"], status["troubles"]);
-            let trouble = &status["troubles"][0];
+            assert_eq!(site.page()["problems"], status["problems"]);
+            let problem = &status["problems"][0];
             let exporter = &status["exporters"][0];
-            let kind = trouble["kind"].as_str().unwrap();
-            let count = exporter["troubles"][kind].as_u64().unwrap();
-            assert!(count > 0 && trouble["count"] == count, "{status}");
-            let metric = format!("srlg_trouble{{reason=\"{kind}\"}} {count}");
+            let kind = problem["kind"].as_str().unwrap();
+            let count = exporter["problems"][kind].as_u64().unwrap();
+            assert!(count > 0 && problem["count"] == count, "{status}");
+            let metric = format!("srlg_problem{{reason=\"{kind}\"}} {count}");
             assert!(site.get("/metrics").lines().any(|line| line == metric), "{metric}");
             // The warning may be older than the last exports.
             let (warned, _) = warnings[0].split_once(' ').unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use srlg_alerts::Status;
 use srlg_alerts::notification::{Kind, Notification, Unit};
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
@@ -208,7 +208,7 @@ fn an_alert_keeps_its_name_when_the_prefix_length_of_its_view_changes() {
 }
 
 #[test]
-fn an_input_that_never_has_ports_is_a_trouble() {
+fn an_input_that_never_has_ports_is_a_problem() {
     let mut monitor = Monitor::new(&config(""), 1).unwrap();
     let start_ms = 1_750_000_000_000;
     let portless = |count: u8| {
@@ -220,7 +220,7 @@ fn an_input_that_never_has_ports_is_a_trouble() {
     };
     let mut count = |start_ms, contacts: &dyn Fn(u64) -> Vec<Contact>| {
         feed(&mut monitor, start_ms, 10, contacts);
-        monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::WithoutPort)
+        monitor.board(&InputStatus::default()).input.problems.of(ProblemKind::WithoutPort)
     };
     // A few pings are usual and do not count as a problem.
     assert_eq!(count(start_ms, &|time_ns| second(time_ns, &[])), 0);

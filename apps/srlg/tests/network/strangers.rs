@@ -76,8 +76,8 @@ fn what_is_no_report_is_counted_and_changes_nothing() {
     assert_eq!(spools(&status), [spool(2), Value::Null, Value::Null]);
     assert_eq!(status["refused"], json!({ "report": 2 }));
     let board: Value = serde_json::from_str(&collector.get("/api/v1/status")).unwrap();
-    let trouble = &board["troubles"][0];
-    assert_eq!((&trouble["kind"], &trouble["count"]), (&json!("refused"), &json!(2)));
+    let problem = &board["problems"][0];
+    assert_eq!((&problem["kind"], &problem["count"]), (&json!("refused"), &json!(2)));
     assert_ne!(board["health"]["level"], "good");
     let metrics = collector.get("/metrics");
     assert!(metrics.contains("srlg_refused_total{reason=\"report\"} 2"), "{metrics}");

@@ -134,13 +134,13 @@ impl Site {
         stream
     }
 
-    /// Waits until the log contains at least `troubles` warnings, and returns all warnings. Panics if this does not
+    /// Waits until the log contains at least `count` warnings, and returns all warnings. Panics if this does not
     /// happen within a minute. A problem that lasts is warned of only once an hour.
-    pub(crate) fn wait_for_warnings(&self, troubles: usize) -> Vec<String> {
+    pub(crate) fn wait_for_warnings(&self, count: usize) -> Vec<String> {
         let started = Instant::now();
         loop {
             let warnings = self.warnings();
-            if warnings.len() >= troubles {
+            if warnings.len() >= count {
                 return warnings;
             }
             assert!(started.elapsed() < START, "{}", self.log());

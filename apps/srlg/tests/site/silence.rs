@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use srlg_system::now_ms;
 
 use crate::running::Site;
-use crate::web::troubles::{UPTIME_MS, flow, template, v9};
+use crate::web::problems::{UPTIME_MS, flow, template, v9};
 
 const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '5s'\n\
     [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\ntimestamps = 'received'\n\

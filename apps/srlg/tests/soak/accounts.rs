@@ -142,15 +142,15 @@ impl Account {
     pub(crate) fn check_records(&mut self, sent: Sent, counted: Datagrams, metrics: &Metrics) {
         let life = self.life(sent);
         let sum = |name: &str, label: &str| metrics.sum(name, label);
-        let troubles =
-            |reason: &str| metrics.count("srlg_exporter_troubles_total", &format!("\"{reason}\""));
+        let problems =
+            |reason: &str| metrics.count("srlg_exporter_problems_total", &format!("\"{reason}\""));
         let Datagrams { received, dropped } = counted;
         assert_eq!(sum("srlg_exporter_datagrams_total", ""), received, "of exporters: {life:?}");
         assert_eq!(sum("srlg_dropped_total", "\"sender\""), life.strange, "strangers: {life:?}");
         assert_eq!(sum("srlg_lost_total", ""), dropped, "by sequence numbers: {life:?}");
         let (records, contacts) = (sum("srlg_records_total", ""), sum("srlg_contacts_total", ""));
-        let without_template = RECORDS * troubles("dropped");
-        let malformed = troubles("version") + troubles("malformed");
+        let without_template = RECORDS * problems("dropped");
+        let malformed = problems("version") + problems("malformed");
         let unread = life.records - records - without_template;
         if dropped == 0 {
             assert_eq!((unread, malformed), (0, life.malformed), "records: {life:?}");
@@ -165,7 +165,7 @@ impl Account {
         );
         assert_eq!(contacts, records, "each record is one contact: {life:?}");
         for reason in ["undecodable", "bad-clock", "future", "without-port"] {
-            assert_eq!(troubles(reason), 0, "{reason}: {life:?}");
+            assert_eq!(problems(reason), 0, "{reason}: {life:?}");
         }
         assert_eq!(sum("srlg_allowed_total", "") + sum("srlg_overloads_total", ""), 0, "{life:?}");
         self.malformed += malformed;

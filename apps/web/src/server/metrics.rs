@@ -13,7 +13,7 @@ use srlg_alerts::status::board::{
     Board, BrokerBoard, DatagramCounts, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard,
     SiteBoard, SpoolBoard, ViewBoard,
 };
-use srlg_alerts::status::troubles::TroubleKind;
+use srlg_alerts::status::problems::ProblemKind;
 
 /// Maximum number of exporters that have their own metrics.
 const EXPORTERS: usize = 1_024;
@@ -46,10 +46,10 @@ fn board(to: &mut Exposition, board: &Board) {
     // This number includes exporters without their own metrics.
     to.gauge("srlg_exporters", &[], board.exporters.len() as f64);
     board.exporters.iter().take(EXPORTERS).for_each(|it| exporter(to, it));
-    for kind in TroubleKind::ALL {
-        let active = board.troubles.iter().find(|trouble| trouble.kind == kind);
-        let count = active.map_or(0, |trouble| trouble.count);
-        to.gauge("srlg_trouble", &[("reason", kind.name())], count as f64);
+    for kind in ProblemKind::ALL {
+        let active = board.problems.iter().find(|problem| problem.kind == kind);
+        let count = active.map_or(0, |problem| problem.count);
+        to.gauge("srlg_problem", &[("reason", kind.name())], count as f64);
     }
     board.sinks.iter().for_each(|it| sink(to, it));
     board.broker.iter().for_each(|it| broker(to, it));
@@ -81,11 +81,11 @@ fn exporter(to: &mut Exposition, exporter: &ExporterBoard) {
     to.counter("srlg_records_total", &[("exporter", of)], exporter.records);
     to.counter("srlg_lost_total", &[("exporter", of)], exporter.lost);
     to.gauge("srlg_templates", &[("exporter", of)], exporter.templates as f64);
-    for kind in TroubleKind::ALL.into_iter().filter(|kind| kind.is_of_exporters()) {
+    for kind in ProblemKind::ALL.into_iter().filter(|kind| kind.is_of_exporters()) {
         to.counter(
-            "srlg_exporter_troubles_total",
+            "srlg_exporter_problems_total",
             &[("exporter", of), ("reason", kind.name())],
-            exporter.troubles.of(kind),
+            exporter.problems.of(kind),
         );
     }
     if let Some(since_ms) = exporter.waiting_since_ms {

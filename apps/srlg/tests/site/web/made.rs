@@ -9,7 +9,7 @@ use srlg_alerts::status::board::{
     Board, DatagramCounts, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost,
     ViewBoard,
 };
-use srlg_alerts::status::troubles::{TroubleCounts, TroubleKind};
+use srlg_alerts::status::problems::{ProblemCounts, ProblemKind};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use srlg_notify::store::Store;
@@ -34,8 +34,8 @@ pub(crate) fn board(now_ms: u64) -> Board {
         alerts: [0, 1, 0],
         ..ViewBoard::default()
     };
-    let mut troubles = TroubleCounts::default();
-    troubles.add(TroubleKind::Held, 6);
+    let mut problems = ProblemCounts::default();
+    problems.add(ProblemKind::Held, 6);
     let exporter = ExporterBoard {
         address: "198.51.100.1".parse().unwrap(),
         name: Some("edge-1".to_owned()),
@@ -44,7 +44,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
         contacts: 80,
         lost: 5,
         templates: 2,
-        troubles,
+        problems,
         waiting_since_ms: Some(now_ms),
         last_seen_ms: Some(now_ms),
         is_silent: false,

@@ -6,7 +6,7 @@ mod csv;
 mod files;
 mod history;
 mod made;
-pub(crate) mod troubles;
+pub(crate) mod problems;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -48,9 +48,9 @@ fn metrics_have_no_address_but_those_of_exporters() {
         "srlg_alerts{view=\"fan-in\",severity=\"major\"} 1",
         "srlg_lost_total{exporter=\"198.51.100.1\"} 5",
         "srlg_templates{exporter=\"198.51.100.1\"} 2",
-        "srlg_exporter_troubles_total{exporter=\"198.51.100.1\",reason=\"held\"} 6",
-        "srlg_exporter_troubles_total{exporter=\"198.51.100.1\",reason=\"too-late\"} 0",
-        "srlg_trouble{reason=\"held\"} 0",
+        "srlg_exporter_problems_total{exporter=\"198.51.100.1\",reason=\"held\"} 6",
+        "srlg_exporter_problems_total{exporter=\"198.51.100.1\",reason=\"too-late\"} 0",
+        "srlg_problem{reason=\"held\"} 0",
         "srlg_clock_skew_seconds{exporter=\"198.51.100.1\"} -1.5",
         "srlg_notifications_total{sink=\"hook\",result=\"failed\"} 4",
         "srlg_sampling_rate{exporter=\"198.51.100.1\"} 10",

@@ -191,21 +191,21 @@ function rate(exporter, now) {
 
 const KINDS = { version: "with unknown version", held: "before their template", "bad-clock": "with wrong clock", "too-late": "too late", future: "from the future", "without-port": "without a port" };
 
-function notUsed({ troubles, waiting_since_ms: since }) {
-  const parts = Object.entries(troubles).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
+function notUsed({ problems, waiting_since_ms: since }) {
+  const parts = Object.entries(problems).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
   if (since !== null) parts.push(`waiting for templates since ${timeOf(since)}`);
   return parts.join(", ");
 }
 
-function makeTrouble() {
+function makeProblem() {
   const made = element("li");
   made.append(element("strong"), element("span"));
   return made;
 }
 
-function updateTrouble(node, trouble) {
-  write(node.children[0], trouble.text);
-  write(node.children[1], `since ${moment(trouble.since_ms)}: ${trouble.remedy}`);
+function updateProblem(node, problem) {
+  write(node.children[0], problem.text);
+  write(node.children[1], `since ${moment(problem.since_ms)}: ${problem.remedy}`);
 }
 
 function lastSeen({ last_seen_ms: seen, is_silent: silent }) {
@@ -268,7 +268,7 @@ function show(board) {
   last = board;
   canAct = board.can_act;
   state(board.health.text, board.health.level);
-  list(byId("troubles"), board.troubles, (trouble) => trouble.kind, makeTrouble, updateTrouble);
+  list(byId("problems"), board.problems, (problem) => problem.kind, makeProblem, updateProblem);
   const input = [moment(board.now_ms)];
   if (!board.network) input.push(`${round(board.input.contacts)} contacts`);
   if (board.input.refused) input.push(`${round(board.input.refused)} datagrams from unknown senders`);

@@ -1,14 +1,14 @@
 use std::time::{Duration, Instant};
 
-use super::{AGAIN, EXPORTERS, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
+use super::{AGAIN, EXPORTERS, ProblemBoard, ProblemCounts, ProblemKind, Problems, QUIET, SETTLE};
 use srlg_alerts::status::board::{Board, ExporterBoard};
 
-fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
+fn board(kind: ProblemKind, counts: &[u64], is_waiting: bool) -> Board {
     let exporter = |(at, count): (u8, &u64)| {
-        let mut troubles = TroubleCounts::default();
-        troubles.add(kind, *count);
+        let mut problems = ProblemCounts::default();
+        problems.add(kind, *count);
         ExporterBoard {
-            troubles,
+            problems,
             waiting_since_ms: is_waiting.then_some(1),
             ..ExporterBoard::new([192, 0, 2, at].into())
         }
@@ -16,59 +16,59 @@ fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
     Board { exporters: (1..).zip(counts).map(exporter).collect(), ..Board::default() }
 }
 
-fn counts(boards: &[TroubleBoard]) -> Vec<(TroubleKind, u64)> {
+fn counts(boards: &[ProblemBoard]) -> Vec<(ProblemKind, u64)> {
     boards.iter().map(|board| (board.kind, board.count)).collect()
 }
 
 #[test]
 fn every_kind_has_a_name_and_a_text_of_its_own() {
     let mut texts = String::new();
-    for kind in TroubleKind::ALL {
-        let mut troubles = Troubles::default();
+    for kind in ProblemKind::ALL {
+        let mut problems = Problems::default();
         let is_of_exporters = kind.is_of_exporters();
         let mut board = board(kind, if is_of_exporters { &[7, 0, 1, 1, 1, 1] } else { &[] }, true);
         if !is_of_exporters {
-            board.input.troubles.add(kind, 11);
+            board.input.problems.add(kind, 11);
         }
-        troubles.take(&board, Instant::now());
-        let [trouble] = &troubles.boards()[..] else { panic!("{kind:?}") };
-        let exporters = [trouble.exporters.len(), trouble.exporter_count];
+        problems.take(&board, Instant::now());
+        let [problem] = &problems.boards()[..] else { panic!("{kind:?}") };
+        let exporters = [problem.exporters.len(), problem.exporter_count];
         assert_eq!(
-            (trouble.count, exporters),
+            (problem.count, exporters),
             (11, [[0, 0], [3, 5]][usize::from(is_of_exporters)])
         );
-        texts += &format!("{}: {}; {}\n", kind.name(), trouble.text, trouble.remedy);
+        texts += &format!("{}: {}; {}\n", kind.name(), problem.text, problem.remedy);
     }
-    let mut troubles = Troubles::default();
+    let mut problems = Problems::default();
     let mut packets = Board::default();
-    packets.input.troubles.add(TroubleKind::TooLate, 3);
-    troubles.take(&packets, Instant::now());
-    let trouble = &troubles.boards()[0];
-    texts += &format!("without an exporter: {}; {}\n", trouble.text, trouble.remedy);
+    packets.input.problems.add(ProblemKind::TooLate, 3);
+    problems.take(&packets, Instant::now());
+    let problem = &problems.boards()[0];
+    texts += &format!("without an exporter: {}; {}\n", problem.text, problem.remedy);
     insta::assert_snapshot!(texts);
 }
 
 #[test]
 fn every_kind_has_a_rule_for_prometheus() {
     let rules = include_str!("../../../srlg/service/alerts.rules.yml");
-    let selectors = rules.split("srlg_trouble{reason=").skip(1);
+    let selectors = rules.split("srlg_problem{reason=").skip(1);
     let reasons = selectors.flat_map(|text| text.split('"').nth(1).unwrap().split('|'));
     let mut reasons: Vec<_> = reasons.collect();
     // Drops by the kernel have a rule with the share of all datagrams.
     reasons.push("kernel");
     reasons.sort_unstable();
-    let mut names = TroubleKind::ALL.map(TroubleKind::name);
+    let mut names = ProblemKind::ALL.map(ProblemKind::name);
     names.sort_unstable();
     assert_eq!(reasons, names);
 }
 
 #[test]
 fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
-    let kind = TroubleKind::TooLate;
-    let (mut troubles, start) = (Troubles::default(), Instant::now());
+    let kind = ProblemKind::TooLate;
+    let (mut problems, start) = (Problems::default(), Instant::now());
     let mut warnings = |after: Duration, count| {
-        troubles.take(&board(kind, &[count], false), start + after);
-        counts(&troubles.warnings(start + after))
+        problems.take(&board(kind, &[count], false), start + after);
+        counts(&problems.warnings(start + after))
     };
     let second = Duration::from_secs(1);
     assert_eq!(warnings(Duration::ZERO, 1), []);
@@ -80,12 +80,12 @@ fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
 }
 
 #[test]
-fn a_trouble_is_over_when_nothing_more_is_counted() {
-    let kind = TroubleKind::Malformed;
-    let (mut troubles, start) = (Troubles::default(), Instant::now());
+fn a_problem_is_over_when_nothing_more_is_counted() {
+    let kind = ProblemKind::Malformed;
+    let (mut problems, start) = (Problems::default(), Instant::now());
     let mut take = |after, count| {
-        let over = troubles.take(&board(kind, &[count], false), start + after);
-        (counts(&over), counts(&troubles.boards()))
+        let over = problems.take(&board(kind, &[count], false), start + after);
+        (counts(&over), counts(&problems.boards()))
     };
     assert_eq!(take(Duration::ZERO, 0), (vec![], vec![]));
     assert_eq!(take(Duration::ZERO, 5), (vec![], vec![(kind, 5)]));
@@ -97,12 +97,12 @@ fn a_trouble_is_over_when_nothing_more_is_counted() {
 }
 
 #[test]
-fn sets_that_wait_are_no_trouble_once_their_template_has_come() {
-    let kind = TroubleKind::Held;
-    let (mut troubles, now) = (Troubles::default(), Instant::now());
+fn sets_that_wait_are_no_problem_once_their_template_has_come() {
+    let kind = ProblemKind::Held;
+    let (mut problems, now) = (Problems::default(), Instant::now());
     let mut take = |count, is_waiting| {
-        let over = troubles.take(&board(kind, &[count], is_waiting), now);
-        (counts(&over), counts(&troubles.boards()))
+        let over = problems.take(&board(kind, &[count], is_waiting), now);
+        (counts(&over), counts(&problems.boards()))
     };
     assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first board");
     assert_eq!(take(5, true), (vec![], vec![(kind, 3)]));
@@ -110,14 +110,14 @@ fn sets_that_wait_are_no_trouble_once_their_template_has_come() {
 }
 
 #[test]
-fn missing_inside_hosts_are_no_trouble_once_there_is_one() {
-    let kind = TroubleKind::NoInside;
-    let (mut troubles, now) = (Troubles::default(), Instant::now());
+fn missing_inside_hosts_are_no_problem_once_there_is_one() {
+    let kind = ProblemKind::NoInside;
+    let (mut problems, now) = (Problems::default(), Instant::now());
     let mut take = |count| {
         let mut board = Board::default();
-        board.input.troubles.add(kind, count);
-        let over = troubles.take(&board, now);
-        (counts(&over), counts(&troubles.boards()))
+        board.input.problems.add(kind, count);
+        let over = problems.take(&board, now);
+        (counts(&over), counts(&problems.boards()))
     };
     assert_eq!(take(1_000), (vec![], vec![(kind, 1_000)]));
     assert_eq!(take(0), (vec![(kind, 1_000)], vec![]));
@@ -125,25 +125,25 @@ fn missing_inside_hosts_are_no_trouble_once_there_is_one() {
 
 #[test]
 fn more_exporters_than_are_remembered_are_counted() {
-    let mut troubles = Troubles::default();
-    let mut many = board(TroubleKind::Version, &[1], false);
+    let mut problems = Problems::default();
+    let mut many = board(ProblemKind::Version, &[1], false);
     many.exporters = vec![many.exporters[0].clone(); EXPORTERS + 100];
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
     }
-    troubles.take(&many, Instant::now());
-    let trouble = &troubles.boards()[0];
-    assert_eq!(trouble.count, EXPORTERS as u64 + 100);
-    assert_eq!(trouble.exporter_count, EXPORTERS);
+    problems.take(&many, Instant::now());
+    let problem = &problems.boards()[0];
+    assert_eq!(problem.count, EXPORTERS as u64 + 100);
+    assert_eq!(problem.exporter_count, EXPORTERS);
 }
 
 #[test]
 fn a_text_names_exporters_and_programs_get_their_addresses() {
-    let mut board = board(TroubleKind::Version, &[1, 1], false);
+    let mut board = board(ProblemKind::Version, &[1, 1], false);
     board.exporters[0].name = Some("edge-1".to_owned());
-    let mut troubles = Troubles::default();
-    troubles.take(&board, Instant::now());
-    let [trouble] = &troubles.boards()[..] else { panic!("one kind") };
-    assert_eq!(trouble.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
-    assert!(trouble.text.contains(" from edge-1 (192.0.2.1), 192.0.2.2 "), "{}", trouble.text);
+    let mut problems = Problems::default();
+    problems.take(&board, Instant::now());
+    let [problem] = &problems.boards()[..] else { panic!("one kind") };
+    assert_eq!(problem.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
+    assert!(problem.text.contains(" from edge-1 (192.0.2.1), 192.0.2.2 "), "{}", problem.text);
 }

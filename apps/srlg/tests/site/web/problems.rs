@@ -43,9 +43,9 @@ fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
-    let troubles = board["troubles"].as_array().unwrap().iter();
-    troubles
+fn problems(board: &Value) -> Vec<(&str, u64, &Value)> {
+    let problems = board["problems"].as_array().unwrap().iter();
+    problems
         .map(|it| (it["kind"].as_str().unwrap(), it["count"].as_u64().unwrap(), &it["exporters"]))
         .collect()
 }
@@ -68,9 +68,9 @@ fn exports_that_cannot_be_decoded_are_shown() {
     let own = json!(["127.0.0.1"]);
     let status = site.status();
     let held = ("held", 460, &own);
-    assert_eq!(troubles(&status)[..2], [("version", 920, &own), ("malformed", 460, &own)]);
-    assert!(troubles(&status).contains(&held), "{status}");
-    assert_eq!(status["troubles"], site.page()["troubles"]);
+    assert_eq!(problems(&status)[..2], [("version", 920, &own), ("malformed", 460, &own)]);
+    assert!(problems(&status).contains(&held), "{status}");
+    assert_eq!(status["problems"], site.page()["problems"]);
     let exporter = &status["exporters"][0];
     assert_eq!((&exporter["datagrams"], &exporter["records"]), (&json!(1_840), &json!(0)));
     assert_eq!(exporter["skew_ms"], 0);
@@ -80,10 +80,10 @@ fn exports_that_cannot_be_decoded_are_shown() {
     let metrics = site.get("/metrics");
     let of = "exporter=\"127.0.0.1\",reason";
     for line in [
-        "srlg_trouble{reason=\"version\"} 920",
-        "srlg_trouble{reason=\"held\"} 460",
-        "srlg_trouble{reason=\"too-late\"} 0",
-        &format!("srlg_exporter_troubles_total{{{of}=\"malformed\"}} 460"),
+        "srlg_problem{reason=\"version\"} 920",
+        "srlg_problem{reason=\"held\"} 460",
+        "srlg_problem{reason=\"too-late\"} 0",
+        &format!("srlg_exporter_problems_total{{{of}=\"malformed\"}} 460"),
     ] {
         assert!(metrics.lines().any(|it| it == line), "no {line} in {metrics}");
     }
@@ -91,7 +91,7 @@ fn exports_that_cannot_be_decoded_are_shown() {
     // The waiting data sets are decoded, and the problem is over.
     send(&site, (0..8).map(|domain| v9(500, domain, &template())));
     let started = Instant::now();
-    while troubles(&site.status()).iter().any(|(kind, ..)| *kind == "held") {
+    while problems(&site.status()).iter().any(|(kind, ..)| *kind == "held") {
         assert!(started.elapsed().as_secs() < 60, "{}", site.log());
     }
     assert_eq!(site.status()["exporters"][0]["waiting_since_ms"], Value::Null);
@@ -107,9 +107,9 @@ fn flows_that_are_older_than_the_window_are_shown() {
     let warnings = site.wait_for_warnings(1);
     insta::assert_snapshot!(warnings.join("\n"));
     let status = site.status();
-    assert_eq!(troubles(&status), [("too-late", 200, &json!(["127.0.0.1"]))]);
-    assert_eq!(status["exporters"][0]["troubles"]["too-late"], 200);
+    assert_eq!(problems(&status), [("too-late", 200, &json!(["127.0.0.1"]))]);
+    assert_eq!(status["exporters"][0]["problems"]["too-late"], 200);
     assert_eq!(status["exporters"][0]["contacts"], 210);
-    let line = "srlg_exporter_troubles_total{exporter=\"127.0.0.1\",reason=\"too-late\"} 200";
+    let line = "srlg_exporter_problems_total{exporter=\"127.0.0.1\",reason=\"too-late\"} 200";
     assert!(site.get("/metrics").lines().any(|it| it == line));
 }

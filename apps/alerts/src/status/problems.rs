@@ -9,7 +9,7 @@ use srlg_input::flow::Reason;
 
 /// A kind of problem with the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TroubleKind {
+pub enum ProblemKind {
     /// Datagrams with an unknown version.
     Version,
     /// Datagrams that are truncated or damaged.
@@ -44,13 +44,13 @@ pub enum TroubleKind {
 
 /// Counts by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TroubleCounts([u64; TroubleKind::ALL.len()]);
+pub struct ProblemCounts([u64; ProblemKind::ALL.len()]);
 
 /// An active problem with the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TroubleBoard {
+pub struct ProblemBoard {
     /// Kind of the problem.
-    pub kind: TroubleKind,
+    pub kind: ProblemKind,
     /// Start of the problem, in milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// Number of affected datagrams, packets, data sets, contacts or messages since `since_ms`.
@@ -65,7 +65,7 @@ pub struct TroubleBoard {
     pub remedy: &'static str,
 }
 
-impl TroubleKind {
+impl ProblemKind {
     /// All kinds.
     pub const ALL: [Self; 15] = [
         Self::Version,
@@ -205,21 +205,21 @@ impl TroubleKind {
     }
 }
 
-impl Serialize for TroubleKind {
+impl Serialize for ProblemKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl TroubleCounts {
+impl ProblemCounts {
     /// Returns the count of `kind`.
     #[must_use]
-    pub const fn of(&self, kind: TroubleKind) -> u64 {
+    pub const fn of(&self, kind: ProblemKind) -> u64 {
         self.0[kind as usize]
     }
 
     /// Adds `count` to the count of `kind`.
-    pub const fn add(&mut self, kind: TroubleKind, count: u64) {
+    pub const fn add(&mut self, kind: ProblemKind, count: u64) {
         self.0[kind as usize] += count;
     }
 
@@ -229,14 +229,14 @@ impl TroubleCounts {
 
     /// Returns how much the count of `kind` has increased since `earlier`. A smaller count has restarted at 0, because
     /// the exporter was forgotten.
-    pub fn added(&self, kind: TroubleKind, earlier: &Self) -> u64 {
+    pub fn added(&self, kind: ProblemKind, earlier: &Self) -> u64 {
         let (now, before) = (self.of(kind), earlier.of(kind));
         if now < before { now } else { now - before }
     }
 }
 
-impl Serialize for TroubleCounts {
+impl Serialize for ProblemCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(TroubleKind::ALL.map(|kind| (kind.name(), self.of(kind))))
+        serializer.collect_map(ProblemKind::ALL.map(|kind| (kind.name(), self.of(kind))))
     }
 }

@@ -3,7 +3,7 @@
 //! The web page, the API, the metrics and the log use the same kinds, counts and texts.
 //!
 //! Each board has a count per kind and exporter. If a count increases from one board to the next, a problem of this
-//! kind starts ([`TroubleBoard`]). The problem ends when its counts have not increased for five minutes. A problem with
+//! kind starts ([`ProblemBoard`]). The problem ends when its counts have not increased for five minutes. A problem with
 //! missing templates also ends when no data set waits for a template, and missing inside hosts are no problem once there
 //! is one.
 //!
@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use srlg_alerts::exporters::NamedExporter;
 use srlg_alerts::status::board::{Board, ExporterBoard};
-use srlg_alerts::status::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
+use srlg_alerts::status::problems::{ProblemBoard, ProblemCounts, ProblemKind};
 use srlg_alerts::witnesses::table::EXPORTERS;
 use srlg_system::now_ms;
 
@@ -35,14 +35,14 @@ const AGAIN: Duration = Duration::from_secs(3_600);
 
 /// Active problems, which are derived from successive boards.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles {
+pub(crate) struct Problems {
     /// Counts of the last board, by exporter. The counts of `None` belong to no exporter.
-    counted: HashMap<Option<IpAddr>, TroubleCounts>,
-    active: BTreeMap<TroubleKind, Trouble>,
+    counted: HashMap<Option<IpAddr>, ProblemCounts>,
+    active: BTreeMap<ProblemKind, Problem>,
 }
 
 #[derive(Debug)]
-struct Trouble {
+struct Problem {
     since: Instant,
     since_ms: u64,
     /// Time of the last increase.
@@ -54,21 +54,21 @@ struct Trouble {
     exporters: BTreeSet<IpAddr>,
 }
 
-impl Troubles {
+impl Problems {
     /// Updates the problems with the counts of `board` at `now`, and returns the problems that are over.
-    pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<TroubleBoard> {
+    pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<ProblemBoard> {
         let exporters = board.exporters.iter().map(|exporter| {
-            (Some(exporter), exporter.troubles, exporter.waiting_since_ms.is_some())
+            (Some(exporter), exporter.problems, exporter.waiting_since_ms.is_some())
         });
-        let all: Vec<_> = exporters.chain([(None, board.input.troubles, false)]).collect();
+        let all: Vec<_> = exporters.chain([(None, board.input.problems, false)]).collect();
         for (exporter, counts, is_waiting) in &all {
             let address = exporter.map(|exporter| exporter.address);
             let before = self.counted.get(&address).copied().unwrap_or_default();
-            for kind in TroubleKind::ALL {
+            for kind in ProblemKind::ALL {
                 let added = counts.added(kind, &before);
-                if added > 0 && (*is_waiting || kind != TroubleKind::Held) {
-                    let trouble = self.active.entry(kind).or_insert_with(|| Trouble::new(now));
-                    trouble.add(*exporter, added, now);
+                if added > 0 && (*is_waiting || kind != ProblemKind::Held) {
+                    let problem = self.active.entry(kind).or_insert_with(|| Problem::new(now));
+                    problem.add(*exporter, added, now);
                 }
             }
         }
@@ -77,31 +77,31 @@ impl Troubles {
         let counted = counted.map(|(of, counts, _)| (of.map(|it| it.address), counts));
         self.counted = counted.collect();
         let is_solved = |kind| match kind {
-            TroubleKind::Held => !is_waiting,
-            TroubleKind::NoInside => board.input.troubles.of(kind) == 0,
+            ProblemKind::Held => !is_waiting,
+            ProblemKind::NoInside => board.input.problems.of(kind) == 0,
             _ => false,
         };
-        let is_over = |kind: &TroubleKind, trouble: &mut Trouble| {
-            is_solved(*kind) || now - trouble.last >= QUIET
+        let is_over = |kind: &ProblemKind, problem: &mut Problem| {
+            is_solved(*kind) || now - problem.last >= QUIET
         };
         let over = self.active.extract_if(.., is_over);
-        over.map(|(kind, trouble)| trouble.board(kind)).collect()
+        over.map(|(kind, problem)| problem.board(kind)).collect()
     }
 
     /// Returns the active problems, ordered by kind.
-    pub(crate) fn boards(&self) -> Vec<TroubleBoard> {
-        self.active.iter().map(|(kind, trouble)| trouble.board(*kind)).collect()
+    pub(crate) fn boards(&self) -> Vec<ProblemBoard> {
+        self.active.iter().map(|(kind, problem)| problem.board(*kind)).collect()
     }
 
     /// Returns the problems for which a warning is due at `now`.
-    pub(crate) fn warnings(&mut self, now: Instant) -> Vec<TroubleBoard> {
-        let due = self.active.iter_mut().filter(|(_, trouble)| match trouble.warned {
-            None => now - trouble.since >= SETTLE,
+    pub(crate) fn warnings(&mut self, now: Instant) -> Vec<ProblemBoard> {
+        let due = self.active.iter_mut().filter(|(_, problem)| match problem.warned {
+            None => now - problem.since >= SETTLE,
             Some(warned) => now - warned >= AGAIN,
         });
-        let warned = due.map(|(kind, trouble)| {
-            trouble.warned = Some(now);
-            trouble.board(*kind)
+        let warned = due.map(|(kind, problem)| {
+            problem.warned = Some(now);
+            problem.board(*kind)
         });
         warned.collect()
     }
@@ -111,14 +111,14 @@ impl Troubles {
         for over in self.take(board, now) {
             info!("problem is over: {}", over.text);
         }
-        for TroubleBoard { text, remedy, .. } in self.warnings(now) {
+        for ProblemBoard { text, remedy, .. } in self.warnings(now) {
             warn!("{text}; {remedy}");
         }
-        board.troubles = self.boards();
+        board.problems = self.boards();
     }
 }
 
-impl Trouble {
+impl Problem {
     fn new(now: Instant) -> Self {
         Self {
             since: now,
@@ -143,7 +143,7 @@ impl Trouble {
         }
     }
 
-    fn board(&self, kind: TroubleKind) -> TroubleBoard {
+    fn board(&self, kind: ProblemKind) -> ProblemBoard {
         let Self { since_ms, count, named, exporters, .. } = self;
         let (what, wrong) = kind.words();
         let names: Vec<String> = named.iter().map(ToString::to_string).collect();
@@ -152,7 +152,7 @@ impl Trouble {
             all if all <= NAMED => format!(" from {}", names.join(", ")),
             all => format!(" from {} and {} more", names.join(", "), all - NAMED),
         };
-        TroubleBoard {
+        ProblemBoard {
             kind,
             since_ms: *since_ms,
             count: *count,
