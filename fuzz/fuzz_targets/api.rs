@@ -11,7 +11,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use axum::http::{Request, Response, StatusCode, Uri};
 use libfuzzer_sys::fuzz_target;
-use srlg_alerts::status::board::{Board, ViewBoard};
+use srlg_alerts::status::overview::{Overview, ViewOverview};
 use srlg_notify::store::Store;
 use srlg_web::server::{Visitors, router_without_loop};
 use tempfile::TempDir;
@@ -37,12 +37,12 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let tokens = folder.path().join("tokens");
     fs::write(&tokens, format!("ann {TOKEN}\n")).expect("room for a line");
     fs::set_permissions(&tokens, Permissions::from_mode(0o600)).expect("an own file");
-    let view = ViewBoard { name: "fan-in".to_owned(), ..ViewBoard::default() };
-    let board = Board { slice_ms: 1_000, views: vec![view], ..Board::default() };
-    let (_, boards) = channel(Arc::new(board));
+    let view = ViewOverview { name: "fan-in".to_owned(), ..ViewOverview::default() };
+    let overview = Overview { slice_ms: 1_000, views: vec![view], ..Overview::default() };
+    let (_, overviews) = channel(Arc::new(overview));
     let store = Store::open(None).expect("a database in memory");
     let visitors = Visitors { tokens: Some(tokens), ..Visitors::default() };
-    let router = router_without_loop(boards, visitors, &store).expect("a database in memory");
+    let router = router_without_loop(overviews, visitors, &store).expect("a database in memory");
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     Server { runtime, router, _folder: folder }
 });
@@ -51,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((selector, bytes)) = input.split_first() else { return };
     let request = if selector % 2 == 0 {
         let Ok(uri) = Uri::try_from(bytes) else { return };
-        // The stream of boards has no end.
+        // The stream of overviews has no end.
         if uri.path().starts_with("/events") {
             return;
         }

@@ -17,7 +17,7 @@ use crate::exporters::ExporterNames;
 use crate::notification::{Context, Direction, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
-use crate::status::board::ViewBoard;
+use crate::status::overview::ViewOverview;
 use crate::{Alert, AlertId, Status, Subject, Why};
 
 pub mod acting;
@@ -218,7 +218,7 @@ impl Desk {
     }
 
     /// Adds units, labels and alert counts to `views`.
-    pub fn label(&self, views: &mut [ViewBoard]) {
+    pub fn label(&self, views: &mut [ViewOverview]) {
         for (view, options) in views.iter_mut().zip(&self.views) {
             view.unit = Unit::of(options.peers(), options.role.into());
             for host in &mut view.top {

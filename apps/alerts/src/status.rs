@@ -1,4 +1,4 @@
 //! The state of the program as the web page, the API and the metrics show it.
 
-pub mod board;
+pub mod overview;
 pub mod problems;

@@ -13,7 +13,7 @@ use crate::sinks::{SinkOptions, Sinks};
 use srlg_alerts::Status;
 use srlg_alerts::desk::Desk;
 use srlg_alerts::notification::Notification;
-use srlg_alerts::status::board::SinkBoard;
+use srlg_alerts::status::overview::SinkOverview;
 use srlg_system::pacing::{Every, LastError, OnChange};
 
 /// Maximum number of notifications that wait while the database cannot store them.
@@ -115,8 +115,8 @@ impl Delivery {
         self.ledger.keep_maxima(desk, false);
     }
 
-    pub fn boards(&self) -> Vec<SinkBoard> {
-        self.sinks.boards()
+    pub fn overviews(&self) -> Vec<SinkOverview> {
+        self.sinks.overviews()
     }
 
     /// Stores all waiting notifications and stops the sinks.

@@ -40,7 +40,7 @@ pub use http::Credentials;
 pub use mail::MailOptions;
 pub use options::{SinkKind, SinkOptions};
 use srlg_alerts::notification::Notification;
-use srlg_alerts::status::board::SinkBoard;
+use srlg_alerts::status::overview::SinkOverview;
 use suppressed::Suppressed;
 pub use tls::TlsFiles;
 use worker::{Wake, Worker};
@@ -125,8 +125,8 @@ impl Sinks {
 
     /// Returns the status of each sink.
     #[must_use]
-    pub fn boards(&self) -> Vec<SinkBoard> {
-        self.sinks.iter().map(|(wake, _)| wake.board()).collect()
+    pub fn overviews(&self) -> Vec<SinkOverview> {
+        self.sinks.iter().map(|(wake, _)| wake.overview()).collect()
     }
 
     /// Waits up to `most` for the sinks to process all notifications. Logs the number of remaining notifications.
@@ -134,11 +134,11 @@ impl Sinks {
         let until = Instant::now() + most;
         self.sinks.iter().for_each(|(wake, _)| wake.stop(until));
         for (wake, thread) in self.sinks {
-            let name = wake.board().name;
+            let name = wake.overview().name;
             if thread.join().is_err() {
                 warn!("the thread of sink {name} panicked (this is a bug)");
             }
-            let SinkBoard { queue, error, .. } = wake.board();
+            let SinkOverview { queue, error, .. } = wake.overview();
             if queue > 0 {
                 let why = error.map(|error| format!(": {error}")).unwrap_or_default();
                 warn!("sink {name}: {queue} notifications not sent yet{why}");

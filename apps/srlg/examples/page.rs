@@ -1,7 +1,8 @@
-//! Shows the web page with artificial boards, one per second. The boards contain everything that the page can show.
+//! Shows the web page with artificial overviews, one per second. The overviews contain everything that the page can
+//! show.
 //!
 //! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints the address of the page and runs
-//! until it is stopped. With `network`, the page shows the board of a collector. With `large`, the page shows 10,000
+//! until it is stopped. With `network`, the page shows the overview of a collector. With `large`, the page shows 10,000
 //! incidents from the last 30 days.
 
 use std::env;
@@ -16,11 +17,11 @@ use serde_json::json;
 use srlg_alerts::LINE;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::open::{LiveNotification, OpenAlert};
-use srlg_alerts::status::board::{
-    Board, DatagramCounts, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard,
-    SiteBoard, SpoolBoard, TopHost, ViewBoard,
+use srlg_alerts::status::overview::{
+    DatagramCounts, ExporterOverview, InputOverview, MessageCounts, NetworkOverview, Overview,
+    SinkOverview, SiteOverview, SpoolOverview, TopHost, ViewOverview,
 };
-use srlg_alerts::status::problems::{ProblemBoard, ProblemCounts, ProblemKind};
+use srlg_alerts::status::problems::{ProblemCounts, ProblemKind, ProblemOverview};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use srlg_notify::store::Store;
@@ -30,7 +31,7 @@ use tokio::sync::watch::channel;
 
 fn main() -> Result<()> {
     let address: SocketAddr = env::args().nth(1).as_deref().unwrap_or("127.0.0.1:0").parse()?;
-    let (boards, latest) = channel(Arc::default());
+    let (overviews, latest) = channel(Arc::default());
     let store = Store::open(None)?;
     let (start_ms, is_large) = (now_ms()?, env::args().nth(3).is_some_and(|it| it == "large"));
     let (days, count) = if is_large { (30, 10_000) } else { (2, 200) };
@@ -43,7 +44,7 @@ fn main() -> Result<()> {
     let is_network = env::args().nth(2).is_some_and(|it| it == "network");
     for second in LINE as u32.. {
         let network = is_network.then(|| network(second));
-        boards.send_replace(Arc::new(Board { network, ..board(second)? }));
+        overviews.send_replace(Arc::new(Overview { network, ..overview(second)? }));
         thread::sleep(Duration::from_secs(1));
     }
     Ok(())
@@ -54,13 +55,13 @@ fn wave(second: u32, seed: u32) -> f64 {
     1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
 }
 
-fn board(second: u32) -> Result<Board> {
+fn overview(second: u32) -> Result<Overview> {
     let now_ms = now_ms()?;
     let views =
         vec![view("fan-in", 57, second), view("fan-out", 9, second), view("outside", 0, second)];
     let alerts: Result<Arc<[OpenAlert]>> =
         (0..4).map(|at| open_alert(at, now_ms, second)).collect();
-    Ok(Board {
+    Ok(Overview {
         started_ms: now_ms - u64::from(second) * 1_000,
         now_ms,
         slice_ms: 1_000,
@@ -69,29 +70,29 @@ fn board(second: u32) -> Result<Board> {
         memory_bytes: 94_900_000,
         views,
         alerts: alerts?,
-        input: InputBoard {
+        input: InputOverview {
             contacts: 7_654_321 + u64::from(second) * 48_000,
             datagrams: DatagramCounts {
                 received: 1_000 * u64::from(second),
                 refused: 17,
                 dropped: 3,
             },
-            ..InputBoard::default()
+            ..InputOverview::default()
         },
         exporters: (0..3).map(|at| exporter(at, second, now_ms)).collect(),
         problems: problems(now_ms),
         sinks: sinks(second),
         last_reload_ms: now_ms,
         is_last_reload_good: true,
-        ..Board::default()
+        ..Overview::default()
     })
 }
 
-fn view(name: &str, hosts: u32, second: u32) -> ViewBoard {
+fn view(name: &str, hosts: u32, second: u32) -> ViewOverview {
     let top = (0..hosts.min(50)).map(|at| host(at, second)).collect();
     let threshold = 1_024;
     let slices = u64::from(second);
-    ViewBoard {
+    ViewOverview {
         name: name.to_owned(),
         window_ms: 60_000,
         threshold,
@@ -105,7 +106,7 @@ fn view(name: &str, hosts: u32, second: u32) -> ViewBoard {
         late: slices * u64::from(hosts),
         too_late: u64::from(hosts) / 9,
         alerts: [2, 1, 1],
-        ..ViewBoard::default()
+        ..ViewOverview::default()
     }
 }
 
@@ -241,27 +242,27 @@ fn values(minute: u64) -> Minute {
     Minute { minute, values: values.filter(|_| !is_gap).collect() }
 }
 
-fn network(second: u32) -> NetworkBoard {
+fn network(second: u32) -> NetworkOverview {
     let second = u64::from(second);
-    let site = |name: &str, newest, spool| SiteBoard {
+    let site = |name: &str, newest, spool| SiteOverview {
         name: name.to_owned(),
         newest,
         spool,
         counts: MessageCounts { in_time: newest.unwrap_or(0), ..MessageCounts::default() },
-        ..SiteBoard::default()
+        ..SiteOverview::default()
     };
-    let spool = |slices, unsent, lost| Some(SpoolBoard { slices, unsent, lost });
+    let spool = |slices, unsent, lost| Some(SpoolOverview { slices, unsent, lost });
     let sites = vec![
         site("fra", Some(second), spool(10, 0, 0)),
-        SiteBoard { is_late: true, ..site("ams", Some(second - 40), spool(1_440, 37, 12)) },
+        SiteOverview { is_late: true, ..site("ams", Some(second - 40), spool(1_440, 37, 12)) },
         site("lhr", None, None),
     ];
-    NetworkBoard { is_reading: true, front: Some(second), sites, ..NetworkBoard::default() }
+    NetworkOverview { is_reading: true, front: Some(second), sites, ..NetworkOverview::default() }
 }
 
-fn problems(now_ms: u64) -> Vec<ProblemBoard> {
+fn problems(now_ms: u64) -> Vec<ProblemOverview> {
     let (exporters, exporter_count) = (vec![[192, 0, 2, 2].into()], 1);
-    let held = ProblemBoard {
+    let held = ProblemOverview {
         kind: ProblemKind::Held,
         since_ms: now_ms - 60_000,
         count: 203,
@@ -270,7 +271,7 @@ fn problems(now_ms: u64) -> Vec<ProblemBoard> {
         text: "203 data sets from 192.0.2.2 arrived before their templates".to_owned(),
         remedy: "wait for the templates and configure the exporter to send them every minute",
     };
-    let late = ProblemBoard {
+    let late = ProblemOverview {
         kind: ProblemKind::TooLate,
         count: 9_878,
         exporters: vec![Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()],
@@ -281,13 +282,13 @@ fn problems(now_ms: u64) -> Vec<ProblemBoard> {
     vec![held, late]
 }
 
-fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
+fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterOverview {
     let second = u64::from(second) + 100;
     let mut problems = ProblemCounts::default();
     problems.add(ProblemKind::Held, u64::from(at % 2) * second);
     problems.add(ProblemKind::TooLate, u64::from(at / 2) * 9_878);
     let records = second * 16_000 * (u64::from(at) + 1);
-    ExporterBoard {
+    ExporterOverview {
         address: match at {
             2 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
             _ => Ipv4Addr::new(192, 0, 2, at + 1).into(),
@@ -319,12 +320,12 @@ fn sampling(rates: &[u32]) -> Sampling {
     sampling
 }
 
-fn sinks(second: u32) -> Vec<SinkBoard> {
+fn sinks(second: u32) -> Vec<SinkOverview> {
     let sent = u64::from(second);
-    let works = SinkBoard { name: "syslog".to_owned(), sent, ..SinkBoard::default() };
+    let works = SinkOverview { name: "syslog".to_owned(), sent, ..SinkOverview::default() };
     let error = "cannot connect: connection refused; next attempt in 32 s".to_owned();
     let (failed, queue) = (sent / 4, sent);
-    let fails = SinkBoard {
+    let fails = SinkOverview {
         suppressed: 0,
         name: "webhook".to_owned(),
         sent: 12,

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use srlg_alerts::notification::{Kind, Notification};
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Status, Why};
 use srlg_cli::config::Config;
@@ -263,14 +263,14 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     }
     let ends = told.iter().filter(|notification| notification.status == Status::End).count();
     assert_eq!(ends, 0, "{told:?}");
-    let board = of.monitor.board(&status(start_ms, [(a, 199)]));
-    let exporters = board.exporters.iter();
+    let overview = of.monitor.overview(&status(start_ms, [(a, 199)]));
+    let exporters = overview.exporters.iter();
     let exporters: Vec<_> =
         exporters.map(|it| (it.address.to_string(), it.name.as_deref(), it.is_silent)).collect();
     let expected = [("127.0.0.1", None, false), ("127.0.0.2", Some("edge-2"), true)];
     let expected = expected.map(|(address, name, is_silent)| (address.to_owned(), name, is_silent));
     assert_eq!(exporters, expected);
-    let health = Health::of(&board).text;
+    let health = Health::of(&overview).text;
     assert!(health.contains("edge-2 (127.0.0.2)"), "{health}");
     let last = told.last().unwrap();
     assert_eq!(last.why, Why::Unconfirmed);
@@ -291,11 +291,11 @@ fn an_exporter_that_never_sends_is_shown_and_holds_up_no_end() {
     let look = |monitor: &mut Monitor, second| {
         let input = status(start_ms, [([127, 0, 0, 1], second)]);
         monitor.look_at(&input, (start_ms + second * 1_000) * 1_000_000);
-        let board = Board { is_live: true, ..monitor.board(&input) };
-        let exporters = board.exporters.iter();
+        let overview = Overview { is_live: true, ..monitor.overview(&input) };
+        let exporters = overview.exporters.iter();
         let exporters: Vec<_> =
             exporters.map(|it| (it.address.to_string(), it.last_seen_ms, it.is_silent)).collect();
-        (exporters, Health::of(&board).level)
+        (exporters, Health::of(&overview).level)
     };
     let expected = |second: u64, is_silent| {
         let seen_ms = Some(start_ms + second * 1_000);
@@ -362,7 +362,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
             monitor.take(&contact).unwrap();
         }
         told.extend(monitor.notifications().unwrap());
-        let alerts = monitor.board(&InputStatus::default()).alerts;
+        let alerts = monitor.overview(&InputStatus::default()).alerts;
         rates.extend(alerts.iter().map(|alert| (second, alert.notification_now().rates)));
     }
     for (second, rates) in &rates {
@@ -441,7 +441,7 @@ fn an_input_that_has_no_host_inside_is_a_problem_until_it_has_one() {
             }
         }
         monitor.notifications().unwrap();
-        monitor.board(&InputStatus::default()).input.problems.of(ProblemKind::NoInside)
+        monitor.overview(&InputStatus::default()).input.problems.of(ProblemKind::NoInside)
     };
     let (outside, inside) = ([172, 16, 0, 1], [10, 0, 0, 1]);
     assert_eq!(count(0..10, outside), 0, "too short to be sure");

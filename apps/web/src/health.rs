@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use srlg_alerts::status::board::{Board, ExporterBoard, SinkBoard};
+use srlg_alerts::status::overview::{ExporterOverview, Overview, SinkOverview};
 use srlg_alerts::witnesses::named;
 
 /// A level of health, shown as the colour of the dot on the web page.
@@ -23,7 +23,7 @@ pub enum Level {
     Bad,
 }
 
-/// The health of the program, derived from its board.
+/// The health of the program, derived from its overview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
     /// Overall level.
@@ -33,47 +33,47 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns the health according to `board`.
+    /// Returns the health according to `overview`.
     #[must_use]
-    pub fn of(board: &Board) -> Self {
-        let problems = board.problems.iter().map(|problem| problem.text.clone());
+    pub fn of(overview: &Overview) -> Self {
+        let problems = overview.problems.iter().map(|problem| problem.text.clone());
         let mut problems: Vec<String> = problems.collect();
-        let waiting = board.waiting_notifications;
-        if waiting > 0 || board.is_checkpoint_failing {
+        let waiting = overview.waiting_notifications;
+        if waiting > 0 || overview.is_checkpoint_failing {
             problems.push(match waiting {
                 0 => "cannot write a checkpoint".to_owned(),
                 _ => format!("cannot write the state: {waiting} notifications not stored yet"),
             });
         }
-        if let Some(error) = board.broker.as_ref().and_then(|broker| broker.error.as_ref()) {
+        if let Some(error) = overview.broker.as_ref().and_then(|broker| broker.error.as_ref()) {
             problems.push(format!("cannot read from the broker: {error}"));
         }
-        let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
-        if let Some(names) = named(exporters.map(ExporterBoard::named)) {
+        let exporters = overview.exporters.iter().filter(|exporter| exporter.is_silent);
+        if let Some(names) = named(exporters.map(ExporterOverview::named)) {
             problems.push(format!("no flow records from exporters {names}"));
         }
-        let sites = board.network.iter().flat_map(|network| &network.sites);
+        let sites = overview.network.iter().flat_map(|network| &network.sites);
         if let Some(names) = named(sites.filter(|site| site.is_silent).map(|site| &site.name)) {
             problems.push(format!("no data from sites {names}"));
         }
-        let failing = board.sinks.iter().filter(|sink| sink.error.is_some());
+        let failing = overview.sinks.iter().filter(|sink| sink.error.is_some());
         problems.extend(failing.map(|sink| format!("sink {} is failing", sink.name)));
-        let suppressing = board.sinks.iter().filter(|sink| sink.suppressed > 0);
+        let suppressing = overview.sinks.iter().filter(|sink| sink.suppressed > 0);
         problems.extend(suppressing.map(|sink| {
-            let SinkBoard { name, suppressed, .. } = sink;
+            let SinkOverview { name, suppressed, .. } = sink;
             format!("sink {name}: {suppressed} notifications suppressed by the rate limit")
         }));
         let problem = problems.first().map(|first| match problems.len() - 1 {
             0 => first.clone(),
             more => format!("{first} (other problems: {more})"),
         });
-        let (level, text) = match (board.is_input_lost, problem) {
+        let (level, text) = match (overview.is_input_lost, problem) {
             (true, problem) => {
                 let problem = problem.map(|it| format!("; {it}")).unwrap_or_default();
                 (Level::Bad, format!("alerts paused: no data{problem}"))
             }
             (false, Some(problem)) => (Level::Warn, problem),
-            (false, None) if board.is_live => (Level::Good, "counting".to_owned()),
+            (false, None) if overview.is_live => (Level::Good, "counting".to_owned()),
             (false, None) => (Level::Good, "replaying".to_owned()),
         };
         Self { level, text }
@@ -90,28 +90,28 @@ impl fmt::Display for Health {
     }
 }
 
-/// A board with its health, as the API and the web page receive it.
+/// An overview with its health, as the API and the web page receive it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status<'a> {
     health: Health,
     #[serde(flatten)]
-    board: &'a Board,
+    overview: &'a Overview,
 }
 
 impl<'a> Status<'a> {
-    pub(crate) fn of(board: &'a Board) -> Self {
-        Self { health: Health::of(board), board }
+    pub(crate) fn of(overview: &'a Overview) -> Self {
+        Self { health: Health::of(overview), overview }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_alerts::status::board::{NetworkBoard, SiteBoard};
-    use srlg_alerts::status::problems::{ProblemBoard, ProblemKind};
+    use srlg_alerts::status::overview::{NetworkOverview, SiteOverview};
+    use srlg_alerts::status::problems::{ProblemKind, ProblemOverview};
 
-    fn problem(text: &str) -> ProblemBoard {
-        ProblemBoard {
+    fn problem(text: &str) -> ProblemOverview {
+        ProblemOverview {
             kind: ProblemKind::Kernel,
             since_ms: 0,
             count: 1,
@@ -124,67 +124,74 @@ mod tests {
 
     #[test]
     fn only_what_is_counted_stored_and_sent_is_good() {
-        let board = Board { is_live: true, ..Board::default() };
-        let sink = |error: Option<&str>| SinkBoard {
+        let overview = Overview { is_live: true, ..Overview::default() };
+        let sink = |error: Option<&str>| SinkOverview {
             name: "hook".to_owned(),
             failed: 3,
             error: error.map(str::to_owned),
-            ..SinkBoard::default()
+            ..SinkOverview::default()
         };
-        let site = |name: &str| SiteBoard {
+        let site = |name: &str| SiteOverview {
             name: name.to_owned(),
             is_silent: name < "e",
-            ..SiteBoard::default()
+            ..SiteOverview::default()
         };
         let sites = ["a", "b", "c", "d", "e"].map(site).into();
-        let network = NetworkBoard { sites, ..NetworkBoard::default() };
+        let network = NetworkOverview { sites, ..NetworkOverview::default() };
         let kernel = vec![problem("3 datagrams were dropped"), problem("2 are late")];
-        for (board, level, text) in [
-            (board.clone(), Level::Good, "counting".to_owned()),
-            (Board::default(), Level::Good, "replaying".to_owned()),
-            (Board { sinks: vec![sink(None)], ..board.clone() }, Level::Good, "counting".into()),
+        for (overview, level, text) in [
+            (overview.clone(), Level::Good, "counting".to_owned()),
+            (Overview::default(), Level::Good, "replaying".to_owned()),
             (
-                Board { sinks: vec![sink(Some("refused"))], ..board.clone() },
+                Overview { sinks: vec![sink(None)], ..overview.clone() },
+                Level::Good,
+                "counting".into(),
+            ),
+            (
+                Overview { sinks: vec![sink(Some("refused"))], ..overview.clone() },
                 Level::Warn,
                 "sink hook is failing".to_owned(),
             ),
             (
-                Board { sinks: vec![SinkBoard { suppressed: 141, ..sink(None) }], ..board.clone() },
+                Overview {
+                    sinks: vec![SinkOverview { suppressed: 141, ..sink(None) }],
+                    ..overview.clone()
+                },
                 Level::Warn,
                 "sink hook: 141 notifications suppressed by the rate limit".to_owned(),
             ),
             (
-                Board { waiting_notifications: 2, ..board.clone() },
+                Overview { waiting_notifications: 2, ..overview.clone() },
                 Level::Warn,
                 "cannot write the state: 2 notifications not stored yet".to_owned(),
             ),
             (
-                Board { is_checkpoint_failing: true, ..board.clone() },
+                Overview { is_checkpoint_failing: true, ..overview.clone() },
                 Level::Warn,
                 "cannot write a checkpoint".to_owned(),
             ),
             (
-                Board { network: Some(network), ..board.clone() },
+                Overview { network: Some(network), ..overview.clone() },
                 Level::Warn,
                 "no data from sites a, b, c and 1 more".to_owned(),
             ),
             (
-                Board { problems: kernel, waiting_notifications: 1, ..board.clone() },
+                Overview { problems: kernel, waiting_notifications: 1, ..overview.clone() },
                 Level::Warn,
                 "3 datagrams were dropped (other problems: 2)".to_owned(),
             ),
             (
-                Board { is_input_lost: true, ..board.clone() },
+                Overview { is_input_lost: true, ..overview.clone() },
                 Level::Bad,
                 "alerts paused: no data".to_owned(),
             ),
             (
-                Board { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..board },
+                Overview { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..overview },
                 Level::Bad,
                 "alerts paused: no data; sink hook is failing".to_owned(),
             ),
         ] {
-            assert_eq!(Health::of(&board), Health { level, text });
+            assert_eq!(Health::of(&overview), Health { level, text });
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! The web page, the API, the metrics and the log use the same kinds, counts and texts.
 //!
-//! Each board has a count per kind and exporter. If a count increases from one board to the next, a problem of this
-//! kind starts ([`ProblemBoard`]). The problem ends when its counts have not increased for five minutes. A problem with
-//! missing templates also ends when no data set waits for a template, and missing inside hosts are no problem once there
-//! is one.
+//! Each overview has a count per kind and exporter. If a count increases from one overview to the next, a problem of
+//! this kind starts ([`ProblemOverview`]). The problem ends when its counts have not increased for five minutes. A
+//! problem with missing templates also ends when no data set waits for a template, and missing inside hosts are no
+//! problem once there is one.
 //!
 //! Invariant: at most 16,384 exporters per kind are remembered.
 
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use srlg_alerts::exporters::NamedExporter;
-use srlg_alerts::status::board::{Board, ExporterBoard};
-use srlg_alerts::status::problems::{ProblemBoard, ProblemCounts, ProblemKind};
+use srlg_alerts::status::overview::{ExporterOverview, Overview};
+use srlg_alerts::status::problems::{ProblemCounts, ProblemKind, ProblemOverview};
 use srlg_alerts::witnesses::table::EXPORTERS;
 use srlg_system::now_ms;
 
@@ -33,10 +33,10 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// Time between two warnings of the same kind.
 const AGAIN: Duration = Duration::from_secs(3_600);
 
-/// Active problems, which are derived from successive boards.
+/// Active problems, which are derived from successive overviews.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
-    /// Counts of the last board, by exporter. The counts of `None` belong to no exporter.
+    /// Counts of the last overview, by exporter. The counts of `None` belong to no exporter.
     counted: HashMap<Option<IpAddr>, ProblemCounts>,
     active: BTreeMap<ProblemKind, Problem>,
 }
@@ -55,12 +55,12 @@ struct Problem {
 }
 
 impl Problems {
-    /// Updates the problems with the counts of `board` at `now`, and returns the problems that are over.
-    pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<ProblemBoard> {
-        let exporters = board.exporters.iter().map(|exporter| {
+    /// Updates the problems with the counts of `overview` at `now`, and returns the problems that are over.
+    pub(crate) fn take(&mut self, overview: &Overview, now: Instant) -> Vec<ProblemOverview> {
+        let exporters = overview.exporters.iter().map(|exporter| {
             (Some(exporter), exporter.problems, exporter.waiting_since_ms.is_some())
         });
-        let all: Vec<_> = exporters.chain([(None, board.input.problems, false)]).collect();
+        let all: Vec<_> = exporters.chain([(None, overview.input.problems, false)]).collect();
         for (exporter, counts, is_waiting) in &all {
             let address = exporter.map(|exporter| exporter.address);
             let before = self.counted.get(&address).copied().unwrap_or_default();
@@ -78,43 +78,43 @@ impl Problems {
         self.counted = counted.collect();
         let is_solved = |kind| match kind {
             ProblemKind::Held => !is_waiting,
-            ProblemKind::NoInside => board.input.problems.of(kind) == 0,
+            ProblemKind::NoInside => overview.input.problems.of(kind) == 0,
             _ => false,
         };
         let is_over = |kind: &ProblemKind, problem: &mut Problem| {
             is_solved(*kind) || now - problem.last >= QUIET
         };
         let over = self.active.extract_if(.., is_over);
-        over.map(|(kind, problem)| problem.board(kind)).collect()
+        over.map(|(kind, problem)| problem.overview(kind)).collect()
     }
 
     /// Returns the active problems, ordered by kind.
-    pub(crate) fn boards(&self) -> Vec<ProblemBoard> {
-        self.active.iter().map(|(kind, problem)| problem.board(*kind)).collect()
+    pub(crate) fn overviews(&self) -> Vec<ProblemOverview> {
+        self.active.iter().map(|(kind, problem)| problem.overview(*kind)).collect()
     }
 
     /// Returns the problems for which a warning is due at `now`.
-    pub(crate) fn warnings(&mut self, now: Instant) -> Vec<ProblemBoard> {
+    pub(crate) fn warnings(&mut self, now: Instant) -> Vec<ProblemOverview> {
         let due = self.active.iter_mut().filter(|(_, problem)| match problem.warned {
             None => now - problem.since >= SETTLE,
             Some(warned) => now - warned >= AGAIN,
         });
         let warned = due.map(|(kind, problem)| {
             problem.warned = Some(now);
-            problem.board(*kind)
+            problem.overview(*kind)
         });
         warned.collect()
     }
 
-    /// Updates the problems with the counts of `board` at `now`, adds them to `board`, and logs changes.
-    pub(crate) fn show(&mut self, board: &mut Board, now: Instant) {
-        for over in self.take(board, now) {
+    /// Updates the problems with the counts of `overview` at `now`, adds them to `overview`, and logs changes.
+    pub(crate) fn show(&mut self, overview: &mut Overview, now: Instant) {
+        for over in self.take(overview, now) {
             info!("problem is over: {}", over.text);
         }
-        for ProblemBoard { text, remedy, .. } in self.warnings(now) {
+        for ProblemOverview { text, remedy, .. } in self.warnings(now) {
             warn!("{text}; {remedy}");
         }
-        board.problems = self.boards();
+        overview.problems = self.overviews();
     }
 }
 
@@ -131,7 +131,7 @@ impl Problem {
         }
     }
 
-    fn add(&mut self, exporter: Option<&ExporterBoard>, added: u64, now: Instant) {
+    fn add(&mut self, exporter: Option<&ExporterOverview>, added: u64, now: Instant) {
         self.count += added;
         self.last = now;
         let Some(exporter) = exporter else { return };
@@ -143,7 +143,7 @@ impl Problem {
         }
     }
 
-    fn board(&self, kind: ProblemKind) -> ProblemBoard {
+    fn overview(&self, kind: ProblemKind) -> ProblemOverview {
         let Self { since_ms, count, named, exporters, .. } = self;
         let (what, wrong) = kind.words();
         let names: Vec<String> = named.iter().map(ToString::to_string).collect();
@@ -152,7 +152,7 @@ impl Problem {
             all if all <= NAMED => format!(" from {}", names.join(", ")),
             all => format!(" from {} and {} more", names.join(", "), all - NAMED),
         };
-        ProblemBoard {
+        ProblemOverview {
             kind,
             since_ms: *since_ms,
             count: *count,

@@ -1,6 +1,6 @@
-//! Values per minute, which are taken from boards and stored in the database for the charts.
+//! Values per minute, which are taken from overviews and stored in the database for the charts.
 //!
-//! The main loop summarises the boards of a minute and passes the result to a thread that writes it to disk. If the
+//! The main loop summarises the overviews of a minute and passes the result to a thread that writes it to disk. If the
 //! thread is several minutes behind, the values of a minute are discarded, so that the loop never waits.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tracing::warn;
 
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 use srlg_notify::store::Store;
 use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_system::pacing::LastError;
@@ -35,7 +35,7 @@ struct Running {
     minute: u64,
     /// Largest values of each view so far in this minute.
     most: BTreeMap<Series, f64>,
-    /// Counters on the first board of the minute.
+    /// Counters on the first overview of the minute.
     first: Counters,
 }
 
@@ -49,10 +49,10 @@ struct Counters {
 }
 
 impl Counters {
-    fn of(board: &Board) -> Self {
-        let records = board.exporters.iter().map(|it| (it.address, it.records)).collect();
-        let contacts = board.network.is_none().then_some(board.input.contacts);
-        Self { now_ms: board.now_ms, contacts, records }
+    fn of(overview: &Overview) -> Self {
+        let records = overview.exporters.iter().map(|it| (it.address, it.records)).collect();
+        let contacts = overview.network.is_none().then_some(overview.input.contacts);
+        Self { now_ms: overview.now_ms, contacts, records }
     }
 
     /// Returns the rates per second since `first`. A counter that was reset has no rate.
@@ -81,8 +81,8 @@ impl Running {
         Self { minute: first.now_ms / MINUTE_MS, most: BTreeMap::new(), first }
     }
 
-    fn take(&mut self, board: &Board) {
-        for view in &board.views {
+    fn take(&mut self, overview: &Overview) {
+        for view in &overview.views {
             let largest = view.top.first().map_or(0.0, |host| host.cardinality.round());
             for (series, value) in [
                 (Series::SuperPoints(view.name.clone()), view.super_points as f64),
@@ -105,14 +105,14 @@ impl Recorder {
         Ok(Self { minutes: Some(minutes), thread: Some(thread), running: None })
     }
 
-    /// Adds a board to the running minute. If the board starts a new minute, the previous minute is stored.
-    pub fn take(&mut self, board: &Board) {
-        // The board is empty before the first slice closes.
-        if board.now_ms == 0 {
+    /// Adds an overview to the running minute. If the overview starts a new minute, the previous minute is stored.
+    pub fn take(&mut self, overview: &Overview) {
+        // The overview is empty before the first slice closes.
+        if overview.now_ms == 0 {
             return;
         }
-        if self.running.as_ref().is_none_or(|it| it.minute != board.now_ms / MINUTE_MS) {
-            let counters = Counters::of(board);
+        if self.running.as_ref().is_none_or(|it| it.minute != overview.now_ms / MINUTE_MS) {
+            let counters = Counters::of(overview);
             if let Some(running) = self.running.take() {
                 let rates = counters.rates(&running.first);
                 self.send(running, rates);
@@ -120,7 +120,7 @@ impl Recorder {
             self.running = Some(Running::new(counters));
         }
         if let Some(running) = &mut self.running {
-            running.take(board);
+            running.take(overview);
         }
     }
 
@@ -158,11 +158,13 @@ fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_alerts::status::board::{ExporterBoard, InputBoard, NetworkBoard, TopHost, ViewBoard};
+    use srlg_alerts::status::overview::{
+        ExporterOverview, InputOverview, NetworkOverview, TopHost, ViewOverview,
+    };
     use srlg_input::contact::Name;
     use srlg_notify::store::series::MinuteRange;
 
-    fn board(now_s: u64, super_points: usize, largest: f64, records: u64) -> Board {
+    fn overview(now_s: u64, super_points: usize, largest: f64, records: u64) -> Overview {
         let top = TopHost {
             host: Name::Address([192, 0, 2, 7].into()),
             label: None,
@@ -172,24 +174,25 @@ mod tests {
             is_alert: false,
             line: Vec::new(),
         };
-        let view = ViewBoard {
+        let view = ViewOverview {
             name: "a".to_owned(),
             super_points,
             top: vec![top; super_points.min(1)],
-            ..ViewBoard::default()
+            ..ViewOverview::default()
         };
-        let exporter = ExporterBoard { records, ..ExporterBoard::new([198, 51, 100, 1].into()) };
-        Board {
+        let exporter =
+            ExporterOverview { records, ..ExporterOverview::new([198, 51, 100, 1].into()) };
+        Overview {
             now_ms: now_s * 1_000,
             views: vec![view],
-            input: InputBoard { contacts: 10 * records, ..InputBoard::default() },
+            input: InputOverview { contacts: 10 * records, ..InputOverview::default() },
             exporters: vec![exporter],
-            ..Board::default()
+            ..Overview::default()
         }
     }
 
     #[test]
-    fn minutes_have_the_largest_values_and_the_rates_of_their_boards() {
+    fn minutes_have_the_largest_values_and_the_rates_of_their_overviews() {
         let store = Store::open(None).unwrap();
         let mut recorder = Recorder::start(store.clone(), Duration::from_secs(86_400)).unwrap();
         for (now_s, super_points, largest, records) in [
@@ -201,7 +204,7 @@ mod tests {
             (180, 2, 8.0, 10),
             (200, 2, 6.4, 20),
         ] {
-            recorder.take(&board(now_s, super_points, largest, records));
+            recorder.take(&overview(now_s, super_points, largest, records));
         }
         drop(recorder);
         let range = MinuteRange { first: 0, last: 99, step: 1 };
@@ -215,8 +218,9 @@ mod tests {
 
     #[test]
     fn a_network_has_no_contacts_of_its_own() {
-        let network = Board { network: Some(NetworkBoard::default()), ..board(60, 1, 1.0, 1) };
-        let first = Counters::of(&Board { now_ms: 0, ..network.clone() });
+        let network =
+            Overview { network: Some(NetworkOverview::default()), ..overview(60, 1, 1.0, 1) };
+        let first = Counters::of(&Overview { now_ms: 0, ..network.clone() });
         let rates = Counters::of(&network).rates(&first);
         assert!(rates.iter().all(|(series, _)| *series != Series::Contacts), "{rates:?}");
     }

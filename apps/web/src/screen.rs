@@ -1,7 +1,7 @@
-//! The publisher of boards.
+//! The publisher of overviews.
 //!
-//! The main loop publishes a complete [`Board`] through a [`Screen`], up to four times per second. Readers get the
-//! latest board. The loop and the readers never wait for each other.
+//! The main loop publishes a complete [`Overview`] through a [`Screen`], up to four times per second. Readers get the
+//! latest overview. The loop and the readers never wait for each other.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::recorder::Recorder;
 use crate::server::orders::WaitingOrder;
 use crate::server::{Visitors, Web};
 use srlg_alerts::Tracker;
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 use srlg_notify::store::Store;
 use srlg_system::now_ms;
 use srlg_system::pacing::{Every, OnChange};
 
-/// Minimum time between two published boards.
-const BOARD: Duration = Duration::from_millis(250);
+/// Minimum time between two published overviews.
+const OVERVIEW: Duration = Duration::from_millis(250);
 
-/// A publisher of boards.
+/// A publisher of overviews.
 pub struct Screen {
-    boards: Sender<Arc<Board>>,
+    overviews: Sender<Arc<Overview>>,
     web: Option<Web>,
     recorder: Recorder,
     publish: Every,
@@ -44,7 +44,7 @@ impl Screen {
         keep: Duration,
         store: &Store,
     ) -> Result<Self> {
-        let (boards, latest) = watch::channel(Arc::default());
+        let (overviews, latest) = watch::channel(Arc::default());
         let web =
             address.map(|address| Web::start(address, visitors, latest, store)).transpose()?;
         if let Some(web) = &web {
@@ -53,41 +53,41 @@ impl Screen {
         let (lost, full) = (OnChange::default(), OnChange::default());
         let problems = Problems::default();
         let recorder = Recorder::start(store.clone(), keep)?;
-        let publish = Every::new(BOARD);
-        Ok(Self { boards, web, recorder, publish, lost, full, problems })
+        let publish = Every::new(OVERVIEW);
+        Ok(Self { overviews, web, recorder, publish, lost, full, problems })
     }
 
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.web.as_ref()?.next_order()
     }
 
-    /// Publishes the board that `make` returns, if a board is due.
-    pub fn show(&mut self, make: impl FnOnce() -> Board) {
+    /// Publishes the overview that `make` returns, if an overview is due.
+    pub fn show(&mut self, make: impl FnOnce() -> Overview) {
         if self.publish.is_due() {
-            let mut board = make();
-            board.closed_ms = self.closed_ms(&board);
-            board.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
-            self.problems.show(&mut board, Instant::now());
-            self.log_changes(&board);
-            self.recorder.take(&board);
-            self.boards.send_replace(Arc::new(board));
+            let mut overview = make();
+            overview.closed_ms = self.closed_ms(&overview);
+            overview.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
+            self.problems.show(&mut overview, Instant::now());
+            self.log_changes(&overview);
+            self.recorder.take(&overview);
+            self.overviews.send_replace(Arc::new(overview));
         }
     }
 
-    /// Returns the time at which the last slice of `board` closed. It may be much later than the end of the slice.
-    fn closed_ms(&self, board: &Board) -> u64 {
-        let last = self.boards.borrow();
-        if board.now_ms == last.now_ms { last.closed_ms } else { now_ms() }
+    /// Returns the time at which the last slice of `overview` closed. It may be much later than the end of the slice.
+    fn closed_ms(&self, overview: &Overview) -> u64 {
+        let last = self.overviews.borrow();
+        if overview.now_ms == last.now_ms { last.closed_ms } else { now_ms() }
     }
 
     /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.
-    fn log_changes(&mut self, board: &Board) {
-        match self.lost.change_to(board.is_input_lost) {
+    fn log_changes(&mut self, overview: &Overview) {
+        match self.lost.change_to(overview.is_input_lost) {
             Some(true) => warn!("no data: alerts neither start nor end until data arrives"),
             Some(false) => info!("data arrives again"),
             None => {}
         }
-        let left_out: usize = board.views.iter().map(|view| view.left_out).sum();
+        let left_out: usize = overview.views.iter().map(|view| view.left_out).sum();
         match self.full.change_to(left_out > 0) {
             Some(true) => warn!(
                 "alert limit reached: {left_out} hosts over threshold not alerted, limit {} per view; raise the thresholds",

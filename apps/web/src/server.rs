@@ -4,11 +4,11 @@
 //! /              the web page
 //! /incident/ID   the page of an incident
 //! /host/ADDRESS  the page of a host
-//! /events        a stream of boards
+//! /events        a stream of overviews
 //! /healthz       the health of the program
 //! /metrics       metrics for Prometheus
 //!
-//! /api/v1/status         the board        /api/v1/incidents      stored alerts
+//! /api/v1/status         the overview        /api/v1/incidents      stored alerts
 //! /api/v1/alerts         active alerts    /api/v1/hosts/ADDRESS  a host and its incidents
 //! /api/v1/top?view=NAME  super points     /api/v1/series         values per minute
 //!
@@ -17,7 +17,7 @@
 //! /api/v1/incidents/ID/prefixes.csv  networks of the peers
 //! ```
 //!
-//! The server runs in its own thread and runtime. Requests read the latest board, so they never delay the main loop.
+//! The server runs in its own thread and runtime. Requests read the latest overview, so they never delay the main loop.
 //!
 //! # Security
 //!
@@ -63,7 +63,7 @@ use acting::BODY_BYTES;
 use orders::{Orders, Peer, WaitingOrder};
 use responses::error;
 use srlg_notify::store::Store;
-pub use state::Boards;
+pub use state::Overviews;
 use state::WebState;
 
 pub(crate) mod acting;
@@ -137,12 +137,12 @@ pub fn host_of(url: &str) -> Option<String> {
 }
 
 impl Web {
-    /// Starts a server at `address` that serves the latest board and the history in `store`. If the port is 0, the
+    /// Starts a server at `address` that serves the latest overview and the history in `store`. If the port is 0, the
     /// system chooses one.
     pub fn start(
         address: SocketAddr,
         visitors: Visitors,
-        boards: Boards,
+        overviews: Overviews,
         store: &Store,
     ) -> Result<Self> {
         check(address, visitors.is_public)?;
@@ -157,7 +157,7 @@ impl Web {
         let (stop, stopped) = oneshot::channel();
         let has_tokens = visitors.tokens.is_some();
         let (sender, orders) = Orders::new(visitors.tokens.clone());
-        let router = router(WebState::new(boards, store.reader()?, sender), visitors);
+        let router = router(WebState::new(overviews, store.reader()?, sender), visitors);
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -202,9 +202,13 @@ impl Drop for Web {
 /// Returns the router of a server that has no listener and no main loop. All user actions are rejected, because no loop
 /// performs them. This function is public for a fuzz target.
 #[doc(hidden)]
-pub fn router_without_loop(boards: Boards, visitors: Visitors, store: &Store) -> Result<Router> {
+pub fn router_without_loop(
+    overviews: Overviews,
+    visitors: Visitors,
+    store: &Store,
+) -> Result<Router> {
     let (orders, _) = Orders::new(visitors.tokens.clone());
-    let router = router(WebState::new(boards, store.reader()?, orders), visitors);
+    let router = router(WebState::new(overviews, store.reader()?, orders), visitors);
     Ok(router.layer(Extension(Peer((Ipv4Addr::LOCALHOST, 0).into()))))
 }
 
@@ -246,7 +250,7 @@ const READ: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 64;
 
-/// Size of the buffer per client, in bytes. While the buffer is full, the client receives no further boards.
+/// Size of the buffer per client, in bytes. While the buffer is full, the client receives no further overviews.
 const WAITING_BYTES: usize = 64 << 10;
 
 async fn serve(listener: TcpListener, router: Router) {

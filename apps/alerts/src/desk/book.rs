@@ -14,8 +14,8 @@ use crate::maxima::Maxima;
 use crate::notification::{Context, Evidence, Rates, WindowNotification};
 use crate::open::LiveNotification;
 use crate::rules::Rules;
-use crate::status::board::TopHosts;
-use crate::status::board::{AllowBoard, ViewBoard};
+use crate::status::overview::TopHosts;
+use crate::status::overview::{AllowOverview, ViewOverview};
 use crate::witnesses::Suspect;
 use crate::{
     Alert, AlertId, Condition, Miss, Refusal, Severity, Sighting, Sightings, Status, Subject,
@@ -70,7 +70,7 @@ pub struct Book {
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
     /// Number of hits of each allow-list entry: one for each slice and window in which an ignored host reached its
-    /// threshold. Hits on contacts are passed to [`board`](Self::board).
+    /// threshold. Hits on contacts are passed to [`overview`](Self::overview).
     hits: Vec<u64>,
     slice_ms: u64,
     /// Number of the next slice to be processed.
@@ -384,20 +384,20 @@ impl Book {
     }
 
     /// `hits` contains the number of contacts that each allow-list entry matched.
-    pub fn board(&self, hits: &[u64]) -> ViewBoard {
+    pub fn overview(&self, hits: &[u64]) -> ViewOverview {
         let contacts = hits.iter().chain(std::iter::repeat(&0));
         let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);
         let allows = self.rules.allows().iter().zip(hits);
-        ViewBoard {
+        ViewOverview {
             name: self.name.clone(),
             window_ms: u64::from(self.window) * self.slice_ms,
             slices: self.closed,
             overloads: self.overloads,
             allows: allows
-                .map(|(allow, hits)| AllowBoard { why: allow.why.clone(), hits })
+                .map(|(allow, hits)| AllowOverview { why: allow.why.clone(), hits })
                 .collect(),
             left_out: self.tracker.left_out(),
-            ..self.shown.board()
+            ..self.shown.overview()
         }
     }
 }

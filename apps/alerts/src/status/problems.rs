@@ -48,7 +48,7 @@ pub struct ProblemCounts([u64; ProblemKind::ALL.len()]);
 
 /// An active problem with the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ProblemBoard {
+pub struct ProblemOverview {
     /// Kind of the problem.
     pub kind: ProblemKind,
     /// Start of the problem, in milliseconds since the Unix epoch.

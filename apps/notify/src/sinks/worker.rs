@@ -17,7 +17,7 @@ use super::hold::Hold;
 use super::{Channel, Failure, SinkOptions};
 use crate::store::{Cursor, NumberedNotification, Store};
 use srlg_alerts::notification::Notification;
-use srlg_alerts::status::board::SinkBoard;
+use srlg_alerts::status::overview::SinkOverview;
 use srlg_input::backoff::Backoff;
 use srlg_system::now_ms;
 use srlg_system::pacing::Every;
@@ -117,7 +117,7 @@ impl Worker {
                 Err(error) => {
                     self.is_blind = true;
                     self.tell_failure(&error);
-                    self.show(self.wake.board().queue as i64);
+                    self.show(self.wake.overview().queue as i64);
                     self.wake.pause(PAUSES[0]);
                 }
             }
@@ -332,7 +332,7 @@ impl Worker {
 
     fn show(&self, queue: i64) {
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
-        self.wake.set_board(SinkBoard {
+        self.wake.set_overview(SinkOverview {
             name: self.name.clone(),
             sent: count(self.cursor.sent),
             failed: count(self.cursor.failed),
@@ -352,7 +352,7 @@ pub(super) struct Wake(Arc<(Mutex<State>, Condvar)>);
 struct State {
     is_woken: bool,
     until: Option<Instant>,
-    board: SinkBoard,
+    overview: SinkOverview,
 }
 
 impl Wake {
@@ -395,11 +395,11 @@ impl Wake {
         self.lock().until
     }
 
-    pub(super) fn board(&self) -> SinkBoard {
-        self.lock().board.clone()
+    pub(super) fn overview(&self) -> SinkOverview {
+        self.lock().overview.clone()
     }
 
-    pub(super) fn set_board(&self, board: SinkBoard) {
-        self.lock().board = board;
+    pub(super) fn set_overview(&self, overview: SinkOverview) {
+        self.lock().overview = overview;
     }
 }

@@ -42,7 +42,9 @@ use crate::service::Service;
 use srlg_alerts::desk::Desk;
 use srlg_alerts::desk::book::ClosedSlice;
 use srlg_alerts::details::HOSTS;
-use srlg_alerts::status::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
+use srlg_alerts::status::overview::{
+    InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
+};
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Condition, Witnesses};
 use srlg_notify::delivery::Delivery;
@@ -370,7 +372,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Logs which probes do not deliver whole slices if this changes, and stores `close` for the board.
+    /// Logs which probes do not deliver whole slices if this changes, and stores `close` for the overview.
     fn tell_of_close(&mut self, close: &Close) {
         let names = &self.plan.options.probes;
         let Close { slice, cause, .. } = close;
@@ -434,16 +436,16 @@ impl Engine {
         self.durable.send_replace(covered.collect());
     }
 
-    /// Updates the board, at most four times per second.
+    /// Updates the overview, at most four times per second.
     fn show(&mut self) {
         let Self { screen, plan, detectors, desk, delivery, progress, .. } = self;
         let network = &plan.network;
         screen.show(|| {
-            let views = detectors.iter().zip(&desk.books).map(|(detector, book)| ViewBoard {
+            let views = detectors.iter().zip(&desk.books).map(|(detector, book)| ViewOverview {
                 threshold: detector.params().threshold(),
                 memory_bytes: detector.memory_bytes() as u64,
                 load: detector.health().load,
-                ..book.board(&[])
+                ..book.overview(&[])
             });
             let mut views: Vec<_> = views.collect();
             desk.label(&mut views);
@@ -453,7 +455,7 @@ impl Engine {
                 let last = progress.last.as_ref();
                 let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));
                 let counts = self.tally.counts[probe];
-                SiteBoard {
+                SiteOverview {
                     name: name.clone(),
                     newest,
                     is_silent,
@@ -468,9 +470,9 @@ impl Engine {
             if self.sites.rejected() > 0 {
                 refused.insert("report", self.sites.rejected());
             }
-            let mut input = InputBoard::default();
+            let mut input = InputOverview::default();
             input.problems.add(ProblemKind::Refused, refused.values().sum());
-            Board {
+            Overview {
                 started_ms: progress.started_ms,
                 now_ms: desk.now_ms(),
                 slice_ms: network.slice_ms,
@@ -482,7 +484,7 @@ impl Engine {
                 silences: desk.silences.all(),
                 views,
                 input,
-                network: Some(NetworkBoard {
+                network: Some(NetworkOverview {
                     is_reading: progress.reading,
                     running: self.rule.running(),
                     front: self.rule.front(progress.now),
@@ -494,11 +496,11 @@ impl Engine {
                     refused,
                     sites: sites.collect(),
                 }),
-                sinks: delivery.boards(),
+                sinks: delivery.overviews(),
                 waiting_notifications: delivery.waiting(),
                 last_reload_ms: progress.last_reload_ms,
                 is_last_reload_good: progress.is_last_reload_good,
-                ..Board::default()
+                ..Overview::default()
             }
         });
     }

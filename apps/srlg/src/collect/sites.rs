@@ -22,7 +22,7 @@ use srlg_alerts::Witnesses;
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::details::volume::Volume;
 use srlg_alerts::notification::{Evidence, Rates, SiteCount};
-use srlg_alerts::status::board::{DatagramCounts, SpoolBoard};
+use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
 use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
 use srlg_system::pacing::{Every, LastError};
 
@@ -55,7 +55,7 @@ struct State {
 
 #[derive(Default)]
 struct SiteState {
-    spool: Option<SpoolBoard>,
+    spool: Option<SpoolOverview>,
     datagrams: Option<DatagramCounts>,
     /// Last slice for which the site has reported its exporters.
     slice: Option<u64>,
@@ -203,7 +203,7 @@ impl Sites {
         }
     }
 
-    pub(super) fn spool(&self, probe: usize) -> Option<SpoolBoard> {
+    pub(super) fn spool(&self, probe: usize) -> Option<SpoolOverview> {
         self.state().sites[probe].spool
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::arrival::Rejection;
-use srlg_alerts::status::board::MessageCounts;
+use srlg_alerts::status::overview::MessageCounts;
 use srlg_system::pacing::Every;
 
 /// Minimum time between two log lines about the same reason.

@@ -1,4 +1,4 @@
-//! Monitor of one input, which turns contacts and clock ticks into notifications and a board.
+//! Monitor of one input, which turns contacts and clock ticks into notifications and an overview.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -19,7 +19,9 @@ use crate::measure::watch::Watch;
 use srlg_alerts::Miss;
 use srlg_alerts::desk::Desk;
 use srlg_alerts::notification::Notification;
-use srlg_alerts::status::board::{Board, BrokerBoard, DatagramCounts, ExporterBoard, InputBoard};
+use srlg_alerts::status::overview::{
+    BrokerOverview, DatagramCounts, ExporterOverview, InputOverview, Overview,
+};
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::table::last_datagrams;
 use srlg_alerts::witnesses::{TableState, WitnessTable};
@@ -35,7 +37,7 @@ pub struct Monitor {
     counts: ContactCounts,
     positions: Positions,
     exporters: WitnessTable,
-    /// Exporters of the input at the time of the last board.
+    /// Exporters of the input at the time of the last overview.
     remembered: HashSet<IpAddr>,
 }
 
@@ -212,10 +214,10 @@ impl Monitor {
         watches[at].snapshot(&mut desk.books[at], exporters, positions, taps.of(at))
     }
 
-    /// Returns the current board, with the status of `input`. Counts of exporters that `input` no longer lists are
+    /// Returns the current overview, with the status of `input`. Counts of exporters that `input` no longer lists are
     /// removed, so that they start at 0 if the exporters send again.
     #[must_use]
-    pub fn board(&mut self, input: &InputStatus) -> Board {
+    pub fn overview(&mut self, input: &InputStatus) -> Overview {
         self.collect();
         for (at, watch) in self.watches.iter_mut().enumerate() {
             self.taps.collect_view(at, watch.counts());
@@ -227,7 +229,7 @@ impl Monitor {
         }
         self.remembered = exporters;
         let views = self.watches.iter().zip(&self.desk.books);
-        let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
+        let mut views: Vec<_> = views.map(|(watch, book)| watch.overview(book)).collect();
         self.desk.label(&mut views);
         let datagrams = DatagramCounts::of(input);
         let mut problems = self.counts.unused.of(None);
@@ -242,7 +244,7 @@ impl Monitor {
             problems.add(ProblemKind::Expired, broker.expired);
             problems.add(ProblemKind::Unread, broker.dropped);
         }
-        Board {
+        Overview {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
             is_input_lost: self.desk.books.iter().any(|book| book.is_input_lost),
@@ -250,42 +252,42 @@ impl Monitor {
             views,
             alerts: self.desk.open_alerts(),
             silences: self.desk.silences.all(),
-            input: InputBoard { contacts: self.counts.contacts, datagrams, problems },
-            exporters: self.exporter_boards(input),
-            broker: BrokerBoard::of(input),
-            ..Board::default()
+            input: InputOverview { contacts: self.counts.contacts, datagrams, problems },
+            exporters: self.exporter_overviews(input),
+            broker: BrokerOverview::of(input),
+            ..Overview::default()
         }
     }
 
-    /// Returns the boards of the exporters of `input`. Adds silent exporters that `input` does not list, such as those
-    /// from before a restart, and permitted exporters that have never sent data.
-    fn exporter_boards(&self, input: &InputStatus) -> Vec<ExporterBoard> {
-        let silent = self.exporters.silent().map(|times| ExporterBoard {
+    /// Returns the overviews of the exporters of `input`. Adds silent exporters that `input` does not list, such as
+    /// those from before a restart, and permitted exporters that have never sent data.
+    fn exporter_overviews(&self, input: &InputStatus) -> Vec<ExporterOverview> {
+        let silent = self.exporters.silent().map(|times| ExporterOverview {
             is_silent: true,
             last_seen_ms: Some(times.last_ms),
-            ..ExporterBoard::new(times.exporter)
+            ..ExporterOverview::new(times.exporter)
         });
-        let unheard = self.exporters.unheard().map(|exporter| ExporterBoard {
+        let unheard = self.exporters.unheard().map(|exporter| ExporterOverview {
             is_silent: self.exporters.silent_since(exporter).is_some(),
-            ..ExporterBoard::new(exporter)
+            ..ExporterOverview::new(exporter)
         });
         let others = silent.chain(unheard).filter(|it| !self.remembered.contains(&it.address));
         let known = input.exporters.iter().map(|exporter| self.exporter(exporter));
-        let mut boards: Vec<_> = known.chain(others).collect();
-        for board in &mut boards {
-            board.name = self.desk.exporters().name(board.address).map(str::to_owned);
+        let mut overviews: Vec<_> = known.chain(others).collect();
+        for overview in &mut overviews {
+            overview.name = self.desk.exporters().name(overview.address).map(str::to_owned);
         }
-        boards.sort_by_key(|board| board.address);
-        boards
+        overviews.sort_by_key(|overview| overview.address);
+        overviews
     }
 
-    fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
+    fn exporter(&self, exporter: &ExporterStatus) -> ExporterOverview {
         let address = exporter.address.ip();
         let mut problems = self.counts.unused.of(Some(address));
         for kind in ProblemKind::ALL {
             problems.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
         }
-        ExporterBoard {
+        ExporterOverview {
             address,
             name: None,
             datagrams: exporter.counts.datagrams,
@@ -342,13 +344,13 @@ mod tests {
         };
         let with = InputStatus { exporters: vec![exporter], ..InputStatus::default() };
         let too_late = |monitor: &mut Monitor| {
-            let exporter = monitor.board(&with).exporters[0].clone();
+            let exporter = monitor.overview(&with).exporters[0].clone();
             (exporter.problems.of(ProblemKind::TooLate), exporter.sampling.to_string())
         };
         assert_eq!(too_late(&mut monitor), (3, "1:10".to_owned()));
         assert_eq!(monitor.sampling().to_string(), "1:10");
         take(0, &mut monitor);
-        assert_eq!(monitor.board(&InputStatus::default()).exporters.len(), 0);
+        assert_eq!(monitor.overview(&InputStatus::default()).exporters.len(), 0);
         assert_eq!(too_late(&mut monitor), (0, "none".to_owned()));
         take(0, &mut monitor);
         assert_eq!(too_late(&mut monitor), (1, "1:10".to_owned()));
@@ -359,7 +361,7 @@ mod tests {
         let mut drops = Drops::default();
         drops.buffer_full = 3;
         let input = InputStatus { drops: Some(drops), ..InputStatus::default() };
-        let InputBoard { datagrams, problems, .. } = monitor().board(&input).input;
+        let InputOverview { datagrams, problems, .. } = monitor().overview(&input).input;
         assert_eq!((datagrams.dropped, problems.of(ProblemKind::Kernel)), (3, 3));
     }
 }

@@ -18,7 +18,7 @@ use crate::measure::monitor::Monitor;
 use crate::measure::tap::VIEW_BYTES;
 use crate::progress::Progress;
 use crate::service::Service;
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::LOOK;
 use srlg_notify::delivery::Delivery;
 use srlg_system::now_ms;
@@ -102,8 +102,8 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     }
 }
 
-/// Maximum time between two boards of a live input. Each closed slice also produces a board, but slices may be hours
-/// long.
+/// Maximum time between two overviews of a live input. Each closed slice also produces an overview, but slices may be
+/// hours long.
 const LONGEST: Duration = Duration::from_secs(2);
 
 struct Loop<'a> {
@@ -215,15 +215,15 @@ impl Loop<'_> {
             if !is_live {
                 self.input = input.status();
             }
-            Board {
+            Overview {
                 started_ms: self.started_ms,
                 is_live,
-                sinks: delivery.boards(),
+                sinks: delivery.overviews(),
                 waiting_notifications: delivery.waiting(),
                 is_checkpoint_failing: self.checkpoints.is_failing(),
                 last_reload_ms: self.last_reload_ms,
                 is_last_reload_good: self.is_last_reload_good,
-                ..monitor.board(&self.input)
+                ..monitor.overview(&self.input)
             }
         });
     }

@@ -34,7 +34,7 @@ use srlg_alerts::desk::view::ViewConfig;
 use srlg_alerts::details::{Details, HostExporters};
 use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
-use srlg_alerts::status::board::ViewBoard;
+use srlg_alerts::status::overview::ViewOverview;
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
 
@@ -290,10 +290,10 @@ impl Watch {
     }
 
     #[must_use]
-    pub(crate) fn board(&self, book: &Book) -> ViewBoard {
+    pub(crate) fn overview(&self, book: &Book) -> ViewOverview {
         let (detector, clock) = (self.detector(), self.track.clock());
         let counts = &self.track.filter.counts;
-        ViewBoard {
+        ViewOverview {
             threshold: detector.params().threshold(),
             memory_bytes: detector.memory_bytes() as u64,
             load: detector.health().load,
@@ -302,7 +302,7 @@ impl Watch {
             without_port: counts.without_port,
             too_late: clock.too_late() + counts.too_late,
             future: clock.future(),
-            ..book.board(&counts.hits)
+            ..book.overview(&counts.hits)
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::VersionId;
 use srlg_alerts::details::HostDetails;
-use srlg_alerts::status::board::{DatagramCounts, SpoolBoard};
+use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
 use srlg_alerts::top::at_most;
 use srlg_alerts::witnesses::TableState;
 
@@ -65,7 +65,7 @@ pub(crate) struct SpoolState {
     pub(crate) lost: u64,
 }
 
-impl From<SpoolState> for SpoolBoard {
+impl From<SpoolState> for SpoolOverview {
     fn from(SpoolState { slices, unsent, lost }: SpoolState) -> Self {
         Self { slices, unsent, lost }
     }

@@ -37,7 +37,7 @@ use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedVi
 use crate::network::{NetworkVersion, NetworkView, VersionId};
 use srlg_alerts::details::{Details, HostDetails};
 use srlg_alerts::rules::Rules;
-use srlg_alerts::status::board::DatagramCounts;
+use srlg_alerts::status::overview::DatagramCounts;
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::WitnessTable;
 use srlg_alerts::witnesses::table::last_datagrams;

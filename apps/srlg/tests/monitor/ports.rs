@@ -1,4 +1,4 @@
-//! Views of ports and services: their alerts, their rules and their boards.
+//! Views of ports and services: their alerts, their rules and their overviews.
 
 use std::collections::BTreeSet;
 
@@ -128,8 +128,8 @@ fn alerts_of_ports_and_services_are_about_them() {
     let scan = told.iter().find(|notification| notification.view == "ports").unwrap();
     assert!(names(&scan.peers).iter().all(|peer| peer.starts_with("tcp/")), "{:?}", scan.peers);
 
-    let board = monitor.board(&InputStatus::default());
-    let [ports, services] = &board.views[..] else { panic!("two views") };
+    let overview = monitor.overview(&InputStatus::default());
+    let [ports, services] = &overview.views[..] else { panic!("two views") };
     assert_eq!((ports.unit, services.unit), (Unit::Ports, Unit::Hosts));
     assert_eq!((ports.without_port, services.without_port), (20, 20));
     let shown = services.top.iter().map(|host| host.host);
@@ -220,7 +220,7 @@ fn an_input_that_never_has_ports_is_a_problem() {
     };
     let mut count = |start_ms, contacts: &dyn Fn(u64) -> Vec<Contact>| {
         feed(&mut monitor, start_ms, 10, contacts);
-        monitor.board(&InputStatus::default()).input.problems.of(ProblemKind::WithoutPort)
+        monitor.overview(&InputStatus::default()).input.problems.of(ProblemKind::WithoutPort)
     };
     // A few pings are usual and do not count as a problem.
     assert_eq!(count(start_ms, &|time_ns| second(time_ns, &[])), 0);
@@ -249,7 +249,7 @@ fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
     let told = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
     assert!(told.iter().all(|notification| notification.view != "services"), "{told:?}");
     // The alert of the other view stays active.
-    assert_eq!(next.monitor.board(&InputStatus::default()).alerts.len(), 1);
+    assert_eq!(next.monitor.overview(&InputStatus::default()).alerts.len(), 1);
     let ended = next.ended.clone();
     end(next, &ended);
     assert_eq!(Continued::open(&changed).unwrap().ended, []);

@@ -143,9 +143,9 @@ impl Collector {
     pub fn status(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
-            let mut board: Value = serde_json::from_str(&self.get("/api/v1/status")).unwrap();
-            let mut status = board["network"].take();
-            status["alerts"] = board["alerts"].as_array().unwrap().len().into();
+            let mut overview: Value = serde_json::from_str(&self.get("/api/v1/status")).unwrap();
+            let mut status = overview["network"].take();
+            status["alerts"] = overview["alerts"].as_array().unwrap().len().into();
             if is(&status) {
                 return status;
             }

@@ -75,10 +75,10 @@ fn what_is_no_report_is_counted_and_changes_nothing() {
     let status = collector.status(|status| status["refused"]["report"] == 2);
     assert_eq!(spools(&status), [spool(2), Value::Null, Value::Null]);
     assert_eq!(status["refused"], json!({ "report": 2 }));
-    let board: Value = serde_json::from_str(&collector.get("/api/v1/status")).unwrap();
-    let problem = &board["problems"][0];
+    let overview: Value = serde_json::from_str(&collector.get("/api/v1/status")).unwrap();
+    let problem = &overview["problems"][0];
     assert_eq!((&problem["kind"], &problem["count"]), (&json!("refused"), &json!(2)));
-    assert_ne!(board["health"]["level"], "good");
+    assert_ne!(overview["health"]["level"], "good");
     let metrics = collector.get("/metrics");
     assert!(metrics.contains("srlg_refused_total{reason=\"report\"} 2"), "{metrics}");
     let (code, said) = collector.stop();

@@ -105,7 +105,7 @@ impl Site {
         self.get("/metrics").lines().any(|it| it == line)
     }
 
-    /// Returns the first board that `/events` sends to a web page.
+    /// Returns the first overview that `/events` sends to a web page.
     pub(crate) fn page(&self) -> Value {
         let (mut stream, mut text) = (self.ask("/events"), Vec::new());
         // An event ends with an empty line, like the head of a response.

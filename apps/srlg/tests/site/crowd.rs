@@ -128,7 +128,7 @@ impl Observations {
     }
 }
 
-/// Reads boards, as the web page does, until the program exits.
+/// Reads overviews, as the web page does, until the program exits.
 fn read_page(mut page: TcpStream) -> u64 {
     std::io::copy(&mut page, &mut std::io::sink()).unwrap_or(0)
 }

@@ -72,7 +72,7 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
         sent.len() >= WAITING
     });
     assert_eq!((sent[0].as_str(), Store::read(&state).unwrap().last()), ("start", 0));
-    // The board that metrics show may be older than the last notification.
+    // The overview that metrics show may be older than the last notification.
     flood(&mut exporter, &site, || {
         metric(&site, "srlg_database_waiting_notifications") >= WAITING as f64
     });

@@ -1,23 +1,25 @@
 use std::time::{Duration, Instant};
 
-use super::{AGAIN, EXPORTERS, ProblemBoard, ProblemCounts, ProblemKind, Problems, QUIET, SETTLE};
-use srlg_alerts::status::board::{Board, ExporterBoard};
+use super::{
+    AGAIN, EXPORTERS, ProblemCounts, ProblemKind, ProblemOverview, Problems, QUIET, SETTLE,
+};
+use srlg_alerts::status::overview::{ExporterOverview, Overview};
 
-fn board(kind: ProblemKind, counts: &[u64], is_waiting: bool) -> Board {
+fn overview(kind: ProblemKind, counts: &[u64], is_waiting: bool) -> Overview {
     let exporter = |(at, count): (u8, &u64)| {
         let mut problems = ProblemCounts::default();
         problems.add(kind, *count);
-        ExporterBoard {
+        ExporterOverview {
             problems,
             waiting_since_ms: is_waiting.then_some(1),
-            ..ExporterBoard::new([192, 0, 2, at].into())
+            ..ExporterOverview::new([192, 0, 2, at].into())
         }
     };
-    Board { exporters: (1..).zip(counts).map(exporter).collect(), ..Board::default() }
+    Overview { exporters: (1..).zip(counts).map(exporter).collect(), ..Overview::default() }
 }
 
-fn counts(boards: &[ProblemBoard]) -> Vec<(ProblemKind, u64)> {
-    boards.iter().map(|board| (board.kind, board.count)).collect()
+fn counts(overviews: &[ProblemOverview]) -> Vec<(ProblemKind, u64)> {
+    overviews.iter().map(|overview| (overview.kind, overview.count)).collect()
 }
 
 #[test]
@@ -26,12 +28,13 @@ fn every_kind_has_a_name_and_a_text_of_its_own() {
     for kind in ProblemKind::ALL {
         let mut problems = Problems::default();
         let is_of_exporters = kind.is_of_exporters();
-        let mut board = board(kind, if is_of_exporters { &[7, 0, 1, 1, 1, 1] } else { &[] }, true);
+        let mut overview =
+            overview(kind, if is_of_exporters { &[7, 0, 1, 1, 1, 1] } else { &[] }, true);
         if !is_of_exporters {
-            board.input.problems.add(kind, 11);
+            overview.input.problems.add(kind, 11);
         }
-        problems.take(&board, Instant::now());
-        let [problem] = &problems.boards()[..] else { panic!("{kind:?}") };
+        problems.take(&overview, Instant::now());
+        let [problem] = &problems.overviews()[..] else { panic!("{kind:?}") };
         let exporters = [problem.exporters.len(), problem.exporter_count];
         assert_eq!(
             (problem.count, exporters),
@@ -40,10 +43,10 @@ fn every_kind_has_a_name_and_a_text_of_its_own() {
         texts += &format!("{}: {}; {}\n", kind.name(), problem.text, problem.remedy);
     }
     let mut problems = Problems::default();
-    let mut packets = Board::default();
+    let mut packets = Overview::default();
     packets.input.problems.add(ProblemKind::TooLate, 3);
     problems.take(&packets, Instant::now());
-    let problem = &problems.boards()[0];
+    let problem = &problems.overviews()[0];
     texts += &format!("without an exporter: {}; {}\n", problem.text, problem.remedy);
     insta::assert_snapshot!(texts);
 }
@@ -67,7 +70,7 @@ fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
     let kind = ProblemKind::TooLate;
     let (mut problems, start) = (Problems::default(), Instant::now());
     let mut warnings = |after: Duration, count| {
-        problems.take(&board(kind, &[count], false), start + after);
+        problems.take(&overview(kind, &[count], false), start + after);
         counts(&problems.warnings(start + after))
     };
     let second = Duration::from_secs(1);
@@ -84,8 +87,8 @@ fn a_problem_is_over_when_nothing_more_is_counted() {
     let kind = ProblemKind::Malformed;
     let (mut problems, start) = (Problems::default(), Instant::now());
     let mut take = |after, count| {
-        let over = problems.take(&board(kind, &[count], false), start + after);
-        (counts(&over), counts(&problems.boards()))
+        let over = problems.take(&overview(kind, &[count], false), start + after);
+        (counts(&over), counts(&problems.overviews()))
     };
     assert_eq!(take(Duration::ZERO, 0), (vec![], vec![]));
     assert_eq!(take(Duration::ZERO, 5), (vec![], vec![(kind, 5)]));
@@ -101,10 +104,10 @@ fn sets_that_wait_are_no_problem_once_their_template_has_come() {
     let kind = ProblemKind::Held;
     let (mut problems, now) = (Problems::default(), Instant::now());
     let mut take = |count, is_waiting| {
-        let over = problems.take(&board(kind, &[count], is_waiting), now);
-        (counts(&over), counts(&problems.boards()))
+        let over = problems.take(&overview(kind, &[count], is_waiting), now);
+        (counts(&over), counts(&problems.overviews()))
     };
-    assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first board");
+    assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first overview");
     assert_eq!(take(5, true), (vec![], vec![(kind, 3)]));
     assert_eq!(take(5, false), (vec![(kind, 3)], vec![]));
 }
@@ -114,10 +117,10 @@ fn missing_inside_hosts_are_no_problem_once_there_is_one() {
     let kind = ProblemKind::NoInside;
     let (mut problems, now) = (Problems::default(), Instant::now());
     let mut take = |count| {
-        let mut board = Board::default();
-        board.input.problems.add(kind, count);
-        let over = problems.take(&board, now);
-        (counts(&over), counts(&problems.boards()))
+        let mut overview = Overview::default();
+        overview.input.problems.add(kind, count);
+        let over = problems.take(&overview, now);
+        (counts(&over), counts(&problems.overviews()))
     };
     assert_eq!(take(1_000), (vec![], vec![(kind, 1_000)]));
     assert_eq!(take(0), (vec![(kind, 1_000)], vec![]));
@@ -126,24 +129,24 @@ fn missing_inside_hosts_are_no_problem_once_there_is_one() {
 #[test]
 fn more_exporters_than_are_remembered_are_counted() {
     let mut problems = Problems::default();
-    let mut many = board(ProblemKind::Version, &[1], false);
+    let mut many = overview(ProblemKind::Version, &[1], false);
     many.exporters = vec![many.exporters[0].clone(); EXPORTERS + 100];
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
     }
     problems.take(&many, Instant::now());
-    let problem = &problems.boards()[0];
+    let problem = &problems.overviews()[0];
     assert_eq!(problem.count, EXPORTERS as u64 + 100);
     assert_eq!(problem.exporter_count, EXPORTERS);
 }
 
 #[test]
 fn a_text_names_exporters_and_programs_get_their_addresses() {
-    let mut board = board(ProblemKind::Version, &[1, 1], false);
-    board.exporters[0].name = Some("edge-1".to_owned());
+    let mut overview = overview(ProblemKind::Version, &[1, 1], false);
+    overview.exporters[0].name = Some("edge-1".to_owned());
     let mut problems = Problems::default();
-    problems.take(&board, Instant::now());
-    let [problem] = &problems.boards()[..] else { panic!("one kind") };
+    problems.take(&overview, Instant::now());
+    let [problem] = &problems.overviews()[..] else { panic!("one kind") };
     assert_eq!(problem.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
     assert!(problem.text.contains(" from edge-1 (192.0.2.1), 192.0.2.2 "), "{}", problem.text);
 }

@@ -1,6 +1,6 @@
-//! The API for the latest board, and the stream that sends boards to each open web page.
+//! The API for the latest overview, and the stream that sends overviews to each open web page.
 //!
-//! A board is serialised once for all open pages. A slow page misses boards but does not delay other pages.
+//! An overview is serialised once for all open pages. A slow page misses overviews but does not delay other pages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::responses::{error, refuse};
 use super::state::{PAGES, WebState};
 use crate::health::{Health, Status};
 use srlg_alerts::open::OpenAlert;
-use srlg_alerts::status::board::TOP;
+use srlg_alerts::status::overview::TOP;
 use srlg_system::now_ms;
 
 /// Maximum time since the last slice closed in a healthy program, in milliseconds. If slices are longer than a second,
@@ -41,11 +41,11 @@ pub(super) async fn not_allowed() -> Response {
 }
 
 pub(super) async fn status(State(shared): State<WebState>) -> Response {
-    Json(Status::of(&shared.board())).into_response()
+    Json(Status::of(&shared.overview())).into_response()
 }
 
 pub(super) async fn alerts(State(shared): State<WebState>) -> Json<Arc<[OpenAlert]>> {
-    Json(Arc::clone(&shared.board().alerts))
+    Json(Arc::clone(&shared.overview().alerts))
 }
 
 #[derive(Deserialize)]
@@ -64,8 +64,8 @@ pub(super) async fn top(
             return refuse(refused.body_text(), "/api/v1/top?view=NAME&limit=N");
         }
     };
-    let board = shared.board();
-    let view = match board.view(&asked.view) {
+    let overview = shared.overview();
+    let view = match overview.view(&asked.view) {
         Ok(view) => view,
         Err(unknown) => return error(StatusCode::NOT_FOUND, &unknown.to_string()),
     };
@@ -76,17 +76,17 @@ pub(super) async fn top(
 /// Responds to `/healthz`. The status is 503 if slices have stopped closing, except in a replay. It is 200 in case of
 /// other problems, because a restart would not solve them.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
-    let board = shared.board();
-    let age_ms = now_ms().saturating_sub(board.closed_ms.max(board.started_ms));
-    let longest_ms = LONGEST_MS.max(10 * board.slice_ms) + board.deadline_ms;
-    if board.is_live && age_ms > longest_ms {
+    let overview = shared.overview();
+    let age_ms = now_ms().saturating_sub(overview.closed_ms.max(overview.started_ms));
+    let longest_ms = LONGEST_MS.max(10 * overview.slice_ms) + overview.deadline_ms;
+    if overview.is_live && age_ms > longest_ms {
         let text = format!("no slice has closed for {} s", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
-    Health::of(&board).to_string().into_response()
+    Health::of(&overview).to_string().into_response()
 }
 
-/// Time without a new board after which a comment is sent, so that both sides notice a lost connection.
+/// Time without a new overview after which a comment is sent, so that both sides notice a lost connection.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// The event stream of one page.
@@ -96,27 +96,27 @@ struct Page {
 }
 
 impl Page {
-    /// Waits for the next board and returns its event, or returns a comment after [`SILENCE`]. Returns `None` when the
-    /// program stops.
+    /// Waits for the next overview and returns its event, or returns a comment after [`SILENCE`]. Returns `None` when
+    /// the program stops.
     async fn next(&mut self) -> Option<serde_json::Result<Bytes>> {
-        match timeout(SILENCE, self.shared.boards.changed()).await {
+        match timeout(SILENCE, self.shared.overviews.changed()).await {
             Err(_elapsed) => Some(Ok(Bytes::from_static(b":\n\n"))),
             Ok(Err(_ended)) => None,
             Ok(Ok(())) => {
-                let board = Arc::clone(&self.shared.boards.borrow_and_update());
-                Some(self.shared.event(board))
+                let overview = Arc::clone(&self.shared.overviews.borrow_and_update());
+                Some(self.shared.event(overview))
             }
         }
     }
 }
 
-/// Responds with a stream that starts with the current board and continues with later boards.
+/// Responds with a stream that starts with the current overview and continues with later overviews.
 pub(super) async fn events(State(mut shared): State<WebState>) -> Response {
     let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
         let text = format!("the limit of {PAGES} open pages is reached; close one");
         return error(StatusCode::SERVICE_UNAVAILABLE, &text);
     };
-    shared.boards.mark_changed();
+    shared.overviews.mark_changed();
     let page = Page { shared, _place: place };
     let events =
         stream::unfold(page, async |mut page| page.next().await.map(|event| (event, page)));

@@ -1,7 +1,7 @@
 //! The API for stored data: incidents, hosts and values per minute.
 //!
 //! Queries run in separate threads. They use a read-only connection if the database is on disk. If an active alert is
-//! not stored, for example because the disk is full, it is taken from the board.
+//! not stored, for example because the disk is full, it is taken from the overview.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ use super::state::WebState;
 use srlg_alerts::AlertId;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::open::OpenAlert;
-use srlg_alerts::status::board::TopHost;
+use srlg_alerts::status::overview::TopHost;
 use srlg_notify::store::Store;
 use srlg_notify::store::history::{Incident, IncidentFilter};
 use srlg_notify::store::series::{MINUTE_MS, MinuteRange, Series};
@@ -114,9 +114,9 @@ pub(super) async fn with_incident(
         Ok(Err(reason)) => return refuse(reason, usage),
         Err(refused) => return refuse(refused.body_text(), usage),
     };
-    let board = shared.board();
-    let can_act = board.can_act;
-    let alert = board.alerts.iter().find(|alert| alert.notification.id == id).cloned();
+    let overview = shared.overview();
+    let can_act = overview.can_act;
+    let alert = overview.alerts.iter().find(|alert| alert.notification.id == id).cloned();
     let store = shared.store.clone();
     let found = spawn_blocking(move || store.notifications_of(id)).await;
     let notifications = match found {
@@ -180,9 +180,9 @@ pub(super) async fn host(
         Ok(Query(HostQuery { view })) => view,
         Err(refused) => return refuse(refused.body_text(), usage),
     };
-    let board = shared.board();
+    let overview = shared.overview();
     let is_asked = |name: &str| view.as_deref().is_none_or(|view| view == name);
-    let views = board.views.iter().filter(|view| is_asked(&view.name));
+    let views = overview.views.iter().filter(|view| is_asked(&view.name));
     let counts = views.flat_map(|view| {
         let is_host =
             |top: &&TopHost| top.host.network().is_some_and(|network| network.contains(&host));
@@ -196,8 +196,8 @@ pub(super) async fn host(
         let network = notification.network.or_else(|| notification.host.network());
         is_asked(&notification.view) && network.is_some_and(|network| network.contains(&host))
     };
-    let alerts = board.alerts.iter().filter(is_about).cloned().collect();
-    let can_act = board.can_act;
+    let alerts = overview.alerts.iter().filter(is_about).cloned().collect();
+    let can_act = overview.can_act;
     let filter = IncidentFilter { host: Some(host), view, ..IncidentFilter::default() };
     read(&shared, move |store| {
         let page = IncidentPage::read(store, &filter)?;
@@ -243,13 +243,13 @@ pub(super) async fn series(
         Ok(Query(asked)) => asked,
         Err(refused) => return refuse(refused.body_text(), usage),
     };
-    let board = shared.board();
+    let overview = shared.overview();
     if let Some(view) = &view
-        && let Err(unknown) = board.view(view)
+        && let Err(unknown) = overview.view(view)
     {
         return error(StatusCode::NOT_FOUND, &unknown.to_string());
     }
-    let to = to.unwrap_or(if board.is_live { now_ms() } else { board.now_ms });
+    let to = to.unwrap_or(if overview.is_live { now_ms() } else { overview.now_ms });
     let from = from.unwrap_or(to.saturating_sub(HOUR_MS));
     if from > to {
         return refuse(
@@ -259,7 +259,8 @@ pub(super) async fn series(
     }
     let range = MinuteRange::new(from / MINUTE_MS, to / MINUTE_MS, MOST_VALUES);
     // A step must not be shorter than a slice.
-    let range = MinuteRange { step: range.step.max(board.slice_ms.div_ceil(MINUTE_MS)), ..range };
+    let range =
+        MinuteRange { step: range.step.max(overview.slice_ms.div_ceil(MINUTE_MS)), ..range };
     read(&shared, move |store| {
         let all = |series: Option<Series>| series.map(|it| spread(store, &it, range)).transpose();
         Ok(Values {

@@ -1,4 +1,4 @@
-//! Metrics of the latest board in the Prometheus text format.
+//! Metrics of the latest overview in the Prometheus text format.
 //!
 //! Invariant: labels never contain the address or port of a host. The label `exporter` has at most 1,024 values.
 //! The values of all other labels are fixed or are names from the configuration.
@@ -9,9 +9,9 @@ use axum::response::IntoResponse;
 
 use super::exposition::Exposition;
 use super::state::WebState;
-use srlg_alerts::status::board::{
-    Board, BrokerBoard, DatagramCounts, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard,
-    SiteBoard, SpoolBoard, ViewBoard,
+use srlg_alerts::status::overview::{
+    BrokerOverview, DatagramCounts, ExporterOverview, MessageCounts, NetworkOverview, Overview,
+    SinkOverview, SiteOverview, SpoolOverview, ViewOverview,
 };
 use srlg_alerts::status::problems::ProblemKind;
 
@@ -20,43 +20,43 @@ const EXPORTERS: usize = 1_024;
 
 pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
     let mut to = Exposition::default();
-    board(&mut to, &shared.board());
+    overview(&mut to, &shared.overview());
     for (reason, count) in shared.orders.denied() {
         to.counter("srlg_http_denied_total", &[("reason", reason)], count);
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], to.to_string())
 }
 
-fn board(to: &mut Exposition, board: &Board) {
-    to.counter("srlg_contacts_total", &[], board.input.contacts);
-    let DatagramCounts { received, refused, dropped } = board.input.datagrams;
+fn overview(to: &mut Exposition, overview: &Overview) {
+    to.counter("srlg_contacts_total", &[], overview.input.contacts);
+    let DatagramCounts { received, refused, dropped } = overview.input.datagrams;
     to.counter("srlg_datagrams_total", &[], received);
     for (reason, count) in [("sender", refused), ("kernel", dropped)] {
         to.counter("srlg_dropped_total", &[("reason", reason)], count);
     }
-    to.gauge("srlg_memory_bytes", &[], board.memory_bytes as f64);
-    to.flag("srlg_input_lost", &[], board.is_input_lost);
-    to.gauge("srlg_last_slice_seconds", &[], board.now_ms as f64 / 1e3);
-    to.flag("srlg_config_last_reload_successful", &[], board.is_last_reload_good);
-    to.gauge("srlg_config_last_reload_seconds", &[], board.last_reload_ms as f64 / 1e3);
-    to.gauge("srlg_database_waiting_notifications", &[], board.waiting_notifications as f64);
-    to.flag("srlg_checkpoint_failing", &[], board.is_checkpoint_failing);
-    board.views.iter().for_each(|it| view(to, it));
-    to.flag("srlg_live", &[], board.is_live);
+    to.gauge("srlg_memory_bytes", &[], overview.memory_bytes as f64);
+    to.flag("srlg_input_lost", &[], overview.is_input_lost);
+    to.gauge("srlg_last_slice_seconds", &[], overview.now_ms as f64 / 1e3);
+    to.flag("srlg_config_last_reload_successful", &[], overview.is_last_reload_good);
+    to.gauge("srlg_config_last_reload_seconds", &[], overview.last_reload_ms as f64 / 1e3);
+    to.gauge("srlg_database_waiting_notifications", &[], overview.waiting_notifications as f64);
+    to.flag("srlg_checkpoint_failing", &[], overview.is_checkpoint_failing);
+    overview.views.iter().for_each(|it| view(to, it));
+    to.flag("srlg_live", &[], overview.is_live);
     // This number includes exporters without their own metrics.
-    to.gauge("srlg_exporters", &[], board.exporters.len() as f64);
-    board.exporters.iter().take(EXPORTERS).for_each(|it| exporter(to, it));
+    to.gauge("srlg_exporters", &[], overview.exporters.len() as f64);
+    overview.exporters.iter().take(EXPORTERS).for_each(|it| exporter(to, it));
     for kind in ProblemKind::ALL {
-        let active = board.problems.iter().find(|problem| problem.kind == kind);
+        let active = overview.problems.iter().find(|problem| problem.kind == kind);
         let count = active.map_or(0, |problem| problem.count);
         to.gauge("srlg_problem", &[("reason", kind.name())], count as f64);
     }
-    board.sinks.iter().for_each(|it| sink(to, it));
-    board.broker.iter().for_each(|it| broker(to, it));
-    board.network.iter().for_each(|it| network(to, it));
+    overview.sinks.iter().for_each(|it| sink(to, it));
+    overview.broker.iter().for_each(|it| broker(to, it));
+    overview.network.iter().for_each(|it| network(to, it));
 }
 
-fn view(to: &mut Exposition, view: &ViewBoard) {
+fn view(to: &mut Exposition, view: &ViewOverview) {
     let of = view.name.as_str();
     to.counter("srlg_slices_total", &[("view", of)], view.slices);
     to.counter("srlg_overloads_total", &[("view", of)], view.overloads);
@@ -75,7 +75,7 @@ fn view(to: &mut Exposition, view: &ViewBoard) {
     to.gauge("srlg_unconfirmed_alerts", &[("view", of)], view.unconfirmed as f64);
 }
 
-fn exporter(to: &mut Exposition, exporter: &ExporterBoard) {
+fn exporter(to: &mut Exposition, exporter: &ExporterOverview) {
     let of = &*exporter.address.to_string();
     to.counter("srlg_exporter_datagrams_total", &[("exporter", of)], exporter.datagrams);
     to.counter("srlg_records_total", &[("exporter", of)], exporter.records);
@@ -101,7 +101,7 @@ fn exporter(to: &mut Exposition, exporter: &ExporterBoard) {
     }
 }
 
-fn sink(to: &mut Exposition, sink: &SinkBoard) {
+fn sink(to: &mut Exposition, sink: &SinkOverview) {
     let of = sink.name.as_str();
     for (result, count) in [("sent", sink.sent), ("failed", sink.failed), ("dropped", sink.dropped)]
     {
@@ -111,37 +111,37 @@ fn sink(to: &mut Exposition, sink: &SinkBoard) {
     to.flag("srlg_sink_failing", &[("sink", of)], sink.error.is_some());
 }
 
-fn broker(to: &mut Exposition, board: &BrokerBoard) {
-    to.counter("srlg_broker_messages_total", &[], board.messages);
-    to.counter("srlg_broker_expired_total", &[], board.expired);
-    to.counter("srlg_broker_dropped_total", &[], board.dropped);
-    to.counter("srlg_broker_retries_total", &[], board.retries);
-    for (reason, count) in &board.unused {
+fn broker(to: &mut Exposition, overview: &BrokerOverview) {
+    to.counter("srlg_broker_messages_total", &[], overview.messages);
+    to.counter("srlg_broker_expired_total", &[], overview.expired);
+    to.counter("srlg_broker_dropped_total", &[], overview.dropped);
+    to.counter("srlg_broker_retries_total", &[], overview.retries);
+    for (reason, count) in &overview.unused {
         to.counter("srlg_broker_unused_total", &[("reason", reason)], *count);
     }
-    to.gauge("srlg_broker_partitions", &[], board.partitions as f64);
-    to.gauge("srlg_broker_lag_messages", &[], board.lag as f64);
-    to.flag("srlg_broker_failing", &[], board.error.is_some());
+    to.gauge("srlg_broker_partitions", &[], overview.partitions as f64);
+    to.gauge("srlg_broker_lag_messages", &[], overview.lag as f64);
+    to.flag("srlg_broker_failing", &[], overview.error.is_some());
 }
 
-fn network(to: &mut Exposition, board: &NetworkBoard) {
+fn network(to: &mut Exposition, overview: &NetworkOverview) {
     let mut set = |name, value: u64| to.gauge(name, &[], value as f64);
-    set("srlg_reading", board.is_reading.into());
-    set("srlg_front_slice", board.front.unwrap_or(0));
-    set("srlg_pending_bytes", board.pending_bytes as u64);
-    set("srlg_stream_sequence", board.sequence);
-    set("srlg_stream_unread_messages", board.unread);
-    set("srlg_checkpoint_slice", board.checkpoint.unwrap_or(0));
-    for (cause, count) in &board.closed {
+    set("srlg_reading", overview.is_reading.into());
+    set("srlg_front_slice", overview.front.unwrap_or(0));
+    set("srlg_pending_bytes", overview.pending_bytes as u64);
+    set("srlg_stream_sequence", overview.sequence);
+    set("srlg_stream_unread_messages", overview.unread);
+    set("srlg_checkpoint_slice", overview.checkpoint.unwrap_or(0));
+    for (cause, count) in &overview.closed {
         to.counter("srlg_slices_closed_total", &[("cause", cause)], *count);
     }
-    for (reason, count) in &board.refused {
+    for (reason, count) in &overview.refused {
         to.counter("srlg_refused_total", &[("reason", reason)], *count);
     }
-    board.sites.iter().for_each(|it| site(to, it));
+    overview.sites.iter().for_each(|it| site(to, it));
 }
 
-fn site(to: &mut Exposition, site: &SiteBoard) {
+fn site(to: &mut Exposition, site: &SiteOverview) {
     let of = site.name.as_str();
     let mut set = |name, value: u64| to.gauge(name, &[("probe", of)], value as f64);
     set("srlg_probe_newest_slice", site.newest.unwrap_or(0));
@@ -154,7 +154,7 @@ fn site(to: &mut Exposition, site: &SiteBoard) {
     for (result, count) in counts {
         to.counter("srlg_deltas_total", &[("probe", of), ("result", result)], count);
     }
-    if let Some(SpoolBoard { slices, unsent, lost }) = site.spool {
+    if let Some(SpoolOverview { slices, unsent, lost }) = site.spool {
         to.gauge("srlg_probe_spool_slices", &[("probe", of)], slices as f64);
         to.gauge("srlg_probe_spool_unsent_slices", &[("probe", of)], unsent as f64);
         to.counter("srlg_probe_lost_slices_total", &[("probe", of)], lost);

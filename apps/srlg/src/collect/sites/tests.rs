@@ -63,7 +63,7 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     peers.sort();
     assert_eq!(peers, (10..14).map(host).collect::<Vec<_>>());
     assert_eq!((detail.since_ms, detail.ports), (100_000, vec![("tcp/445".to_owned(), 1.0)]));
-    let spool = SpoolBoard { slices: 9, unsent: 4, lost: 2 };
+    let spool = SpoolOverview { slices: 9, unsent: 4, lost: 2 };
     assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
     let datagrams = DatagramCounts { received: 90, refused: 3, dropped: 1 };
     assert_eq!(sites.datagrams(0), Some(datagrams));

@@ -14,7 +14,7 @@ use super::verdict::Verdict;
 use super::{GENERAL, RULE, announce, exporter};
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::LOOK;
 use srlg_notify::store::Store;
 use srlg_system::pacing::Every;
@@ -37,7 +37,7 @@ pub(super) fn play(
     let mut monitor = Monitor::new(&config, random_seed()?)?;
     let mut input = Input::open(&config.source)?;
     let to = *input.addresses().first().context("the monitor has no listen address")?;
-    let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
+    let (overviews, latest) = tokio::sync::watch::channel(Arc::new(Overview::default()));
     let store = Store::open(None)?;
     let mut recorder = Recorder::start(store.clone(), config.general.keep)?;
     let web = Web::start(http, Visitors::default(), latest, &store)?;
@@ -68,10 +68,10 @@ pub(super) fn play(
         }
         if monitor.now_ms() != shown_ms {
             shown_ms = monitor.now_ms();
-            let board =
-                Board { is_live: true, is_last_reload_good: true, ..monitor.board(&status) };
-            recorder.take(&board);
-            boards.send_replace(Arc::new(board));
+            let overview =
+                Overview { is_live: true, is_last_reload_good: true, ..monitor.overview(&status) };
+            recorder.take(&overview);
+            overviews.send_replace(Arc::new(overview));
         }
         take_notifications(&mut monitor, verdict, &store, started)?;
     }

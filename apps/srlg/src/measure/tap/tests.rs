@@ -62,8 +62,8 @@ impl Numbers {
 
 /// Returns the counters `late`, `allowed`, `hits`, `without_port` and `too_late` of each view.
 fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
-    let board = monitor.board(&srlg_input::Status::default());
-    let counts = board
+    let overview = monitor.overview(&srlg_input::Status::default());
+    let counts = overview
         .views
         .iter()
         .map(|it| [it.late, it.allowed, it.allows[0].hits, it.without_port, it.too_late]);
@@ -178,9 +178,9 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
     for monitor in [&mut one, &mut other] {
         (0..3).for_each(|more| monitor.pass(end_ns + more * SECOND).unwrap());
     }
-    let board = other.board(&srlg_input::Status::default());
-    assert_eq!(board.input.contacts, THREADS * BLOCKS * 700);
-    assert!(board.views.iter().all(|view| view.too_late == 0), "{:?}", board.views);
+    let overview = other.overview(&srlg_input::Status::default());
+    assert_eq!(overview.input.contacts, THREADS * BLOCKS * 700);
+    assert!(overview.views.iter().all(|view| view.too_late == 0), "{:?}", overview.views);
     for view in 0..2 {
         let [of_one, of_other] = [&mut one, &mut other].map(|it| detector(it, view));
         assert!(of_one == of_other, "view {view}");
@@ -248,8 +248,8 @@ fn an_input_is_lost_while_all_its_contacts_are_too_late() {
         sink.take(&[contact]).unwrap();
     }
     for monitor in &mut monitors {
-        let board = monitor.board(&srlg_input::Status::default());
-        assert!(board.views.iter().all(|view| view.too_late == 100), "{:?}", board.views);
-        assert!(board.is_input_lost);
+        let overview = monitor.overview(&srlg_input::Status::default());
+        assert!(overview.views.iter().all(|view| view.too_late == 100), "{:?}", overview.views);
+        assert!(overview.is_input_lost);
     }
 }

@@ -102,7 +102,7 @@ fn a_server_of_a_private_authority_is_known_by_its_file() {
             assert_eq!(sinks.wait(is_done).sent, 1);
             requests.recv_timeout(Duration::from_secs(60)).unwrap();
         } else {
-            let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+            let error = sinks.wait(|overview| overview.failed > 0).error.unwrap();
             assert!(error.contains("unknown authority"), "{error}");
         }
     }
@@ -149,7 +149,7 @@ fn a_server_that_asks_for_a_certificate_gets_it() {
             let sinks = Delivery::new(&text);
             sinks.send(&notifications(1)[..1]);
             if files.len() == 1 {
-                let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+                let error = sinks.wait(|overview| overview.failed > 0).error.unwrap();
                 assert!(error.contains("cannot reach 127.0.0.1:"), "{error}");
             } else {
                 assert_eq!(sinks.wait(is_done).sent, 1);
@@ -236,19 +236,19 @@ fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notification_counts
                 let _ended = sender.send(started.elapsed());
             }
         });
-        let board = loop {
+        let overview = loop {
             let sinks =
                 Delivery::new(&format!("type = 'syslog'\naddress = 'tls://{address}'\n{files}"));
             sinks.send(&notifications(1)[..1]);
-            let board = sinks.wait(|board| board.failed > 1 || board.sent > 0);
-            if board.sent == 0 {
-                break board;
+            let overview = sinks.wait(|overview| overview.failed > 1 || overview.sent > 0);
+            if overview.sent == 0 {
+                break overview;
             }
             // A sink waits for a second. Only a server that refuses later is tried again.
             let mut times = iter::from_fn(|| times.recv_timeout(Duration::from_secs(60)).ok());
             assert!(times.any(|time| time >= Duration::from_secs(1)), "{cause}");
         };
-        let error = board.error.unwrap();
+        let error = overview.error.unwrap();
         assert!(error.contains(cause), "{error}");
     }
 }

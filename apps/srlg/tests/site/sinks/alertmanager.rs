@@ -71,7 +71,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
         severity: Severity::Critical,
         ..started.clone()
     };
-    sinks.wait(|board| board.queue == 0);
+    sinks.wait(|overview| overview.queue == 0);
     std::thread::sleep(Duration::from_millis(1_500));
     sinks.send(&[critical]);
     wait_for(&server, &["critical"]);
@@ -81,10 +81,10 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
 
     // A restarted server has no alerts until they are sent again.
     server.stop();
-    sinks.wait(|board| board.error.is_some());
+    sinks.wait(|overview| overview.error.is_some());
     server.run();
     wait_for(&server, &["critical"]);
-    sinks.wait(|board| board.error.is_none());
+    sinks.wait(|overview| overview.error.is_none());
 
     let ended =
         srlg_alerts::notification::Notification { severity: Severity::Critical, ..ended.clone() };

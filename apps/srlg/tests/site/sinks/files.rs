@@ -85,7 +85,7 @@ fn a_device_is_never_moved_away() {
     let options = [options(path, "name = 'a'\nrotate-bytes = 1"), options(path, "name = 'b'")];
     let sinks = Delivery::start(&options, &store);
     sinks.send(&notifications(2));
-    sinks.wait(|board| board.sent == 4);
+    sinks.wait(|overview| overview.sent == 4);
     sinks.finish(MOST);
     assert!(path.exists() && !Path::new("/dev/null.1").exists());
 }
@@ -115,11 +115,11 @@ fn a_file_that_cannot_be_moved_away_waits_and_nothing_is_missing() {
     let store = Store::open(None).unwrap();
     let sinks = Delivery::start(&[options(&path, "rotate-bytes = 1\nkeep = 1")], &store);
     sinks.send(&notifications(1));
-    let board = sinks.wait(|board| board.failed > 0);
-    let error = board.error.unwrap();
+    let overview = sinks.wait(|overview| overview.failed > 0);
+    let error = overview.error.unwrap();
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     fs::remove_dir(&former).unwrap();
-    sinks.wait(|board| board.sent == 2);
+    sinks.wait(|overview| overview.sent == 2);
     sinks.finish(MOST);
     assert_eq!((numbers(&former), numbers(&path)), (vec![1], vec![2]));
 }
@@ -153,10 +153,10 @@ fn a_file_of_another_and_a_full_disk_are_told() {
     first.finish(MOST);
     let full = Delivery::start(&[options(Path::new("/dev/full"), "")], &store);
     full.send(&notifications(1));
-    let board = full.wait(|board| board.failed > 0);
-    let error = board.error.unwrap();
+    let overview = full.wait(|overview| overview.failed > 0);
+    let error = overview.error.unwrap();
     assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");
-    assert_eq!((board.sent, board.queue), (0, 2));
+    assert_eq!((overview.sent, overview.queue), (0, 2));
 }
 
 #[test]

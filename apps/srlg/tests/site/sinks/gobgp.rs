@@ -324,10 +324,10 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         sinks.send(&[told[0].clone(), other[0].clone()]);
         routers.wait(1, question, route);
         sinks.send(&other[1..]);
-        sinks.wait(|board| board.sent == 3);
+        sinks.wait(|overview| overview.sent == 3);
         assert!(routers.ask(1, question).contains(route));
         sinks.send(&told[1..]);
-        sinks.wait(|board| board.sent == 4);
+        sinks.wait(|overview| overview.sent == 4);
         let start = Instant::now();
         while routers.ask(1, question).contains(route) {
             assert!(start.elapsed() < Duration::from_secs(60), "the route must be withdrawn");
@@ -351,6 +351,6 @@ fn what_is_no_flood_of_an_inside_host_is_not_announced() {
     // Port 1 is not in use, so an announcement would fail.
     let sinks = Delivery::new(&sink(state.path(), "blackhole", 1));
     sinks.send(&told);
-    let board = sinks.wait(|board| board.sent + board.dropped == 4);
-    assert_eq!((board.sent, board.failed), (4, 0));
+    let overview = sinks.wait(|overview| overview.sent + overview.dropped == 4);
+    assert_eq!((overview.sent, overview.failed), (4, 0));
 }

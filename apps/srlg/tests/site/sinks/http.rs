@@ -53,8 +53,8 @@ fn a_refusal_is_counted_and_a_failure_is_tried_again() {
     let [busy, slow, taken] = [posted(&requests).1, posted(&requests).1, posted(&requests).1];
     assert_eq!((&refused["status"], &busy["status"]), (&"start".into(), &"end".into()));
     assert!(busy == slow && slow == taken);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.failed, board.dropped, board.error), (1, 2, 1, None));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.failed, overview.dropped, overview.error), (1, 2, 1, None));
 }
 
 #[test]
@@ -66,19 +66,19 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
     let sinks = Delivery::new(&format!("type = 'webhook'\nqueue = 3\nurl = 'http://{address}'"));
     let told = notifications(4);
     sinks.send(&told[..2]);
-    let board = sinks.wait(|board| board.failed > 0);
-    assert_eq!((board.queue, board.dropped), (2, 0));
-    assert!(board.error.unwrap().contains("refused"));
+    let overview = sinks.wait(|overview| overview.failed > 0);
+    assert_eq!((overview.queue, overview.dropped), (2, 0));
+    assert!(overview.error.unwrap().contains("refused"));
     sinks.store.add(&told[2..], &[]).unwrap();
-    sinks.wait(|board| board.dropped == 5);
+    sinks.wait(|overview| overview.dropped == 5);
     let listener = TcpListener::bind(address).unwrap();
     let (sender, requests) = channel();
     thread::spawn(move || answer(&listener, &[], &sender));
     for notification in &told[5..] {
         assert_eq!(posted(&requests).1["id"], notification.id.to_string());
     }
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped, board.error), (3, 5, None));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped, overview.error), (3, 5, None));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn beyond_the_rate_notifications_are_told_of_in_one_but_no_end_is_held() {
     sinks.send(&notifications(4));
     let statuses: Vec<Value> = (0..4).map(|_| posted(&requests).1["status"].clone()).collect();
     assert_eq!(statuses, ["start", "start", "end", "end"]);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped), (4, 4));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped), (4, 4));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     sinks.send(&[silent.clone()]);
     while !posted(&requests).1.as_array().unwrap().iter().any(is_over) {}
     // Only the other alert is sent again, when the sink starts again.
-    sinks.wait(|board| board.sent == 3);
+    sinks.wait(|overview| overview.sent == 3);
     drop(sinks);
     let _sinks = Delivery::start(&options, &store);
     let (_, body) = posted(&requests);
@@ -146,9 +146,9 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     webhook.send(&[notifications(1)[0].clone(), silent, later, end]);
     let reasons: Vec<Value> = (0..3).map(|_| posted(&hooked).1["status"].clone()).collect();
     assert_eq!(reasons, ["start", "update", "end"]);
-    let board = webhook.wait(is_done);
+    let overview = webhook.wait(is_done);
     assert_eq!(
-        (board.sent, board.dropped),
+        (overview.sent, overview.dropped),
         (3, 0),
         "silenced notifications do not count as dropped"
     );
@@ -161,7 +161,7 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
     let text = format!("type = 'webhook'\ntimeout = '200ms'\nurl = 'http://{address}'");
     let sinks = Delivery::new(&text);
     sinks.send(&notifications(1));
-    assert!(sinks.wait(|board| board.failed > 0).error.unwrap().contains("timeout"));
+    assert!(sinks.wait(|overview| overview.failed > 0).error.unwrap().contains("timeout"));
     let began = std::time::Instant::now();
     sinks.finish(Duration::ZERO);
     assert!(began.elapsed() < Duration::from_secs(30));
@@ -174,7 +174,7 @@ fn nobody_is_sent_elsewhere_and_no_secret_is_told() {
     let sinks = Delivery::new(&format!("type = 'webhook'\nurl = '{url}'"));
     sinks.send(&notifications(1)[..1]);
     let first = posted(&requests);
-    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    let error = sinks.wait(|overview| overview.failed > 0).error.unwrap();
     insta::assert_snapshot!(error.replace(&address.port().to_string(), "PORT"));
     assert_eq!(posted(&requests).1, first.1);
 }
@@ -225,8 +225,8 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
     };
     count("start", 6);
     count("end", 3);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped), (9, 3));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped), (9, 3));
     // Suppressed notifications are also reported at the end.
     sinks.finish(Duration::from_secs(10));
     let (head, held) = posted(&requests);
@@ -316,9 +316,9 @@ fn an_endless_response_is_cut_off() {
         let length = lengths.recv_timeout(Duration::from_secs(60)).unwrap();
         // Nearly all accepted bytes are in the buffers of the system.
         assert!(length < 32 << 20, "{head:?}: {length}");
-        let board = sinks.wait(|board| board.sent + board.failed > 0);
-        assert_eq!(board.sent == 1, is_sent, "{head:?}");
-        let error = board.error.unwrap_or_default();
+        let overview = sinks.wait(|overview| overview.sent + overview.failed > 0);
+        assert_eq!(overview.sent == 1, is_sent, "{head:?}");
+        let error = overview.error.unwrap_or_default();
         assert!(error.len() < 2_000 && error.is_empty() == is_sent, "{head:?}: {error}");
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use srlg_alerts::notification::{Context, Direction, Notification};
-use srlg_alerts::status::board::SinkBoard;
+use srlg_alerts::status::overview::SinkOverview;
 use srlg_alerts::{Alert, Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 use srlg_notify::sinks::{SinkOptions, Sinks};
 use srlg_notify::store::Store;
@@ -77,14 +77,14 @@ impl Delivery {
         self.sinks.as_ref().unwrap().wake();
     }
 
-    pub(crate) fn wait(&self, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
+    pub(crate) fn wait(&self, is: impl Fn(&SinkOverview) -> bool) -> SinkOverview {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
-            let board = self.sinks.as_ref().unwrap().boards().remove(0);
-            if is(&board) {
-                return board;
+            let overview = self.sinks.as_ref().unwrap().overviews().remove(0);
+            if is(&overview) {
+                return overview;
             }
-            assert!(Instant::now() < until, "{board:?}");
+            assert!(Instant::now() < until, "{overview:?}");
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -104,6 +104,6 @@ impl Drop for Delivery {
 }
 
 /// Returns whether the sink has sent or dropped notifications, and no notification is waiting.
-pub(crate) fn is_done(board: &SinkBoard) -> bool {
-    board.queue == 0 && board.sent + board.dropped > 0
+pub(crate) fn is_done(overview: &SinkOverview) -> bool {
+    overview.queue == 0 && overview.sent + overview.dropped > 0
 }

@@ -118,10 +118,10 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
         let (address, mails) = server.start();
         let sinks = Delivery::new(&keys(&format!("smtp://{address}"), &more));
         sinks.send(&notifications(1)[..1]);
-        let board = sinks.wait(|board| board.failed > 0);
-        let error = board.error.unwrap().replace(&address.port().to_string(), "PORT");
+        let overview = sinks.wait(|overview| overview.failed > 0);
+        let error = overview.error.unwrap().replace(&address.port().to_string(), "PORT");
         assert!(error.contains(cause), "{error}");
-        assert_eq!((board.sent, board.dropped, board.queue), (0, 0, 1), "{cause}");
+        assert_eq!((overview.sent, overview.dropped, overview.queue), (0, 0, 1), "{cause}");
         assert!(mails.try_recv().is_err());
     }
     // The server knows the client by its certificate.
@@ -137,12 +137,13 @@ fn a_server_that_does_not_answer_in_time_is_told() {
     let address = listener.local_addr().unwrap();
     let sinks = Delivery::new(&keys(&format!("smtp://{address}"), "timeout = '200ms'"));
     sinks.send(&notifications(1)[..1]);
-    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    let error = sinks.wait(|overview| overview.failed > 0).error.unwrap();
     let expected = format!("{address} does not respond to the connection: timeout after 200ms");
     assert_eq!(error, expected);
     drop(listener);
     let expected = format!("cannot connect to {address}: ");
-    sinks.wait(|board| board.error.as_ref().is_some_and(|error| error.starts_with(&expected)));
+    sinks
+        .wait(|overview| overview.error.as_ref().is_some_and(|error| error.starts_with(&expected)));
 }
 
 #[test]
@@ -162,9 +163,13 @@ fn what_may_pass_is_tried_again_and_a_mail_that_is_rejected_is_given_up() {
         for _ in 0..count {
             next(&mails);
         }
-        let board = sinks.wait(|board| board.sent + board.dropped == 2);
+        let overview = sinks.wait(|overview| overview.sent + overview.dropped == 2);
         let failed = if dropped == 0 { 1 } else { 0 };
-        assert_eq!((board.sent, board.dropped, board.failed), (count, dropped, failed), "{answer}");
+        assert_eq!(
+            (overview.sent, overview.dropped, overview.failed),
+            (count, dropped, failed),
+            "{answer}"
+        );
     }
 }
 
@@ -175,15 +180,15 @@ fn a_recipient_who_is_refused_takes_no_mail_from_others() {
     let sinks = Delivery::new(&keys);
     sinks.send(&notifications(1)[..1]);
     assert_eq!(next(&mails).recipients, ["b@example.net"]);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped, board.failed), (1, 0, 0));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped, overview.failed), (1, 0, 0));
     // If all recipients are rejected, the configuration of either side may be incorrect.
     let denied = answers("RCPT", "554 5.7.1 relay access denied", ALWAYS);
     let server = Server { answers: denied.clone(), ..Server::default() };
     let (keys, mails) = plain(server, "");
     let sinks = Delivery::new(&keys);
     sinks.send(&notifications(1)[..1]);
-    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    let error = sinks.wait(|overview| overview.failed > 0).error.unwrap();
     assert!(error.contains("rejected all recipients; a@example.net: 554 "), "{error}");
     denied.lock().unwrap().clear();
     next(&mails);
@@ -223,7 +228,7 @@ fn notifications_that_were_collected_are_sent_after_a_kill() {
     next(&mails);
     sinks.wait(is_done);
     sinks.send(&starts[1..]);
-    assert_eq!(sinks.wait(|board| board.queue == 3).sent, 1);
+    assert_eq!(sinks.wait(|overview| overview.queue == 3).sent, 1);
     // The sink stops at once, as if it had been killed.
     drop(sinks);
     assert_eq!(store.cursor("mail").unwrap().done, 1);
@@ -241,8 +246,8 @@ fn beyond_the_rate_notifications_are_counted_and_one_mail_says_so() {
     sinks.send(&starts);
     let mail = next(&mails);
     assert!(mail.header("Subject")[0].ends_with(": 10.0.0.1 and 2 more"), "{mail:?}");
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped), (3, 7));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped), (3, 7));
     sinks.finish(MOST);
     let held = next(&mails);
     assert_eq!(held.header("Subject"), ["srlg: 7 notifications suppressed"]);
@@ -261,20 +266,20 @@ fn collected_notifications_that_fill_the_queue_are_sent_and_the_oldest_dropped_o
     sinks.wait(is_done);
     starts[1..4].chunks(1).for_each(|start| sinks.send(start));
     assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.1.1 and 2 more"));
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped), (4, 0));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped), (4, 0));
     let later = answers("MAIL", "451 4.3.0 later", ALWAYS);
     let server = Server { answers: later.clone(), ..Server::default() };
     let (keys, mails) = plain(server, "digest = '1h'\nqueue = 3");
     let sinks = Delivery::new(&keys);
     sinks.send(&starts[..3]);
-    sinks.wait(|board| board.failed > 0);
+    sinks.wait(|overview| overview.failed > 0);
     sinks.send(&starts[3..5]);
-    sinks.wait(|board| board.dropped == 2);
+    sinks.wait(|overview| overview.dropped == 2);
     later.lock().unwrap().clear();
     assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.2.1 and 2 more"));
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.dropped), (3, 2));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.dropped), (3, 2));
 }
 
 #[test]
@@ -287,7 +292,7 @@ fn notifications_that_did_not_pass_are_done_before_a_mail_that_fails() {
     let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
     starts[0].silence = Some(Silencing { remark, until_ms: 9, id: starts[0].id });
     sinks.send(&starts);
-    sinks.wait(|board| board.failed > 0);
+    sinks.wait(|overview| overview.failed > 0);
     drop(sinks);
     assert_eq!(store.cursor("mail").unwrap().done, 1);
 }
@@ -298,7 +303,7 @@ fn a_server_that_answers_slowly_has_one_timeout_for_all_answers() {
     let (keys, mails) = plain(Server { delay, ..Server::default() }, "timeout = '1s'");
     let sinks = Delivery::new(&keys);
     sinks.send(&notifications(1)[..1]);
-    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    let error = sinks.wait(|overview| overview.failed > 0).error.unwrap();
     // Each answer alone comes in time, so a timeout for each answer would let the mail pass.
     assert!(error.ends_with(": timeout after 1s"), "{error}");
     assert!(mails.try_recv().is_err());

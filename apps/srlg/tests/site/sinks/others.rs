@@ -72,7 +72,7 @@ fn syslog_connects_again_and_loses_nothing() {
     for (at, notification) in told.iter().enumerate() {
         sinks.send(std::slice::from_ref(notification));
         let (mut stream, _) = listener.accept().unwrap();
-        sinks.wait(|board| board.sent == at as u64 + 1);
+        sinks.wait(|overview| overview.sent == at as u64 + 1);
         let mut buffer = [0; 4096];
         let length = stream.read(&mut buffer).unwrap();
         let (_, message) = std::str::from_utf8(&buffer[..length]).unwrap().split_once(' ').unwrap();
@@ -97,8 +97,8 @@ fn syslog_of_this_machine_may_come_and_go() {
     let path = folder.path().join("log");
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'unix://{}'", path.display()));
     sinks.send(&notifications(1));
-    let board = sinks.wait(|board| board.failed > 0);
-    let error = board.error.unwrap();
+    let overview = sinks.wait(|overview| overview.failed > 0);
+    let error = overview.error.unwrap();
     insta::assert_snapshot!(error.replace(folder.path().to_str().unwrap(), "FOLDER"));
     let socket = UnixDatagram::bind(&path).unwrap();
     let mut buffer = [0; 4096];
@@ -118,16 +118,16 @@ fn a_program_reads_each_notification_and_is_killed_with_its_children() {
     let told = notifications(1);
     let sinks = exec("cat >> FILE; echo >> FILE", &out, "");
     sinks.send(&told);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.failed, board.dropped), (2, 0, 0));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.failed, overview.dropped), (2, 0, 0));
     let text = fs::read_to_string(&out).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines, told.iter().map(|it| serde_json::to_value(it).unwrap()).collect::<Vec<_>>());
 
     let sinks = exec("sleep 300 & echo $! >> FILE; wait", &children, "timeout = '1s'");
     sinks.send(&told[..1]);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.failed, board.dropped), (0, 3, 1));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.failed, overview.dropped), (0, 3, 1));
     let pids = fs::read_to_string(&children).unwrap();
     assert!(!pids.is_empty());
     let runs = |pid: &str| {
@@ -145,11 +145,11 @@ fn a_program_reads_each_notification_and_is_killed_with_its_children() {
 fn a_program_that_fails_is_given_up_after_three_attempts() {
     let sinks = Delivery::new("type = 'exec'\ncommand = ['false']");
     sinks.send(&notifications(1)[..1]);
-    let board = sinks.wait(is_done);
-    assert_eq!((board.sent, board.failed, board.dropped), (0, 3, 1));
+    let overview = sinks.wait(is_done);
+    assert_eq!((overview.sent, overview.failed, overview.dropped), (0, 3, 1));
     sinks.finish(Duration::ZERO);
     let sinks = Delivery::new("type = 'exec'\ncommand = ['/no/such/program']");
     sinks.send(&notifications(1)[..1]);
-    let board = sinks.wait(|board| board.failed > 0);
-    assert!(board.error.unwrap().contains("/no/such/program"));
+    let overview = sinks.wait(|overview| overview.failed > 0);
+    assert!(overview.error.unwrap().contains("/no/such/program"));
 }

@@ -5,13 +5,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 use srlg_notify::store::Store;
 use srlg_system::now_ms;
 use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::{Sender, channel};
 
-use super::made::{answer, board, get, send, start};
+use super::made::{answer, get, overview, send, start};
 
 const ANN: &str = "0123456789abcdef0123456789abcdef";
 const ID: &str = "0123456789abcdef";
@@ -42,7 +42,7 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     let path = folder.path().join("tokens");
     write_tokens(&path, &format!("ann {ANN}\n"));
     let visitors = Visitors { tokens: Some(path.clone()), ..Visitors::default() };
-    let (_boards, latest) = channel(Arc::new(board(now_ms())));
+    let (_overviews, latest) = channel(Arc::new(overview(now_ms())));
     let store = Store::open(None).unwrap();
     let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap();
     let (token, json) = (format!("Authorization: Bearer {ANN}"), "Content-Type: application/json");
@@ -97,19 +97,19 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     assert_eq!(get(&web, &format!("/api/v1/incidents/{ID}/acts")).0, 405);
 }
 
-fn web_of_ann(folder: &Path) -> (Sender<Arc<Board>>, Web) {
+fn web_of_ann(folder: &Path) -> (Sender<Arc<Overview>>, Web) {
     let path = folder.join("tokens");
     write_tokens(&path, &format!("ann {ANN}\n"));
     let visitors = Visitors { tokens: Some(path), ..Visitors::default() };
-    let (boards, latest) = channel(Arc::new(board(now_ms())));
+    let (overviews, latest) = channel(Arc::new(overview(now_ms())));
     let store = Store::open(None).unwrap();
-    (boards, Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap())
+    (overviews, Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap())
 }
 
 #[test]
 fn a_body_that_does_not_come_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
-    let (_boards, web) = web_of_ann(folder.path());
+    let (_overviews, web) = web_of_ann(folder.path());
     let head = |token: &str| {
         format!(
             "POST /api/v1/incidents/{ID}/acts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\
@@ -126,7 +126,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 #[test]
 fn acts_that_are_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (_boards, web) = web_of_ann(folder.path());
+    let (_overviews, web) = web_of_ann(folder.path());
     let (token, json) = (format!("Authorization: Bearer {ANN}"), "Content-Type: application/json");
     for (body, expected) in [
         ("", 400),
@@ -144,7 +144,7 @@ fn acts_that_are_none_are_refused() {
 
 #[test]
 fn nobody_acts_where_there_are_no_tokens() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _overviews) = start(overview(now_ms()));
     let headers = [&format!("Authorization: Bearer {ANN}"), "Content-Type: application/json"];
     let (status, text) = post(&web, &headers, ACT);
     assert_eq!(status, 403);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_alerts::status::board::Board;
+use srlg_alerts::status::overview::Overview;
 
-use super::made::{answer, ask, board, get, send, start};
+use super::made::{answer, ask, get, overview, send, start};
 
 /// Reads events until the `now_ms` of an event is at least `least`. Returns this `now_ms`.
 fn next(reader: &mut impl BufRead, least: u64) -> u64 {
@@ -24,12 +24,12 @@ fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     }
 }
 
-/// Returns a board that takes about 9 MB as JSON, more than the system's socket buffers hold.
-fn large(now_ms: u64) -> Arc<Board> {
-    let mut board = board(now_ms);
-    let view = &mut board.views[0];
+/// Returns an overview that takes about 9 MB as JSON, more than the system's socket buffers hold.
+fn large(now_ms: u64) -> Arc<Overview> {
+    let mut overview = overview(now_ms);
+    let view = &mut overview.views[0];
     view.top = vec![view.top[0].clone(); 60_000];
-    Arc::new(board)
+    Arc::new(overview)
 }
 
 /// Returns whether the server side of `stream` is still open.
@@ -52,14 +52,14 @@ fn until_end(mut stream: TcpStream) -> Duration {
 }
 
 #[test]
-fn pages_are_told_of_the_last_board_and_one_page_too_many_is_refused() {
-    let (web, boards) = start(board(1));
+fn pages_are_told_of_the_last_overview_and_one_page_too_many_is_refused() {
+    let (web, overviews) = start(overview(1));
     let open: Vec<TcpStream> =
         (0..63).map(|_| ask(web.address(), "/events", "localhost")).collect();
     let mut reader = BufReader::new(ask(web.address(), "/events", "localhost"));
     assert_eq!(next(&mut reader, 1), 1);
     for now in 2..5_000 {
-        boards.send_replace(Arc::new(board(now)));
+        overviews.send_replace(Arc::new(overview(now)));
     }
     assert_eq!(next(&mut reader, 4_999), 4_999);
     let (status, _, body) = get(&web, "/events");
@@ -70,13 +70,13 @@ fn pages_are_told_of_the_last_board_and_one_page_too_many_is_refused() {
 
 #[test]
 fn pages_that_stop_reading_hold_nobody_up_and_are_cut_off() {
-    let (web, boards) = start(Board::default());
+    let (web, overviews) = start(Overview::default());
     let stuck: Vec<TcpStream> =
         (0..8).map(|_| ask(web.address(), "/events", "localhost")).collect();
     let mut reader = BufReader::new(ask(web.address(), "/events", "localhost"));
     let (start, mut is_answered_beside_them) = (Instant::now(), false);
     for now in 1..10 {
-        boards.send_replace(large(now));
+        overviews.send_replace(large(now));
         assert_eq!(next(&mut reader, now), now);
         assert_eq!(get(&web, "/api/v1/alerts").0, 200);
         is_answered_beside_them |= stuck.iter().any(is_served);
@@ -99,7 +99,7 @@ fn pages_that_stop_reading_hold_nobody_up_and_are_cut_off() {
 
 #[test]
 fn who_sends_no_request_is_cut_off() {
-    let (web, _boards) = start(board(1));
+    let (web, _overviews) = start(overview(1));
     let open = |text: &str| {
         let mut stream = TcpStream::connect(web.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -118,7 +118,7 @@ fn who_sends_no_request_is_cut_off() {
 
 #[test]
 fn silent_connections_keep_nobody_out_for_long() {
-    let (web, _boards) = start(board(1));
+    let (web, _overviews) = start(overview(1));
     let silent: Vec<TcpStream> =
         (0..300).map(|_| TcpStream::connect(web.address()).unwrap()).collect();
     let asked = Instant::now();
@@ -129,7 +129,7 @@ fn silent_connections_keep_nobody_out_for_long() {
 
 #[test]
 fn long_heads_are_refused() {
-    let (web, _boards) = start(board(1));
+    let (web, _overviews) = start(overview(1));
     let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(20_000));
     let many = format!("GET / HTTP/1.1\r\nHost: localhost{}", "\r\nX: x".repeat(70));
     for head in [long, many] {
@@ -139,7 +139,7 @@ fn long_heads_are_refused() {
 
 #[test]
 fn the_end_of_a_monitor_waits_for_no_page() {
-    let (web, _boards) = start(board(1));
+    let (web, _overviews) = start(overview(1));
     let mut reader = BufReader::new(ask(web.address(), "/events", "localhost"));
     assert_eq!(next(&mut reader, 1), 1);
     let start = Instant::now();

@@ -7,7 +7,7 @@ use srlg_notify::store::Store;
 use srlg_system::now_ms;
 use srlg_web::server::Web;
 
-use super::made::{answer, ask, board, get, start_with};
+use super::made::{answer, ask, get, overview, start_with};
 use crate::sinks::made::notifications;
 
 /// Starts a server with one ended incident. Returns the server and the ID of the incident.
@@ -33,7 +33,7 @@ fn start() -> (Web, String) {
     assert_eq!(notifications[1].status, Status::End);
     let store = Store::open(None).unwrap();
     store.add(&notifications, &[]).unwrap();
-    let (web, _boards) = start_with(board(now_ms()), &store);
+    let (web, _overviews) = start_with(overview(now_ms()), &store);
     (web, notifications[0].id.to_string())
 }
 

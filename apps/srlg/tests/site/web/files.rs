@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use srlg_alerts::status::board::{Board, BrokerBoard};
+use srlg_alerts::status::overview::{BrokerOverview, Overview};
 use srlg_system::now_ms;
 
-use super::made::{answer, board, get, network, send, start};
+use super::made::{answer, get, network, overview, send, start};
 
 const RULES: &str = include_str!("../../../service/alerts.rules.yml");
 const DASHBOARD: &str = include_str!("../../../service/grafana.json");
 
 #[test]
 fn files_of_the_page_are_sent_again_only_when_they_change() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _overviews) = start(overview(now_ms()));
     let (_, _, page) = get(&web, "/");
     let (_, _, detail) = get(&web, "/incident/0123456789abcdef");
     let styles = ["/icon.svg", "/page.css", "/uplot.css", "/uplot.js", "/common.js"];
@@ -34,10 +34,10 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
 
 #[test]
 fn rules_and_dashboard_ask_for_metrics_that_there_are() {
-    let (web, _boards) = start(Board {
+    let (web, _overviews) = start(Overview {
         network: Some(network()),
-        broker: Some(BrokerBoard::default()),
-        ..board(now_ms())
+        broker: Some(BrokerOverview::default()),
+        ..overview(now_ms())
     });
     let (_, _, text) = get(&web, "/metrics");
     let there: BTreeSet<&str> = text.split([' ', '{', '\n']).collect();

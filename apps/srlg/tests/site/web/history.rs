@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use srlg_alerts::notification::{Notification, Rates, WindowNotification};
 use srlg_alerts::open::{LiveNotification, OpenAlert};
 use srlg_alerts::origins::PeerOrigins;
-use srlg_alerts::status::board::{Board, ViewBoard};
+use srlg_alerts::status::overview::{Overview, ViewOverview};
 use srlg_alerts::{AlertId, Status};
 use srlg_notify::store::Store;
 use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_system::now_ms;
 use srlg_web::server::Web;
 
-use super::made::{ask, board, get, start_with};
+use super::made::{ask, get, overview, start_with};
 use crate::sinks::made::notifications;
 
 fn stored(hosts: u16) -> (Store, Vec<Notification>) {
@@ -49,11 +49,11 @@ fn an_incident_of_two_windows_is_one_row_with_the_counts_of_the_last_slice() {
     let (store, notifications) = stored(1);
     let with = |cardinality| {
         let alerts = [open(&notifications[0], cardinality)].into();
-        Board { alerts, ..board(now_ms()) }
+        Overview { alerts, ..overview(now_ms()) }
     };
-    let (web, boards) = start_with(with(4_321.0), &store);
+    let (web, overviews) = start_with(with(4_321.0), &store);
     for cardinality in [4_321.0, 8_000.0, 17.0] {
-        boards.send_replace(Arc::new(with(cardinality)));
+        overviews.send_replace(Arc::new(with(cardinality)));
         let alerts = json(&web, "/api/v1/alerts");
         let alerts = alerts.as_array().unwrap();
         assert_eq!(alerts.len(), 1);
@@ -79,7 +79,7 @@ fn a_page_gets_200_alerts_and_the_api_all() {
     let (store, notifications) = stored(1);
     let alert = |at: u64| open(&Notification { id: id(at), ..notifications[0].clone() }, at as f64);
     let alerts = (0..300).map(alert).collect();
-    let (web, _boards) = start_with(Board { alerts, ..board(now_ms()) }, &store);
+    let (web, _overviews) = start_with(Overview { alerts, ..overview(now_ms()) }, &store);
     for path in ["/api/v1/alerts", "/api/v1/status"] {
         let answer = json(&web, path);
         let alerts = answer.as_array().or_else(|| answer["alerts"].as_array()).unwrap();
@@ -94,7 +94,7 @@ fn a_page_gets_200_alerts_and_the_api_all() {
 #[test]
 fn incidents_are_paged_and_filtered() {
     let (store, notifications) = stored(5);
-    let (web, _boards) = start_with(board(now_ms()), &store);
+    let (web, _overviews) = start_with(overview(now_ms()), &store);
     let of = |page: &Value| -> Vec<String> {
         let incidents = page["incidents"].as_array().unwrap();
         incidents.iter().map(|it| it["subject"].as_str().unwrap().to_owned()).collect()
@@ -125,7 +125,7 @@ fn incidents_are_paged_and_filtered() {
 #[test]
 fn an_incident_has_all_its_notifications_and_a_host_all_its_incidents() {
     let (store, notifications) = stored(2);
-    let (web, _boards) = start_with(board(now_ms()), &store);
+    let (web, _overviews) = start_with(overview(now_ms()), &store);
     let of_first: Vec<&Notification> =
         notifications.iter().filter(|it| it.id == notifications[0].id).collect();
     let detail = json(&web, &format!("/api/v1/incidents/{}", notifications[0].id));
@@ -139,7 +139,7 @@ fn an_incident_has_all_its_notifications_and_a_host_all_its_incidents() {
     assert_eq!(host["incidents"][0]["id"], json!(notifications[0].id));
     assert_eq!((&host["counts"], &host["alerts"]), (&json!([]), &json!([])));
     assert_eq!(json(&web, &format!("{path}?view=none"))["incidents"], json!([]));
-    // The board has this host in the view that lists it among its largest hosts.
+    // The overview has this host in the view that lists it among its largest hosts.
     let largest = json(&web, "/api/v1/hosts/192.0.2.7?view=fan-in");
     assert_eq!(largest["counts"][0]["cardinality"], 2_000.0);
     // The pages of incidents and hosts exist for any id and address.
@@ -161,7 +161,7 @@ fn series_have_a_value_a_minute_and_null_in_gaps() {
         ];
         store.add_minute(Minute { minute, values: values.into() }, 100).unwrap();
     }
-    let (web, _boards) = start_with(board(now_ms()), &store);
+    let (web, _overviews) = start_with(overview(now_ms()), &store);
     let (from, to) = (100_000 * MINUTE_MS, 100_005 * MINUTE_MS);
     let values =
         json(&web, &format!("/api/v1/series?view=fan-in&exporter={exporter}&from={from}&to={to}"));
@@ -182,7 +182,7 @@ fn series_have_a_value_a_minute_and_null_in_gaps() {
 
 #[test]
 fn bad_parameters_are_refused_in_one_line() {
-    let (web, _boards) = start_with(board(now_ms()), &Store::open(None).unwrap());
+    let (web, _overviews) = start_with(overview(now_ms()), &Store::open(None).unwrap());
     let mut texts = String::new();
     for (path, status) in [
         ("incidents?hosts=x", 400),
@@ -273,9 +273,9 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     println!("writing a minute takes {:?} on average, at most {slowest:?}", total / writes);
     let bytes = std::fs::metadata(srlg_notify::store::path(folder.path())).unwrap().len();
     println!("the file takes {:.1} MB", bytes as f64 / 1e6);
-    let view = ViewBoard { name: "fan-in".to_owned(), ..ViewBoard::default() };
-    let board = Board { views: vec![view], ..board(now) };
-    let (web, _boards) = start_with(board, &store);
+    let view = ViewOverview { name: "fan-in".to_owned(), ..ViewOverview::default() };
+    let overview = Overview { views: vec![view], ..overview(now) };
+    let (web, _overviews) = start_with(overview, &store);
     let (day, month) = (now - 86_400_000, now - days * 86_400_000);
     let middle = now - 15 * 86_400_000;
     let id = store.incidents(&Default::default()).unwrap()[5_000].id;

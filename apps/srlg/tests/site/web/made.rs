@@ -1,13 +1,13 @@
-//! Artificial boards, and a small HTTP client.
+//! Artificial overviews, and a small HTTP client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use srlg_alerts::status::board::{
-    Board, DatagramCounts, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost,
-    ViewBoard,
+use srlg_alerts::status::overview::{
+    DatagramCounts, ExporterOverview, NetworkOverview, Overview, SinkOverview, SiteOverview,
+    SpoolOverview, TopHost, ViewOverview,
 };
 use srlg_alerts::status::problems::{ProblemCounts, ProblemKind};
 use srlg_input::Contact;
@@ -16,7 +16,7 @@ use srlg_notify::store::Store;
 use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::{Sender, channel};
 
-pub(crate) fn board(now_ms: u64) -> Board {
+pub(crate) fn overview(now_ms: u64) -> Overview {
     let top = TopHost {
         host: "192.0.2.7".parse().unwrap(),
         label: Some("<b>shop</b>".to_owned()),
@@ -26,17 +26,17 @@ pub(crate) fn board(now_ms: u64) -> Board {
         is_alert: true,
         line: vec![0, 1_000, 2_000],
     };
-    let view = ViewBoard {
+    let view = ViewOverview {
         name: "fan-in".to_owned(),
         super_points: 2,
         top: vec![top.clone(), top],
         slices: 7,
         alerts: [0, 1, 0],
-        ..ViewBoard::default()
+        ..ViewOverview::default()
     };
     let mut problems = ProblemCounts::default();
     problems.add(ProblemKind::Held, 6);
-    let exporter = ExporterBoard {
+    let exporter = ExporterOverview {
         address: "198.51.100.1".parse().unwrap(),
         name: Some("edge-1".to_owned()),
         datagrams: 3,
@@ -51,8 +51,8 @@ pub(crate) fn board(now_ms: u64) -> Board {
         skew_ms: -1_500,
         sampling: sampling([10]),
     };
-    let sink = SinkBoard { name: "hook".to_owned(), failed: 4, ..SinkBoard::default() };
-    Board {
+    let sink = SinkOverview { name: "hook".to_owned(), failed: 4, ..SinkOverview::default() };
+    Overview {
         started_ms: now_ms,
         now_ms,
         slice_ms: 1_000,
@@ -61,31 +61,31 @@ pub(crate) fn board(now_ms: u64) -> Board {
         exporters: vec![exporter],
         sinks: vec![sink],
         is_last_reload_good: true,
-        ..Board::default()
+        ..Overview::default()
     }
 }
 
-pub(crate) fn network() -> NetworkBoard {
-    NetworkBoard {
+pub(crate) fn network() -> NetworkOverview {
+    NetworkOverview {
         closed: [("complete", 1)].into(),
         refused: [("slice", 1)].into(),
-        sites: vec![SiteBoard {
-            spool: Some(SpoolBoard::default()),
+        sites: vec![SiteOverview {
+            spool: Some(SpoolOverview::default()),
             datagrams: Some(DatagramCounts::default()),
-            ..SiteBoard::default()
+            ..SiteOverview::default()
         }],
-        ..NetworkBoard::default()
+        ..NetworkOverview::default()
     }
 }
 
-pub(crate) fn start(board: Board) -> (Web, Sender<Arc<Board>>) {
-    start_with(board, &Store::open(None).unwrap())
+pub(crate) fn start(overview: Overview) -> (Web, Sender<Arc<Overview>>) {
+    start_with(overview, &Store::open(None).unwrap())
 }
 
-pub(crate) fn start_with(board: Board, store: &Store) -> (Web, Sender<Arc<Board>>) {
-    let (boards, latest) = channel(Arc::new(board));
+pub(crate) fn start_with(overview: Overview, store: &Store) -> (Web, Sender<Arc<Overview>>) {
+    let (overviews, latest) = channel(Arc::new(overview));
     let address = "127.0.0.1:0".parse().unwrap();
-    (Web::start(address, Visitors::default(), latest, store).unwrap(), boards)
+    (Web::start(address, Visitors::default(), latest, store).unwrap(), overviews)
 }
 
 pub(crate) fn send(address: SocketAddr, head: &str) -> TcpStream {

@@ -14,8 +14,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use srlg_alerts::status::board::{
-    Board, BrokerBoard, DatagramCounts, NetworkBoard, SiteBoard, SpoolBoard,
+use srlg_alerts::status::overview::{
+    BrokerOverview, DatagramCounts, NetworkOverview, Overview, SiteOverview, SpoolOverview,
 };
 use srlg_input::contact::Sampling;
 use srlg_notify::store::Store;
@@ -23,11 +23,11 @@ use srlg_system::now_ms;
 use srlg_web::server::{Visitors, Web};
 use tokio::sync::watch::channel;
 
-use made::{answer, ask, board, get, network, sampling, send, start};
+use made::{answer, ask, get, network, overview, sampling, send, start};
 
 #[test]
 fn programs_read_alerts_super_points_and_the_status() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _overviews) = start(overview(now_ms()));
     let json = |path: &str| -> Value { serde_json::from_str(&get(&web, path).2).unwrap() };
     assert_eq!(json("/api/v1/alerts"), Value::Array(Vec::new()));
     assert_eq!(json("/api/v1/status")["views"][0]["super_points"], 2);
@@ -41,7 +41,7 @@ fn programs_read_alerts_super_points_and_the_status() {
 
 #[test]
 fn metrics_have_no_address_but_those_of_exporters() {
-    let (web, boards) = start(board(now_ms()));
+    let (web, overviews) = start(overview(now_ms()));
     let (_, _, text) = get(&web, "/metrics");
     for line in [
         "srlg_slices_total{view=\"fan-in\"} 7",
@@ -60,7 +60,7 @@ fn metrics_have_no_address_but_those_of_exporters() {
         assert!(text.lines().any(|it| it == line), "no {line} in {text}");
     }
     assert!(!text.contains("192.0.2.7"));
-    boards.send_replace(Arc::new(Board { exporters: Vec::new(), ..board(now_ms()) }));
+    overviews.send_replace(Arc::new(Overview { exporters: Vec::new(), ..overview(now_ms()) }));
     assert!(
         !get(&web, "/metrics").2.contains("198.51.100.1"),
         "metrics of removed exporters must disappear"
@@ -69,15 +69,15 @@ fn metrics_have_no_address_but_those_of_exporters() {
 
 #[test]
 fn reported_states_of_sites_have_metrics() {
-    let fra = SiteBoard {
+    let fra = SiteOverview {
         name: "fra".to_owned(),
-        spool: Some(SpoolBoard { slices: 12, unsent: 3, lost: 4 }),
+        spool: Some(SpoolOverview { slices: 12, unsent: 3, lost: 4 }),
         datagrams: Some(DatagramCounts { received: 90, refused: 3, dropped: 1 }),
-        ..SiteBoard::default()
+        ..SiteOverview::default()
     };
-    let sites = vec![fra, SiteBoard { name: "ams".to_owned(), ..SiteBoard::default() }];
-    let network = NetworkBoard { sites, ..NetworkBoard::default() };
-    let (web, _boards) = start(Board { network: Some(network), ..board(now_ms()) });
+    let sites = vec![fra, SiteOverview { name: "ams".to_owned(), ..SiteOverview::default() }];
+    let network = NetworkOverview { sites, ..NetworkOverview::default() };
+    let (web, _overviews) = start(Overview { network: Some(network), ..overview(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
     const REPORTED: [&str; 4] =
         ["_spool_", "_lost_slices_", "_probe_datagrams_", "_probe_dropped_"];
@@ -103,7 +103,7 @@ fn reported_states_of_sites_have_metrics() {
 
 #[test]
 fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
-    let broker = BrokerBoard {
+    let broker = BrokerOverview {
         source: "kafka://broker:9092/flows".to_owned(),
         partitions: 4,
         messages: 1_000,
@@ -114,7 +114,7 @@ fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
         retries: 3,
         error: Some("partition 2: no answer for 10 s".to_owned()),
     };
-    let (web, _boards) = start(Board { broker: Some(broker), ..board(now_ms()) });
+    let (web, _overviews) = start(Overview { broker: Some(broker), ..overview(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("srlg_broker_")).collect();
     let expected = [
@@ -140,8 +140,10 @@ fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
 
 #[test]
 fn the_documentation_lists_every_metric_with_its_labels() {
-    let broker = Some(BrokerBoard { unused: [("malformed", 1)].into(), ..BrokerBoard::default() });
-    let (web, _boards) = start(Board { network: Some(network()), broker, ..board(now_ms()) });
+    let broker =
+        Some(BrokerOverview { unused: [("malformed", 1)].into(), ..BrokerOverview::default() });
+    let (web, _overviews) =
+        start(Overview { network: Some(network()), broker, ..overview(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
     let exported: BTreeSet<String> =
         text.lines().filter(|line| line.starts_with("srlg_")).map(name_and_labels).collect();
@@ -160,7 +162,7 @@ fn name_and_labels(line: &str) -> String {
 
 #[test]
 fn metrics_have_labels_of_1024_exporters_at_most() {
-    let mut many = board(now_ms());
+    let mut many = overview(now_ms());
     many.exporters = vec![many.exporters[0].clone(); 1_500];
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
@@ -169,7 +171,7 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
     for (exporter, sampling) in many.exporters.iter_mut().zip(samplings) {
         exporter.sampling = sampling;
     }
-    let (web, _boards) = start(many);
+    let (web, _overviews) = start(many);
     let (_, _, text) = get(&web, "/metrics");
     let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(lines("srlg_records_total{"), 1_024);
@@ -184,35 +186,36 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
 
 #[test]
 fn a_monitor_that_stands_still_is_not_healthy() {
-    let closed = |ago_ms: u64| Board { closed_ms: now_ms() - ago_ms, ..board(now_ms() - 60_000) };
-    let (web, boards) = start(closed(11_000));
+    let closed =
+        |ago_ms: u64| Overview { closed_ms: now_ms() - ago_ms, ..overview(now_ms() - 60_000) };
+    let (web, overviews) = start(closed(11_000));
     let (status, _, body) = get(&web, "/healthz");
     let seconds: Option<u64> = body.split(' ').find_map(|word| word.parse().ok());
     assert!(status == 503 && seconds >= Some(11), "{body}");
-    let status_of = |board: Board| {
-        boards.send_replace(Arc::new(board));
+    let status_of = |overview: Overview| {
+        overviews.send_replace(Arc::new(overview));
         get(&web, "/healthz").0
     };
-    assert_eq!(status_of(Board { is_live: false, ..closed(11_000) }), 200);
+    assert_eq!(status_of(Overview { is_live: false, ..closed(11_000) }), 200);
     // The age of the data does not matter, because a restart would not make the data newer.
     assert_eq!(status_of(closed(0)), 200);
     // A collector closes a slice later if a probe is silent.
-    let waiting = |ago_ms| Board { deadline_ms: 10_000, ..closed(ago_ms) };
+    let waiting = |ago_ms| Overview { deadline_ms: 10_000, ..closed(ago_ms) };
     assert_eq!([11_000, 21_000].map(|ago_ms| status_of(waiting(ago_ms))), [200, 503]);
 }
 
 #[test]
 fn the_status_the_page_and_healthz_agree_on_the_health() {
-    let (web, boards) = start(board(now_ms()));
-    let of = |board: Board| {
-        boards.send_replace(Arc::new(board));
+    let (web, overviews) = start(overview(now_ms()));
+    let of = |overview: Overview| {
+        overviews.send_replace(Arc::new(overview));
         let status: Value = serde_json::from_str(&get(&web, "/api/v1/status").2).unwrap();
         let (code, _, healthz) = get(&web, "/healthz");
         (code, healthz, status["health"].clone())
     };
     let good = json!({ "level": "good", "text": "counting" });
-    assert_eq!(of(board(now_ms())), (200, "ok".to_owned(), good));
-    let failing = Board { is_checkpoint_failing: true, ..board(now_ms()) };
+    assert_eq!(of(overview(now_ms())), (200, "ok".to_owned(), good));
+    let failing = Overview { is_checkpoint_failing: true, ..overview(now_ms()) };
     let text = "cannot write a checkpoint";
     let bad = json!({ "level": "warn", "text": text });
     assert_eq!(of(failing), (200, format!("degraded: {text}"), bad));
@@ -220,7 +223,7 @@ fn the_status_the_page_and_healthz_agree_on_the_health() {
 
 #[test]
 fn others_than_this_machine_are_refused() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _overviews) = start(overview(now_ms()));
     let port = web.address().port();
     for host in ["localhost", &format!("127.0.0.1:{port}"), "[::1]:1", "127.9.9.9"] {
         assert_eq!(answer(ask(web.address(), "/", host)).0, 200, "{host}");
@@ -233,7 +236,7 @@ fn others_than_this_machine_are_refused() {
         head.contains("content-security-policy: default-src 'none'") && head.contains("nosniff")
     );
     assert!(!page.contains("http://") && !page.contains("https://"));
-    let (_, latest) = channel(Arc::new(Board::default()));
+    let (_, latest) = channel(Arc::new(Overview::default()));
     let (everywhere, store) = ("0.0.0.0:0".parse().unwrap(), Store::open(None).unwrap());
     let error = Web::start(everywhere, Visitors::default(), latest.clone(), &store).unwrap_err();
     insta::assert_snapshot!(error);
@@ -251,7 +254,7 @@ fn others_than_this_machine_are_refused() {
 
 #[test]
 fn every_refusal_is_json() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _overviews) = start(overview(now_ms()));
     let mut texts = String::new();
     for (request, status) in [
         ("GET /x HTTP/1.1\r\nHost: localhost", 404),
@@ -275,7 +278,7 @@ fn every_refusal_is_json() {
 /// Without CORS headers, browsers do not show a response to a page from another site.
 #[test]
 fn pages_of_other_sites_cannot_read_responses() {
-    let (web, _boards) = start(board(now_ms()));
+    let (web, _overviews) = start(overview(now_ms()));
     let cross = "HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example";
     let preflight = "Access-Control-Request-Method: POST";
     for (request, expected) in [

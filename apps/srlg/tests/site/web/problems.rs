@@ -43,8 +43,8 @@ fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-fn problems(board: &Value) -> Vec<(&str, u64, &Value)> {
-    let problems = board["problems"].as_array().unwrap().iter();
+fn problems(overview: &Value) -> Vec<(&str, u64, &Value)> {
+    let problems = overview["problems"].as_array().unwrap().iter();
     problems
         .map(|it| (it["kind"].as_str().unwrap(), it["count"].as_u64().unwrap(), &it["exporters"]))
         .collect()
@@ -61,7 +61,7 @@ fn exports_that_cannot_be_decoded_are_shown() {
     let cut = (0..460).map(|number| v9(number, 9, &template())[..26].to_vec());
     send(&site, garbage.chain(version).chain(waiting).chain(cut));
     let mut warnings = site.wait_for_warnings(4);
-    // On a busy machine, some kinds may appear one board later than others.
+    // On a busy machine, some kinds may appear one overview later than others.
     warnings.sort();
     insta::assert_snapshot!(warnings.join("\n"));
 

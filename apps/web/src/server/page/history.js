@@ -134,16 +134,16 @@ function startHistory() {
 }
 
 // Reads the history again when an alert starts or ends, and every minute.
-function followHistory(board) {
+function followHistory(overview) {
   const views = byId("filter-view");
   const known = new Set([...views.options].map((option) => option.value));
-  for (const { name } of board.views) if (!known.has(name)) views.append(new Option(name, name));
+  for (const { name } of overview.views) if (!known.has(name)) views.append(new Option(name, name));
   // The date changes at midnight.
   if (past.isToday && past.day !== today()) return turnTo(today());
   // Further incidents that the user has loaded stay. While the first incidents are being read, a change is not noted,
   // because the answer may be older.
   if (past.day !== today() || past.incidents.length > 200 || !past.shown) return;
-  const ids = board.alerts.map((alert) => alert.id).sort().join();
+  const ids = overview.alerts.map((alert) => alert.id).sort().join();
   if (ids === past.ids && Date.now() - past.shown <= REFRESH_MS) return;
   past.ids = ids;
   past.shown = Date.now();

@@ -1,4 +1,4 @@
-// The main page: the latest board, updated with each slice, and charts of the time before.
+// The main page: the latest overview, updated with each slice, and charts of the time before.
 "use strict";
 
 const ALERTS = 200;
@@ -11,9 +11,9 @@ let input;
 
 // Alerts
 
-function showAlerts(board) {
-  const count = board.views.reduce((sum, view) => sum + view.alerts[0] + view.alerts[1] + view.alerts[2], 0);
-  const shown = board.alerts.slice(0, ALERTS);
+function showAlerts(overview) {
+  const count = overview.views.reduce((sum, view) => sum + view.alerts[0] + view.alerts[1] + view.alerts[2], 0);
+  const shown = overview.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
   list(byId("alerts"), shown, (notification) => notification.id, makeAlert, updateAlert);
   write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `Alerts not shown here: ${round(count - shown.length)}. See /api/v1/alerts.` : "");
@@ -134,24 +134,24 @@ function showView(view, now) {
   shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
 }
 
-function showViews(board) {
-  const names = new Set(board.views.map((view) => view.name));
+function showViews(overview) {
+  const names = new Set(overview.views.map((view) => view.name));
   for (const [name, view] of views) {
     if (names.has(name)) continue;
     view.chart.remove();
     view.section.remove();
     views.delete(name);
   }
-  board.views.forEach((view) => showView(view, board.now_ms));
+  overview.views.forEach((view) => showView(view, overview.now_ms));
 }
 
 // Input of a site
 
-function showInput(board) {
-  byId("input-section").hidden = Boolean(board.network);
-  if (board.network) return;
+function showInput(overview) {
+  byId("input-section").hidden = Boolean(overview.network);
+  if (overview.network) return;
   const known = new Set([...byId("input-of").options].map((option) => option.value));
-  for (const { address, name } of board.exporters.slice(0, EXPORTERS)) {
+  for (const { address, name } of overview.exporters.slice(0, EXPORTERS)) {
     if (!known.has(address)) byId("input-of").append(new Option(`flow records from ${withName(address, name)}`, address));
   }
   if (input) return;
@@ -235,8 +235,8 @@ function updateSink(node, sink) {
   ]);
 }
 
-function showTables(board) {
-  const { exporters, network, sinks } = board;
+function showTables(overview) {
+  const { exporters, network, sinks } = overview;
   byId("sites-section").hidden = !network;
   byId("exporters-section").hidden = Boolean(network);
   if (network) list(byId("sites").tBodies[0], network.sites, (site) => site.name, () => row(9), updateSite);
@@ -247,14 +247,14 @@ function showTables(board) {
   write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : exporters.length > EXPORTERS ? `Exporters not shown: ${round(exporters.length - EXPORTERS)}.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
-  const waiting = board.waiting_notifications;
-  const isFull = waiting > 0 || board.is_checkpoint_failing;
+  const waiting = overview.waiting_notifications;
+  const isFull = waiting > 0 || overview.is_checkpoint_failing;
   const full = waiting ? `Cannot write the state: ${waiting} notifications not stored yet.` : "Cannot write a checkpoint.";
   const none = sinks.length ? "" : "No sinks are configured, so notifications are stored but not sent.";
   write(byId("sinks-none"), isFull ? full : none);
 }
 
-// Board and its stream
+// Overview and its stream
 
 // Shows the state with the level "good", "warn" or "bad". `isStale` marks the page as outdated.
 function state(text, level, isStale = false) {
@@ -262,27 +262,27 @@ function state(text, level, isStale = false) {
   document.body.classList.toggle("stale", isStale);
 }
 
-function show(board) {
-  // The board is empty before the first slice closes.
-  if (!board.views.length) return;
-  last = board;
-  canAct = board.can_act;
-  state(board.health.text, board.health.level);
-  list(byId("problems"), board.problems, (problem) => problem.kind, makeProblem, updateProblem);
-  const input = [moment(board.now_ms)];
-  if (!board.network) input.push(`${round(board.input.contacts)} contacts`);
-  if (board.input.refused) input.push(`${round(board.input.refused)} datagrams from unknown senders`);
-  if (board.input.dropped) input.push(`${round(board.input.dropped)} dropped by the kernel`);
-  if (board.broker) input.push(`${round(board.broker.lag)} messages waiting at the broker`);
-  if (!board.is_last_reload_good) input.push("last reload failed or was incomplete");
-  input.push(megabytes(board.memory_bytes));
+function show(overview) {
+  // The overview is empty before the first slice closes.
+  if (!overview.views.length) return;
+  last = overview;
+  canAct = overview.can_act;
+  state(overview.health.text, overview.health.level);
+  list(byId("problems"), overview.problems, (problem) => problem.kind, makeProblem, updateProblem);
+  const input = [moment(overview.now_ms)];
+  if (!overview.network) input.push(`${round(overview.input.contacts)} contacts`);
+  if (overview.input.refused) input.push(`${round(overview.input.refused)} datagrams from unknown senders`);
+  if (overview.input.dropped) input.push(`${round(overview.input.dropped)} dropped by the kernel`);
+  if (overview.broker) input.push(`${round(overview.broker.lag)} messages waiting at the broker`);
+  if (!overview.is_last_reload_good) input.push("last reload failed or was incomplete");
+  input.push(megabytes(overview.memory_bytes));
   write(byId("facts"), input.join(" · "));
-  showAlerts(board);
-  showSilences(board.silences);
-  showViews(board);
-  showInput(board);
-  showTables(board);
-  followHistory(board);
+  showAlerts(overview);
+  showSilences(overview.silences);
+  showViews(overview);
+  showInput(overview);
+  showTables(overview);
+  followHistory(overview);
 }
 
 let received = 0;

@@ -21,14 +21,14 @@ use crate::exporters::NamedExporter;
 use crate::notification::Unit;
 use crate::open::OpenAlert;
 use crate::silences::Silence;
-use crate::status::problems::{ProblemBoard, ProblemCounts};
+use crate::status::problems::{ProblemCounts, ProblemOverview};
 
 /// Maximum number of hosts that are shown per view.
 pub const TOP: usize = 50;
 
 /// The complete state of the program after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Board {
+pub struct Overview {
     /// Time at which the program started, in milliseconds since the Unix epoch.
     pub started_ms: u64,
     /// End of the last slice, in milliseconds since the Unix epoch. In a replay, the time of the data is used.
@@ -47,7 +47,7 @@ pub struct Board {
     /// Memory of the recorders of all views, in bytes.
     pub memory_bytes: u64,
     /// Views, in the order of the configuration.
-    pub views: Vec<ViewBoard>,
+    pub views: Vec<ViewOverview>,
     /// Active alerts, most severe first. Alerts of equal severity are ordered by their number of peers, largest first.
     pub alerts: Arc<[OpenAlert]>,
     /// Silences of hosts and networks, ordered by their end.
@@ -55,19 +55,19 @@ pub struct Board {
     /// Whether users may act on incidents, which requires a token file.
     pub can_act: bool,
     /// Counters of the input.
-    pub input: InputBoard,
+    pub input: InputOverview,
     /// Exporters and their counters.
-    pub exporters: Vec<ExporterBoard>,
+    pub exporters: Vec<ExporterOverview>,
     /// Problems with the input: data that is not used, or is used late.
-    pub problems: Vec<ProblemBoard>,
+    pub problems: Vec<ProblemOverview>,
     /// The Kafka topic, or the NATS stream or subject, from which flows are read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub broker: Option<BrokerBoard>,
+    pub broker: Option<BrokerOverview>,
     /// The network of probes: its sites and the stream of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<NetworkBoard>,
+    pub network: Option<NetworkOverview>,
     /// Sinks of notifications.
-    pub sinks: Vec<SinkBoard>,
+    pub sinks: Vec<SinkOverview>,
     /// Number of notifications that the database has not stored yet.
     pub waiting_notifications: usize,
     /// Whether the last checkpoint of at least one view could not be written.
@@ -78,9 +78,9 @@ pub struct Board {
     pub is_last_reload_good: bool,
 }
 
-impl Board {
+impl Overview {
     /// Returns the view `name`.
-    pub fn view(&self, name: &str) -> Result<&ViewBoard> {
+    pub fn view(&self, name: &str) -> Result<&ViewOverview> {
         let names = || self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>();
         let view = self.views.iter().find(|view| view.name == name);
         view.with_context(|| {
@@ -98,7 +98,7 @@ impl Board {
 
 /// A view.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct ViewBoard {
+pub struct ViewOverview {
     /// Name of the view.
     pub name: String,
     /// Type of the peers that the view counts.
@@ -140,12 +140,12 @@ pub struct ViewBoard {
     /// Number of contacts that a view of ports cannot count, because they have no port.
     pub without_port: u64,
     /// Entries of the allow lists, in the order of the configuration.
-    pub allows: Vec<AllowBoard>,
+    pub allows: Vec<AllowOverview>,
 }
 
 /// An allow-list entry.
 #[derive(Clone, Debug, Serialize)]
-pub struct AllowBoard {
+pub struct AllowOverview {
     /// Reason for the entry, from the configuration.
     pub why: String,
     /// Number of ignored contacts. If the entry ignores whole hosts, each slice instead adds one for every window in
@@ -176,7 +176,7 @@ pub struct TopHost {
 
 /// Counters of the input.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct InputBoard {
+pub struct InputOverview {
     /// Number of contacts that were read.
     pub contacts: u64,
     /// Counters of datagrams.
@@ -207,7 +207,7 @@ impl DatagramCounts {
 
 /// A Kafka topic, or a NATS stream or subject.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct BrokerBoard {
+pub struct BrokerOverview {
     /// URL of the topic, stream or subject.
     pub source: String,
     /// Number of partitions that are read.
@@ -229,7 +229,7 @@ pub struct BrokerBoard {
     pub error: Option<String>,
 }
 
-impl BrokerBoard {
+impl BrokerOverview {
     /// Returns the counters of the broker from which `input` is read, if there is one.
     pub fn of(input: &InputStatus) -> Option<Self> {
         let BrokerStatus {
@@ -252,7 +252,7 @@ impl BrokerBoard {
 
 /// An exporter.
 #[derive(Clone, Debug, Serialize)]
-pub struct ExporterBoard {
+pub struct ExporterOverview {
     /// Address of the exporter.
     pub address: IpAddr,
     /// Name of the exporter in the configuration.
@@ -283,7 +283,7 @@ pub struct ExporterBoard {
     pub sampling: Sampling,
 }
 
-impl ExporterBoard {
+impl ExporterOverview {
     /// Creates the state of an exporter that has not sent data.
     pub fn new(address: IpAddr) -> Self {
         Self {
@@ -314,7 +314,7 @@ fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S
 
 /// A network of probes. Slices are identified by their numbers. A value that is not known yet is null.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct NetworkBoard {
+pub struct NetworkOverview {
     /// Whether messages are currently being read.
     pub is_reading: bool,
     /// Number of the running slice.
@@ -334,12 +334,12 @@ pub struct NetworkBoard {
     /// Number of rejected messages, by reason.
     pub refused: BTreeMap<&'static str, u64>,
     /// Sites and their counters.
-    pub sites: Vec<SiteBoard>,
+    pub sites: Vec<SiteOverview>,
 }
 
 /// A site of a network.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct SiteBoard {
+pub struct SiteOverview {
     /// Name of the site.
     pub name: String,
     /// Newest slice in the messages of the site.
@@ -354,14 +354,14 @@ pub struct SiteBoard {
     #[serde(flatten)]
     pub counts: MessageCounts,
     /// State of the spool, according to the last report of the probe.
-    pub spool: Option<SpoolBoard>,
+    pub spool: Option<SpoolOverview>,
     /// Counters of datagrams since the start of the probe, according to its last report.
     pub datagrams: Option<DatagramCounts>,
 }
 
 /// The spool of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SpoolBoard {
+pub struct SpoolOverview {
     /// Number of slices in the spool.
     pub slices: u64,
     /// Number of slices in the spool that the broker has not acknowledged yet.
@@ -385,7 +385,7 @@ pub struct MessageCounts {
 
 /// A sink.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct SinkBoard {
+pub struct SinkOverview {
     /// Name of the sink.
     pub name: String,
     /// Number of notifications that were sent.
@@ -457,12 +457,12 @@ impl TopHosts {
         self.slices.push_back(slice);
     }
 
-    pub(crate) fn board(&self) -> ViewBoard {
-        ViewBoard {
+    pub(crate) fn overview(&self) -> ViewOverview {
+        ViewOverview {
             super_points: self.super_points,
             top: self.top.clone(),
             close_seconds: self.close_seconds,
-            ..ViewBoard::default()
+            ..ViewOverview::default()
         }
     }
 }
