@@ -59,7 +59,7 @@ use rule::CloseRule;
 use sites::Sites;
 use srlg_notify::delivery::Delivery;
 use srlg_notify::ledger::Ledger;
-use srlg_web::screen::Screen;
+use srlg_web::publisher::Publisher;
 use stream::Position;
 use tally::Tally;
 
@@ -153,7 +153,7 @@ fn open(
     let ended = delivery.restore(&mut desk)?;
     delivery.tell(&desk, &ended)?;
     let path = args.config.clone();
-    let screen = Screen::open(
+    let publisher = Publisher::open(
         config.general.http,
         config.general.visitors(),
         config.general.keep,
@@ -171,7 +171,7 @@ fn open(
         reports: args.reports.as_deref().map(Reports::open).transpose()?,
         desk,
         delivery,
-        screen,
+        publisher,
         service: Service::new()?,
         numbers: names.iter().cloned().zip(0..).collect(),
         every: plan.every(),

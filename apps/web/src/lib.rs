@@ -9,6 +9,6 @@
 pub mod health;
 pub mod orders;
 pub mod problems;
+pub mod publisher;
 pub mod recorder;
-pub mod screen;
 pub mod server;

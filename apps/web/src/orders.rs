@@ -3,11 +3,11 @@
 use anyhow::Result;
 use tracing::warn;
 
-use crate::screen::Screen;
+use crate::publisher::Publisher;
 use srlg_alerts::desk::Desk;
 use srlg_notify::delivery::Delivery;
 
-impl Screen {
+impl Publisher {
     /// Performs the actions that users requested on the web page, and answers the requests. `now_ms` is the time of the
     /// actions. Returns whether there were any requests. The notifications of closed slices must already be stored. If
     /// an older notification were stored after a user had closed its alert, the alert would become active again.

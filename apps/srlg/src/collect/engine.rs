@@ -49,7 +49,7 @@ use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Condition, Witnesses};
 use srlg_notify::delivery::Delivery;
 use srlg_system::now_ms;
-use srlg_web::screen::Screen;
+use srlg_web::publisher::Publisher;
 
 /// State of a collector.
 pub(super) struct Engine {
@@ -65,7 +65,7 @@ pub(super) struct Engine {
     pub(super) reports: Option<Reports>,
     pub(super) desk: Desk,
     pub(super) delivery: Delivery,
-    pub(super) screen: Screen,
+    pub(super) publisher: Publisher,
     pub(super) service: Service,
     pub(super) numbers: HashMap<String, usize>,
     /// Number of closed slices between two checkpoints.
@@ -130,7 +130,7 @@ impl Engine {
             self.pass(waiting.elapsed());
             self.take(event)?;
             self.close_what_may()?;
-            self.screen.take_orders(&mut self.delivery, &mut self.desk, now_ms())?;
+            self.publisher.take_orders(&mut self.delivery, &mut self.desk, now_ms())?;
             self.look_around();
             self.show();
         }
@@ -438,9 +438,9 @@ impl Engine {
 
     /// Updates the overview, at most four times per second.
     fn show(&mut self) {
-        let Self { screen, plan, detectors, desk, delivery, progress, .. } = self;
+        let Self { publisher, plan, detectors, desk, delivery, progress, .. } = self;
         let network = &plan.network;
-        screen.show(|| {
+        publisher.show(|| {
             let views = detectors.iter().zip(&desk.books).map(|(detector, book)| ViewOverview {
                 threshold: detector.params().threshold(),
                 memory_bytes: detector.memory_bytes() as u64,

@@ -23,7 +23,7 @@ use srlg_alerts::witnesses::LOOK;
 use srlg_notify::delivery::Delivery;
 use srlg_system::now_ms;
 use srlg_system::pacing::Every;
-use srlg_web::screen::Screen;
+use srlg_web::publisher::Publisher;
 
 /// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {
@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<()> {
     let started_ms = now_ms();
     let mut it = Loop {
         options,
-        screen: Screen::open(
+        publisher: Publisher::open(
             config.general.http,
             config.general.visitors(),
             config.general.keep,
@@ -112,7 +112,7 @@ struct Loop<'a> {
     monitor: Monitor,
     checkpoints: ViewCheckpoints,
     delivery: Delivery,
-    screen: Screen,
+    publisher: Publisher,
     service: Service,
     shown: Instant,
     /// End of the last closed slice, in milliseconds since the Unix epoch.
@@ -169,7 +169,7 @@ impl Loop<'_> {
             }
             // The notifications of the slice must be stored before a user closes an alert.
             let now_ms = self.clock_ms();
-            if self.screen.take_orders(&mut self.delivery, self.monitor.desk_mut(), now_ms)? {
+            if self.publisher.take_orders(&mut self.delivery, self.monitor.desk_mut(), now_ms)? {
                 self.show(input);
             }
         }
@@ -208,9 +208,9 @@ impl Loop<'_> {
 
     fn show(&mut self, input: &Input) {
         self.shown = Instant::now();
-        let Self { screen, config, monitor, delivery, .. } = self;
+        let Self { publisher, config, monitor, delivery, .. } = self;
         let is_live = config.source.is_live();
-        screen.show(|| {
+        publisher.show(|| {
             // A replay does not update the status regularly.
             if !is_live {
                 self.input = input.status();

@@ -1,7 +1,7 @@
 //! The publisher of overviews.
 //!
-//! The main loop publishes a complete [`Overview`] through a [`Screen`], up to four times per second. Readers get the
-//! latest overview. The loop and the readers never wait for each other.
+//! The main loop publishes a complete [`Overview`] through a [`Publisher`], up to four times per second. Readers get
+//! the latest overview. The loop and the readers never wait for each other.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use srlg_system::pacing::{Every, OnChange};
 const OVERVIEW: Duration = Duration::from_millis(250);
 
 /// A publisher of overviews.
-pub struct Screen {
+pub struct Publisher {
     overviews: Sender<Arc<Overview>>,
     web: Option<Web>,
     recorder: Recorder,
@@ -35,8 +35,8 @@ pub struct Screen {
     problems: Problems,
 }
 
-impl Screen {
-    /// Creates a screen and, if there is an `address`, starts the web server for `visitors`. Values per minute are
+impl Publisher {
+    /// Creates a publisher and, if there is an `address`, starts the web server for `visitors`. Values per minute are
     /// stored for the time `keep`.
     pub fn open(
         address: Option<SocketAddr>,
