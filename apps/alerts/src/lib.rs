@@ -19,12 +19,12 @@
 
 pub mod act;
 mod alert;
-pub mod desk;
 pub mod details;
 pub mod exporters;
 mod group;
 mod host;
 mod live;
+pub mod manager;
 pub mod maxima;
 mod miss;
 pub mod notification;

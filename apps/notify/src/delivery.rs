@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use crate::ledger::Ledger;
 use crate::sinks::{SinkOptions, Sinks};
 use srlg_alerts::Status;
-use srlg_alerts::desk::Desk;
+use srlg_alerts::manager::AlertManager;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::SinkOverview;
 use srlg_system::pacing::{Every, LastError, OnChange};
@@ -52,14 +52,14 @@ impl Delivery {
         &self.ledger
     }
 
-    /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
+    /// Restores the alerts of `manager`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
-    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notification>> {
-        self.ledger.restore(desk)
+    pub fn restore(&mut self, manager: &mut AlertManager) -> Result<Vec<Notification>> {
+        self.ledger.restore(manager)
     }
 
-    /// Logs `notifications`, stores them together with the current alerts of `desk`, and wakes the sinks.
-    pub fn tell(&mut self, desk: &Desk, notifications: &[Notification]) -> Result<()> {
+    /// Logs `notifications`, stores them together with the current alerts of `manager`, and wakes the sinks.
+    pub fn tell(&mut self, manager: &AlertManager, notifications: &[Notification]) -> Result<()> {
         for notification in notifications {
             // An action of a user may follow the end of an alert.
             let event = match notification.why.is_action() {
@@ -72,7 +72,7 @@ impl Delivery {
         if notifications.is_empty() && self.waiting() == 0 {
             return Ok(());
         }
-        let kept = self.ledger.keep(desk, notifications);
+        let kept = self.ledger.keep(manager, notifications);
         self.sinks.wake();
         match kept {
             Ok(()) => {
@@ -96,23 +96,23 @@ impl Delivery {
         self.ledger.store().waiting_len()
     }
 
-    /// Stores the alerts of `desk` together with all waiting notifications, and wakes the sinks.
-    pub fn save(&mut self, desk: &Desk) -> Result<()> {
-        self.ledger.keep(desk, &[])?;
+    /// Stores the alerts of `manager` together with all waiting notifications, and wakes the sinks.
+    pub fn save(&mut self, manager: &AlertManager) -> Result<()> {
+        self.ledger.keep(manager, &[])?;
         self.sinks.wake();
         Ok(())
     }
 
     /// Prunes notifications that are older than `before_ms` and stores the largest peer counts. Each task is performed
     /// only if it is due.
-    pub fn look_around(&mut self, desk: &Desk, before_ms: u64) {
+    pub fn look_around(&mut self, manager: &AlertManager, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);
             let (failure, recovery) =
                 ("cannot prune old notifications", "old notifications can be pruned again");
             self.forget_error.log(forgotten, failure, recovery);
         }
-        self.ledger.keep_maxima(desk, false);
+        self.ledger.keep_maxima(manager, false);
     }
 
     pub fn overviews(&self) -> Vec<SinkOverview> {
@@ -120,11 +120,11 @@ impl Delivery {
     }
 
     /// Stores all waiting notifications and stops the sinks.
-    pub fn finish(mut self, desk: &Desk) -> Result<()> {
-        self.tell(desk, &[])?;
-        let kept = self.ledger.keep(desk, &[]);
+    pub fn finish(mut self, manager: &AlertManager) -> Result<()> {
+        self.tell(manager, &[])?;
+        let kept = self.ledger.keep(manager, &[]);
         let left = self.waiting();
-        self.ledger.keep_maxima(desk, true);
+        self.ledger.keep_maxima(manager, true);
         self.sinks.finish(LAST);
         kept?;
         ensure!(left == 0, "{left} notifications lost: database not writable");
@@ -138,8 +138,8 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use rusqlite::Connection;
-    use srlg_alerts::desk::names::Names;
-    use srlg_alerts::desk::view::ViewConfig;
+    use srlg_alerts::manager::names::Names;
+    use srlg_alerts::manager::view::ViewConfig;
     use srlg_alerts::rules::{Rule, Rules, Terms};
     use srlg_input::ViewOptions;
 
@@ -182,8 +182,9 @@ mod tests {
         let mut ledger = Ledger::open(Some(folder.path())).unwrap();
         let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();
         ledger.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
-        let mut desk = Desk::new(&[view()], Duration::from_secs(1), Names::default(), None);
-        ledger.restore(&mut desk).unwrap();
+        let mut manager =
+            AlertManager::new(&[view()], Duration::from_secs(1), Names::default(), None);
+        ledger.restore(&mut manager).unwrap();
         let mut delivery = Delivery::start(ledger, &[]).unwrap();
         delivery.forget = Every::new(Duration::ZERO);
         let (log, database) = (Log::default(), store::path(folder.path()));
@@ -200,8 +201,8 @@ mod tests {
                     rename("states", "no_states");
                 }
                 for _ in 0..3 {
-                    delivery.look_around(&desk, 0);
-                    delivery.ledger.keep_maxima(&desk, true);
+                    delivery.look_around(&manager, 0);
+                    delivery.ledger.keep_maxima(&manager, true);
                 }
                 if is_broken {
                     rename("no_notifications", "notifications");

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use srlg_host::config::random_seed;
 
 use crate::store::Store;
-use srlg_alerts::desk::Desk;
+use srlg_alerts::manager::AlertManager;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::silences::Silences;
 use srlg_system::pacing::{Every, LastError};
@@ -20,7 +20,7 @@ const MAXIMA: Duration = Duration::from_secs(60);
 
 const SILENCES: &str = "silences";
 
-/// The stored alerts of a desk.
+/// The stored alerts of an alert manager.
 pub struct Ledger {
     store: Store,
     /// Whether sinks receive only notifications that are in the database.
@@ -73,10 +73,10 @@ impl Ledger {
         Ok(seed)
     }
 
-    /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
+    /// Restores the alerts of `manager`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
-    pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notification>> {
-        for book in &mut desk.books {
+    pub fn restore(&mut self, manager: &mut AlertManager) -> Result<Vec<Notification>> {
+        for book in &mut manager.books {
             let state = self.store.state(&key(&book.name))?;
             if state.map_or(Ok(true), |state| book.restore_state(&state))? {
                 let name = book.name.clone();
@@ -84,24 +84,25 @@ impl Ledger {
             }
         }
         if let Some(state) = self.store.state(SILENCES)? {
-            desk.silences = Silences::from_state(&state)?;
+            manager.silences = Silences::from_state(&state)?;
         }
         let open =
             self.store.open_alerts()?.into_iter().map(|(_, notification)| notification).collect();
-        let ended = desk.reopen(open);
+        let ended = manager.reopen(open);
         // If they were kept, their alerts would become active again when the views return.
-        let is_gone = |view: &String| desk.books.iter().all(|book| book.name != *view);
+        let is_gone = |view: &String| manager.books.iter().all(|book| book.name != *view);
         self.gone =
             ended.iter().map(|notification| notification.view.clone()).filter(is_gone).collect();
         Ok(ended)
     }
 
-    /// Stores `notifications` together with the current alerts of `desk`. After an error, nothing is stored. Unless the
-    /// ledger is strict, the notifications then wait in memory.
-    pub fn keep(&self, desk: &Desk, notifications: &[Notification]) -> Result<()> {
-        let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
+    /// Stores `notifications` together with the current alerts of `manager`. After an error, nothing is stored. Unless
+    /// the ledger is strict, the notifications then wait in memory.
+    pub fn keep(&self, manager: &AlertManager, notifications: &[Notification]) -> Result<()> {
+        let states = manager.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
-        let silences = std::iter::once_with(|| Ok((SILENCES.to_owned(), desk.silences.state()?)));
+        let silences =
+            std::iter::once_with(|| Ok((SILENCES.to_owned(), manager.silences.state()?)));
         let states = states.chain(gone).chain(silences).collect::<Result<Vec<_>>>()?;
         match self.is_strict {
             true => self.store.add_or_forget(notifications, &states)?,
@@ -112,11 +113,11 @@ impl Ledger {
 
     /// Stores the largest peer counts if a minute has passed since they were last stored, or if `is_last` is set. The
     /// counts are used only to suggest thresholds.
-    pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
+    pub fn keep_maxima(&mut self, manager: &AlertManager, is_last: bool) {
         if !self.keep_maxima.is_due() && !is_last {
             return;
         }
-        let maxima = desk.books.iter().flat_map(|book| {
+        let maxima = manager.books.iter().flat_map(|book| {
             book.maxima().map(|(window, maxima)| {
                 Ok((maxima_key(&book.name, window), serde_json::to_vec(maxima)?))
             })

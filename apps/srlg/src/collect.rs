@@ -149,9 +149,9 @@ fn open(
     let oldest = plan.oldest_report();
     let sites = Sites::new(plan.version, names, network.seed(), oldest, network.slice_ms);
     kept.iter().for_each(|kept| sites.restore(&kept.exporters));
-    let mut desk = config.desk();
-    let ended = delivery.restore(&mut desk)?;
-    delivery.tell(&desk, &ended)?;
+    let mut manager = config.manager();
+    let ended = delivery.restore(&mut manager)?;
+    delivery.tell(&manager, &ended)?;
     let path = args.config.clone();
     let publisher = Publisher::open(
         config.general.http,
@@ -169,7 +169,7 @@ fn open(
         sampling_notes: SamplingNotes::new(None),
         checkpoints,
         reports: args.reports.as_deref().map(Reports::open).transpose()?,
-        desk,
+        manager,
         delivery,
         publisher,
         service: Service::new()?,

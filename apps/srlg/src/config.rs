@@ -35,10 +35,10 @@ pub use file::General;
 #[cfg(feature = "network")]
 pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
-use srlg_alerts::desk::Desk;
-use srlg_alerts::desk::book::BELOW_DOWN;
-use srlg_alerts::desk::names::Names;
-use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::manager::AlertManager;
+use srlg_alerts::manager::book::BELOW_DOWN;
+use srlg_alerts::manager::names::Names;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_notify::sinks::SinkOptions;
 
 /// Warning about a view for which
@@ -73,11 +73,11 @@ pub struct Checked {
 }
 
 impl Config {
-    /// Creates the desk for the alerts of all views, without alerts.
+    /// Creates the alert manager of all views, without alerts.
     #[must_use]
-    pub fn desk(&self) -> Desk {
+    pub fn manager(&self) -> AlertManager {
         let General { slice, url, .. } = &self.general;
-        Desk::new(&self.views, *slice, self.names.clone(), url.clone())
+        AlertManager::new(&self.views, *slice, self.names.clone(), url.clone())
     }
 
     /// Reads the configuration file `path`. The error lists all problems.

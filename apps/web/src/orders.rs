@@ -4,7 +4,7 @@ use anyhow::Result;
 use tracing::warn;
 
 use crate::publisher::Publisher;
-use srlg_alerts::desk::Desk;
+use srlg_alerts::manager::AlertManager;
 use srlg_notify::delivery::Delivery;
 
 impl Publisher {
@@ -14,14 +14,14 @@ impl Publisher {
     pub fn take_orders(
         &self,
         delivery: &mut Delivery,
-        desk: &mut Desk,
+        manager: &mut AlertManager,
         now_ms: u64,
     ) -> Result<bool> {
         let mut has_any = false;
         while let Some(waiting) = self.next_order() {
             has_any = true;
             let order = &waiting.order;
-            let ended = match desk.is_open(order.id) {
+            let ended = match manager.is_open(order.id) {
                 true => Ok(None),
                 false => delivery.ledger().store().last_of(order.id),
             };
@@ -33,9 +33,9 @@ impl Publisher {
                     continue;
                 }
             };
-            let outcome = desk.act(order, ended, now_ms);
+            let outcome = manager.act(order, ended, now_ms);
             if let Ok(notification) = &outcome {
-                delivery.tell(desk, std::slice::from_ref(notification))?;
+                delivery.tell(manager, std::slice::from_ref(notification))?;
             }
             waiting.answer(outcome);
         }

@@ -39,9 +39,9 @@ use crate::config::blind_spots::SamplingNotes;
 use crate::measure::watch::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::service::Service;
-use srlg_alerts::desk::Desk;
-use srlg_alerts::desk::book::ClosedSlice;
 use srlg_alerts::details::HOSTS;
+use srlg_alerts::manager::AlertManager;
+use srlg_alerts::manager::book::ClosedSlice;
 use srlg_alerts::status::overview::{
     InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
 };
@@ -63,7 +63,7 @@ pub(super) struct Engine {
     pub(super) sampling_notes: SamplingNotes,
     pub(super) checkpoints: Checkpoints,
     pub(super) reports: Option<Reports>,
-    pub(super) desk: Desk,
+    pub(super) manager: AlertManager,
     pub(super) delivery: Delivery,
     pub(super) publisher: Publisher,
     pub(super) service: Service,
@@ -130,13 +130,13 @@ impl Engine {
             self.pass(waiting.elapsed());
             self.take(event)?;
             self.close_what_may()?;
-            self.publisher.take_orders(&mut self.delivery, &mut self.desk, now_ms())?;
+            self.publisher.take_orders(&mut self.delivery, &mut self.manager, now_ms())?;
             self.look_around();
             self.show();
         }
         self.service.stopping();
         self.save()?;
-        self.delivery.finish(&self.desk)?;
+        self.delivery.finish(&self.manager)?;
         info!("the collector has stopped; the last checkpoint contains its complete state");
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Engine {
             self.reload();
         }
         let keep_ms = self.plan.config.general.keep.as_millis() as u64;
-        self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
+        self.delivery.look_around(&self.manager, self.manager.now_ms().saturating_sub(keep_ms));
     }
 
     /// Rereads the configuration file and applies all changes that do not need a restart. If views, sizes or slices
@@ -166,7 +166,7 @@ impl Engine {
         });
         let reloaded = config.reload(next);
         if reloaded.is_some() {
-            self.desk.reload(&config.views, config.names.clone());
+            self.manager.reload(&config.views, config.names.clone());
             self.progress.last_reload_ms = now_ms();
         }
         self.progress.is_last_reload_good = reloaded == Some(true);
@@ -266,7 +266,7 @@ impl Engine {
     }
 
     fn skip_to(&mut self, slice: u64) -> Result<()> {
-        self.desk.books.iter_mut().for_each(|book| book.be_at_least_at(slice));
+        self.manager.books.iter_mut().for_each(|book| book.be_at_least_at(slice));
         Ok(self.detectors.iter_mut().try_for_each(|detector| detector.skip_to(slice))?)
     }
 
@@ -298,7 +298,7 @@ impl Engine {
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
-        let Self { plan, detectors, desk, reports, progress, sites, rule, .. } = self;
+        let Self { plan, detectors, manager, reports, progress, sites, rule, .. } = self;
         let network = &plan.network;
         if !close.delivered.is_empty() {
             progress.newest_input_ms =
@@ -324,7 +324,7 @@ impl Engine {
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
         for (view, detector) in detectors.iter_mut().enumerate() {
             let mut closing = detector.begin_close()?;
-            let sightings = desk.books[view].sightings(&mut closing)?;
+            let sightings = manager.books[view].sightings(&mut closing)?;
             let slice = ClosedSlice {
                 report: closing.end()?,
                 sightings,
@@ -339,7 +339,7 @@ impl Engine {
             if let Some(overload) = slice.report.health.finder.overload {
                 warn!("slice {} of view {}: {overload}", close.slice, network.views[view].name);
             }
-            let book = &mut desk.books[view];
+            let book = &mut manager.books[view];
             let evidence =
                 |hosts: &[IpAddr], window| sites.evidence(view as u8, hosts, window, close.slice);
             book.close(&slice, evidence, |suspect| {
@@ -353,10 +353,10 @@ impl Engine {
             windows.truncate(WINDOWS);
             watched.push(WatchedView { windows, hosts: hosts.collect() });
         }
-        let notifications = desk.notifications(|view, hosts, slices| {
+        let notifications = manager.notifications(|view, hosts, slices| {
             peers_within(&mut detectors[view], hosts, slices)
         })?;
-        self.delivery.tell(desk, &notifications)?;
+        self.delivery.tell(manager, &notifications)?;
         sites.ask(watched);
         self.tell_of_close(close);
         Ok(())
@@ -410,7 +410,7 @@ impl Engine {
     /// Saves a checkpoint, then reports the durable slices to the probes.
     pub(super) fn save(&mut self) -> Result<()> {
         // Alerts are saved first, because slices after the checkpoint are merged again.
-        self.delivery.save(&self.desk)?;
+        self.delivery.save(&self.manager)?;
         let rule = self.rule.state(&self.plan.options.probes);
         let running = rule.running;
         let attachment = Attachment {
@@ -438,17 +438,17 @@ impl Engine {
 
     /// Updates the overview, at most four times per second.
     fn show(&mut self) {
-        let Self { publisher, plan, detectors, desk, delivery, progress, .. } = self;
+        let Self { publisher, plan, detectors, manager, delivery, progress, .. } = self;
         let network = &plan.network;
         publisher.show(|| {
-            let views = detectors.iter().zip(&desk.books).map(|(detector, book)| ViewOverview {
+            let views = detectors.iter().zip(&manager.books).map(|(detector, book)| ViewOverview {
                 threshold: detector.params().threshold(),
                 memory_bytes: detector.memory_bytes() as u64,
                 load: detector.health().load,
                 ..book.overview(&[])
             });
             let mut views: Vec<_> = views.collect();
-            desk.label(&mut views);
+            manager.label(&mut views);
             let durable = self.durable.borrow();
             let sites = plan.options.probes.iter().enumerate().map(|(probe, name)| {
                 let (newest, is_silent) = self.rule.heard(probe, progress.now);
@@ -474,14 +474,14 @@ impl Engine {
             input.problems.add(ProblemKind::Refused, refused.values().sum());
             Overview {
                 started_ms: progress.started_ms,
-                now_ms: desk.now_ms(),
+                now_ms: manager.now_ms(),
                 slice_ms: network.slice_ms,
                 deadline_ms: plan.options.deadline.as_millis() as u64,
                 is_live: true,
-                is_input_lost: desk.books.iter().any(|book| book.is_input_lost),
+                is_input_lost: manager.books.iter().any(|book| book.is_input_lost),
                 memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),
-                alerts: desk.open_alerts(),
-                silences: desk.silences.all(),
+                alerts: manager.open_alerts(),
+                silences: manager.silences.all(),
                 views,
                 input,
                 network: Some(NetworkOverview {

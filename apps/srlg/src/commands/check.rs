@@ -9,8 +9,8 @@ use srlg_input::InputOptions;
 use crate::config::{Checked, Config, General};
 use crate::measure::tap::VIEW_BYTES;
 use srlg_alerts::Tracker;
-use srlg_alerts::desk::view::ViewConfig;
 use srlg_alerts::exporters::Exporter;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_system::machine;
 
 /// Options of `srlg check`.

@@ -12,7 +12,7 @@ use anyhow::Result;
 use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
 use crate::config::Config;
-use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::{Direction, Unit};
 use srlg_alerts::rules::{Allow, AllowTarget};
 

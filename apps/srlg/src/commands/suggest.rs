@@ -15,7 +15,7 @@ use srlg_input::contact::Name;
 
 use crate::config::Config;
 use srlg_alerts::Rule;
-use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::maxima::Maxima;
 use srlg_notify::ledger::maxima_key;
 use srlg_notify::store::Store;

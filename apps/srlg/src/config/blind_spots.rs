@@ -14,7 +14,7 @@ use tracing::warn;
 use super::Config;
 use super::resolve::LEAST_THRESHOLD;
 use srlg_alerts::Rule;
-use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::manager::view::ViewConfig;
 
 /// A valid part of a configuration that cannot find some or all of the attacks that it is meant for.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,10 +20,10 @@ use crate::config::file::{
     Window,
 };
 use crate::network::{LONGEST_SLICE, MOST_VIEWS};
-use srlg_alerts::desk::book::BELOW_DOWN;
-use srlg_alerts::desk::names::Names;
-use srlg_alerts::desk::view::ViewConfig;
 use srlg_alerts::exporters::ExporterNames;
+use srlg_alerts::manager::book::BELOW_DOWN;
+use srlg_alerts::manager::names::Names;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::origins::OriginLookup;
 use srlg_alerts::rules::{Allow, AllowTarget, Rules};
 use srlg_alerts::{Rule, Terms};

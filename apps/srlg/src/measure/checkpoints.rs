@@ -24,7 +24,7 @@ use tracing::{info, warn};
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
 use crate::measure::watch::InputState;
-use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::Notification;
 use srlg_notify::ledger::Ledger;
 use srlg_system::now_ms;
@@ -82,9 +82,9 @@ impl Continued {
                 position = Some(position.map_or(next.clone(), |position| position.before(&next)));
             }
         }
-        let (watches, desk) = monitor.parts();
-        let ended = ledger.restore(desk)?;
-        for (watch, book) in watches.iter_mut().zip(&desk.books) {
+        let (watches, manager) = monitor.parts();
+        let ended = ledger.restore(manager)?;
+        for (watch, book) in watches.iter_mut().zip(&manager.books) {
             if book.is_restored() {
                 watch.miss_contacts();
             }

@@ -17,7 +17,7 @@ use crate::measure::positions::Positions;
 use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
 use srlg_alerts::Miss;
-use srlg_alerts::desk::Desk;
+use srlg_alerts::manager::AlertManager;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::{
     BrokerOverview, DatagramCounts, ExporterOverview, InputOverview, Overview,
@@ -30,7 +30,7 @@ use srlg_system::now_ms;
 /// A monitor that has all views of one input.
 pub struct Monitor {
     watches: Vec<Watch>,
-    desk: Desk,
+    manager: AlertManager,
     slice_ms: u64,
     /// Taps of the reader threads of a live input.
     taps: Taps,
@@ -52,7 +52,7 @@ impl Monitor {
         exporters.set_names(config.names.exporters.clone());
         Ok(Self {
             watches: config.views.iter().map(watch).collect::<Result<_>>()?,
-            desk: config.desk(),
+            manager: config.manager(),
             slice_ms,
             taps: Taps::default(),
             counts: ContactCounts::default(),
@@ -65,7 +65,7 @@ impl Monitor {
     /// Adds a tap for a reader thread of a live input and returns its sink. The reader thread passes pairs directly to
     /// the detectors, and [`pass`](Self::pass) closes the slices.
     pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
-        let views = self.watches.iter().zip(&self.desk.books);
+        let views = self.watches.iter().zip(&self.manager.books);
         let views = views.map(|(watch, book)| watch.tap(book)).collect::<Result<_>>()?;
         Ok(self.taps.add(self.slice_ms, 0, views))
     }
@@ -80,7 +80,7 @@ impl Monitor {
 
     /// Applies the rules, allow lists, labels, exporter names and databases of `config` from now on.
     pub fn reload(&mut self, config: &Config) {
-        let views = self.watches.iter_mut().zip(&self.desk.books);
+        let views = self.watches.iter_mut().zip(&self.manager.books);
         for (at, (watch, book)) in views.enumerate() {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
                 self.taps.set_rules(at, &next.rules, watch.counts());
@@ -88,21 +88,21 @@ impl Monitor {
             }
         }
         self.exporters.set_names(config.names.exporters.clone());
-        self.desk.reload(&config.views, config.names.clone());
+        self.manager.reload(&config.views, config.names.clone());
     }
 
     /// Returns the alerts of the views.
     #[must_use]
-    pub const fn desk(&self) -> &Desk {
-        &self.desk
+    pub const fn manager(&self) -> &AlertManager {
+        &self.manager
     }
 
-    pub(crate) const fn desk_mut(&mut self) -> &mut Desk {
-        &mut self.desk
+    pub(crate) const fn manager_mut(&mut self) -> &mut AlertManager {
+        &mut self.manager
     }
 
-    pub(crate) fn parts(&mut self) -> (&mut [Watch], &mut Desk) {
-        (&mut self.watches, &mut self.desk)
+    pub(crate) fn parts(&mut self) -> (&mut [Watch], &mut AlertManager) {
+        (&mut self.watches, &mut self.manager)
     }
 
     /// Returns the memory of the recorders of all views, in bytes.
@@ -122,7 +122,7 @@ impl Monitor {
     /// Returns the end of the last closed slice, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.desk.now_ms()
+        self.manager.now_ms()
     }
 
     /// Counts a contact in all views.
@@ -131,7 +131,7 @@ impl Monitor {
         self.counts.contacts += 1;
         self.counts.samplings.take(contact);
         let mut unused = None;
-        for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
+        for (watch, book) in self.watches.iter_mut().zip(&mut self.manager.books) {
             unused = unused.or(watch.take(contact, book, &self.exporters)?);
         }
         if let Some(kind) = unused {
@@ -171,7 +171,7 @@ impl Monitor {
     pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
         let step_ms = step.as_millis() as u64;
         self.exporters.set_forward(step_ms, now_ns / 1_000_000);
-        for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
+        for (watch, book) in self.watches.iter_mut().zip(&mut self.manager.books) {
             watch.set_forward(step_ms, now_ns, book);
         }
     }
@@ -179,8 +179,8 @@ impl Monitor {
     /// Advances time to `now_ns`, which may close slices.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         self.collect();
-        let Self { watches, desk, exporters, taps, .. } = self;
-        let views = watches.iter_mut().zip(&mut desk.books).enumerate();
+        let Self { watches, manager, exporters, taps, .. } = self;
+        let views = watches.iter_mut().zip(&mut manager.books).enumerate();
         for (at, (watch, book)) in views {
             watch.pass(now_ns, book, exporters, taps.of(at))?;
         }
@@ -190,7 +190,7 @@ impl Monitor {
     /// For each view, returns the hosts that reached their threshold in too few slices for an alert. Only the hosts
     /// with the most peers are returned.
     pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
-        let books = self.desk.books.iter();
+        let books = self.manager.books.iter();
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
     }
 
@@ -198,20 +198,20 @@ impl Monitor {
     /// During this time, the last contacts may still start an alert. No alert ends, because the traffic after the input
     /// is unknown.
     pub fn finish(&mut self) -> Result<()> {
-        let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
+        let mut views = self.watches.iter_mut().zip(&mut self.manager.books);
         views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
     }
 
     /// Returns the notifications since the last call.
     pub fn notifications(&mut self) -> Result<Vec<Notification>> {
-        let Self { watches, desk, .. } = self;
-        desk.notifications(|view, hosts, slices| watches[view].peers_within(hosts, slices))
+        let Self { watches, manager, .. } = self;
+        manager.notifications(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.collect();
-        let Self { watches, desk, exporters, positions, taps, .. } = self;
-        watches[at].snapshot(&mut desk.books[at], exporters, positions, taps.of(at))
+        let Self { watches, manager, exporters, positions, taps, .. } = self;
+        watches[at].snapshot(&mut manager.books[at], exporters, positions, taps.of(at))
     }
 
     /// Returns the current overview, with the status of `input`. Counts of exporters that `input` no longer lists are
@@ -228,9 +228,9 @@ impl Monitor {
             self.counts.forget(*gone);
         }
         self.remembered = exporters;
-        let views = self.watches.iter().zip(&self.desk.books);
+        let views = self.watches.iter().zip(&self.manager.books);
         let mut views: Vec<_> = views.map(|(watch, book)| watch.overview(book)).collect();
-        self.desk.label(&mut views);
+        self.manager.label(&mut views);
         let datagrams = DatagramCounts::of(input);
         let mut problems = self.counts.unused.of(None);
         let outside =
@@ -247,11 +247,11 @@ impl Monitor {
         Overview {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
-            is_input_lost: self.desk.books.iter().any(|book| book.is_input_lost),
+            is_input_lost: self.manager.books.iter().any(|book| book.is_input_lost),
             memory_bytes: self.memory_bytes() as u64,
             views,
-            alerts: self.desk.open_alerts(),
-            silences: self.desk.silences.all(),
+            alerts: self.manager.open_alerts(),
+            silences: self.manager.silences.all(),
             input: InputOverview { contacts: self.counts.contacts, datagrams, problems },
             exporters: self.exporter_overviews(input),
             broker: BrokerOverview::of(input),
@@ -275,7 +275,7 @@ impl Monitor {
         let known = input.exporters.iter().map(|exporter| self.exporter(exporter));
         let mut overviews: Vec<_> = known.chain(others).collect();
         for overview in &mut overviews {
-            overview.name = self.desk.exporters().name(overview.address).map(str::to_owned);
+            overview.name = self.manager.exporters().name(overview.address).map(str::to_owned);
         }
         overviews.sort_by_key(|overview| overview.address);
         overviews

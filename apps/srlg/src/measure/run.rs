@@ -61,13 +61,13 @@ pub fn run(options: &Options) -> Result<()> {
         look: Every::new(LOOK),
         input: InputStatus::default(),
     };
-    it.delivery.tell(it.monitor.desk(), &ended)?;
+    it.delivery.tell(it.monitor.manager(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
     it.service.stopping();
     if run.is_ok() && !it.config.source.is_live() {
-        let (started, open) = (it.delivery.started(), it.monitor.desk().open_alerts().len());
+        let (started, open) = (it.delivery.started(), it.monitor.manager().open_alerts().len());
         info!("alerts raised in this run: {started}; active at the end: {open}");
     }
     // A reload may have changed the names.
@@ -169,7 +169,7 @@ impl Loop<'_> {
             }
             // The notifications of the slice must be stored before a user closes an alert.
             let now_ms = self.clock_ms();
-            if self.publisher.take_orders(&mut self.delivery, self.monitor.desk_mut(), now_ms)? {
+            if self.publisher.take_orders(&mut self.delivery, self.monitor.manager_mut(), now_ms)? {
                 self.show(input);
             }
         }
@@ -198,7 +198,7 @@ impl Loop<'_> {
 
     fn tell_notifications(&mut self) -> Result<()> {
         let notifications = self.monitor.notifications()?;
-        self.delivery.tell(self.monitor.desk(), &notifications)?;
+        self.delivery.tell(self.monitor.manager(), &notifications)?;
         // Files have no clock ticks.
         if !self.config.source.is_live() {
             self.look_around()?;
@@ -238,7 +238,7 @@ impl Loop<'_> {
         self.sampling.log(self.monitor.sampling(), &self.config.views);
         let now_ms = self.clock_ms();
         let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
-        self.delivery.look_around(self.monitor.desk(), before_ms);
+        self.delivery.look_around(self.monitor.manager(), before_ms);
         self.checkpoints.save_if_due(&mut self.monitor)
     }
 
@@ -265,7 +265,7 @@ impl Loop<'_> {
     }
 
     fn finish(mut self) -> Result<()> {
-        let told = self.delivery.finish(self.monitor.desk());
+        let told = self.delivery.finish(self.monitor.manager());
         let saved = self.checkpoints.finish(&mut self.monitor);
         told.and(saved)
     }

@@ -26,7 +26,7 @@ use super::orders::{Denial, Peer, WaitingOrder};
 use super::responses::error;
 use super::state::WebState;
 use super::tokens::Tokens;
-use srlg_alerts::desk::acting::Order;
+use srlg_alerts::manager::acting::Order;
 use srlg_alerts::{Act, Refusal};
 
 /// Maximum size of a request body, in bytes.

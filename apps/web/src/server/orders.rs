@@ -15,7 +15,7 @@ use tracing::warn;
 
 use super::responses::error;
 use srlg_alerts::Refusal;
-use srlg_alerts::desk::acting::Order;
+use srlg_alerts::manager::acting::Order;
 use srlg_alerts::notification::Notification;
 use srlg_system::pacing::Every;
 

@@ -14,8 +14,8 @@ use super::super::document::Problems;
 use crate::config::Config;
 use crate::mmdb::{as_database, country_database};
 use crate::network::Network;
-use srlg_alerts::desk::names::Names;
-use srlg_alerts::desk::view::ViewConfig;
+use srlg_alerts::manager::names::Names;
+use srlg_alerts::manager::view::ViewConfig;
 
 /// A key, the other keys that its sample value requires, and the sample value.
 type Sample = (&'static str, &'static str, &'static str);

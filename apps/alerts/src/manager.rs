@@ -10,10 +10,10 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_input::contact::{PeerKey, Role, Side, ViewOptions};
 
-use crate::desk::book::Book;
-use crate::desk::names::Names;
-use crate::desk::view::ViewConfig;
 use crate::exporters::ExporterNames;
+use crate::manager::book::Book;
+use crate::manager::names::Names;
+use crate::manager::view::ViewConfig;
 use crate::notification::{Context, Direction, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
@@ -26,7 +26,7 @@ pub mod names;
 pub mod view;
 
 /// The alerts of all views.
-pub struct Desk {
+pub struct AlertManager {
     /// Options of the views, in the order of the configuration.
     views: Vec<ViewOptions>,
     /// Alerts of each view, in the order of `views`.
@@ -39,9 +39,9 @@ pub struct Desk {
     pub silences: Silences,
 }
 
-impl Desk {
-    /// Creates a desk without alerts for `views`, whose slices have the length `slice`. `url` is the public URL of the
-    /// web page.
+impl AlertManager {
+    /// Creates an alert manager without alerts for `views`, whose slices have the length `slice`. `url` is the public
+    /// URL of the web page.
     #[must_use]
     pub fn new(views: &[ViewConfig], slice: Duration, names: Names, url: Option<String>) -> Self {
         let slice_ms = slice.as_millis() as u64;

@@ -8,7 +8,7 @@ use humantime::format_rfc3339_seconds;
 
 use crate::AlertId;
 use crate::act::{Act, Refusal, Remark, Silencing};
-use crate::desk::Desk;
+use crate::manager::AlertManager;
 use crate::notification::Notification;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Order {
     pub by: String,
 }
 
-impl Desk {
+impl AlertManager {
     #[must_use]
     pub fn is_open(&self, id: AlertId) -> bool {
         self.open.contains_key(&id)
@@ -110,9 +110,9 @@ mod tests {
     use srlg_input::contact::Role;
 
     use super::*;
-    use crate::desk::book::ClosedSlice;
-    use crate::desk::names::Names;
-    use crate::desk::view::ViewConfig;
+    use crate::manager::book::ClosedSlice;
+    use crate::manager::names::Names;
+    use crate::manager::view::ViewConfig;
     use crate::notification::{Evidence, Kind};
     use crate::rules::Rules;
     use crate::silences::Silences;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     struct Site {
-        desk: Desk,
+        manager: AlertManager,
         /// Detector of the first view. Other views remain empty.
         detector: SlidingDetector,
         /// Number of peers of each host in the opposite direction.
@@ -151,15 +151,15 @@ mod tests {
             let view = |role: &Role| view(&format!("{role:?}"), *role, terms);
             let views: Vec<_> = roles.iter().map(view).collect();
             let detector = SlidingDetector::new(views[0].sizes, Device::Cpu).unwrap();
-            let desk = Desk::new(&views, Duration::from_secs(1), Names::default(), None);
-            Self { desk, detector, opposite: 0.0 }
+            let manager = AlertManager::new(&views, Duration::from_secs(1), Names::default(), None);
+            Self { manager, detector, opposite: 0.0 }
         }
 
         fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notification> {
-            let Self { desk, detector, opposite } = self;
+            let Self { manager, detector, opposite } = self;
             let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
-            let book = &mut desk.books[0];
+            let book = &mut manager.books[0];
             let mut closing = detector.begin_close().unwrap();
             let sightings = book.sightings(&mut closing).unwrap();
             let slice = ClosedSlice {
@@ -171,11 +171,11 @@ mod tests {
                 missing_sites: Vec::new(),
             };
             book.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
-            desk.notifications(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
+            manager.notifications(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
         }
 
         fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notification {
-            self.desk.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
+            self.manager.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
         }
     }
 
@@ -193,8 +193,8 @@ mod tests {
         let ended = site.close(0..0);
         let told: Vec<_> =
             ended.iter().map(|notification| (notification.status, notification.why)).collect();
-        assert_eq!((told, site.desk.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
-        assert!(!site.desk.is_open(id));
+        assert_eq!((told, site.manager.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
+        assert!(!site.manager.is_open(id));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let id = site.close(0..2_000)[0].id;
         site.act(id, silence(9), 1_000);
         // This has the same effect as a user ending the silence through another alert of the same host.
-        site.desk.silences = Silences::default();
+        site.manager.silences = Silences::default();
         let told = site.close(2_000..9_000);
         let told: Vec<_> =
             told.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
