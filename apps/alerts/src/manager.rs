@@ -11,9 +11,9 @@ use anyhow::Result;
 use srlg_input::contact::{PeerKey, Role, Side, ViewOptions};
 
 use crate::exporters::ExporterNames;
-use crate::manager::book::Book;
 use crate::manager::names::Names;
 use crate::manager::view::ViewConfig;
+use crate::manager::view_alerts::ViewAlerts;
 use crate::notification::{Context, Direction, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
@@ -21,16 +21,16 @@ use crate::status::overview::ViewOverview;
 use crate::{Alert, AlertId, Status, Subject, Why};
 
 pub mod acting;
-pub mod book;
 pub mod names;
 pub mod view;
+pub mod view_alerts;
 
 /// The alerts of all views.
 pub struct AlertManager {
     /// Options of the views, in the order of the configuration.
     views: Vec<ViewOptions>,
     /// Alerts of each view, in the order of `views`.
-    pub books: Vec<Book>,
+    pub by_view: Vec<ViewAlerts>,
     names: Names,
     /// Public URL of the web page.
     url: Option<String>,
@@ -46,11 +46,11 @@ impl AlertManager {
     pub fn new(views: &[ViewConfig], slice: Duration, names: Names, url: Option<String>) -> Self {
         let slice_ms = slice.as_millis() as u64;
         let views = views.iter();
-        let book = |view: &ViewConfig| {
-            Book::new(&view.name, view.sizes.window, view.rules.clone(), slice_ms)
+        let view_alerts = |view: &ViewConfig| {
+            ViewAlerts::new(&view.name, view.sizes.window, view.rules.clone(), slice_ms)
         };
         Self {
-            books: views.clone().map(book).collect(),
+            by_view: views.clone().map(view_alerts).collect(),
             views: views.map(|view| view.view.clone()).collect(),
             names,
             url,
@@ -61,9 +61,9 @@ impl AlertManager {
 
     /// Applies the rules of `views`, and `names`.
     pub fn reload(&mut self, views: &[ViewConfig], names: Names) {
-        for book in &mut self.books {
-            if let Some(next) = views.iter().find(|next| next.name == book.name) {
-                book.set_rules(next.rules.clone());
+        for view_alerts in &mut self.by_view {
+            if let Some(next) = views.iter().find(|next| next.name == view_alerts.name) {
+                view_alerts.set_rules(next.rules.clone());
             }
         }
         self.names = names;
@@ -76,7 +76,7 @@ impl AlertManager {
     /// Returns the end of the last processed slice, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.books.iter().map(Book::now_ms).max().unwrap_or(0)
+        self.by_view.iter().map(ViewAlerts::now_ms).max().unwrap_or(0)
     }
 
     /// Returns the notifications since the last call. `peers` takes a view index, a list of hosts and a window length
@@ -88,10 +88,10 @@ impl AlertManager {
         let mut notifications = Vec::new();
         let silenced = self.open.values().filter(|notification| notification.silence.is_some());
         let silenced: BTreeSet<AlertId> = silenced.map(|notification| notification.id).collect();
-        for at in 0..self.books.len() {
-            let mut changes = self.books[at].changes();
+        for at in 0..self.by_view.len() {
+            let mut changes = self.by_view[at].changes();
             if let Some(opposite) = self.opposite(at) {
-                let now_ms = self.books[opposite].now_ms();
+                let now_ms = self.by_view[opposite].now_ms();
                 for (alert, context) in &mut changes {
                     context.is_stale = alert.status == Status::Update && alert.now_ms < now_ms;
                 }
@@ -104,7 +104,7 @@ impl AlertManager {
                     && notification.severity < severity
                 {
                     // The next slice may show that the host is no server.
-                    self.books[at].defer_severity(host, notification.severity);
+                    self.by_view[at].defer_severity(host, notification.severity);
                 }
                 if let Some(notification) = self.settle(notification) {
                     self.note(&notification);
@@ -125,13 +125,13 @@ impl AlertManager {
         if alert.status == Status::End || context.is_stale {
             context.opposite = last.and_then(|last| last.opposite);
         }
-        // The book knows peaks only since the start of the program, so an earlier notification may contain a larger
+        // A view knows peaks only since the start of the program, so an earlier notification may contain a larger
         // peak.
         let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
         context.peak_rates = told.max(context.peak_rates);
         context.former = last.map(|last| last.former());
         context.direction = Direction::from(self.views[at].role);
-        let (view, rules) = (&self.views[at], self.books[at].rules());
+        let (view, rules) = (&self.views[at], self.by_view[at].rules());
         context.is_inside = view.measure == Side::Inside;
         (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
         context.label = self.names.labels.get(rules.address(host(&alert)).into()).cloned();
@@ -185,7 +185,9 @@ impl AlertManager {
     /// are returned.
     pub fn reopen(&mut self, notifications: Vec<Notification>) -> Vec<Notification> {
         let is_known = |notification: &Notification| {
-            self.books.iter().any(|book| book.name == notification.view && book.is_restored())
+            self.by_view.iter().any(|view_alerts| {
+                view_alerts.name == notification.view && view_alerts.is_restored()
+            })
         };
         let (known, gone): (Vec<_>, Vec<_>) = notifications.into_iter().partition(is_known);
         self.open = known
@@ -244,8 +246,9 @@ impl AlertManager {
     }
 
     fn open_alert(&self, notification: &Arc<Notification>) -> OpenAlert {
-        let book = self.books.iter().find(|book| book.name == notification.view);
-        let live = book.and_then(|book| book.live(notification.id));
+        let view_alerts =
+            self.by_view.iter().find(|view_alerts| view_alerts.name == notification.view);
+        let live = view_alerts.and_then(|view_alerts| view_alerts.live(notification.id));
         OpenAlert { notification: Arc::clone(notification), live }
     }
 }

@@ -76,11 +76,12 @@ impl Ledger {
     /// Restores the alerts of `manager`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
     pub fn restore(&mut self, manager: &mut AlertManager) -> Result<Vec<Notification>> {
-        for book in &mut manager.books {
-            let state = self.store.state(&key(&book.name))?;
-            if state.map_or(Ok(true), |state| book.restore_state(&state))? {
-                let name = book.name.clone();
-                book.restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
+        for view_alerts in &mut manager.by_view {
+            let state = self.store.state(&key(&view_alerts.name))?;
+            if state.map_or(Ok(true), |state| view_alerts.restore_state(&state))? {
+                let name = view_alerts.name.clone();
+                view_alerts
+                    .restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
             }
         }
         if let Some(state) = self.store.state(SILENCES)? {
@@ -90,7 +91,8 @@ impl Ledger {
             self.store.open_alerts()?.into_iter().map(|(_, notification)| notification).collect();
         let ended = manager.reopen(open);
         // If they were kept, their alerts would become active again when the views return.
-        let is_gone = |view: &String| manager.books.iter().all(|book| book.name != *view);
+        let is_gone =
+            |view: &String| manager.by_view.iter().all(|view_alerts| view_alerts.name != *view);
         self.gone =
             ended.iter().map(|notification| notification.view.clone()).filter(is_gone).collect();
         Ok(ended)
@@ -99,7 +101,10 @@ impl Ledger {
     /// Stores `notifications` together with the current alerts of `manager`. After an error, nothing is stored. Unless
     /// the ledger is strict, the notifications then wait in memory.
     pub fn keep(&self, manager: &AlertManager, notifications: &[Notification]) -> Result<()> {
-        let states = manager.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
+        let states = manager
+            .by_view
+            .iter()
+            .map(|view_alerts| Ok((key(&view_alerts.name), view_alerts.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
         let silences =
             std::iter::once_with(|| Ok((SILENCES.to_owned(), manager.silences.state()?)));
@@ -117,9 +122,9 @@ impl Ledger {
         if !self.keep_maxima.is_due() && !is_last {
             return;
         }
-        let maxima = manager.books.iter().flat_map(|book| {
-            book.maxima().map(|(window, maxima)| {
-                Ok((maxima_key(&book.name, window), serde_json::to_vec(maxima)?))
+        let maxima = manager.by_view.iter().flat_map(|view_alerts| {
+            view_alerts.maxima().map(|(window, maxima)| {
+                Ok((maxima_key(&view_alerts.name, window), serde_json::to_vec(maxima)?))
             })
         });
         let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));

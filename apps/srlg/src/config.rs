@@ -36,9 +36,9 @@ pub use file::General;
 pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
 use srlg_alerts::manager::AlertManager;
-use srlg_alerts::manager::book::BELOW_DOWN;
 use srlg_alerts::manager::names::Names;
 use srlg_alerts::manager::view::ViewConfig;
+use srlg_alerts::manager::view_alerts::BELOW_DOWN;
 use srlg_notify::sinks::SinkOptions;
 
 /// Warning about a view for which

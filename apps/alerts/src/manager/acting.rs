@@ -78,9 +78,9 @@ impl AlertManager {
         last: &Notification,
         remark: Remark,
     ) -> Result<Notification, Refusal> {
-        let view = self.books.iter().position(|book| book.name == last.view);
+        let view = self.by_view.iter().position(|view_alerts| view_alerts.name == last.view);
         let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
-        let change = self.books[view].close_by_hand(last.id, last.now_ms)?;
+        let change = self.by_view[view].close_by_hand(last.id, last.now_ms)?;
         let ended = self.notification(view, change);
         let text = format!("{}; {}", ended.text, remark.sentence("closed"));
         Ok(Notification { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
@@ -110,9 +110,9 @@ mod tests {
     use srlg_input::contact::Role;
 
     use super::*;
-    use crate::manager::book::ClosedSlice;
     use crate::manager::names::Names;
     use crate::manager::view::ViewConfig;
+    use crate::manager::view_alerts::ClosedSlice;
     use crate::notification::{Evidence, Kind};
     use crate::rules::Rules;
     use crate::silences::Silences;
@@ -159,9 +159,9 @@ mod tests {
             let Self { manager, detector, opposite } = self;
             let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
-            let book = &mut manager.books[0];
+            let view_alerts = &mut manager.by_view[0];
             let mut closing = detector.begin_close().unwrap();
-            let sightings = book.sightings(&mut closing).unwrap();
+            let sightings = view_alerts.sightings(&mut closing).unwrap();
             let slice = ClosedSlice {
                 report: closing.end().unwrap(),
                 sightings,
@@ -170,7 +170,7 @@ mod tests {
                 newest_input_ms: 0,
                 missing_sites: Vec::new(),
             };
-            book.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
+            view_alerts.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
             manager.notifications(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
         }
 

@@ -41,7 +41,7 @@ use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::service::Service;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::manager::AlertManager;
-use srlg_alerts::manager::book::ClosedSlice;
+use srlg_alerts::manager::view_alerts::ClosedSlice;
 use srlg_alerts::status::overview::{
     InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
 };
@@ -266,7 +266,7 @@ impl Engine {
     }
 
     fn skip_to(&mut self, slice: u64) -> Result<()> {
-        self.manager.books.iter_mut().for_each(|book| book.be_at_least_at(slice));
+        self.manager.by_view.iter_mut().for_each(|view_alerts| view_alerts.be_at_least_at(slice));
         Ok(self.detectors.iter_mut().try_for_each(|detector| detector.skip_to(slice))?)
     }
 
@@ -324,7 +324,7 @@ impl Engine {
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
         for (view, detector) in detectors.iter_mut().enumerate() {
             let mut closing = detector.begin_close()?;
-            let sightings = manager.books[view].sightings(&mut closing)?;
+            let sightings = manager.by_view[view].sightings(&mut closing)?;
             let slice = ClosedSlice {
                 report: closing.end()?,
                 sightings,
@@ -339,17 +339,17 @@ impl Engine {
             if let Some(overload) = slice.report.health.finder.overload {
                 warn!("slice {} of view {}: {overload}", close.slice, network.views[view].name);
             }
-            let book = &mut manager.books[view];
+            let view_alerts = &mut manager.by_view[view];
             let evidence =
                 |hosts: &[IpAddr], window| sites.evidence(view as u8, hosts, window, close.slice);
-            book.close(&slice, evidence, |suspect| {
+            view_alerts.close(&slice, evidence, |suspect| {
                 let mut witnesses = sites.witnesses(view as u8, suspect, close.slice);
                 witnesses.merge(silent.clone());
                 witnesses
             });
-            book.follow_rates(|hosts| sites.rates(view as u8, hosts, close.slice));
-            let hosts = book.hosts_with_alerts(&slice.report).into_iter().take(most);
-            let mut windows = book.rules().windows();
+            view_alerts.follow_rates(|hosts| sites.rates(view as u8, hosts, close.slice));
+            let hosts = view_alerts.hosts_with_alerts(&slice.report).into_iter().take(most);
+            let mut windows = view_alerts.rules().windows();
             windows.truncate(WINDOWS);
             watched.push(WatchedView { windows, hosts: hosts.collect() });
         }
@@ -441,11 +441,13 @@ impl Engine {
         let Self { publisher, plan, detectors, manager, delivery, progress, .. } = self;
         let network = &plan.network;
         publisher.show(|| {
-            let views = detectors.iter().zip(&manager.books).map(|(detector, book)| ViewOverview {
-                threshold: detector.params().threshold(),
-                memory_bytes: detector.memory_bytes() as u64,
-                load: detector.health().load,
-                ..book.overview(&[])
+            let views = detectors.iter().zip(&manager.by_view).map(|(detector, view_alerts)| {
+                ViewOverview {
+                    threshold: detector.params().threshold(),
+                    memory_bytes: detector.memory_bytes() as u64,
+                    load: detector.health().load,
+                    ..view_alerts.overview(&[])
+                }
             });
             let mut views: Vec<_> = views.collect();
             manager.label(&mut views);
@@ -478,7 +480,7 @@ impl Engine {
                 slice_ms: network.slice_ms,
                 deadline_ms: plan.options.deadline.as_millis() as u64,
                 is_live: true,
-                is_input_lost: manager.books.iter().any(|book| book.is_input_lost),
+                is_input_lost: manager.by_view.iter().any(|view_alerts| view_alerts.is_input_lost),
                 memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),
                 alerts: manager.open_alerts(),
                 silences: manager.silences.all(),

@@ -15,7 +15,7 @@ use srlg_input::contact::{Name, Sampling};
 
 use super::options::Plan;
 use super::rule::{Cause, Close};
-use srlg_alerts::manager::book::ClosedSlice;
+use srlg_alerts::manager::view_alerts::ClosedSlice;
 
 pub(super) struct Reports {
     path: PathBuf,

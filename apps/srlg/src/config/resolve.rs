@@ -21,9 +21,9 @@ use crate::config::file::{
 };
 use crate::network::{LONGEST_SLICE, MOST_VIEWS};
 use srlg_alerts::exporters::ExporterNames;
-use srlg_alerts::manager::book::BELOW_DOWN;
 use srlg_alerts::manager::names::Names;
 use srlg_alerts::manager::view::ViewConfig;
+use srlg_alerts::manager::view_alerts::BELOW_DOWN;
 use srlg_alerts::origins::OriginLookup;
 use srlg_alerts::rules::{Allow, AllowTarget, Rules};
 use srlg_alerts::{Rule, Terms};

@@ -84,8 +84,8 @@ impl Continued {
         }
         let (watches, manager) = monitor.parts();
         let ended = ledger.restore(manager)?;
-        for (watch, book) in watches.iter_mut().zip(&manager.books) {
-            if book.is_restored() {
+        for (watch, view_alerts) in watches.iter_mut().zip(&manager.by_view) {
+            if view_alerts.is_restored() {
                 watch.miss_contacts();
             }
         }

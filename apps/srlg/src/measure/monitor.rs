@@ -65,8 +65,9 @@ impl Monitor {
     /// Adds a tap for a reader thread of a live input and returns its sink. The reader thread passes pairs directly to
     /// the detectors, and [`pass`](Self::pass) closes the slices.
     pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
-        let views = self.watches.iter().zip(&self.manager.books);
-        let views = views.map(|(watch, book)| watch.tap(book)).collect::<Result<_>>()?;
+        let views = self.watches.iter().zip(&self.manager.by_view);
+        let views =
+            views.map(|(watch, view_alerts)| watch.tap(view_alerts)).collect::<Result<_>>()?;
         Ok(self.taps.add(self.slice_ms, 0, views))
     }
 
@@ -80,11 +81,11 @@ impl Monitor {
 
     /// Applies the rules, allow lists, labels, exporter names and databases of `config` from now on.
     pub fn reload(&mut self, config: &Config) {
-        let views = self.watches.iter_mut().zip(&self.manager.books);
-        for (at, (watch, book)) in views.enumerate() {
-            if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
+        let views = self.watches.iter_mut().zip(&self.manager.by_view);
+        for (at, (watch, view_alerts)) in views.enumerate() {
+            if let Some(next) = config.views.iter().find(|next| next.name == view_alerts.name) {
                 self.taps.set_rules(at, &next.rules, watch.counts());
-                watch.reload(book.rules(), &next.rules);
+                watch.reload(view_alerts.rules(), &next.rules);
             }
         }
         self.exporters.set_names(config.names.exporters.clone());
@@ -131,8 +132,8 @@ impl Monitor {
         self.counts.contacts += 1;
         self.counts.samplings.take(contact);
         let mut unused = None;
-        for (watch, book) in self.watches.iter_mut().zip(&mut self.manager.books) {
-            unused = unused.or(watch.take(contact, book, &self.exporters)?);
+        for (watch, view_alerts) in self.watches.iter_mut().zip(&mut self.manager.by_view) {
+            unused = unused.or(watch.take(contact, view_alerts, &self.exporters)?);
         }
         if let Some(kind) = unused {
             self.counts.unused.add(contact.exporter.map(IpAddr::from), kind);
@@ -171,8 +172,8 @@ impl Monitor {
     pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
         let step_ms = step.as_millis() as u64;
         self.exporters.set_forward(step_ms, now_ns / 1_000_000);
-        for (watch, book) in self.watches.iter_mut().zip(&mut self.manager.books) {
-            watch.set_forward(step_ms, now_ns, book);
+        for (watch, view_alerts) in self.watches.iter_mut().zip(&mut self.manager.by_view) {
+            watch.set_forward(step_ms, now_ns, view_alerts);
         }
     }
 
@@ -180,9 +181,9 @@ impl Monitor {
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         self.collect();
         let Self { watches, manager, exporters, taps, .. } = self;
-        let views = watches.iter_mut().zip(&mut manager.books).enumerate();
-        for (at, (watch, book)) in views {
-            watch.pass(now_ns, book, exporters, taps.of(at))?;
+        let views = watches.iter_mut().zip(&mut manager.by_view).enumerate();
+        for (at, (watch, view_alerts)) in views {
+            watch.pass(now_ns, view_alerts, exporters, taps.of(at))?;
         }
         Ok(())
     }
@@ -190,16 +191,18 @@ impl Monitor {
     /// For each view, returns the hosts that reached their threshold in too few slices for an alert. Only the hosts
     /// with the most peers are returned.
     pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
-        let books = self.manager.books.iter();
-        books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
+        let by_view = self.manager.by_view.iter();
+        by_view.flat_map(|view_alerts| {
+            view_alerts.misses().into_iter().map(|miss| (view_alerts.name.as_str(), miss))
+        })
     }
 
     /// Closes the last slice at the end of an input, then advances the clock by one window, but at most by 32 slices.
     /// During this time, the last contacts may still start an alert. No alert ends, because the traffic after the input
     /// is unknown.
     pub fn finish(&mut self) -> Result<()> {
-        let mut views = self.watches.iter_mut().zip(&mut self.manager.books);
-        views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
+        let mut views = self.watches.iter_mut().zip(&mut self.manager.by_view);
+        views.try_for_each(|(watch, view_alerts)| watch.finish(view_alerts, &self.exporters))
     }
 
     /// Returns the notifications since the last call.
@@ -211,7 +214,7 @@ impl Monitor {
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.collect();
         let Self { watches, manager, exporters, positions, taps, .. } = self;
-        watches[at].snapshot(&mut manager.books[at], exporters, positions, taps.of(at))
+        watches[at].snapshot(&mut manager.by_view[at], exporters, positions, taps.of(at))
     }
 
     /// Returns the current overview, with the status of `input`. Counts of exporters that `input` no longer lists are
@@ -228,8 +231,9 @@ impl Monitor {
             self.counts.forget(*gone);
         }
         self.remembered = exporters;
-        let views = self.watches.iter().zip(&self.manager.books);
-        let mut views: Vec<_> = views.map(|(watch, book)| watch.overview(book)).collect();
+        let views = self.watches.iter().zip(&self.manager.by_view);
+        let mut views: Vec<_> =
+            views.map(|(watch, view_alerts)| watch.overview(view_alerts)).collect();
         self.manager.label(&mut views);
         let datagrams = DatagramCounts::of(input);
         let mut problems = self.counts.unused.of(None);
@@ -247,7 +251,7 @@ impl Monitor {
         Overview {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
-            is_input_lost: self.manager.books.iter().any(|book| book.is_input_lost),
+            is_input_lost: self.manager.by_view.iter().any(|view_alerts| view_alerts.is_input_lost),
             memory_bytes: self.memory_bytes() as u64,
             views,
             alerts: self.manager.open_alerts(),

@@ -1,12 +1,12 @@
 //! A view of the local traffic, with its pairs, its detector and its slices.
 //!
 //! ```text
-//! contact --allowed?--> pair --slice--> detector --ClosedSlice--> Book
+//! contact --allowed?--> pair --slice--> detector --ClosedSlice--> ViewAlerts
 //!                        `--of hosts with an alert--> details
 //! ```
 //!
-//! Invariant: the book receives the slices in order. It receives every slice, except that the first slices of a long
-//! silence are skipped.
+//! Invariant: [`ViewAlerts`] receives the slices in order. It receives every slice, except that the first slices of a
+//! long silence are skipped.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -30,8 +30,8 @@ use crate::measure::track::Track;
 use srlg_alerts::Condition;
 use srlg_alerts::Witnesses;
 use srlg_alerts::details::{Details, HostExporters};
-use srlg_alerts::manager::book::{Book, ClosedSlice};
 use srlg_alerts::manager::view::ViewConfig;
+use srlg_alerts::manager::view_alerts::{ClosedSlice, ViewAlerts};
 use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::status::overview::ViewOverview;
@@ -92,7 +92,7 @@ pub(crate) struct InputState {
 
 struct Entries<'a> {
     slices: &'a mut Slices,
-    book: &'a mut Book,
+    view_alerts: &'a mut ViewAlerts,
     exporters: &'a WitnessTable,
     /// Taps of the reader threads, or `None` while the main thread processes contacts.
     taps: Option<ViewTaps<'a>>,
@@ -121,9 +121,9 @@ impl Watch {
         &self.slices.detector
     }
 
-    pub(crate) fn tap(&self, book: &Book) -> Result<ViewTap> {
+    pub(crate) fn tap(&self, view_alerts: &ViewAlerts) -> Result<ViewTap> {
         let Self { track, slices } = self;
-        let rules = Arc::new(book.rules().clone());
+        let rules = Arc::new(view_alerts.rules().clone());
         Ok(ViewTap::new(&track.filter, rules, &slices.detector, &slices.details)?)
     }
 
@@ -163,15 +163,15 @@ impl Watch {
     pub(crate) fn take(
         &mut self,
         contact: &Contact,
-        book: &mut Book,
+        view_alerts: &mut ViewAlerts,
         exporters: &WitnessTable,
     ) -> Result<Option<ProblemKind>> {
         let Self { track, slices } = self;
-        let pairs = track.pairs(contact, book.rules());
+        let pairs = track.pairs(contact, view_alerts.rules());
         if !slices.details.is_empty() {
             pairs.clone().for_each(|pair| slices.details.take(pair, contact));
         }
-        let entries = &mut Entries { slices, book, exporters, taps: None };
+        let entries = &mut Entries { slices, view_alerts, exporters, taps: None };
         let placement = track.take(contact.time_ns, pairs, entries)?;
         match placement {
             Placement::TooLate => return Ok(Some(ProblemKind::TooLate)),
@@ -187,18 +187,22 @@ impl Watch {
     pub(crate) fn pass(
         &mut self,
         now_ns: u64,
-        book: &mut Book,
+        view_alerts: &mut ViewAlerts,
         exporters: &WitnessTable,
         taps: ViewTaps<'_>,
     ) -> Result<()> {
         let Self { track, slices } = self;
-        track.pass(now_ns, &mut Entries { slices, book, exporters, taps: Some(taps) })
+        track.pass(now_ns, &mut Entries { slices, view_alerts, exporters, taps: Some(taps) })
     }
 
     /// At the end of an input, passes waiting pairs to the detector and closes the last slice. Then advances time by
     /// one window, but at most by [`MOST_HITS`] slices. No alert ends during this time.
-    pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
-        let mut entries = Entries { slices: &mut self.slices, book, exporters, taps: None };
+    pub(crate) fn finish(
+        &mut self,
+        view_alerts: &mut ViewAlerts,
+        exporters: &WitnessTable,
+    ) -> Result<()> {
+        let mut entries = Entries { slices: &mut self.slices, view_alerts, exporters, taps: None };
         self.track.finish(&mut entries)?;
         if !self.track.clock().is_running() {
             return Ok(());
@@ -222,12 +226,13 @@ impl Watch {
     /// of the snapshot includes the last of `positions` before which all contacts are in the detector.
     pub(crate) fn snapshot(
         &mut self,
-        book: &mut Book,
+        view_alerts: &mut ViewAlerts,
         exporters: &WitnessTable,
         positions: &mut Positions,
         taps: ViewTaps<'_>,
     ) -> Result<Snapshot> {
-        let entries = &mut Entries { slices: &mut self.slices, book, exporters, taps: Some(taps) };
+        let entries =
+            &mut Entries { slices: &mut self.slices, view_alerts, exporters, taps: Some(taps) };
         self.track.flush(entries)?;
         entries.settle()?;
         // Pairs of later slices still wait.
@@ -236,7 +241,7 @@ impl Watch {
             sampling: self.slices.sampling.slices().collect(),
             hosts: self.slices.details.all_exporters(),
             exporters: exporters.state(),
-            keys: book.rules().keys(),
+            keys: view_alerts.rules().keys(),
             position,
         };
         let attachment = serde_json::to_vec(&attachment)?;
@@ -272,13 +277,13 @@ impl Watch {
 
     /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts are missing up to and including the
     /// slice of `now_ns`.
-    pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, book: &mut Book) {
+    pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, view_alerts: &mut ViewAlerts) {
         let slice = self.track.clock().slice_of(now_ns);
         self.slices.seen_from = self.slices.seen_from.max(slice + 1);
         // A tap may have counted contacts since the step.
         let newest_ms = self.slices.newest_input_ms + step_ms;
         self.slices.newest_input_ms = newest_ms.min(now_ns / 1_000_000);
-        book.set_forward(step_ms, slice);
+        view_alerts.set_forward(step_ms, slice);
     }
 
     /// Returns the number of contacts in `closed` slices if none has an inside host and there are enough to be sure,
@@ -290,7 +295,7 @@ impl Watch {
     }
 
     #[must_use]
-    pub(crate) fn overview(&self, book: &Book) -> ViewOverview {
+    pub(crate) fn overview(&self, view_alerts: &ViewAlerts) -> ViewOverview {
         let (detector, clock) = (self.detector(), self.track.clock());
         let counts = &self.track.filter.counts;
         ViewOverview {
@@ -302,7 +307,7 @@ impl Watch {
             without_port: counts.without_port,
             too_late: clock.too_late() + counts.too_late,
             future: clock.future(),
-            ..book.overview(&counts.hits)
+            ..view_alerts.overview(&counts.hits)
         }
     }
 }
@@ -344,9 +349,9 @@ impl Slices {
 
 impl Entries<'_> {
     fn close(&mut self) -> Result<SliceReport> {
-        let Self { slices, book, exporters, taps } = self;
+        let Self { slices, view_alerts, exporters, taps } = self;
         let mut closing = slices.detector.begin_close()?;
-        let sightings = book.sightings(&mut closing)?;
+        let sightings = view_alerts.sightings(&mut closing)?;
         let report = closing.end()?;
         let condition = slices.condition(report.slice);
         slices.note(condition, report.slice);
@@ -365,11 +370,11 @@ impl Entries<'_> {
             rates: rates(hosts),
             ..Evidence::default()
         };
-        book.close(&slice, evidence, |suspect| slices.witnesses(exporters, suspect));
-        book.follow_rates(rates);
-        let hosts = book.hosts_with_alerts(&slice.report);
-        slices.details.look_at(&hosts, book.now_ms());
-        taps.iter().for_each(|taps| taps.look_at(&hosts, book.now_ms()));
+        view_alerts.close(&slice, evidence, |suspect| slices.witnesses(exporters, suspect));
+        view_alerts.follow_rates(rates);
+        let hosts = view_alerts.hosts_with_alerts(&slice.report);
+        slices.details.look_at(&hosts, view_alerts.now_ms());
+        taps.iter().for_each(|taps| taps.look_at(&hosts, view_alerts.now_ms()));
         Ok(slice.report)
     }
 
@@ -384,13 +389,13 @@ impl Entries<'_> {
     /// Closes slices until `slice` is the running slice. No pairs of the slices to be closed may be waiting.
     fn close_until(&mut self, slice: u64) -> Result<()> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
-        let Self { slices, book, exporters, .. } = self;
+        let Self { slices, view_alerts, exporters, .. } = self;
         slices.detector.skip_to(slice)?;
         let witnesses = |suspect| slices.witnesses(exporters, suspect);
         let condition = |slice| slices.condition(slice);
-        book.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
-        let now_ms = book.now_ms();
-        book.follow_rates(|hosts| slices.details.rates(hosts, now_ms));
+        view_alerts.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
+        let now_ms = view_alerts.now_ms();
+        view_alerts.follow_rates(|hosts| slices.details.rates(hosts, now_ms));
         if let Some(last) = slice.checked_sub(1) {
             slices.note(slices.condition(last), last);
         }
@@ -402,12 +407,12 @@ impl SliceSink for Entries<'_> {
     type Error = anyhow::Error;
 
     fn start(&mut self, slice: u64) -> Result<()> {
-        let Self { slices, book, .. } = self;
+        let Self { slices, view_alerts, .. } = self;
         let running = slices.detector.slice();
         slices.detector.skip_to(slice).with_context(|| {
             format!("cannot continue: the state has reached slice {running}, but the input is at slice {slice}; use another --state for this input")
         })?;
-        book.skip_to(slice);
+        view_alerts.skip_to(slice);
         let start_ms = slice.saturating_mul(slices.slice_ms);
         slices.newest_input_ms = slices.newest_input_ms.max(start_ms);
         if slices.seen_from == u64::MAX {

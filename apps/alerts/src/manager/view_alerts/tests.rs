@@ -9,24 +9,25 @@ use crate::{Rule, Terms};
 /// Length of the rule's window, in slices.
 const WINDOW: u32 = 3;
 
-/// Returns a book with one rule, and a detector whose window is twice as long as the rule's.
-fn book() -> (Book, SlidingDetector) {
+/// Returns the alerts of a view with one rule, and a detector whose window is twice as long as the rule's.
+fn view_alerts() -> (ViewAlerts, SlidingDetector) {
     let sizes = Sizes { window: 2 * WINDOW, ..Sizes::default() };
     let terms = Terms { threshold: 1_024.0, for_slices: 1, hold_ms: 0, ..Terms::default() };
     let networks = vec!["0.0.0.0/0".parse().unwrap()];
     let rule = Rule { name: "r".to_owned(), networks, windows: [(WINDOW, terms)].into() };
-    let book = Book::new("fan-in", sizes.window, Rules::new(vec![rule], Vec::new()), 1_000);
-    (book, SlidingDetector::new(sizes, Device::Cpu).unwrap())
+    let view_alerts =
+        ViewAlerts::new("fan-in", sizes.window, Rules::new(vec![rule], Vec::new()), 1_000);
+    (view_alerts, SlidingDetector::new(sizes, Device::Cpu).unwrap())
 }
 
 fn close(
-    book: &mut Book,
+    view_alerts: &mut ViewAlerts,
     detector: &mut SlidingDetector,
     condition: Condition,
     evidence: impl Fn(&[IpAddr], u32) -> Evidence,
 ) {
     let mut closing = detector.begin_close().unwrap();
-    let sightings = book.sightings(&mut closing).unwrap();
+    let sightings = view_alerts.sightings(&mut closing).unwrap();
     let slice = ClosedSlice {
         report: closing.end().unwrap(),
         sightings,
@@ -35,12 +36,12 @@ fn close(
         newest_input_ms: 0,
         missing_sites: Vec::new(),
     };
-    book.close(&slice, evidence, |_| Witnesses::default());
+    view_alerts.close(&slice, evidence, |_| Witnesses::default());
 }
 
 #[test]
 fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end() {
-    let (mut book, mut detector) = book();
+    let (mut view_alerts, mut detector) = view_alerts();
     let asked = RefCell::new(Vec::new());
     let evidence = |hosts: &[IpAddr], slices: u32| {
         asked.borrow_mut().push((hosts.to_vec(), slices));
@@ -51,8 +52,8 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
     let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     let whole = Condition::default();
-    (0..2 * WINDOW).for_each(|_| close(&mut book, &mut detector, whole, evidence));
-    let changes = book.changes();
+    (0..2 * WINDOW).for_each(|_| close(&mut view_alerts, &mut detector, whole, evidence));
+    let changes = view_alerts.changes();
     let statuses: Vec<Status> = changes.iter().map(|(alert, _)| alert.status).collect();
     assert_eq!(statuses, [Status::Start, Status::End]);
     assert_eq!(asked.into_inner(), [(vec![[0, 0, 0, 7].into()], WINDOW)]);
@@ -63,18 +64,19 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
 
 #[test]
 fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
-    let (mut book, mut detector) = book();
+    let (mut view_alerts, mut detector) = view_alerts();
     let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
     let host = IpAddr::from([0, 0, 0, 7]);
     for bits in [1_000, 5_000, 2_000, 4_000] {
         let evidence = |_: &[IpAddr], _| Evidence { rates: rates(bits), ..Evidence::default() };
-        close(&mut book, &mut detector, Condition::default(), evidence);
-        book.follow_rates(|hosts| if hosts == [host] { rates(bits) } else { Rates::default() });
+        close(&mut view_alerts, &mut detector, Condition::default(), evidence);
+        view_alerts
+            .follow_rates(|hosts| if hosts == [host] { rates(bits) } else { Rates::default() });
     }
     let (ended, started) = {
-        let mut changes = book.changes().into_iter();
+        let mut changes = view_alerts.changes().into_iter();
         let notifications =
             changes.by_ref().map(|(alert, context)| Notification::new(alert, context));
         let notifications: Vec<Notification> = notifications.collect();
@@ -83,16 +85,17 @@ fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
     assert_eq!((started.rates, started.peak_rates), (rates(1_000), Some(rates(1_000))));
     assert_eq!((ended.rates, ended.peak_rates), (Rates::default(), Some(rates(5_000))));
     assert!(ended.text.ends_with(", 5.0 kbit/s"), "{}", ended.text);
-    assert!(book.rates.is_empty() && book.live(started.id).is_none());
+    assert!(view_alerts.rates.is_empty() && view_alerts.live(started.id).is_none());
 }
 
 #[test]
 fn slices_without_input_are_no_data_for_suggestions() {
-    let (mut book, mut detector) = book();
+    let (mut view_alerts, mut detector) = view_alerts();
     for is_input_lost in [false, true, true, false] {
         let condition = Condition { is_input_lost, ..Condition::default() };
-        close(&mut book, &mut detector, condition, |_, _| Evidence::default());
+        close(&mut view_alerts, &mut detector, condition, |_, _| Evidence::default());
     }
-    let counted: Vec<_> = book.maxima().map(|(_, maxima)| maxima.counted().as_secs()).collect();
+    let counted: Vec<_> =
+        view_alerts.maxima().map(|(_, maxima)| maxima.counted().as_secs()).collect();
     assert_eq!(counted, [2]);
 }

@@ -43,9 +43,9 @@ pub struct ClosedSlice {
     pub missing_sites: Vec<String>,
 }
 
-/// The state of a book, as stored in the database.
+/// The alerts of a view, as stored in the database.
 #[derive(Serialize, Deserialize)]
-struct BookState<T> {
+struct ViewAlertsState<T> {
     /// End of the last slice whose changes are in the database.
     until_ms: u64,
     /// Parts of a contact that form the view's hosts and peers.
@@ -61,7 +61,7 @@ struct LiveRates {
 }
 
 /// All alerts of a view.
-pub struct Book {
+pub struct ViewAlerts {
     pub name: String,
     /// Length of the longest window, in slices.
     window: u32,
@@ -87,7 +87,7 @@ pub struct Book {
     overloads: u64,
 }
 
-impl Book {
+impl ViewAlerts {
     pub(crate) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -132,7 +132,7 @@ impl Book {
 
     /// Returns the state of all alerts as JSON.
     pub fn state(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec(&BookState {
+        Ok(serde_json::to_vec(&ViewAlertsState {
             until_ms: self.now_ms(),
             keys: self.rules.keys(),
             tracker: &self.tracker,
@@ -145,7 +145,7 @@ impl Book {
         if state.is_empty() {
             return Ok(true);
         }
-        let state: BookState<Tracker> = serde_json::from_slice(state)
+        let state: ViewAlertsState<Tracker> = serde_json::from_slice(state)
             .with_context(|| format!("cannot restore the alerts of view {}", self.name))?;
         if state.keys != self.rules.keys() {
             warn!("view {}: alerts ended because `host` or `peer` has changed", self.name);
