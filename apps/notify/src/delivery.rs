@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use tracing::{info, warn};
 
-use crate::ledger::Ledger;
+use crate::alert_store::AlertStore;
 use crate::sinks::{SinkOptions, Sinks};
 use srlg_alerts::Status;
 use srlg_alerts::manager::AlertManager;
@@ -27,7 +27,7 @@ const FORGET: Duration = Duration::from_secs(60);
 
 /// The database of alerts and notifications, and the sinks that read from it.
 pub struct Delivery {
-    ledger: Ledger,
+    alert_store: AlertStore,
     sinks: Sinks,
     failing: OnChange,
     forget: Every,
@@ -38,24 +38,31 @@ pub struct Delivery {
 
 impl Delivery {
     /// Starts the sinks in `options`. Each sink continues at its stored position.
-    pub fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
-        let sinks = Sinks::start(options, ledger.store())?;
+    pub fn start(alert_store: AlertStore, options: &[SinkOptions]) -> Result<Self> {
+        let sinks = Sinks::start(options, alert_store.store())?;
         let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
-        Ok(Self { ledger, sinks, failing, forget, forget_error: LastError::default(), started: 0 })
+        Ok(Self {
+            alert_store,
+            sinks,
+            failing,
+            forget,
+            forget_error: LastError::default(),
+            started: 0,
+        })
     }
 
     pub const fn started(&self) -> u64 {
         self.started
     }
 
-    pub const fn ledger(&self) -> &Ledger {
-        &self.ledger
+    pub const fn alert_store(&self) -> &AlertStore {
+        &self.alert_store
     }
 
     /// Restores the alerts of `manager`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
     pub fn restore(&mut self, manager: &mut AlertManager) -> Result<Vec<Notification>> {
-        self.ledger.restore(manager)
+        self.alert_store.restore(manager)
     }
 
     /// Logs `notifications`, stores them together with the current alerts of `manager`, and wakes the sinks.
@@ -72,7 +79,7 @@ impl Delivery {
         if notifications.is_empty() && self.waiting() == 0 {
             return Ok(());
         }
-        let kept = self.ledger.keep(manager, notifications);
+        let kept = self.alert_store.keep(manager, notifications);
         self.sinks.wake();
         match kept {
             Ok(()) => {
@@ -81,7 +88,9 @@ impl Delivery {
                 }
                 Ok(())
             }
-            Err(error) if self.ledger.is_strict() || self.waiting() > MOST_WAITING => Err(error),
+            Err(error) if self.alert_store.is_strict() || self.waiting() > MOST_WAITING => {
+                Err(error)
+            }
             Err(error) => {
                 if self.failing.change_to(true).is_some() {
                     warn!("cannot store notifications; they are sent from memory: {error:#}");
@@ -93,12 +102,12 @@ impl Delivery {
 
     /// Returns the number of notifications that the database has not stored yet.
     pub fn waiting(&self) -> usize {
-        self.ledger.store().waiting_len()
+        self.alert_store.store().waiting_len()
     }
 
     /// Stores the alerts of `manager` together with all waiting notifications, and wakes the sinks.
     pub fn save(&mut self, manager: &AlertManager) -> Result<()> {
-        self.ledger.keep(manager, &[])?;
+        self.alert_store.keep(manager, &[])?;
         self.sinks.wake();
         Ok(())
     }
@@ -107,12 +116,12 @@ impl Delivery {
     /// only if it is due.
     pub fn look_around(&mut self, manager: &AlertManager, before_ms: u64) {
         if self.forget.is_due() {
-            let forgotten = self.ledger.store().forget(before_ms).map(drop);
+            let forgotten = self.alert_store.store().forget(before_ms).map(drop);
             let (failure, recovery) =
                 ("cannot prune old notifications", "old notifications can be pruned again");
             self.forget_error.log(forgotten, failure, recovery);
         }
-        self.ledger.keep_maxima(manager, false);
+        self.alert_store.keep_maxima(manager, false);
     }
 
     pub fn overviews(&self) -> Vec<SinkOverview> {
@@ -122,9 +131,9 @@ impl Delivery {
     /// Stores all waiting notifications and stops the sinks.
     pub fn finish(mut self, manager: &AlertManager) -> Result<()> {
         self.tell(manager, &[])?;
-        let kept = self.ledger.keep(manager, &[]);
+        let kept = self.alert_store.keep(manager, &[]);
         let left = self.waiting();
-        self.ledger.keep_maxima(manager, true);
+        self.alert_store.keep_maxima(manager, true);
         self.sinks.finish(LAST);
         kept?;
         ensure!(left == 0, "{left} notifications lost: database not writable");
@@ -144,7 +153,7 @@ mod tests {
     use srlg_input::ViewOptions;
 
     use super::*;
-    use crate::ledger::maxima_key;
+    use crate::alert_store::maxima_key;
     use crate::store;
 
     #[derive(Clone, Default)]
@@ -179,13 +188,13 @@ mod tests {
     #[test]
     fn each_problem_of_the_database_is_logged_when_it_begins_and_when_it_ends() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(Some(folder.path())).unwrap();
+        let mut alert_store = AlertStore::open(Some(folder.path())).unwrap();
         let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();
-        ledger.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
+        alert_store.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
         let mut manager =
             AlertManager::new(&[view()], Duration::from_secs(1), Names::default(), None);
-        ledger.restore(&mut manager).unwrap();
-        let mut delivery = Delivery::start(ledger, &[]).unwrap();
+        alert_store.restore(&mut manager).unwrap();
+        let mut delivery = Delivery::start(alert_store, &[]).unwrap();
         delivery.forget = Every::new(Duration::ZERO);
         let (log, database) = (Log::default(), store::path(folder.path()));
         let rename = |table: &str, to: &str| {
@@ -202,7 +211,7 @@ mod tests {
                 }
                 for _ in 0..3 {
                     delivery.look_around(&manager, 0);
-                    delivery.ledger.keep_maxima(&manager, true);
+                    delivery.alert_store.keep_maxima(&manager, true);
                 }
                 if is_broken {
                     rename("no_notifications", "notifications");

@@ -6,7 +6,7 @@
     reason = "items of the program's own crates have docs where their names do not suffice"
 )]
 
+pub mod alert_store;
 pub mod delivery;
-pub mod ledger;
 pub mod sinks;
 pub mod store;

@@ -57,8 +57,8 @@ use reader::{Event, Reader};
 use reports::Reports;
 use rule::CloseRule;
 use sites::Sites;
+use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
-use srlg_notify::ledger::Ledger;
 use srlg_web::publisher::Publisher;
 use stream::Position;
 use tally::Tally;
@@ -80,14 +80,14 @@ pub fn run(args: &Args) -> Result<()> {
     let state = config.general.state.as_deref();
     let state = state.context("cannot collect: without a state folder, slices would be lost; set state in the configuration")?;
     // Sinks are opened first: if one fails, the network keeps its version.
-    let delivery = Delivery::start(Ledger::open(Some(state))?.strict(), &config.sinks)?;
+    let delivery = Delivery::start(AlertStore::open(Some(state))?.strict(), &config.sinks)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the collector")?;
     let work = || {
         let mut stop = runtime.block_on(async { Stop::new() })?;
         let Some((link, agreement)) =
-            runtime.block_on(begin(&config, &options, delivery.ledger(), &mut stop))?
+            runtime.block_on(begin(&config, &options, delivery.alert_store(), &mut stop))?
         else {
             return Ok(());
         };
@@ -107,13 +107,13 @@ pub fn run(args: &Args) -> Result<()> {
 async fn begin(
     config: &Config,
     options: &NetworkOptions,
-    ledger: &Ledger,
+    alert_store: &AlertStore,
     stop: &mut Stop,
 ) -> Result<Option<(Link, Agreement)>> {
     let access = Access { folder: options.folder.clone(), broker: options.broker.clone() };
     let link = access.connect(COLLECTOR).await?;
     tokio::select! {
-        agreement = agreement::agree(&link, ledger, config) => Ok(Some((link.clone(), agreement?))),
+        agreement = agreement::agree(&link, alert_store, config) => Ok(Some((link.clone(), agreement?))),
         () = stop.asked() => Ok(None),
     }
 }
@@ -157,7 +157,7 @@ fn open(
         config.general.http,
         config.general.visitors(),
         config.general.keep,
-        delivery.ledger().store(),
+        delivery.alert_store().store(),
     )?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),

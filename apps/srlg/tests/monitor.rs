@@ -58,7 +58,7 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
 
 /// Stores `notifications` of a monitor and stops the monitor.
 fn end(mut of: Continued, notifications: &[Notification]) {
-    of.ledger.keep(of.monitor.manager(), notifications).unwrap();
+    of.alert_store.keep(of.monitor.manager(), notifications).unwrap();
     of.checkpoints.finish(&mut of.monitor).unwrap();
 }
 
@@ -238,8 +238,8 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
         if second == 20 {
             // The last checkpoint was written in second 19.
             of.checkpoints.finish(&mut of.monitor).unwrap();
-            of.ledger.keep(of.monitor.manager(), &told).unwrap();
-            drop(of.ledger);
+            of.alert_store.keep(of.monitor.manager(), &told).unwrap();
+            drop(of.alert_store);
             of = open();
         }
         let time_ns = (start_ms + second * 1_000) * 1_000_000;

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::network::bucket::{self, Entry};
 use crate::network::connect::{BACKOFF, Link};
 use crate::network::{Network, NetworkError, NetworkVersion, VersionId};
-use srlg_notify::ledger::Ledger;
+use srlg_notify::alert_store::AlertStore;
 use srlg_system::pacing::LastError;
 
 /// Keys of the agreement in the database.
@@ -46,11 +46,12 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    fn read(ledger: &Ledger) -> Result<Option<Self>> {
-        let Some(json) = ledger.store().state(VERSION)? else { return Ok(None) };
+    fn read(alert_store: &AlertStore) -> Result<Option<Self>> {
+        let Some(json) = alert_store.store().state(VERSION)? else { return Ok(None) };
         let version = NetworkVersion::from_json(&json, "the database")
             .context("cannot use the last agreement: this version of srlg does not support it; use the version that wrote it, or set another state folder")?;
-        let last_former = ledger.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
+        let last_former =
+            alert_store.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
         let last_former = last_former.transpose().context(
             "cannot read the last agreement: the database is damaged; set another state folder",
         )?;
@@ -58,28 +59,32 @@ impl Agreement {
         Ok(Some(Self { version, last_former }))
     }
 
-    fn write(&self, ledger: &Ledger) -> Result<()> {
+    fn write(&self, alert_store: &AlertStore) -> Result<()> {
         let Self { version, last_former } = self;
         let states = [
             (VERSION.to_owned(), version.to_json()?),
             (LAST_FORMER.to_owned(), serde_json::to_vec(last_former)?),
         ];
-        ledger.store().set(&states)
+        alert_store.store().set(&states)
     }
 }
 
 /// Agrees with the broker on the network version of `config`. Waits for the broker, unless the database has this
 /// version.
-pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
-    let kept = Agreement::read(ledger)?;
+pub(super) async fn agree(
+    link: &Link,
+    alert_store: &AlertStore,
+    config: &Config,
+) -> Result<Agreement> {
+    let kept = Agreement::read(alert_store)?;
     let (mut last_error, mut backoff) = (LastError::default(), BACKOFF);
     loop {
         let wanted = kept.as_ref().filter(|kept| is_of(config, &kept.version));
         if link.state.borrow().up {
-            match agree_with_broker(link, ledger, config, kept.as_ref()).await {
+            match agree_with_broker(link, alert_store, config, kept.as_ref()).await {
                 Ok(agreement) => {
                     if kept.as_ref() != Some(&agreement) {
-                        agreement.write(ledger)?;
+                        agreement.write(alert_store)?;
                     }
                     return Ok(agreement);
                 }
@@ -105,7 +110,7 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
 /// version. On return, the broker has the returned version.
 async fn agree_with_broker(
     link: &Link,
-    ledger: &Ledger,
+    alert_store: &AlertStore,
     config: &Config,
     kept: Option<&Agreement>,
 ) -> Result<Agreement> {
@@ -122,7 +127,7 @@ async fn agree_with_broker(
         (Some(last), _) => Agreement { version: last.clone(), last_former: 0 },
         (None, _) => {
             let last_former = stream::last(client).await?;
-            Agreement { version: next(config, ledger, last)?, last_former }
+            Agreement { version: next(config, alert_store, last)?, last_former }
         }
     };
     if found != Some(&agreement.version) {
@@ -139,10 +144,14 @@ fn is_of(config: &Config, version: &NetworkVersion) -> bool {
     Network::of(config, version.network.seed()) == version.network
 }
 
-fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Result<NetworkVersion> {
+fn next(
+    config: &Config,
+    alert_store: &AlertStore,
+    last: Option<&NetworkVersion>,
+) -> Result<NetworkVersion> {
     let id = VersionId::after(last.map(|last| last.id))?;
     let Some(last) = last else {
-        let network = Network::of(config, ledger.seed()?);
+        let network = Network::of(config, alert_store.seed()?);
         network.check()?;
         return Ok(NetworkVersion { id, first_slice: 0, network });
     };

@@ -17,7 +17,7 @@ use crate::config::Config;
 use srlg_alerts::Rule;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::maxima::Maxima;
-use srlg_notify::ledger::maxima_key;
+use srlg_notify::alert_store::maxima_key;
 use srlg_notify::store::Store;
 use srlg_notify::store::history::IncidentFilter;
 

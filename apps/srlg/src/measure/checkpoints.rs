@@ -26,7 +26,7 @@ use crate::measure::monitor::Monitor;
 use crate::measure::watch::InputState;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::Notification;
-use srlg_notify::ledger::Ledger;
+use srlg_notify::alert_store::AlertStore;
 use srlg_system::now_ms;
 use srlg_system::pacing::{Every, OnChange};
 
@@ -55,7 +55,7 @@ pub struct Continued {
     /// The monitor.
     pub monitor: Monitor,
     /// Database of the monitor's alerts.
-    pub ledger: Ledger,
+    pub alert_store: AlertStore,
     /// Checkpoints of the monitor's detectors.
     pub checkpoints: ViewCheckpoints,
     /// Notifications that end the alerts of views that were removed or now count something else.
@@ -74,8 +74,8 @@ impl Continued {
                 checkpoints.push(open_view(state, &view.name)?);
             }
         }
-        let mut ledger = Ledger::open(config.general.state.as_deref())?;
-        let mut monitor = Monitor::new(config, ledger.seed()?)?;
+        let mut alert_store = AlertStore::open(config.general.state.as_deref())?;
+        let mut monitor = Monitor::new(config, alert_store.seed()?)?;
         let mut position: Option<Position> = None;
         for (at, (view, checkpoints)) in config.views.iter().zip(&mut checkpoints).enumerate() {
             if let Some(next) = restore(&mut monitor, at, view, checkpoints, config)? {
@@ -83,7 +83,7 @@ impl Continued {
             }
         }
         let (watches, manager) = monitor.parts();
-        let ended = ledger.restore(manager)?;
+        let ended = alert_store.restore(manager)?;
         for (watch, view_alerts) in watches.iter_mut().zip(&manager.by_view) {
             if view_alerts.is_restored() {
                 watch.miss_contacts();
@@ -93,7 +93,7 @@ impl Continued {
         let checkpoint = config.general.checkpoint;
         let save = Every::from_now(checkpoint / u32::try_from(config.views.len())?);
         let checkpoints = ViewCheckpoints { writer, checkpoint, save, next: 0 };
-        Ok(Self { monitor, ledger, checkpoints, ended, position })
+        Ok(Self { monitor, alert_store, checkpoints, ended, position })
     }
 }
 

@@ -33,8 +33,9 @@ pub fn run(options: &Options) -> Result<()> {
         "cannot run: the configuration has a network and no input; use `srlg collect`"
     );
     config.read_databases()?;
-    let Continued { mut monitor, ledger, checkpoints, ended, position } = Continued::open(&config)?;
-    let delivery = Delivery::start(ledger, &config.sinks)?;
+    let Continued { mut monitor, alert_store, checkpoints, ended, position } =
+        Continued::open(&config)?;
+    let delivery = Delivery::start(alert_store, &config.sinks)?;
     let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.tap()?))?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
@@ -45,7 +46,7 @@ pub fn run(options: &Options) -> Result<()> {
             config.general.http,
             config.general.visitors(),
             config.general.keep,
-            delivery.ledger().store(),
+            delivery.alert_store().store(),
         )?,
         sampling: SamplingNotes::new(config.source.decoding.sampling),
         config,

@@ -13,7 +13,7 @@ use crate::collect::{Args, open};
 use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 use crate::network::{Network, NetworkVersion, VersionId};
-use srlg_notify::ledger::Ledger;
+use srlg_notify::alert_store::AlertStore;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
@@ -36,8 +36,8 @@ fn engine(folder: &Path) -> Engine {
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: Network::of(&config, 1) };
     let options = config.network.clone().unwrap();
     let plan = Plan::new(config, options, version);
-    let ledger = Ledger::open(Some(&folder.join("state"))).unwrap();
-    open(&args, plan, 0, Delivery::start(ledger, &[]).unwrap()).unwrap().0
+    let alert_store = AlertStore::open(Some(&folder.join("state"))).unwrap();
+    open(&args, plan, 0, Delivery::start(alert_store, &[]).unwrap()).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {

@@ -21,7 +21,7 @@ const MAXIMA: Duration = Duration::from_secs(60);
 const SILENCES: &str = "silences";
 
 /// The stored alerts of an alert manager.
-pub struct Ledger {
+pub struct AlertStore {
     store: Store,
     /// Whether sinks receive only notifications that are in the database.
     is_strict: bool,
@@ -31,7 +31,7 @@ pub struct Ledger {
     maxima_error: LastError,
 }
 
-impl Ledger {
+impl AlertStore {
     /// Opens the database in the folder `state`, or a database in memory if `state` is `None`.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
@@ -47,13 +47,13 @@ impl Ledger {
         Self { is_strict: true, ..self }
     }
 
-    /// Returns whether the ledger is [strict](Self::strict).
+    /// Returns whether the store is [strict](Self::strict).
     #[must_use]
     pub const fn is_strict(&self) -> bool {
         self.is_strict
     }
 
-    /// Returns the database of the ledger.
+    /// Returns the database.
     #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
@@ -99,7 +99,7 @@ impl Ledger {
     }
 
     /// Stores `notifications` together with the current alerts of `manager`. After an error, nothing is stored. Unless
-    /// the ledger is strict, the notifications then wait in memory.
+    /// the alert_store is strict, the notifications then wait in memory.
     pub fn keep(&self, manager: &AlertManager, notifications: &[Notification]) -> Result<()> {
         let states = manager
             .by_view
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn each_state_has_its_own_seed() {
         let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let seed = |folder: &tempfile::TempDir| Ledger::open(Some(folder.path()))?.seed();
+        let seed = |folder: &tempfile::TempDir| AlertStore::open(Some(folder.path()))?.seed();
         let [first, second] = folders.each_ref().map(|folder| seed(folder).unwrap());
         assert_ne!(first, second);
         assert_eq!(seed(&folders[0]).unwrap(), first);
