@@ -96,7 +96,7 @@ impl Witnesses {
 /// A host with an alert, whose witnesses are needed when a slice closes. All times are in milliseconds since the Unix
 /// epoch.
 #[derive(Clone, Copy, Debug)]
-pub struct Suspect {
+pub struct AlertedHost {
     pub host: IpAddr,
     pub start_ms: u64,
     /// Start of the longest window that ends at the start of the alert.

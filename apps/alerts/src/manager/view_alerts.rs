@@ -16,7 +16,7 @@ use crate::open::LiveNotification;
 use crate::rules::Rules;
 use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
-use crate::witnesses::Suspect;
+use crate::witnesses::AlertedHost;
 use crate::{
     Alert, AlertId, Condition, Miss, Refusal, Severity, Sighting, Sightings, Status, Subject,
     Tracker, Witnesses,
@@ -210,7 +210,7 @@ impl ViewAlerts {
         &mut self,
         slice: &ClosedSlice,
         evidence: impl Fn(&[IpAddr], u32) -> Evidence,
-        witnesses: impl Fn(Suspect) -> Witnesses,
+        witnesses: impl Fn(AlertedHost) -> Witnesses,
     ) {
         let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
         self.closed += 1;
@@ -272,7 +272,7 @@ impl ViewAlerts {
         slice: u64,
         newest_input_ms: u64,
         condition: impl Fn(u64) -> Condition,
-        witnesses: impl Fn(Suspect) -> Witnesses,
+        witnesses: impl Fn(AlertedHost) -> Witnesses,
     ) {
         self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
         while self.next < slice {
@@ -301,7 +301,7 @@ impl ViewAlerts {
         sightings: &Sightings,
         condition: Condition,
         newest_input_ms: u64,
-        witnesses: impl Fn(Suspect) -> Witnesses,
+        witnesses: impl Fn(AlertedHost) -> Witnesses,
     ) -> Vec<Alert> {
         self.next += 1;
         self.is_input_lost = condition.is_input_lost;
@@ -309,7 +309,7 @@ impl ViewAlerts {
         let now_ms = self.now_ms();
         let witnesses = |host, start_ms: u64| {
             let since_ms = start_ms.saturating_sub(window_ms);
-            let witnesses = witnesses(Suspect { host, start_ms, since_ms, now_ms });
+            let witnesses = witnesses(AlertedHost { host, start_ms, since_ms, now_ms });
             match condition.is_input_lost && witnesses.silent.is_empty() {
                 true => Witnesses::silent("the input", newest_input_ms),
                 false => witnesses,

@@ -13,7 +13,7 @@ use srlg_input::Status;
 use srlg_input::contact::{IpNet, Networks};
 use tracing::{info, warn};
 
-use super::{KnownExporters, NAMED, Suspect, Witnesses, named};
+use super::{AlertedHost, KnownExporters, NAMED, Witnesses, named};
 use crate::exporters::ExporterNames;
 use crate::top::at_most;
 
@@ -407,11 +407,11 @@ impl WitnessTable {
         is_silent.then_some(times.last_ms)
     }
 
-    /// Returns the witnesses of `suspect`. If the exporters that saw the host since the start of its alert are `known`,
+    /// Returns the witnesses of `alerted`. If the exporters that saw the host since the start of its alert are `known`,
     /// they are its witnesses. Exporters that fell silent in the minute before `known.since_ms` are also witnesses. If
-    /// no exporters are known, the witnesses are all exporters that have sent data since `suspect.since_ms`.
-    pub fn witnesses(&self, known: Option<KnownExporters<'_>>, suspect: Suspect) -> Witnesses {
-        let Suspect { start_ms, since_ms, now_ms, .. } = suspect;
+    /// no exporters are known, the witnesses are all exporters that have sent data since `alerted.since_ms`.
+    pub fn witnesses(&self, known: Option<KnownExporters<'_>>, alerted: AlertedHost) -> Witnesses {
+        let AlertedHost { start_ms, since_ms, now_ms, .. } = alerted;
         // If a host was forgotten in between, its earlier exporters are not known.
         let known = known.filter(|known| known.since_ms <= start_ms.saturating_add(BEFORE_MS));
         let mut witnesses = Witnesses::default();

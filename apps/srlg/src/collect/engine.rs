@@ -342,8 +342,8 @@ impl Engine {
             let view_alerts = &mut manager.by_view[view];
             let evidence =
                 |hosts: &[IpAddr], window| sites.evidence(view as u8, hosts, window, close.slice);
-            view_alerts.close(&slice, evidence, |suspect| {
-                let mut witnesses = sites.witnesses(view as u8, suspect, close.slice);
+            view_alerts.close(&slice, evidence, |alerted| {
+                let mut witnesses = sites.witnesses(view as u8, alerted, close.slice);
                 witnesses.merge(silent.clone());
                 witnesses
             });

@@ -23,7 +23,7 @@ use srlg_alerts::details::HostDetails;
 use srlg_alerts::details::volume::Volume;
 use srlg_alerts::notification::{Evidence, Rates, SiteCount};
 use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
-use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
+use srlg_alerts::witnesses::{AlertedHost, TableState, WitnessTable};
 use srlg_system::pacing::{Every, LastError};
 
 /// Time between two messages with the same watch list.
@@ -166,16 +166,16 @@ impl Sites {
         site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
     }
 
-    /// Returns the witnesses of `suspect` when `slice` closes, according to the last reports of the sites.
-    pub(super) fn witnesses(&self, view: u8, suspect: Suspect, slice: u64) -> Witnesses {
+    /// Returns the witnesses of `alerted` when `slice` closes, according to the last reports of the sites.
+    pub(super) fn witnesses(&self, view: u8, alerted: AlertedHost, slice: u64) -> Witnesses {
         let state = self.state();
         let mut witnesses = Witnesses::default();
         for (name, site) in self.names.iter().zip(&state.sites) {
             // A site without exporters has no witnesses.
             let Some(exporters) = &site.exporters else { continue };
-            let known = site.hosts.get(&(view, suspect.host));
+            let known = site.hosts.get(&(view, alerted.host));
             let known = known.and_then(|(_, report)| report.details.known_exporters());
-            let mut of_site = exporters.witnesses(known, suspect);
+            let mut of_site = exporters.witnesses(known, alerted);
             if site.slice.is_none_or(|of| of.abs_diff(slice) > self.oldest) {
                 of_site.merge(Witnesses::unknown());
             }

@@ -36,7 +36,7 @@ use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::status::overview::ViewOverview;
 use srlg_alerts::status::problems::ProblemKind;
-use srlg_alerts::witnesses::{Suspect, TableState, WitnessTable};
+use srlg_alerts::witnesses::{AlertedHost, TableState, WitnessTable};
 
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
 const LOST_MS: u64 = 60_000;
@@ -342,8 +342,8 @@ impl Slices {
         }
     }
 
-    fn witnesses(&self, exporters: &WitnessTable, suspect: Suspect) -> Witnesses {
-        exporters.witnesses(self.details.exporters(suspect.host), suspect)
+    fn witnesses(&self, exporters: &WitnessTable, alerted: AlertedHost) -> Witnesses {
+        exporters.witnesses(self.details.exporters(alerted.host), alerted)
     }
 }
 
@@ -370,7 +370,7 @@ impl Entries<'_> {
             rates: rates(hosts),
             ..Evidence::default()
         };
-        view_alerts.close(&slice, evidence, |suspect| slices.witnesses(exporters, suspect));
+        view_alerts.close(&slice, evidence, |alerted| slices.witnesses(exporters, alerted));
         view_alerts.follow_rates(rates);
         let hosts = view_alerts.hosts_with_alerts(&slice.report);
         slices.details.look_at(&hosts, view_alerts.now_ms());
@@ -391,7 +391,7 @@ impl Entries<'_> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
         let Self { slices, view_alerts, exporters, .. } = self;
         slices.detector.skip_to(slice)?;
-        let witnesses = |suspect| slices.witnesses(exporters, suspect);
+        let witnesses = |alerted| slices.witnesses(exporters, alerted);
         let condition = |slice| slices.condition(slice);
         view_alerts.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
         let now_ms = view_alerts.now_ms();

@@ -31,9 +31,9 @@ fn known(exporters: &[IpAddr], since: u64) -> Option<KnownExporters<'_>> {
 
 /// Returns a host whose alert started at second `start`. The longest window at that time started at second `since`, and
 /// the closing slice ends at second 1,140.
-fn suspect(start: u64, since: u64) -> Suspect {
+fn alerted(start: u64, since: u64) -> AlertedHost {
     let (start_ms, since_ms, now_ms) = (start * SECOND, since * SECOND, 1_140 * SECOND);
-    Suspect { host: address(9), start_ms, since_ms, now_ms }
+    AlertedHost { host: address(9), start_ms, since_ms, now_ms }
 }
 
 fn names(witnesses: &Witnesses) -> Vec<&str> {
@@ -86,7 +86,7 @@ fn a_host_waits_for_its_own_witnesses_if_they_are_known() {
     let mut exporters = exporters(None);
     run(&mut exporters, 1_000..1_100, |_, _| true);
     run(&mut exporters, 1_100..1_120, |last, _| last != 3);
-    let since = |second: u64| suspect(1_100, second);
+    let since = |second: u64| alerted(1_100, second);
     let of_two = exporters.witnesses(known(&[address(1), address(2)], 1_060), since(1_050));
     assert_eq!((names(&of_two), of_two.seen_ms), (vec![], 1_119 * SECOND));
     let of_three = exporters.witnesses(known(&[address(1), address(3)], 1_060), since(1_050));
@@ -106,14 +106,14 @@ fn slices_are_whole_again_after_a_silence_and_a_stranger_is_not_waited_for() {
     run(&mut exporters, 1_100..1_130, |last, _| last == 1);
     run(&mut exporters, 1_130..1_141, |last, _| last != 3);
     let whole =
-        |last| exporters.witnesses(known(&[address(last)], 1_000), suspect(1_000, 0)).whole_slices;
+        |last| exporters.witnesses(known(&[address(last)], 1_000), alerted(1_000, 0)).whole_slices;
     assert_eq!((whole(1), whole(2)), (u32::MAX, 9));
-    assert_eq!(exporters.witnesses(None, suspect(1_000, 0)).whole_slices, 9);
+    assert_eq!(exporters.witnesses(None, alerted(1_000, 0)).whole_slices, 9);
     // The third exporter was never heard, and the last one is not permitted any more.
-    let never = exporters.witnesses(known(&[address(3)], 1_000), suspect(1_000, 0));
+    let never = exporters.witnesses(known(&[address(3)], 1_000), alerted(1_000, 0));
     assert_eq!((names(&never), never.seen_ms), (vec!["192.0.2.3"], 1_000 * SECOND));
     assert_eq!(
-        exporters.witnesses(known(&[address(200)], 1_000), suspect(1_000, 0)),
+        exporters.witnesses(known(&[address(200)], 1_000), alerted(1_000, 0)),
         Witnesses::default()
     );
 }
@@ -132,7 +132,7 @@ fn memory_is_bounded_and_the_last_ones_heard_stay() {
     assert!(exporters.by_address.contains_key(&IpAddr::from([10, 0, 0x4e, 0x1f])));
     exporters.update(2 * DAY_MS, []);
     assert_eq!(exporters.by_address.len(), 0);
-    assert_eq!(exporters.witnesses(None, suspect(1_000, 0)), Witnesses::default());
+    assert_eq!(exporters.witnesses(None, alerted(1_000, 0)), Witnesses::default());
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn an_exporter_that_was_never_heard_is_silent_and_no_witness() {
         assert_eq!(silent, [None, Some(1_000 * SECOND), Some(1_000 * SECOND)]);
         assert_eq!(exporters.logged, HashSet::from([address(2), sixth]));
         assert_eq!(exporters.silent().count(), 0);
-        assert_eq!(names(&exporters.witnesses(None, suspect(1_000, 0))), [""; 0]);
+        assert_eq!(names(&exporters.witnesses(None, alerted(1_000, 0))), [""; 0]);
         run(&mut exporters, second + 1..second + 2, |last, _| last <= 2);
         assert_eq!(exporters.unheard().collect::<Vec<_>>(), [sixth]);
         assert_eq!(exporters.silent_since(address(2)), None);
@@ -248,7 +248,7 @@ fn a_state_brings_silent_exporters_and_pauses_to_another_table() {
     run(&mut next, 1_200..1_220, |last, second| last < 3 && is_sending(last, second));
     let silent = [1, 2, 3].map(|last| next.silent_since(address(last)));
     assert_eq!(silent, [None, None, Some(1_099 * SECOND)]);
-    assert_eq!(names(&next.witnesses(None, suspect(1_100, 1_050))), ["192.0.2.3"]);
+    assert_eq!(names(&next.witnesses(None, alerted(1_100, 1_050))), ["192.0.2.3"]);
     let mut other = WitnessTable::new(&[], None, SECOND, 0);
     other.follow(&state);
     assert_eq!(other.state(), state);

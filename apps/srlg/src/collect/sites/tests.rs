@@ -187,10 +187,14 @@ fn table(now: u64) -> TableState {
 #[test]
 fn a_silent_exporter_of_a_site_is_remembered_whatever_becomes_of_the_probe() {
     let sites = sites();
-    let suspect =
-        |now| Suspect { host: host(1), start_ms: 80_000, since_ms: 20_000, now_ms: now * 1_000 };
+    let alerted = |now| AlertedHost {
+        host: host(1),
+        start_ms: 80_000,
+        since_ms: 20_000,
+        now_ms: now * 1_000,
+    };
     let names = |sites: &Sites, slice| {
-        let witnesses = sites.witnesses(1, suspect(slice), slice);
+        let witnesses = sites.witnesses(1, alerted(slice), slice);
         let names = witnesses.silent.into_iter().map(|silent| silent.source);
         (names.collect::<Vec<_>>(), witnesses.whole_slices)
     };
