@@ -54,7 +54,7 @@ struct WindowState {
     /// The lowest bit stands for the newest slice.
     hits: u32,
     /// Counts of the window, if it has been active during the alert.
-    course: Option<Course>,
+    history: Option<WindowHistory>,
     /// Largest count that reached the threshold since the host was first tracked.
     #[serde(skip)]
     most: f64,
@@ -64,7 +64,7 @@ struct WindowState {
 
 /// Counts of an alert within one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Course {
+struct WindowHistory {
     is_active: bool,
     threshold: f64,
     severity: Severity,
@@ -86,7 +86,7 @@ pub(crate) enum Change {
     End(u64, Why),
 }
 
-enum Turn {
+enum WindowChange {
     Start,
     /// The window ends. The count has been low since the given time.
     End(u64),
@@ -124,21 +124,21 @@ impl HostState {
             let is_of_rule = rule.windows.contains_key(length);
             has_lost |= !is_of_rule && window.stop();
             // If a window was removed from the rule, its counts stay part of the alert until the alert ends.
-            is_of_rule || window.course.is_some()
+            is_of_rule || window.history.is_some()
         });
         for (length, terms) in &rule.windows {
             let window = self.windows.entry(*length).or_default();
             match window.step(terms, sighting(*length), now_ms, *length, trust) {
-                Some(Turn::Start) => has_joined = true,
-                Some(Turn::End(since_ms)) => until_ms = until_ms.max(since_ms),
-                Some(Turn::Unconfirmed) => unconfirmed += 1,
+                Some(WindowChange::Start) => has_joined = true,
+                Some(WindowChange::End(since_ms)) => until_ms = until_ms.max(since_ms),
+                Some(WindowChange::Unconfirmed) => unconfirmed += 1,
                 None => {}
             }
         }
-        let is_unconfirmed = unconfirmed > 0 && unconfirmed == self.active_courses().count();
+        let is_unconfirmed = unconfirmed > 0 && unconfirmed == self.active_histories().count();
         let below_since_ms = self.below_since_ms();
-        let is_active = self.courses_mut().any(|course| course.is_active);
-        let severity = self.courses_mut().map(|course| course.severity).max();
+        let is_active = self.histories_mut().any(|history| history.is_active);
+        let severity = self.histories_mut().map(|history| history.severity).max();
         let step = match &mut self.active {
             None => {
                 let (rule, start_ms, severity) = (rule.name.clone(), now_ms, severity?);
@@ -174,8 +174,8 @@ impl HostState {
                 active.silent.clear();
                 let severity = severity.unwrap_or(active.severity);
                 let doubled = |(length, window): (&u32, &WindowState)| {
-                    let course = window.course.as_ref();
-                    course.is_some_and(|it| {
+                    let history = window.history.as_ref();
+                    history.is_some_and(|it| {
                         it.is_active && sighting(*length).cardinality >= 2.0 * it.told
                     })
                 };
@@ -203,8 +203,8 @@ impl HostState {
             }
         };
         for (length, window) in &mut self.windows {
-            if let Some(course) = &mut window.course {
-                course.told = course.told.max(sighting(*length).cardinality);
+            if let Some(history) = &mut window.history {
+                history.told = history.told.max(sighting(*length).cardinality);
             }
         }
         Some(step)
@@ -214,8 +214,8 @@ impl HostState {
         if let Some(active) = &mut self.active {
             active.told_ms += step_ms;
         }
-        for course in self.courses_mut() {
-            for since_ms in [&mut course.below_since_ms, &mut course.whole_since_ms] {
+        for history in self.histories_mut() {
+            for since_ms in [&mut history.below_since_ms, &mut history.whole_since_ms] {
                 *since_ms = since_ms.map(|since_ms| since_ms + step_ms);
             }
         }
@@ -225,9 +225,9 @@ impl HostState {
     /// [`Alert::windows`](crate::Alert::windows).
     pub(crate) fn counts(&self, sighting: impl Fn(u32) -> Sighting) -> Vec<WindowCount> {
         let windows = self.windows.iter();
-        let courses =
-            windows.filter_map(|(length, window)| Some((*length, window.course.as_ref()?)));
-        let counts = courses.map(|(length, course)| course.count(length, sighting(length)));
+        let histories =
+            windows.filter_map(|(length, window)| Some((*length, window.history.as_ref()?)));
+        let counts = histories.map(|(length, history)| history.count(length, sighting(length)));
         by_severity(counts.collect())
     }
 
@@ -240,20 +240,20 @@ impl HostState {
         (slices > 0).then_some(Miss { host, cardinality, threshold, slices, for_slices, of_slices })
     }
 
-    fn active_courses(&self) -> impl Iterator<Item = &Course> {
-        let courses = self.windows.values().filter_map(|window| window.course.as_ref());
-        courses.filter(|course| course.is_active)
+    fn active_histories(&self) -> impl Iterator<Item = &WindowHistory> {
+        let histories = self.windows.values().filter_map(|window| window.history.as_ref());
+        histories.filter(|history| history.is_active)
     }
 
     /// Returns the time since which the counts of all active windows have been low, in milliseconds since the Unix
     /// epoch. If any count is high, returns `None`.
     pub(crate) fn below_since_ms(&self) -> Option<u64> {
-        let since: Option<Vec<u64>> = self.active_courses().map(|it| it.below_since_ms).collect();
+        let since: Option<Vec<u64>> = self.active_histories().map(|it| it.below_since_ms).collect();
         since?.into_iter().max()
     }
 
-    fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
-        self.windows.values_mut().filter_map(|window| window.course.as_mut())
+    fn histories_mut(&mut self) -> impl Iterator<Item = &mut WindowHistory> {
+        self.windows.values_mut().filter_map(|window| window.history.as_mut())
     }
 }
 
@@ -267,9 +267,9 @@ impl WindowState {
     /// Deactivates the window and returns whether it was active.
     fn stop(&mut self) -> bool {
         self.hits = 0;
-        let Some(course) = &mut self.course else { return false };
-        (course.below_since_ms, course.whole_since_ms) = (None, None);
-        std::mem::take(&mut course.is_active)
+        let Some(history) = &mut self.history else { return false };
+        (history.below_since_ms, history.whole_since_ms) = (None, None);
+        std::mem::take(&mut history.is_active)
     }
 
     fn step(
@@ -279,7 +279,7 @@ impl WindowState {
         now_ms: u64,
         length: u32,
         trust: SliceTrust<'_>,
-    ) -> Option<Turn> {
+    ) -> Option<WindowChange> {
         let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
         if !trust.is_input_lost {
             self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
@@ -291,40 +291,42 @@ impl WindowState {
         }
         let is_at = self.hits & 1 == 1 && self.hits.count_ones() >= terms.for_slices;
         let starts = is_at && !trust.is_input_lost;
-        match &mut self.course {
-            None if starts => self.course = Some(Course::new(terms.threshold, sighting, now_ms)),
-            Some(course) if starts || course.is_active => {
-                course.take(terms.threshold, sighting, now_ms);
+        match &mut self.history {
+            None if starts => {
+                self.history = Some(WindowHistory::new(terms.threshold, sighting, now_ms))
+            }
+            Some(history) if starts || history.is_active => {
+                history.take(terms.threshold, sighting, now_ms);
             }
             _ => {}
         }
-        let course = self.course.as_mut()?;
-        if !course.is_active {
-            course.is_active = starts;
-            (course.below_since_ms, course.whole_since_ms) = (None, None);
-            return starts.then_some(Turn::Start);
+        let history = self.history.as_mut()?;
+        if !history.is_active {
+            history.is_active = starts;
+            (history.below_since_ms, history.whole_since_ms) = (None, None);
+            return starts.then_some(WindowChange::Start);
         }
         let down = (terms.down * terms.threshold).min(terms.threshold - 4.0 * std_error);
         if is_lower_bound || cardinality >= down {
-            (course.below_since_ms, course.whole_since_ms) = (None, None);
+            (history.below_since_ms, history.whole_since_ms) = (None, None);
             return None;
         }
-        let below_ms = *course.below_since_ms.get_or_insert(now_ms);
+        let below_ms = *history.below_since_ms.get_or_insert(now_ms);
         let is_for_long = |since_ms| now_ms.saturating_sub(since_ms) >= terms.hold_ms;
         let SliceTrust { whole_slices, witnesses, .. } = trust;
         let is_silent = !witnesses.silent.is_empty();
         if is_silent || length > whole_slices.min(witnesses.whole_slices) {
-            course.whole_since_ms = None;
-            return (is_silent && is_for_long(below_ms)).then_some(Turn::Unconfirmed);
+            history.whole_since_ms = None;
+            return (is_silent && is_for_long(below_ms)).then_some(WindowChange::Unconfirmed);
         }
-        let whole_ms = *course.whole_since_ms.get_or_insert(now_ms);
+        let whole_ms = *history.whole_since_ms.get_or_insert(now_ms);
         // A witness that has not been seen since then may be silent.
         let ends = is_for_long(whole_ms) && witnesses.seen_ms >= below_ms;
-        (ends && self.stop()).then_some(Turn::End(whole_ms))
+        (ends && self.stop()).then_some(WindowChange::End(whole_ms))
     }
 }
 
-impl Course {
+impl WindowHistory {
     fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {
