@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use srlg_input::contact::Name;
 
 use crate::alert::{Severity, Why, WindowCount};
-use crate::miss::Miss;
+use crate::near_miss::NearMiss;
 use crate::rules::Rule;
 use crate::rules::Terms;
 use crate::sighting::Sighting;
@@ -233,11 +233,18 @@ impl HostState {
 
     /// Returns how close the host came to an alert, or `None` if no count reached the threshold. If the rule has
     /// several windows, the window whose count reached the threshold in the most slices is used.
-    pub(crate) fn miss(&self, host: Name, rule: &Rule) -> Option<Miss> {
+    pub(crate) fn near_miss(&self, host: Name, rule: &Rule) -> Option<NearMiss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
         let (cardinality, slices) = (window.most, window.most_hits);
-        (slices > 0).then_some(Miss { host, cardinality, threshold, slices, for_slices, of_slices })
+        (slices > 0).then_some(NearMiss {
+            host,
+            cardinality,
+            threshold,
+            slices,
+            for_slices,
+            of_slices,
+        })
     }
 
     fn active_histories(&self) -> impl Iterator<Item = &WindowHistory> {

@@ -16,7 +16,7 @@ use crate::alert::{Alert, AlertId, Joint, Severity, Status, Subject, Why, Window
 use crate::group::{Group, NAMED, Silence, Starts, network};
 use crate::host::{Change, HostState, SliceTrust};
 use crate::live::LiveCount;
-use crate::miss::{Miss, Misses};
+use crate::near_miss::{NearMiss, NearMisses};
 use crate::rules::Rule;
 use crate::sighting::{Sighting, Sightings};
 use crate::witnesses::Witnesses;
@@ -53,9 +53,9 @@ pub struct Tracker {
     groups: BTreeMap<IpNet, Group>,
     #[serde(skip)]
     left_out: usize,
-    /// Largest misses of hosts that are no longer tracked and have had no alert since.
+    /// Largest near misses of hosts that are no longer tracked and have had no alert since.
     #[serde(skip)]
-    misses: Misses,
+    near_misses: NearMisses,
     #[serde(skip)]
     live: BTreeMap<AlertId, LiveCount>,
 }
@@ -84,9 +84,9 @@ impl Tracker {
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
-        let (packing, misses) = (Packing::default(), Misses::default());
+        let (packing, near_misses) = (Packing::default(), NearMisses::default());
         let (left_out, live) = (0, BTreeMap::new());
-        Self { view: view.into(), packing, hosts, starts, groups, left_out, misses, live }
+        Self { view: view.into(), packing, hosts, starts, groups, left_out, near_misses, live }
     }
 
     /// Returns the tracker with the packing of its view's hosts.
@@ -135,13 +135,13 @@ impl Tracker {
         self.left_out
     }
 
-    /// Returns the largest misses in descending order: hosts that passed their threshold in too few slices for an
+    /// Returns the largest near misses in descending order: hosts that passed their threshold in too few slices for an
     /// alert.
-    pub fn misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<Miss> {
+    pub fn near_misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<NearMiss> {
         let pending = self.hosts.iter().filter(|(_, state)| state.is_pending());
-        let pending =
-            pending.filter_map(|(host, state)| state.miss(self.packing.name(*host), rule(*host)?));
-        self.misses.with(pending).into_vec()
+        let pending = pending
+            .filter_map(|(host, state)| state.near_miss(self.packing.name(*host), rule(*host)?));
+        self.near_misses.with(pending).into_vec()
     }
 
     /// Processes the super points of a slice and returns the alerts to report.
@@ -273,7 +273,7 @@ impl Tracker {
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, trust) {
             Some(Change::Start) => {
-                self.misses.forget(self.packing.name(host));
+                self.near_misses.forget(self.packing.name(host));
                 return true;
             }
             Some(Change::Update(why)) if is_told => self.tell(host, Status::Update, why, slice),
@@ -281,9 +281,9 @@ impl Tracker {
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Change::Update(_)) => {}
             None if state.is_idle() => {
-                let miss = state.miss(self.packing.name(host), rule);
+                let near_miss = state.near_miss(self.packing.name(host), rule);
                 self.hosts.remove(&host);
-                self.misses = self.misses.with(miss);
+                self.near_misses = self.near_misses.with(near_miss);
             }
             None => {}
         }

@@ -99,7 +99,7 @@ impl AlertStore {
     }
 
     /// Stores `notifications` together with the current alerts of `manager`. After an error, nothing is stored. Unless
-    /// the alert_store is strict, the notifications then wait in memory.
+    /// the store is strict, the notifications then wait in memory.
     pub fn keep(&self, manager: &AlertManager, notifications: &[Notification]) -> Result<()> {
         let states = manager
             .by_view

@@ -18,7 +18,7 @@ use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
 use crate::witnesses::AlertedHost;
 use crate::{
-    Alert, AlertId, Condition, Miss, Refusal, Severity, Sighting, Sightings, Status, Subject,
+    Alert, AlertId, Condition, NearMiss, Refusal, Severity, Sighting, Sightings, Status, Subject,
     Tracker, Witnesses,
 };
 
@@ -368,8 +368,8 @@ impl ViewAlerts {
         self.tracker.defer_severity(host, severity);
     }
 
-    pub fn misses(&self) -> Vec<Miss> {
-        self.tracker.misses(|host| self.rules.rule(host))
+    pub fn near_misses(&self) -> Vec<NearMiss> {
+        self.tracker.near_misses(|host| self.rules.rule(host))
     }
 
     /// Returns the hosts that have an alert or recently reached their threshold, sorted by descending number of peers.

@@ -16,7 +16,7 @@ use crate::measure::counts::ContactCounts;
 use crate::measure::positions::Positions;
 use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
-use srlg_alerts::Miss;
+use srlg_alerts::NearMiss;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::{
@@ -190,10 +190,13 @@ impl Monitor {
 
     /// For each view, returns the hosts that reached their threshold in too few slices for an alert. Only the hosts
     /// with the most peers are returned.
-    pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
+    pub fn near_misses(&self) -> impl Iterator<Item = (&str, NearMiss)> {
         let by_view = self.manager.by_view.iter();
         by_view.flat_map(|view_alerts| {
-            view_alerts.misses().into_iter().map(|miss| (view_alerts.name.as_str(), miss))
+            view_alerts
+                .near_misses()
+                .into_iter()
+                .map(|near_miss| (view_alerts.name.as_str(), near_miss))
         })
     }
 

@@ -177,8 +177,8 @@ impl Loop<'_> {
         drop(progress);
         if !self.config.source.is_live() {
             self.monitor.finish()?;
-            for (view, miss) in self.monitor.misses() {
-                info!("no alert in view {view}: {miss}");
+            for (view, near_miss) in self.monitor.near_misses() {
+                info!("no alert in view {view}: {near_miss}");
             }
         }
         self.tell_notifications()?;

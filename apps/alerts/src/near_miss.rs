@@ -5,12 +5,12 @@ use std::fmt;
 
 use srlg_input::contact::Name;
 
-/// Maximum number of stored misses.
+/// Maximum number of stored near misses.
 const MOST: usize = 8;
 
 /// A host that passed its threshold in too few slices for an alert.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Miss {
+pub struct NearMiss {
     /// The host that passed its threshold.
     pub host: Name,
     /// Largest count that reached the threshold.
@@ -25,7 +25,7 @@ pub struct Miss {
     pub of_slices: u32,
 }
 
-impl fmt::Display for Miss {
+impl fmt::Display for NearMiss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, cardinality, threshold, slices, for_slices, of_slices } = self;
         write!(
@@ -35,27 +35,27 @@ impl fmt::Display for Miss {
     }
 }
 
-/// Largest misses of hosts that have had no alert since, one per host.
+/// Largest near misses of hosts that have had no alert since, one per host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Misses(Vec<Miss>);
+pub(crate) struct NearMisses(Vec<NearMiss>);
 
-impl Misses {
-    /// Adds `more`, and keeps only the largest miss of each host and at most [`MOST`] misses.
-    pub(crate) fn with(&self, more: impl IntoIterator<Item = Miss>) -> Self {
-        let mut misses: Vec<Miss> = self.0.iter().copied().chain(more).collect();
-        misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
+impl NearMisses {
+    /// Adds `more`, and keeps only the largest near miss of each host and at most [`MOST`] near misses.
+    pub(crate) fn with(&self, more: impl IntoIterator<Item = NearMiss>) -> Self {
+        let mut near_misses: Vec<NearMiss> = self.0.iter().copied().chain(more).collect();
+        near_misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
         let mut hosts = BTreeSet::new();
-        misses.retain(|miss| hosts.insert(miss.host));
-        misses.truncate(MOST);
-        Self(misses)
+        near_misses.retain(|near_miss| hosts.insert(near_miss.host));
+        near_misses.truncate(MOST);
+        Self(near_misses)
     }
 
     pub(crate) fn forget(&mut self, host: Name) {
-        self.0.retain(|miss| miss.host != host);
+        self.0.retain(|near_miss| near_miss.host != host);
     }
 
-    /// Returns the misses, the largest first.
-    pub(crate) fn into_vec(self) -> Vec<Miss> {
+    /// Returns the near misses, the largest first.
+    pub(crate) fn into_vec(self) -> Vec<NearMiss> {
         self.0
     }
 }
@@ -69,7 +69,7 @@ mod tests {
 
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-    fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<Miss>) {
+    fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<NearMiss>) {
         let terms = Terms { threshold: 1_000.0, ..Terms::default() };
         let rule =
             Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(1, terms)].into() };
@@ -86,24 +86,24 @@ mod tests {
             );
             statuses.extend(alerts.iter().map(|alert| alert.status));
         }
-        (statuses, tracker.misses(|_| Some(&rule)))
+        (statuses, tracker.near_misses(|_| Some(&rule)))
     }
 
     #[test]
-    fn a_host_with_an_alert_is_no_miss_though_it_was_one_before() {
+    fn a_host_with_an_alert_is_no_near_miss_though_it_was_one_before() {
         let blip = [2_000, 0, 0, 0, 0, 0];
         assert_eq!(close(blip).1.len(), 1);
-        let (statuses, misses) = close(blip.into_iter().chain([2_000; 3]));
-        assert_eq!((statuses, misses), (vec![Status::Start], Vec::new()));
+        let (statuses, near_misses) = close(blip.into_iter().chain([2_000; 3]));
+        assert_eq!((statuses, near_misses), (vec![Status::Start], Vec::new()));
     }
 
     #[test]
-    fn slices_of_a_miss_are_those_within_the_slices_that_count() {
+    fn slices_of_a_near_miss_are_those_within_the_slices_that_count() {
         // The host reaches the threshold in every third slice.
         let counts = (0..300).map(|slice| if slice % 3 == 0 { 1_500 + slice } else { 0 });
-        let (statuses, misses) = close(counts);
+        let (statuses, near_misses) = close(counts);
         let (cardinality, threshold) = (1_797.0, 1_000.0);
-        let slices = Miss {
+        let slices = NearMiss {
             host: HOST.into(),
             cardinality,
             threshold,
@@ -111,6 +111,6 @@ mod tests {
             for_slices: 3,
             of_slices: 5,
         };
-        assert_eq!((statuses, misses), (Vec::new(), vec![slices]));
+        assert_eq!((statuses, near_misses), (Vec::new(), vec![slices]));
     }
 }
