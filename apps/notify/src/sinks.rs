@@ -15,7 +15,7 @@ mod body;
 mod connection;
 mod exec;
 mod file;
-mod hold;
+mod filter;
 mod http;
 mod letter;
 mod mail;

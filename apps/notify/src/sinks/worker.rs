@@ -1,6 +1,6 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
-//! Notifications are sent in order. [`Hold`] decides which notifications are sent. A sink with a digest can send
+//! Notifications are sent in order. [`SinkFilter`] decides which notifications are sent. A sink with a digest can send
 //! several notifications in one message. It sends a message when the time `digest` has passed since the last message.
 //! If a severe alert waits, the message or the queue is full, or the program stops, the sink sends the message earlier.
 //!
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tracing::{info, warn};
 
-use super::hold::Hold;
+use super::filter::SinkFilter;
 use super::{Channel, Failure, SinkOptions};
 use crate::store::{Cursor, NumberedNotification, Store};
 use srlg_alerts::notification::Notification;
@@ -54,7 +54,7 @@ pub(super) struct Worker {
     queue: i64,
     /// Maximum number of attempts for one message; `None` if there is no limit.
     attempts: Option<u32>,
-    hold: Hold,
+    filter: SinkFilter,
     wake: Wake,
     backoff: Backoff,
     error: Option<String>,
@@ -71,7 +71,7 @@ impl Worker {
         store: Store,
         cursor: Cursor,
     ) -> Result<Self> {
-        let hold = Hold::new(options.most_per_minute(), &store, cursor.done)?;
+        let filter = SinkFilter::new(options.most_per_minute(), &store, cursor.done)?;
         let worker = Self {
             name,
             channel,
@@ -83,7 +83,7 @@ impl Worker {
             read: cursor.done,
             queue: i64::from(options.queue),
             attempts: options.attempts(),
-            hold,
+            filter,
             wake: Wake::default(),
             backoff: Backoff::new(PAUSES[0], PAUSES[1]),
             error: None,
@@ -150,10 +150,10 @@ impl Worker {
         let count = batch.len();
         for (number, notification) in batch {
             self.read = number;
-            if self.hold.may_pass(&notification, now_ms()) {
+            if self.filter.may_pass(&notification, now_ms()) {
                 self.group.push((number, notification));
             } else {
-                self.cursor.dropped += i64::from(!self.hold.is_silenced(&notification));
+                self.cursor.dropped += i64::from(!self.filter.is_silenced(&notification));
             }
             if (self.group.is_empty() || self.is_full()) && !self.flush()? {
                 return Ok(self.wake.until().is_none());
@@ -191,7 +191,7 @@ impl Worker {
         match self.channel.tick(&open) {
             Ok(told) if told.is_empty() => {}
             Ok(told) => {
-                self.hold.told(told);
+                self.filter.told(told);
                 self.tell_success();
             }
             Err(Failure::Refused(error) | Failure::Failed(error)) => {
@@ -215,7 +215,7 @@ impl Worker {
             self.told = Some(Instant::now());
         }
         for (_, notification) in &group {
-            self.hold.done(notification);
+            self.filter.done(notification);
         }
         if self.cursor.done < self.read {
             self.cursor.done = self.read;
@@ -264,7 +264,7 @@ impl Worker {
     /// Reports the notifications that were suppressed in minutes that are over at `now_ms`, unless they were reported
     /// before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
     fn tell_held(&mut self, now_ms: u64) {
-        let held = self.hold.gate.held_until(now_ms);
+        let held = self.filter.rate_limit.held_until(now_ms);
         if held.count == 0 {
             return;
         }
@@ -281,8 +281,8 @@ impl Worker {
             Ok(()) => self.tell_success(),
         }
         self.told = Some(Instant::now());
-        warn!("sink {}: {}", self.name, self.hold.gate.held_until(now_ms).text());
-        self.hold.gate.forget_held();
+        warn!("sink {}: {}", self.name, self.filter.rate_limit.held_until(now_ms).text());
+        self.filter.rate_limit.forget_held();
     }
 
     /// Waits before the next attempt.
@@ -298,8 +298,8 @@ impl Worker {
         self.read += unread;
         self.cursor.dropped += (before - self.group.len()) as i64 + unread;
         self.store.set_cursor(&self.name, self.cursor)?;
-        self.hold.dropped(&self.store, self.cursor.done)?;
-        self.hold.told(self.group.iter().map(|(_, notification)| notification.id).collect());
+        self.filter.dropped(&self.store, self.cursor.done)?;
+        self.filter.told(self.group.iter().map(|(_, notification)| notification.id).collect());
         if self.log_dropped.is_due() {
             warn!(
                 "sink {}: the queue is full with {} notifications; the oldest are dropped ({} dropped, rejected or suppressed so far)",
@@ -337,7 +337,7 @@ impl Worker {
             sent: count(self.cursor.sent),
             failed: count(self.cursor.failed),
             dropped: count(self.cursor.dropped),
-            suppressed: self.hold.gate.suppressed(now_ms()),
+            suppressed: self.filter.rate_limit.suppressed(now_ms()),
             queue: count(queue),
             error: self.error.clone(),
         });

@@ -14,19 +14,19 @@ use super::suppressed::Suppressed;
 use crate::store::Store;
 use srlg_alerts::notification::Notification;
 
-pub(super) struct Hold {
-    pub(super) gate: Gate,
+pub(super) struct SinkFilter {
+    pub(super) rate_limit: RateLimit,
     /// Active alerts for which a notification was sent.
     passed: HashSet<AlertId>,
 }
 
-impl Hold {
+impl SinkFilter {
     /// Creates the filter of a sink that has processed `store` up to number `done`. `most` is the maximum number of
     /// notifications per minute. After a restart, it is not known which notifications the rate limit suppressed.
     /// Therefore, the end of each alert that was active at notification `done` is sent, unless the alert was silenced
     /// from its start.
     pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
-        Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
+        Ok(Self { rate_limit: RateLimit::new(most), passed: open_ids(store, done)? })
     }
 
     pub(super) fn may_pass(&mut self, notification: &Notification, now_ms: u64) -> bool {
@@ -37,10 +37,10 @@ impl Hold {
         if self.is_silenced(notification) {
             return false;
         }
-        let passes = notification.is_urgent() || self.gate.admit(notification, now_ms);
+        let passes = notification.is_urgent() || self.rate_limit.admit(notification, now_ms);
         if passes && !is_end {
             self.passed.insert(notification.id);
-            self.gate.sent(notification.id);
+            self.rate_limit.sent(notification.id);
         }
         passes
     }
@@ -86,7 +86,7 @@ const MINUTE_MS: u64 = 60_000;
 const DEGRADED_MS: u64 = 300_000;
 
 /// A rate limit that remembers suppressed notifications.
-pub(super) struct Gate {
+pub(super) struct RateLimit {
     most: u32,
     minute_ms: u64,
     passed: u32,
@@ -100,7 +100,7 @@ pub(super) struct Gate {
     last_ms: u64,
 }
 
-impl Gate {
+impl RateLimit {
     fn new(most: u32) -> Self {
         Self {
             most,
@@ -161,7 +161,7 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gate, Hold, MINUTE_MS, Suppressed};
+    use super::{MINUTE_MS, RateLimit, SinkFilter, Suppressed};
     use crate::store::Store;
     use crate::store::tests::notifications;
     use srlg_alerts::notification::Notification;
@@ -173,21 +173,21 @@ mod tests {
         // The list has the starts of three alerts, their updates and their ends.
         let told = notifications(3);
         store.add(&told[..1], &[]).unwrap();
-        let mut hold = Hold::new(1, &store, 1).unwrap();
+        let mut filter = SinkFilter::new(1, &store, 1).unwrap();
         let mut may_pass = |at: usize| {
-            let passes = hold.may_pass(&told[at], 1_000_000);
-            hold.done(&told[at]);
+            let passes = filter.may_pass(&told[at], 1_000_000);
+            filter.done(&told[at]);
             passes
         };
         // The first alert was sent before the restart, and the third one was never sent.
         assert_eq!([1, 2, 4, 5].map(&mut may_pass), [true, false, false, false]);
         assert_eq!([6, 7, 8].map(&mut may_pass), [true, true, false]);
         assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is sent once");
-        let held =
-            [1_059_999, 1_060_000, 1_060_001].map(|now_ms| hold.gate.held_until(now_ms).count);
+        let held = [1_059_999, 1_060_000, 1_060_001]
+            .map(|now_ms| filter.rate_limit.held_until(now_ms).count);
         assert_eq!(held, [0, 6, 6]);
-        hold.gate.forget_held();
-        assert_eq!(hold.gate.held_until(1_060_002), &Suppressed::default());
+        filter.rate_limit.forget_held();
+        assert_eq!(filter.rate_limit.held_until(1_060_002), &Suppressed::default());
     }
 
     #[test]
@@ -212,15 +212,16 @@ mod tests {
         let told = [of(0, true), of(1, false), by_ann(of(2, true)), by_ann(of(3, true))];
         let store = Store::open(None).unwrap();
         store.add(&told, &[]).unwrap();
-        let mut hold = Hold::new(9, &store, 0).unwrap();
-        let passes =
-            |hold: &mut Hold, notification: &Notification| hold.may_pass(notification, 1_000_000);
+        let mut filter = SinkFilter::new(9, &store, 0).unwrap();
+        let passes = |filter: &mut SinkFilter, notification: &Notification| {
+            filter.may_pass(notification, 1_000_000)
+        };
         let passed: Vec<bool> =
-            told.iter().map(|notification| passes(&mut hold, notification)).collect();
+            told.iter().map(|notification| passes(&mut filter, notification)).collect();
         assert_eq!(passed, [false, true, false, true]);
         // The result is the same before and after a restart.
-        for hold in [&mut hold, &mut Hold::new(9, &store, 4).unwrap()] {
-            let ends = [of(4, true), of(5, true)].map(|end| passes(hold, &end));
+        for filter in [&mut filter, &mut SinkFilter::new(9, &store, 4).unwrap()] {
+            let ends = [of(4, true), of(5, true)].map(|end| passes(filter, &end));
             assert_eq!(ends, [false, true]);
         }
     }
@@ -229,11 +230,11 @@ mod tests {
     fn what_was_told_otherwise_has_an_end_and_what_was_dropped_has_none() {
         let store = Store::open(None).unwrap();
         let told = notifications(2);
-        let mut hold = Hold::new(0, &store, 0).unwrap();
-        hold.told(vec![told[0].id, told[1].id]);
+        let mut filter = SinkFilter::new(0, &store, 0).unwrap();
+        filter.told(vec![told[0].id, told[1].id]);
         store.add(&told[..5], &[]).unwrap();
-        hold.dropped(&store, 5).unwrap();
-        assert!(!hold.may_pass(&told[4], 0) && hold.may_pass(&told[5], 0));
+        filter.dropped(&store, 5).unwrap();
+        assert!(!filter.may_pass(&told[4], 0) && filter.may_pass(&told[5], 0));
     }
 
     /// Returns a warning, to which the rate limit applies.
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn severe_alerts_pass_the_rate_limit_and_take_nothing_of_it() {
         let store = Store::open(None).unwrap();
-        let mut hold = Hold::new(1, &store, 0).unwrap();
+        let mut filter = SinkFilter::new(1, &store, 0).unwrap();
         let told = notifications(3);
         let of = |at: usize, severity| Notification { severity, ..told[at].clone() };
         use Severity::{Critical, Major, Warning};
@@ -257,45 +258,45 @@ mod tests {
             (3, Critical),
             (3, Warning),
         ];
-        let passed = passed.map(|(at, severity)| hold.may_pass(&of(at, severity), 1_000_000));
+        let passed = passed.map(|(at, severity)| filter.may_pass(&of(at, severity), 1_000_000));
         assert_eq!(passed, [true, true, false, true, true, false]);
-        assert_eq!(hold.gate.suppressed(1_000_000), 2);
+        assert_eq!(filter.rate_limit.suppressed(1_000_000), 2);
         // The ends of all alerts pass, because an earlier notification was sent.
-        assert!([6, 7, 8].iter().all(|at| hold.may_pass(&told[*at], 1_000_000)));
+        assert!([6, 7, 8].iter().all(|at| filter.may_pass(&told[*at], 1_000_000)));
     }
 
     #[test]
     fn a_sink_is_degraded_for_five_minutes_after_a_suppressed_notification() {
-        let mut gate = Gate::new(0);
+        let mut rate_limit = RateLimit::new(0);
         let minute = |minute: u64| 1_000_000 + minute * MINUTE_MS;
-        assert_eq!(gate.suppressed(minute(0)), 0);
-        assert_eq!([0, 1, 5].map(|at| gate.admit(&warning(), minute(at))), [false; 3]);
-        assert_eq!([5, 9].map(|at| gate.suppressed(minute(at))), [3, 3]);
-        assert_eq!(gate.suppressed(minute(10)), 0);
-        gate.admit(&warning(), minute(11));
-        assert_eq!(gate.suppressed(minute(11)), 1);
+        assert_eq!(rate_limit.suppressed(minute(0)), 0);
+        assert_eq!([0, 1, 5].map(|at| rate_limit.admit(&warning(), minute(at))), [false; 3]);
+        assert_eq!([5, 9].map(|at| rate_limit.suppressed(minute(at))), [3, 3]);
+        assert_eq!(rate_limit.suppressed(minute(10)), 0);
+        rate_limit.admit(&warning(), minute(11));
+        assert_eq!(rate_limit.suppressed(minute(11)), 1);
     }
 
     #[test]
     fn notifications_beyond_the_rate_are_counted_until_they_are_forgotten() {
-        let mut gate = Gate::new(2);
+        let mut rate_limit = RateLimit::new(2);
         let second = |second: u64| 1_000_000 + second * 1_000;
-        let admit = |gate: &mut Gate, at| gate.admit(&warning(), second(at));
-        assert_eq!([0, 1, 2, 59].map(|at| admit(&mut gate, at)), [true, true, false, false]);
-        assert!(admit(&mut gate, 60));
-        assert_eq!(gate.held_until(second(60)).count, 2);
-        assert_eq!([61, 62].map(|at| admit(&mut gate, at)), [true, false]);
-        gate.forget_held();
-        assert_eq!([119, 120, 121].map(|at| gate.held_until(second(at)).count), [0, 1, 1]);
-        gate.forget_held();
-        assert_eq!(gate.held_until(second(180)).count, 0);
+        let admit = |rate_limit: &mut RateLimit, at| rate_limit.admit(&warning(), second(at));
+        assert_eq!([0, 1, 2, 59].map(|at| admit(&mut rate_limit, at)), [true, true, false, false]);
+        assert!(admit(&mut rate_limit, 60));
+        assert_eq!(rate_limit.held_until(second(60)).count, 2);
+        assert_eq!([61, 62].map(|at| admit(&mut rate_limit, at)), [true, false]);
+        rate_limit.forget_held();
+        assert_eq!([119, 120, 121].map(|at| rate_limit.held_until(second(at)).count), [0, 1, 1]);
+        rate_limit.forget_held();
+        assert_eq!(rate_limit.held_until(second(180)).count, 0);
     }
 
     #[test]
     fn a_clock_that_is_set_back_begins_another_minute() {
-        let mut gate = Gate::new(1);
+        let mut rate_limit = RateLimit::new(1);
         let at_ms = [7_200_000, 7_200_001, 3_600_000, 3_600_001];
-        let passed = at_ms.map(|now_ms| gate.admit(&warning(), now_ms));
+        let passed = at_ms.map(|now_ms| rate_limit.admit(&warning(), now_ms));
         assert_eq!(passed, [true, false, true, false]);
     }
 }
