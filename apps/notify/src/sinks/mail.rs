@@ -8,7 +8,7 @@ use lettre::Message;
 use serde::Deserialize;
 use tracing::warn;
 
-use super::letter::{Writer, mailbox};
+use super::mail_text::{Writer, mailbox};
 use super::smtp::{Login, Refusal, Server, split};
 use super::suppressed::Suppressed;
 use super::tls::TlsFiles;
