@@ -7,7 +7,7 @@ use crate::event::{Event, Next, Stop};
 use crate::files::Files;
 use crate::options::InputOptions;
 
-use crate::threads::belt::TICK;
+use crate::threads::queue::TICK;
 use crate::threads::{DRAIN, Outlet, Outlets};
 
 pub(crate) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
@@ -25,7 +25,8 @@ fn read(mut files: Files, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut told = Instant::now();
     let mut asked: Option<Instant> = None;
     while let Some(next) = files.advance()? {
-        if outlet.line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
+        if outlet.channel.stop.is_asked()
+            && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
         {
             break;
         }
@@ -35,14 +36,14 @@ fn read(mut files: Files, outlet: &mut Outlet) -> Result<(), InputError> {
                     break;
                 }
             }
-            Next::Event(Event::Log(log)) => outlet.line.belt.log(log),
+            Next::Event(Event::Log(log)) => outlet.channel.queue.log(log),
             Next::Event(_) => {}
         }
         if told.elapsed() >= TICK {
             told = Instant::now();
-            outlet.line.set_status(0, files.status());
+            outlet.channel.set_status(0, files.status());
         }
     }
-    outlet.line.set_status(0, files.status());
+    outlet.channel.set_status(0, files.status());
     Ok(())
 }

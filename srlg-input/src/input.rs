@@ -14,7 +14,7 @@ use crate::options::InputOptions;
 use crate::position::Position;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
 use crate::status::Status;
-use crate::threads::{Line, Outlets};
+use crate::threads::{Channel, Outlets};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
@@ -196,8 +196,8 @@ fn open_live(
     sinks: Option<SinkMaker<'_>>,
 ) -> Result<Live, InputError> {
     // If an error follows, `live` is dropped, which stops the threads that have been started.
-    let mut live = Live::of(Line::new(stop));
-    let mut outlets = Outlets { line: live.line(), sinks };
+    let mut live = Live::of(Channel::new(stop));
+    let mut outlets = Outlets { channel: live.channel(), sinks };
     if !options.sockets.listen.is_empty() {
         live.set_sockets(Sockets::open(options, &mut outlets)?);
     } else if let Some(name) = &options.interface {

@@ -24,7 +24,7 @@ use crate::event::{Event, LogLine, Next};
 use crate::exports::Sockets;
 use crate::position::Position;
 use crate::status::Status;
-use crate::threads::{LOOK, Line};
+use crate::threads::{Channel, LOOK};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
@@ -48,7 +48,7 @@ const STEP: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Live {
-    line: Line,
+    channel: Channel,
     contacts: Vec<Contact>,
     /// Whether the contacts still have to be yielded.
     is_loaded: bool,
@@ -73,9 +73,9 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn of(line: Line) -> Self {
+    pub(crate) fn of(channel: Channel) -> Self {
         Self {
-            line,
+            channel,
             contacts: Vec::new(),
             is_loaded: false,
             position: Position::default(),
@@ -94,8 +94,8 @@ impl Live {
         }
     }
 
-    pub(crate) fn line(&self) -> Line {
-        self.line.clone()
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel.clone()
     }
 
     pub(crate) fn set_sockets(&mut self, sockets: Sockets) {
@@ -111,7 +111,7 @@ impl Live {
     /// Returns the next event, or `None` at the end of the input. Waits for at most 20 ms.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         if mem::take(&mut self.is_told) {
-            self.line.deliveries.pass();
+            self.channel.deliveries.pass();
         }
         loop {
             if mem::take(&mut self.is_loaded) {
@@ -134,27 +134,27 @@ impl Live {
                 self.looked = Instant::now();
                 match &mut self.sockets {
                     Some(sockets) => self.log.extend(sockets.look()),
-                    None => self.log.extend(self.drop_warning.of(self.line.status().drops)),
+                    None => self.log.extend(self.drop_warning.of(self.channel.status().drops)),
                 }
                 continue;
             }
-            // The clock is read before the belt, so that everything read before this time is on the belt.
+            // The clock is read before the queue, so that everything read before this time is on the queue.
             let now = now_ns();
             self.log.extend(self.watch.take(now));
-            let mut load = self.line.belt.take(mem::take(&mut self.contacts));
+            let mut queued = self.channel.queue.take(mem::take(&mut self.contacts));
             let reading = ClockReading::now();
             let step = reading.set_forward_since(self.reading);
             self.reading = reading;
-            self.log.extend(load.log);
+            self.log.extend(queued.log);
             // A failure is reported after the contacts that were read before it.
-            self.failure = self.failure.take().or(load.failures.pop());
-            let is_read = load.contacts.is_empty() && load.position.offsets.is_empty();
+            self.failure = self.failure.take().or(queued.failures.pop());
+            let is_read = queued.contacts.is_empty() && queued.position.offsets.is_empty();
             let is_empty = is_read && self.failure.is_none();
-            if is_empty && self.has_ended(load.readers) {
+            if is_empty && self.has_ended(queued.readers) {
                 return self.finish();
             }
-            (self.contacts, self.is_loaded) = (load.contacts, true);
-            self.next_position.advance(load.position);
+            (self.contacts, self.is_loaded) = (queued.contacts, true);
+            self.next_position.advance(queued.position);
             // This event comes before the contacts, because their times would otherwise close all slices of the skipped
             // time.
             if step >= STEP {
@@ -165,7 +165,7 @@ impl Live {
                 let event = Event::SetForward { step, now_ns: reading.time_ns };
                 return Ok(Some(Next::Event(event)));
             }
-            self.time = Some(self.line.deliveries.tick(now, self.told));
+            self.time = Some(self.channel.deliveries.tick(now, self.told));
         }
     }
 
@@ -177,7 +177,7 @@ impl Live {
     fn has_ended(&mut self, readers: usize) -> bool {
         let deadline = || Instant::now() + PATIENCE;
         readers == 0
-            || self.line.stop.is_asked()
+            || self.channel.stop.is_asked()
                 && Instant::now() >= *self.deadline.get_or_insert_with(deadline)
     }
 
@@ -185,9 +185,9 @@ impl Live {
     fn finish(&mut self) -> Result<Option<Next>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
             self.log.extend(sockets.finish());
-            self.line.set_status(0, sockets.status());
+            self.channel.set_status(0, sockets.status());
         }
-        self.log.extend(self.drop_warning.of(self.line.status().drops));
+        self.log.extend(self.drop_warning.of(self.channel.status().drops));
         Ok(self.log.pop_front().map(|line| Next::Event(Event::Log(line))))
     }
 
@@ -202,16 +202,16 @@ impl Live {
     pub(crate) fn status(&self) -> Status {
         match &self.sockets {
             Some(sockets) => sockets.status(),
-            None => self.line.status(),
+            None => self.channel.status(),
         }
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.line.stop.stop();
-        self.line.belt.leave();
-        self.line.deliveries.leave();
+        self.channel.stop.stop();
+        self.channel.queue.leave();
+        self.channel.deliveries.leave();
     }
 }
 
@@ -222,9 +222,9 @@ mod tests {
     use crate::threads::{Outlet, Outlets};
 
     fn live(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Live {
-        let line = Line::default();
-        Outlets { line: line.clone(), sinks: None }.spawn("read", work).unwrap();
-        Live::of(line)
+        let channel = Channel::default();
+        Outlets { channel: channel.clone(), sinks: None }.spawn("read", work).unwrap();
+        Live::of(channel)
     }
 
     fn is_time(next: Option<&Next>) -> bool {
@@ -249,9 +249,9 @@ mod tests {
     fn a_step_of_some_seconds_is_an_event_before_the_contacts_that_wait() {
         let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
         for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
-            let line = Line::default();
-            line.belt.put([contact]);
-            let mut live = Live::of(line);
+            let channel = Channel::default();
+            channel.queue.put([contact]);
+            let mut live = Live::of(channel);
             assert!(is_time(live.advance().unwrap().as_ref()));
             live.reading.time_ns -= step_s * SECOND;
             let mut next = live.advance().unwrap();

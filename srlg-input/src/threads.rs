@@ -1,18 +1,18 @@
 //! The reader threads of a live input.
 //!
-//! Each thread has an [`Outlet`] for its contacts, which is either its own sink or the `Belt`. The caller takes log
-//! lines and positions from the belt and, if there are no sinks, also contacts.
+//! Each thread has an [`Outlet`] for its contacts, which is either its own sink or the `ContactQueue`. The caller takes
+//! log lines and positions from the queue and, if there are no sinks, also contacts.
 //!
 //! Invariant: a contact is never later than the time at which it was read.
 
-pub(crate) mod belt;
+mod channel;
 mod deliveries;
-mod line;
 mod outlet;
+pub(crate) mod queue;
 
 use std::time::Duration;
 
-pub(crate) use line::Line;
+pub(crate) use channel::Channel;
 pub(crate) use outlet::{Outlet, Outlets};
 
 /// Interval at which drops are counted, the status is updated and a quiet interface is checked.

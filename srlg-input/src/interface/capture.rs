@@ -373,7 +373,7 @@ pub(crate) fn open(
     outlets: &mut Outlets<'_>,
 ) -> Result<(), InputError> {
     let InputOptions { capture: options, tunnels, .. } = options;
-    outlets.line.belt.log(LogLine::info(format!("capturing packets on {name}")));
+    outlets.channel.queue.log(LogLine::info(format!("capturing packets on {name}")));
     for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
         let (capture, cpus) = (capture.with_tunnels(*tunnels), options.capture_cpus.clone());
         outlets.spawn(&format!("capture {part}"), move |outlet| {
@@ -394,7 +394,7 @@ fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), Inp
         if !is_quiet && !outlet.deliver(contacts)? {
             break;
         }
-        if outlet.line.stop.is_asked() {
+        if outlet.channel.stop.is_asked() {
             let asked = *asked.get_or_insert_with(Instant::now);
             if is_quiet || asked.elapsed() >= DRAIN {
                 break;
@@ -402,9 +402,9 @@ fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), Inp
         }
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            outlet.line.set_status(part, capture.status()?);
+            outlet.channel.set_status(part, capture.status()?);
         }
     }
-    outlet.line.set_status(part, capture.status()?);
+    outlet.channel.set_status(part, capture.status()?);
     Ok(())
 }

@@ -89,9 +89,9 @@ impl Reader {
     }
 
     async fn read(self, outlet: &mut Outlet) -> Result<(), InputError> {
-        let line = outlet.line.clone();
+        let channel = outlet.channel.clone();
         let Self { topic, source, cluster, decoding, is_earliest, mut start } = self;
-        let mut news = News::new(topic.to_string(), &line);
+        let mut news = News::new(topic.to_string(), &channel);
         let cluster = Rc::new(cluster);
         let Some(mut format) = read_schema(&source, &mut news).await else { return Ok(()) };
         let mut next = None;
@@ -153,7 +153,7 @@ impl Session<'_> {
                 // The branches are polled in this order, so that a busy topic does not delay the first ones.
                 biased;
                 _ = tick.tick() => {
-                    if news.line.stop.is_asked() {
+                    if news.channel.stop.is_asked() {
                         return Ok(End::Stop);
                     }
                     if news.is_status_due() {
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
     use crate::messages::Layout;
     use crate::options::KafkaOptions;
-    use crate::threads::{Line, Outlets};
+    use crate::threads::{Channel, Outlets};
 
     fn format(message: &str, source: i32) -> Format {
         let fields = format!("bytes SrcAddr = {source}; bytes DstAddr = 9;");
@@ -339,8 +339,8 @@ mod tests {
     #[test]
     fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
         let topic: Topic = "kafka://broker/flows".parse().unwrap();
-        let (line, first) = (Line::default(), format("FlowMessagevA", 1));
-        let mut outlets = Outlets { line: line.clone(), sinks: None };
+        let (channel, first) = (Channel::default(), format("FlowMessagevA", 1));
+        let mut outlets = Outlets { channel: channel.clone(), sinks: None };
         let mut session = Session {
             outlet: &mut outlets.outlet().unwrap(),
             name: "flows-A".into(),
@@ -354,7 +354,7 @@ mod tests {
             last_message: Instant::now(),
             next: None,
         };
-        let news = News::new(topic.to_string(), &line);
+        let news = News::new(topic.to_string(), &channel);
         session.note_schema(format("FlowMessagevA", 2), &news);
         assert_eq!((&session.format, &session.next), (&format("FlowMessagevA", 2), &None));
         let next = format("FlowMessagevB", 1);

@@ -8,7 +8,7 @@ use crate::event::LogLine;
 use crate::flow::{FlowCounts, Reason};
 use crate::messages::decoder::FlowReader;
 use crate::status::{BrokerStatus, Status};
-use crate::threads::Line;
+use crate::threads::Channel;
 
 /// Minimum interval between updates of the status.
 const STATUS: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The status of a topic, a stream or a subject, including its failures.
 pub(crate) struct News<'a> {
-    pub(crate) line: &'a Line,
+    pub(crate) channel: &'a Channel,
     pub(crate) status: BrokerStatus,
     failures: BTreeMap<Subject, String>,
     failing_since: Option<Instant>,
@@ -44,10 +44,17 @@ struct Minute {
 }
 
 impl<'a> News<'a> {
-    pub(crate) fn new(source: String, line: &'a Line) -> Self {
+    pub(crate) fn new(source: String, channel: &'a Channel) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
-        Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
+        Self {
+            channel,
+            status,
+            failures: BTreeMap::new(),
+            failing_since: None,
+            shown: None,
+            minute,
+        }
     }
 
     /// Records that `subject` cannot be read. If several subjects fail at the same time, only the first failure is
@@ -117,15 +124,15 @@ impl<'a> News<'a> {
             broker: Some(self.status.clone()),
             ..Status::default()
         };
-        self.line.set_status(0, status);
+        self.channel.set_status(0, status);
     }
 
     pub(crate) fn info(&self, text: String) {
-        self.line.belt.log(LogLine::info(text));
+        self.channel.queue.log(LogLine::info(text));
     }
 
     pub(crate) fn warn(&self, text: String) {
-        self.line.belt.log(LogLine::warning(text));
+        self.channel.queue.log(LogLine::warning(text));
     }
 }
 

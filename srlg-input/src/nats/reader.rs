@@ -46,9 +46,9 @@ impl Reader {
     }
 
     async fn read(self, outlet: &mut Outlet) -> Result<(), InputError> {
-        let line = outlet.line.clone();
+        let channel = outlet.channel.clone();
         let Self { url, source, access, decoding, is_earliest, start } = self;
-        let mut news = News::new(url.to_string(), &line);
+        let mut news = News::new(url.to_string(), &channel);
         let Some(format) = read_schema(&source, &mut news).await else { return Ok(()) };
         news.info(format!("reading flows from {url} ({format})"));
         let mut target = match &url.source {

@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
 
     /// Returns an error if the input is asked to stop. Publishes the status and refetches the schema when they are due.
     fn look(&mut self) -> Result<(), Interruption> {
-        if self.news.line.stop.is_asked() {
+        if self.news.channel.stop.is_asked() {
             return Err(Interruption::Stop);
         }
         if self.news.is_status_due() {

@@ -1,4 +1,4 @@
-//! The destination of a reader thread's contacts: its own [`ContactSink`] or the belt.
+//! The destination of a reader thread's contacts: its own [`ContactSink`] or the queue.
 //!
 //! A clock tick means that everything read before it has been delivered. Therefore, a thread publishes the current time
 //! before it delivers a block of contacts. It then reads the clock again and limits the times of the contacts to this
@@ -14,21 +14,21 @@ use crate::error::InputError;
 #[cfg(feature = "messages")]
 use crate::position::Position;
 
+use super::channel::Channel;
 use super::deliveries::IDLE;
-use super::line::Line;
 use crate::clock::now_ns;
 use crate::sink::{ContactSink, SinkMaker};
 
 /// The creator of an input's outlets and threads.
 pub(crate) struct Outlets<'a> {
-    pub(crate) line: Line,
-    /// Function that creates a sink for each thread. Without one, contacts are put on the belt.
+    pub(crate) channel: Channel,
+    /// Function that creates a sink for each thread. Without one, contacts are put on the queue.
     pub(crate) sinks: Option<SinkMaker<'a>>,
 }
 
 /// The destination of one thread's contacts.
 pub(crate) struct Outlet {
-    pub(crate) line: Line,
+    pub(crate) channel: Channel,
     sink: Option<Sink>,
 }
 
@@ -48,25 +48,25 @@ impl Outlets<'_> {
         work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static,
     ) -> Result<(), InputError> {
         let (mut outlet, thread) = (self.outlet()?, name.to_owned());
-        self.line.belt.begin();
+        self.channel.queue.begin();
         let work = move || {
             // Without this, a panic would not be reported, and the input would never end.
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut outlet)));
-            outlet.line.belt.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
+            outlet.channel.queue.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
         };
         let started = thread::Builder::new().name(name.to_owned()).spawn(work);
         started.map(drop).map_err(|error| {
-            self.line.belt.end(Ok(()));
+            self.channel.queue.end(Ok(()));
             InputError::Thread(error)
         })
     }
 
     pub(crate) fn outlet(&mut self) -> Result<Outlet, InputError> {
-        let line = self.line.clone();
-        let Some(make) = &mut self.sinks else { return Ok(Outlet { line, sink: None }) };
+        let channel = self.channel.clone();
+        let Some(make) = &mut self.sinks else { return Ok(Outlet { channel, sink: None }) };
         let contacts = make().map_err(InputError::Sink)?;
-        let (time, in_time) = (line.deliveries.begin(), Vec::new());
-        Ok(Outlet { line, sink: Some(Sink { contacts, time, in_time }) })
+        let (time, in_time) = (channel.deliveries.begin(), Vec::new());
+        Ok(Outlet { channel, sink: Some(Sink { contacts, time, in_time }) })
     }
 }
 
@@ -74,14 +74,14 @@ impl Outlet {
     /// Delivers `contacts`. Times in the future are replaced by the current time, because the clock of an exporter or a
     /// sender may be ahead. Returns `false` if the input was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
-        let Self { line, sink } = self;
+        let Self { channel, sink } = self;
         let Some(Sink { contacts: sink, time, in_time }) = sink else {
-            return Ok(line.belt.put(not_after(now_ns(), contacts)));
+            return Ok(channel.queue.put(not_after(now_ns(), contacts)));
         };
         if contacts.is_empty() {
             return Ok(true);
         }
-        if !line.deliveries.wait_for_caller() {
+        if !channel.deliveries.wait_for_caller() {
             return Ok(false);
         }
         // If a caller does not see this time yet, it has read the clock before this thread reads the clock again below.
@@ -106,10 +106,10 @@ impl Outlet {
         contacts: &[Contact],
         position: Position,
     ) -> Result<bool, InputError> {
-        let belt = Arc::clone(&self.line.belt);
+        let queue = Arc::clone(&self.channel.queue);
         match self.sink {
-            Some(_) => Ok(self.deliver(contacts)? && belt.put_until([], position)),
-            None => Ok(belt.put_until(not_after(now_ns(), contacts), position)),
+            Some(_) => Ok(self.deliver(contacts)? && queue.put_until([], position)),
+            None => Ok(queue.put_until(not_after(now_ns(), contacts), position)),
         }
     }
 }

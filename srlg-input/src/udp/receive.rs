@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::flow::{Decoder, table};
 
 use super::datagrams::{Receiver, UdpDatagram};
-use crate::threads::belt::ENOUGH;
+use crate::threads::queue::ENOUGH;
 use crate::threads::{DRAIN, Outlet};
 
 /// The state that all receiving threads share.
@@ -90,7 +90,8 @@ pub(super) fn receive(
     let mut contacts = Vec::new();
     let mut asked: Option<Instant> = None;
     loop {
-        if outlet.line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
+        if outlet.channel.stop.is_asked()
+            && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
         {
             return Ok(());
         }
@@ -98,7 +99,7 @@ pub(super) fn receive(
         let received = receiver.receive(socket, |datagram| {
             shared.decode(here, &datagram, |contact| contacts.push(contact));
             // Contacts are delivered as soon as there are enough, so that at most the contacts of one datagram exceed
-            // the limit of the belt.
+            // the limit of the queue.
             if contacts.len() >= ENOUGH && matches!(delivered, Ok(true)) {
                 delivered = outlet.deliver(&contacts);
                 contacts.clear();

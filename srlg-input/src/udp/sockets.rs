@@ -18,7 +18,7 @@ use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason, i
 use crate::options::{InputOptions, SocketOptions};
 use crate::status::{SocketStatus, Status};
 use crate::threads::Outlets;
-use crate::threads::belt::TICK;
+use crate::threads::queue::TICK;
 
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
@@ -73,7 +73,7 @@ impl Sockets {
         });
         if let Some(path) = &options.templates {
             let damage = load_templates(path, &shared)?;
-            damage.into_iter().for_each(|damage| outlets.line.belt.log(damage));
+            damage.into_iter().for_each(|damage| outlets.channel.queue.log(damage));
             // The templates are saved at the start, so that an unwritable file is detected at once. A full disk is not
             // an error, because it may have room later.
             match save_templates(path, &shared) {
@@ -86,13 +86,13 @@ impl Sockets {
         for (here, (socket, address)) in bound.into_iter().enumerate() {
             drops.watch(&socket);
             if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
-                outlets.line.belt.log(warning);
+                outlets.channel.queue.log(warning);
             }
             // A program may have set `receivers` to 0, which means 1.
             if here % options.receivers.max(1) as usize == 0 {
                 outlets
-                    .line
-                    .belt
+                    .channel
+                    .queue
                     .log(LogLine::info(format!("receiving flow exports on {address}")));
             }
             let socket = Arc::new(UdpSocket::from(socket));

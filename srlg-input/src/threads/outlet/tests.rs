@@ -37,9 +37,9 @@ fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'stat
     let ((taking, taken), (may_return, returning)) = (channel(), sync_channel(1 << 10));
     let mut gate = Some(Gate { taken: taking, may_return: returning });
     let mut make = || Ok(Box::new(gate.take().unwrap()) as Box<dyn ContactSink>);
-    let line = Line::default();
-    Outlets { line: line.clone(), sinks: Some(&mut make) }.spawn("read", work).unwrap();
-    Gated { live: Live::of(line), taken, may_return }
+    let channel = Channel::default();
+    Outlets { channel: channel.clone(), sinks: Some(&mut make) }.spawn("read", work).unwrap();
+    Gated { live: Live::of(channel), taken, may_return }
 }
 
 impl Gated {

@@ -143,7 +143,7 @@ fn what_the_kernel_drops_is_counted_to_the_datagram() {
     let exporter = exporter();
     exporter.send_to(&template(0), to).unwrap();
     wait_for(&mut input, 1);
-    // While contacts are not taken, the belt fills up, and then the buffer of the kernel.
+    // While contacts are not taken, the queue fills up, and then the buffer of the kernel.
     let sent = 20_000;
     for number in 1..sent {
         exporter.send_to(&data(number, 0..28), to).unwrap();

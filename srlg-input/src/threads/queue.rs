@@ -1,6 +1,6 @@
 //! The queue between the reader threads and the caller.
 //!
-//! Invariant: the belt drops nothing. A reader thread waits while [`MOST`] or more contacts are on the belt. While
+//! Invariant: the queue drops nothing. A reader thread waits while [`MOST`] or more contacts are on the queue. While
 //! threads wait, the kernel may drop packets or datagrams, and counts the drops.
 
 use std::mem;
@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::event::LogLine;
 use crate::position::Position;
 
-/// Number of contacts on the belt at which reader threads wait. The last added batch may raise the number above this
+/// Number of contacts on the queue at which reader threads wait. The last added batch may raise the number above this
 /// limit.
 const MOST: usize = 1 << 16;
 
@@ -25,14 +25,14 @@ pub(crate) const ENOUGH: usize = 1 << 12;
 pub(crate) const TICK: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-pub(crate) struct Belt {
-    load: Mutex<Load>,
+pub(crate) struct ContactQueue {
+    queued: Mutex<Queued>,
     filled: Condvar,
     emptied: Condvar,
 }
 
 #[derive(Default)]
-pub(crate) struct Load {
+pub(crate) struct Queued {
     pub(crate) contacts: Vec<Contact>,
     /// Position after the messages that contain the contacts.
     pub(crate) position: Position,
@@ -44,40 +44,40 @@ pub(crate) struct Load {
     is_left: bool,
 }
 
-impl Belt {
-    /// Puts contacts on the belt, after waiting until there is room. Returns `false` if the caller has stopped taking
+impl ContactQueue {
+    /// Puts contacts on the queue, after waiting until there is room. Returns `false` if the caller has stopped taking
     /// them.
     pub(crate) fn put(&self, contacts: impl IntoIterator<Item = Contact>) -> bool {
         self.put_with(contacts, |_| {})
     }
 
-    /// Puts contacts on the belt as [`put`](Self::put) does, together with the position after their messages.
+    /// Puts contacts on the queue as [`put`](Self::put) does, together with the position after their messages.
     #[cfg(feature = "messages")]
     pub(crate) fn put_until(
         &self,
         contacts: impl IntoIterator<Item = Contact>,
         position: Position,
     ) -> bool {
-        self.put_with(contacts, |load| load.position.advance(position))
+        self.put_with(contacts, |queued| queued.position.advance(position))
     }
 
     fn put_with(
         &self,
         contacts: impl IntoIterator<Item = Contact>,
-        note: impl FnOnce(&mut Load),
+        update: impl FnOnce(&mut Queued),
     ) -> bool {
-        let mut load = self.lock();
-        while load.contacts.len() >= MOST && !load.is_left {
-            load = self.emptied.wait(load).unwrap_or_else(PoisonError::into_inner);
+        let mut queued = self.lock();
+        while queued.contacts.len() >= MOST && !queued.is_left {
+            queued = self.emptied.wait(queued).unwrap_or_else(PoisonError::into_inner);
         }
-        if load.is_left {
+        if queued.is_left {
             return false;
         }
-        let before = load.contacts.len();
-        load.contacts.extend(contacts);
-        note(&mut load);
-        let is_enough = before < ENOUGH && load.contacts.len() >= ENOUGH;
-        drop(load);
+        let before = queued.contacts.len();
+        queued.contacts.extend(contacts);
+        update(&mut queued);
+        let is_enough = before < ENOUGH && queued.contacts.len() >= ENOUGH;
+        drop(queued);
         if is_enough {
             self.filled.notify_one();
         }
@@ -93,10 +93,10 @@ impl Belt {
     }
 
     pub(crate) fn end(&self, outcome: Result<(), InputError>) {
-        let mut load = self.lock();
-        load.readers -= 1;
-        load.failures.extend(outcome.err());
-        drop(load);
+        let mut queued = self.lock();
+        queued.readers -= 1;
+        queued.failures.extend(outcome.err());
+        drop(queued);
         self.filled.notify_one();
     }
 
@@ -105,30 +105,30 @@ impl Belt {
         self.emptied.notify_all();
     }
 
-    /// Takes everything from the belt, after waiting for at most [`TICK`]. The belt reuses the memory of `spent`.
-    pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
+    /// Takes everything from the queue, after waiting for at most [`TICK`]. The queue reuses the memory of `spent`.
+    pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Queued {
         spent.clear();
-        let mut load = self.lock();
-        if load.is_little() {
-            let waited = self.filled.wait_timeout(load, TICK);
-            load = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut queued = self.lock();
+        if queued.is_little() {
+            let waited = self.filled.wait_timeout(queued, TICK);
+            queued = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let next = Load { contacts: spent, readers: load.readers, ..Load::default() };
-        let taken = mem::replace(&mut *load, next);
-        drop(load);
+        let next = Queued { contacts: spent, readers: queued.readers, ..Queued::default() };
+        let taken = mem::replace(&mut *queued, next);
+        drop(queued);
         if taken.contacts.len() >= MOST {
             self.emptied.notify_all();
         }
         taken
     }
 
-    /// Locks the belt. Poisoning is ignored, because a thread that panics leaves the belt in a valid state.
-    fn lock(&self) -> MutexGuard<'_, Load> {
-        self.load.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the queue. Poisoning is ignored, because a thread that panics leaves the queue in a valid state.
+    fn lock(&self) -> MutexGuard<'_, Queued> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Load {
+impl Queued {
     /// Returns whether the caller can wait for more contacts.
     fn is_little(&self) -> bool {
         let Self { contacts, log, failures, readers, .. } = self;
@@ -145,27 +145,27 @@ mod tests {
     use super::*;
     use crate::contact::Host;
 
-    fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
-        let belt = Belt::default();
-        belt.begin();
+    fn take(fill: impl FnOnce(&ContactQueue)) -> (Queued, Duration) {
+        let queue = ContactQueue::default();
+        queue.begin();
         thread::scope(|scope| {
             let (started, start) = mpsc::channel();
-            let belt = &belt;
+            let queue = &queue;
             let taking = scope.spawn(move || {
                 started.send(Instant::now()).unwrap();
-                (belt.take(Vec::new()), Instant::now())
+                (queue.take(Vec::new()), Instant::now())
             });
             let start = start.recv().unwrap();
             thread::sleep(TICK / 4);
-            load(belt);
+            fill(queue);
             let (taken, end) = taking.join().unwrap();
             (taken, end - start)
         })
     }
 
     /// Repeats [`take`] until it returns within [`TICK`]. On a busy machine, several attempts may be needed.
-    fn take_at_once(load: impl Fn(&Belt)) -> Load {
-        let mut attempts = (0..50).map(|_| take(&load));
+    fn take_at_once(fill: impl Fn(&ContactQueue)) -> Queued {
+        let mut attempts = (0..50).map(|_| take(&fill));
         attempts.find(|(_, after)| *after < TICK).expect("each attempt took a tick").0
     }
 
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn few_contacts_come_after_a_tick() {
         for count in [0, 1, ENOUGH - 1] {
-            let (taken, after) = take(|belt| assert!(belt.put(contacts(count))));
+            let (taken, after) = take(|queue| assert!(queue.put(contacts(count))));
             assert_eq!((taken.contacts.len(), taken.readers), (count, 1));
             assert!(after >= TICK, "{count} after {after:?}");
         }
@@ -185,17 +185,17 @@ mod tests {
 
     #[test]
     fn enough_contacts_come_at_once() {
-        let taken = take_at_once(|belt| {
-            assert!(belt.put(contacts(ENOUGH - 1)) && belt.put(contacts(1)));
+        let taken = take_at_once(|queue| {
+            assert!(queue.put(contacts(ENOUGH - 1)) && queue.put(contacts(1)));
         });
         assert_eq!(taken.contacts.len(), ENOUGH);
     }
 
     #[test]
     fn the_end_of_a_reader_comes_at_once() {
-        let taken = take_at_once(|belt| belt.end(Ok(())));
+        let taken = take_at_once(|queue| queue.end(Ok(())));
         assert_eq!((taken.contacts.len(), taken.readers), (0, 0));
-        let taken = take_at_once(|belt| belt.end(Err(InputError::NoExporters)));
+        let taken = take_at_once(|queue| queue.end(Err(InputError::NoExporters)));
         assert!(matches!(taken.failures[..], [InputError::NoExporters]));
     }
 }

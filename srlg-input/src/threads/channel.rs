@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::belt::Belt;
 use super::deliveries::Deliveries;
+use super::queue::ContactQueue;
 use crate::event::Stop;
 use crate::status::Status;
 
 /// The state that the threads of a live input share with the caller.
 #[derive(Clone, Default)]
-pub(crate) struct Line {
-    pub(crate) belt: Arc<Belt>,
+pub(crate) struct Channel {
+    pub(crate) queue: Arc<ContactQueue>,
     pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) stop: Stop,
     /// Latest status of each thread, by thread index.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
-impl Line {
+impl Channel {
     /// Creates the state of an input that `stop` stops.
     pub(crate) fn new(stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..Self::default() }
