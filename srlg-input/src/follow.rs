@@ -8,42 +8,45 @@ use crate::files::Files;
 use crate::options::InputOptions;
 
 use crate::threads::queue::TICK;
-use crate::threads::{DRAIN, Outlet, Outlets};
+use crate::threads::{ContactSender, ContactSenders, DRAIN};
 
-pub(crate) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
+pub(crate) fn open(
+    options: &InputOptions,
+    senders: &mut ContactSenders<'_>,
+) -> Result<(), InputError> {
     let options = options.clone();
     // The thread also opens the first file, because a pipe may block for a long time.
-    outlets.spawn("read", move |outlet| {
+    senders.spawn("read", move |sender| {
         // After a request to stop, the data that is still in the pipe is read too.
-        read(Files::open(&options, &Stop::default())?, outlet)
+        read(Files::open(&options, &Stop::default())?, sender)
     })
 }
 
 /// Reads until the end of the last file. After a request to stop, reads for at most [`DRAIN`], because the writer may
 /// never pause.
-fn read(mut files: Files, outlet: &mut Outlet) -> Result<(), InputError> {
+fn read(mut files: Files, sender: &mut ContactSender) -> Result<(), InputError> {
     let mut told = Instant::now();
     let mut asked: Option<Instant> = None;
     while let Some(next) = files.advance()? {
-        if outlet.channel.stop.is_asked()
+        if sender.channel.stop.is_asked()
             && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
         {
             break;
         }
         match next {
             Next::Contacts => {
-                if !outlet.deliver(files.contacts())? {
+                if !sender.deliver(files.contacts())? {
                     break;
                 }
             }
-            Next::Event(Event::Log(log)) => outlet.channel.queue.log(log),
+            Next::Event(Event::Log(log)) => sender.channel.queue.log(log),
             Next::Event(_) => {}
         }
         if told.elapsed() >= TICK {
             told = Instant::now();
-            outlet.channel.set_status(0, files.status());
+            sender.channel.set_status(0, files.status());
         }
     }
-    outlet.channel.set_status(0, files.status());
+    sender.channel.set_status(0, files.status());
     Ok(())
 }

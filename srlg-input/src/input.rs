@@ -14,7 +14,7 @@ use crate::options::InputOptions;
 use crate::position::Position;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
 use crate::status::Status;
-use crate::threads::{Channel, Outlets};
+use crate::threads::{Channel, ContactSenders};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
@@ -197,19 +197,19 @@ fn open_live(
 ) -> Result<Live, InputError> {
     // If an error follows, `live` is dropped, which stops the threads that have been started.
     let mut live = Live::of(Channel::new(stop));
-    let mut outlets = Outlets { channel: live.channel(), sinks };
+    let mut senders = ContactSenders { channel: live.channel(), sinks };
     if !options.sockets.listen.is_empty() {
-        live.set_sockets(Sockets::open(options, &mut outlets)?);
+        live.set_sockets(Sockets::open(options, &mut senders)?);
     } else if let Some(name) = &options.interface {
         #[cfg(feature = "live")]
-        crate::interface::open(name, options, &mut outlets)?;
+        crate::interface::open(name, options, &mut senders)?;
         #[cfg(not(feature = "live"))]
         return Err(InputError::NoLive { interface: name.clone() });
     } else if let Some(topic) = &options.kafka.kafka {
         #[cfg(feature = "kafka")]
         {
             live.set_position(start.clone());
-            crate::kafka::open(topic, options, start, &mut outlets)?;
+            crate::kafka::open(topic, options, start, &mut senders)?;
         }
         #[cfg(not(feature = "kafka"))]
         {
@@ -220,7 +220,7 @@ fn open_live(
         #[cfg(feature = "nats")]
         {
             live.set_position(start.clone());
-            crate::nats::open(url, options, start, &mut outlets)?;
+            crate::nats::open(url, options, start, &mut senders)?;
         }
         #[cfg(not(feature = "nats"))]
         {
@@ -228,7 +228,7 @@ fn open_live(
             return Err(InputError::NoNats { url: url.to_string() });
         }
     } else {
-        crate::follow::open(options, &mut outlets)?;
+        crate::follow::open(options, &mut senders)?;
     }
     Ok(live)
 }

@@ -1,7 +1,7 @@
 //! Flows in the messages of a Kafka topic, as Akvorado and goflow2 write them.
 //!
 //! ```text
-//! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
+//! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> ContactSender
 //! ```
 //!
 //! One thread reads all partitions of the topic, without a consumer group. An offset is never queued before the
@@ -19,7 +19,7 @@ use crate::error::InputError;
 use crate::messages::Source;
 use crate::options::{InputOptions, Topic};
 use crate::position::Position;
-use crate::threads::Outlets;
+use crate::threads::ContactSenders;
 
 use cluster::Cluster;
 use reader::Reader;
@@ -29,13 +29,13 @@ pub(crate) fn open(
     topic: &Topic,
     options: &InputOptions,
     start: Option<Position>,
-    outlets: &mut Outlets<'_>,
+    senders: &mut ContactSenders<'_>,
 ) -> Result<(), InputError> {
     options.check()?;
     let source = Source::open(&options.messages)?;
     let cluster = Cluster::new(topic, &options.kafka)?;
     let reader = Reader::new(topic, source, cluster, options, start);
-    outlets.spawn("kafka", move |outlet| reader.run(outlet))
+    senders.spawn("kafka", move |sender| reader.run(sender))
 }
 
 /// Checks the files that `options` name: the schema, the certificates and the password.

@@ -219,11 +219,13 @@ impl Drop for Live {
 mod tests {
     use super::*;
     use crate::clock::SECOND;
-    use crate::threads::{Outlet, Outlets};
+    use crate::threads::{ContactSender, ContactSenders};
 
-    fn live(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Live {
+    fn live(
+        work: impl FnOnce(&mut ContactSender) -> Result<(), InputError> + Send + 'static,
+    ) -> Live {
         let channel = Channel::default();
-        Outlets { channel: channel.clone(), sinks: None }.spawn("read", work).unwrap();
+        ContactSenders { channel: channel.clone(), sinks: None }.spawn("read", work).unwrap();
         Live::of(channel)
     }
 

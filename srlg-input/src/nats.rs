@@ -1,7 +1,8 @@
 //! Flows in the messages of a NATS stream or subject.
 //!
 //! ```text
-//! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Outlet
+//! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence -->
+//! ContactSender
 //! ```
 //!
 //! One thread reads the messages. It reads a JetStream stream in order, through an ephemeral consumer without
@@ -20,7 +21,7 @@ use crate::error::InputError;
 use crate::messages::Source;
 use crate::options::{InputOptions, NatsUrl};
 use crate::position::Position;
-use crate::threads::Outlets;
+use crate::threads::ContactSenders;
 
 use reader::Reader;
 
@@ -32,7 +33,7 @@ pub(crate) fn open(
     url: &NatsUrl,
     options: &InputOptions,
     start: Option<Position>,
-    outlets: &mut Outlets<'_>,
+    senders: &mut ContactSenders<'_>,
 ) -> Result<(), InputError> {
     options.check()?;
     let reader = Reader {
@@ -43,7 +44,7 @@ pub(crate) fn open(
         is_earliest: options.messages.earliest,
         start,
     };
-    outlets.spawn("nats", move |outlet| reader.run(outlet))
+    senders.spawn("nats", move |sender| reader.run(sender))
 }
 
 /// Checks the files that `options` name: the schema, the certificates, the password and the keys.

@@ -9,7 +9,7 @@ use crate::error::InputError;
 use crate::event::LogLine;
 use crate::options::{ExportOptions, InputOptions};
 use crate::status::Status;
-use crate::threads::Outlets;
+use crate::threads::ContactSenders;
 
 pub(crate) enum Exports {}
 
@@ -28,7 +28,7 @@ impl Exports {
         match *self {}
     }
 
-    pub(crate) fn open(_: &InputOptions, _: &mut Outlets<'_>) -> Result<Self, InputError> {
+    pub(crate) fn open(_: &InputOptions, _: &mut ContactSenders<'_>) -> Result<Self, InputError> {
         Err(InputError::NoFlow)
     }
 

@@ -1,19 +1,19 @@
 //! The reader threads of a live input.
 //!
-//! Each thread has an [`Outlet`] for its contacts, which is either its own sink or the `ContactQueue`. The caller takes
-//! log lines and positions from the queue and, if there are no sinks, also contacts.
+//! Each thread has an [`ContactSender`] for its contacts, which is either its own sink or the `ContactQueue`. The
+//! caller takes log lines and positions from the queue and, if there are no sinks, also contacts.
 //!
 //! Invariant: a contact is never later than the time at which it was read.
 
 mod channel;
 mod deliveries;
-mod outlet;
 pub(crate) mod queue;
+mod sender;
 
 use std::time::Duration;
 
 pub(crate) use channel::Channel;
-pub(crate) use outlet::{Outlet, Outlets};
+pub(crate) use sender::{ContactSender, ContactSenders};
 
 /// Interval at which drops are counted, the status is updated and a quiet interface is checked.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);

@@ -26,7 +26,7 @@ use crate::options::{CaptureOptions, InputOptions, Tunnels};
 use crate::packet::Skip;
 
 use crate::status::Status;
-use crate::threads::{DRAIN, LOOK, Outlet, Outlets};
+use crate::threads::{ContactSender, ContactSenders, DRAIN, LOOK};
 
 /// Maximum number of packets that are read at a time.
 const BLOCK: usize = 512;
@@ -370,31 +370,31 @@ mod sharing {
 pub(crate) fn open(
     name: &str,
     options: &InputOptions,
-    outlets: &mut Outlets<'_>,
+    senders: &mut ContactSenders<'_>,
 ) -> Result<(), InputError> {
     let InputOptions { capture: options, tunnels, .. } = options;
-    outlets.channel.queue.log(LogLine::info(format!("capturing packets on {name}")));
+    senders.channel.queue.log(LogLine::info(format!("capturing packets on {name}")));
     for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
         let (capture, cpus) = (capture.with_tunnels(*tunnels), options.capture_cpus.clone());
-        outlets.spawn(&format!("capture {part}"), move |outlet| {
+        senders.spawn(&format!("capture {part}"), move |sender| {
             sharing::pin(&cpus, part)?;
-            run(capture, part, outlet)
+            run(capture, part, sender)
         })?;
     }
     Ok(())
 }
 
 /// Captures until the input is asked to stop. Then reads the waiting packets for at most [`DRAIN`].
-fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), InputError> {
+fn run(mut capture: Capture, part: usize, sender: &mut ContactSender) -> Result<(), InputError> {
     let mut looked = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
         let contacts = capture.next_contacts()?;
         let is_quiet = contacts.is_empty();
-        if !is_quiet && !outlet.deliver(contacts)? {
+        if !is_quiet && !sender.deliver(contacts)? {
             break;
         }
-        if outlet.channel.stop.is_asked() {
+        if sender.channel.stop.is_asked() {
             let asked = *asked.get_or_insert_with(Instant::now);
             if is_quiet || asked.elapsed() >= DRAIN {
                 break;
@@ -402,9 +402,9 @@ fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), Inp
         }
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            outlet.channel.set_status(part, capture.status()?);
+            sender.channel.set_status(part, capture.status()?);
         }
     }
-    outlet.channel.set_status(part, capture.status()?);
+    sender.channel.set_status(part, capture.status()?);
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::messages::{
 };
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
-use crate::threads::Outlet;
+use crate::threads::ContactSender;
 
 /// Time without a message after which a replaced topic is considered finished. Some writers may switch to the new topic
 /// later than others.
@@ -42,7 +42,7 @@ pub(super) struct Reader {
 
 /// A session that reads one topic until another topic replaces it.
 struct Session<'a> {
-    outlet: &'a mut Outlet,
+    sender: &'a mut ContactSender,
     /// Actual name of the topic, which may contain a hash of the schema.
     name: Rc<str>,
     /// Name of the topic in the options.
@@ -79,17 +79,17 @@ impl Reader {
         Self { topic, source, cluster, decoding, is_earliest, start }
     }
 
-    pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
+    pub(super) fn run(self, sender: &mut ContactSender) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
-        let read = LocalSet::new().block_on(&runtime, self.read(outlet));
+        let read = LocalSet::new().block_on(&runtime, self.read(sender));
         // A request for a schema may be in progress, but its response is no longer needed.
         runtime.shutdown_background();
         read
     }
 
-    async fn read(self, outlet: &mut Outlet) -> Result<(), InputError> {
-        let channel = outlet.channel.clone();
+    async fn read(self, sender: &mut ContactSender) -> Result<(), InputError> {
+        let channel = sender.channel.clone();
         let Self { topic, source, cluster, decoding, is_earliest, mut start } = self;
         let mut news = News::new(topic.to_string(), &channel);
         let cluster = Rc::new(cluster);
@@ -108,7 +108,7 @@ impl Reader {
             }
             flows.set_format(format.clone());
             let mut session = Session {
-                outlet: &mut *outlet,
+                sender: &mut *sender,
                 name: name.into(),
                 cluster: Rc::clone(&cluster),
                 configured: topic.name.clone(),
@@ -277,7 +277,7 @@ impl Session<'_> {
             schema: is_named_after_schema.then(|| self.format.schema()).flatten(),
             ..Position::default()
         };
-        self.outlet.deliver_until(&self.contacts, position)
+        self.sender.deliver_until(&self.contacts, position)
     }
 
     /// Records the schema that was fetched last. A schema of the current topic applies immediately. Any other schema
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
     use crate::messages::Layout;
     use crate::options::KafkaOptions;
-    use crate::threads::{Channel, Outlets};
+    use crate::threads::{Channel, ContactSenders};
 
     fn format(message: &str, source: i32) -> Format {
         let fields = format!("bytes SrcAddr = {source}; bytes DstAddr = 9;");
@@ -340,9 +340,9 @@ mod tests {
     fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
         let topic: Topic = "kafka://broker/flows".parse().unwrap();
         let (channel, first) = (Channel::default(), format("FlowMessagevA", 1));
-        let mut outlets = Outlets { channel: channel.clone(), sinks: None };
+        let mut senders = ContactSenders { channel: channel.clone(), sinks: None };
         let mut session = Session {
-            outlet: &mut outlets.outlet().unwrap(),
+            sender: &mut senders.sender().unwrap(),
             name: "flows-A".into(),
             configured: topic.name.clone(),
             cluster: Rc::new(Cluster::new(&topic, &KafkaOptions::default()).unwrap()),

@@ -14,7 +14,7 @@ use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
 use crate::options::{ExportOptions, NatsSource, NatsUrl};
 use crate::position::Position;
-use crate::threads::Outlet;
+use crate::threads::ContactSender;
 
 /// Maximum number of messages that are decoded before the thread checks for a request to stop.
 const CHUNK: usize = 1_024;
@@ -36,17 +36,17 @@ enum Target {
 
 impl Reader {
     /// Reads until the input is asked to stop, or until an error stops it.
-    pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
+    pub(super) fn run(self, sender: &mut ContactSender) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
-        let read = runtime.block_on(self.read(outlet));
+        let read = runtime.block_on(self.read(sender));
         // A request for a schema may be in progress, but its response is no longer needed.
         runtime.shutdown_background();
         read
     }
 
-    async fn read(self, outlet: &mut Outlet) -> Result<(), InputError> {
-        let channel = outlet.channel.clone();
+    async fn read(self, sender: &mut ContactSender) -> Result<(), InputError> {
+        let channel = sender.channel.clone();
         let Self { url, source, access, decoding, is_earliest, start } = self;
         let mut news = News::new(url.to_string(), &channel);
         let Some(format) = read_schema(&source, &mut news).await else { return Ok(()) };
@@ -60,7 +60,7 @@ impl Reader {
             NatsSource::Subject(name) => Target::Subject(name.clone()),
         };
         let flows = FlowReader::new(format.clone(), &decoding);
-        let mut session = Session::new(news, flows, outlet, source, format);
+        let mut session = Session::new(news, flows, sender, source, format);
         let mut backoff = BACKOFF;
         let ended = loop {
             let messages = session.news.status.messages;

@@ -21,7 +21,7 @@ use crate::messages::{
     joined,
 };
 use crate::position::Position;
-use crate::threads::Outlet;
+use crate::threads::ContactSender;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NatsError {
@@ -68,7 +68,7 @@ pub(super) enum Interruption {
 pub(super) struct Session<'a> {
     pub(super) news: News<'a>,
     pub(super) flows: FlowReader,
-    outlet: &'a mut Outlet,
+    sender: &'a mut ContactSender,
     source: Source,
     format: Format,
     contacts: Vec<Contact>,
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
     pub(super) fn new(
         news: News<'a>,
         flows: FlowReader,
-        outlet: &'a mut Outlet,
+        sender: &'a mut ContactSender,
         source: Source,
         format: Format,
     ) -> Self {
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         Self {
             news,
             flows,
-            outlet,
+            sender,
             source,
             format,
             contacts: Vec::new(),
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
 
     /// Delivers the contacts of the messages read since the last call, and then the position after these messages.
     pub(super) fn deliver(&mut self, position: Position) -> Result<(), Interruption> {
-        let delivered = self.outlet.deliver_until(&self.contacts, position);
+        let delivered = self.sender.deliver_until(&self.contacts, position);
         self.contacts.clear();
         match delivered {
             Ok(true) => Ok(()),

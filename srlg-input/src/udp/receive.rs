@@ -14,7 +14,7 @@ use crate::flow::{Decoder, table};
 
 use super::datagrams::{Receiver, UdpDatagram};
 use crate::threads::queue::ENOUGH;
-use crate::threads::{DRAIN, Outlet};
+use crate::threads::{ContactSender, DRAIN};
 
 /// The state that all receiving threads share.
 pub(super) struct ReceiverState {
@@ -84,13 +84,13 @@ pub(super) fn receive(
     address: SocketAddr,
     here: usize,
     shared: &ReceiverState,
-    outlet: &mut Outlet,
+    sender: &mut ContactSender,
 ) -> Result<(), InputError> {
     let mut receiver = Receiver::new();
     let mut contacts = Vec::new();
     let mut asked: Option<Instant> = None;
     loop {
-        if outlet.channel.stop.is_asked()
+        if sender.channel.stop.is_asked()
             && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
         {
             return Ok(());
@@ -101,7 +101,7 @@ pub(super) fn receive(
             // Contacts are delivered as soon as there are enough, so that at most the contacts of one datagram exceed
             // the limit of the queue.
             if contacts.len() >= ENOUGH && matches!(delivered, Ok(true)) {
-                delivered = outlet.deliver(&contacts);
+                delivered = sender.deliver(&contacts);
                 contacts.clear();
             }
         });
@@ -113,7 +113,7 @@ pub(super) fn receive(
                 _ => return Err(InputError::Receive { address, error }),
             }
         }
-        if !(delivered? && outlet.deliver(&contacts)?) {
+        if !(delivered? && sender.deliver(&contacts)?) {
             return Ok(());
         }
         contacts.clear();

@@ -17,7 +17,7 @@ use crate::event::LogLine;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason, is_state};
 use crate::options::{InputOptions, SocketOptions};
 use crate::status::{SocketStatus, Status};
-use crate::threads::Outlets;
+use crate::threads::ContactSenders;
 use crate::threads::queue::TICK;
 
 use super::receive::{self, Homes, ReceiverState};
@@ -49,7 +49,7 @@ pub(crate) struct Sockets {
 impl Sockets {
     pub(crate) fn open(
         options: &InputOptions,
-        outlets: &mut Outlets<'_>,
+        senders: &mut ContactSenders<'_>,
     ) -> Result<Self, InputError> {
         let (decoding, options) = (DecoderOptions::from(&options.decoding), &options.sockets);
         if options.exporters.is_empty() {
@@ -73,7 +73,7 @@ impl Sockets {
         });
         if let Some(path) = &options.templates {
             let damage = load_templates(path, &shared)?;
-            damage.into_iter().for_each(|damage| outlets.channel.queue.log(damage));
+            damage.into_iter().for_each(|damage| senders.channel.queue.log(damage));
             // The templates are saved at the start, so that an unwritable file is detected at once. A full disk is not
             // an error, because it may have room later.
             match save_templates(path, &shared) {
@@ -86,11 +86,11 @@ impl Sockets {
         for (here, (socket, address)) in bound.into_iter().enumerate() {
             drops.watch(&socket);
             if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
-                outlets.channel.queue.log(warning);
+                senders.channel.queue.log(warning);
             }
             // A program may have set `receivers` to 0, which means 1.
             if here % options.receivers.max(1) as usize == 0 {
-                outlets
+                senders
                     .channel
                     .queue
                     .log(LogLine::info(format!("receiving flow exports on {address}")));
@@ -98,8 +98,8 @@ impl Sockets {
             let socket = Arc::new(UdpSocket::from(socket));
             sockets.push(Arc::clone(&socket));
             let shared = Arc::clone(&shared);
-            outlets.spawn("receive", move |outlet| {
-                receive::receive(&socket, address, here, &shared, outlet)
+            senders.spawn("receive", move |sender| {
+                receive::receive(&socket, address, here, &shared, sender)
             })?;
         }
         Ok(Self {

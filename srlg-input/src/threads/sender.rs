@@ -19,15 +19,15 @@ use super::deliveries::IDLE;
 use crate::clock::now_ns;
 use crate::sink::{ContactSink, SinkMaker};
 
-/// The creator of an input's outlets and threads.
-pub(crate) struct Outlets<'a> {
+/// The creator of an input's senders and threads.
+pub(crate) struct ContactSenders<'a> {
     pub(crate) channel: Channel,
     /// Function that creates a sink for each thread. Without one, contacts are put on the queue.
     pub(crate) sinks: Option<SinkMaker<'a>>,
 }
 
 /// The destination of one thread's contacts.
-pub(crate) struct Outlet {
+pub(crate) struct ContactSender {
     pub(crate) channel: Channel,
     sink: Option<Sink>,
 }
@@ -40,19 +40,19 @@ struct Sink {
     in_time: Vec<Contact>,
 }
 
-impl Outlets<'_> {
-    /// Starts a thread that runs `work` with a new outlet for its contacts.
+impl ContactSenders<'_> {
+    /// Starts a thread that runs `work` with a new sender for its contacts.
     pub(crate) fn spawn(
         &mut self,
         name: &str,
-        work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static,
+        work: impl FnOnce(&mut ContactSender) -> Result<(), InputError> + Send + 'static,
     ) -> Result<(), InputError> {
-        let (mut outlet, thread) = (self.outlet()?, name.to_owned());
+        let (mut sender, thread) = (self.sender()?, name.to_owned());
         self.channel.queue.begin();
         let work = move || {
             // Without this, a panic would not be reported, and the input would never end.
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut outlet)));
-            outlet.channel.queue.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut sender)));
+            sender.channel.queue.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
         };
         let started = thread::Builder::new().name(name.to_owned()).spawn(work);
         started.map(drop).map_err(|error| {
@@ -61,16 +61,16 @@ impl Outlets<'_> {
         })
     }
 
-    pub(crate) fn outlet(&mut self) -> Result<Outlet, InputError> {
+    pub(crate) fn sender(&mut self) -> Result<ContactSender, InputError> {
         let channel = self.channel.clone();
-        let Some(make) = &mut self.sinks else { return Ok(Outlet { channel, sink: None }) };
+        let Some(make) = &mut self.sinks else { return Ok(ContactSender { channel, sink: None }) };
         let contacts = make().map_err(InputError::Sink)?;
         let (time, in_time) = (channel.deliveries.begin(), Vec::new());
-        Ok(Outlet { channel, sink: Some(Sink { contacts, time, in_time }) })
+        Ok(ContactSender { channel, sink: Some(Sink { contacts, time, in_time }) })
     }
 }
 
-impl Outlet {
+impl ContactSender {
     /// Delivers `contacts`. Times in the future are replaced by the current time, because the clock of an exporter or a
     /// sender may be ahead. Returns `false` if the input was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {

@@ -33,12 +33,16 @@ fn contact(time_ns: u64) -> Contact {
     Contact::new(time_ns, host, host)
 }
 
-fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Gated {
+fn start(
+    work: impl FnOnce(&mut ContactSender) -> Result<(), InputError> + Send + 'static,
+) -> Gated {
     let ((taking, taken), (may_return, returning)) = (channel(), sync_channel(1 << 10));
     let mut gate = Some(Gate { taken: taking, may_return: returning });
     let mut make = || Ok(Box::new(gate.take().unwrap()) as Box<dyn ContactSink>);
     let channel = Channel::default();
-    Outlets { channel: channel.clone(), sinks: Some(&mut make) }.spawn("read", work).unwrap();
+    ContactSenders { channel: channel.clone(), sinks: Some(&mut make) }
+        .spawn("read", work)
+        .unwrap();
     Gated { live: Live::of(channel), taken, may_return }
 }
 
@@ -66,7 +70,7 @@ impl Gated {
 
 #[test]
 fn nothing_is_taken_before_the_first_tick_has_passed() {
-    let mut gated = start(|outlet| outlet.deliver(&[contact(5)]).map(drop));
+    let mut gated = start(|sender| sender.deliver(&[contact(5)]).map(drop));
     gated.tick();
     thread::sleep(Duration::from_millis(50));
     assert_eq!(gated.taken.try_iter().count(), 0);
@@ -77,10 +81,10 @@ fn nothing_is_taken_before_the_first_tick_has_passed() {
 
 #[test]
 fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
-    let mut gated = start(|outlet| {
+    let mut gated = start(|sender| {
         let mut is_there = true;
         while is_there {
-            is_there = outlet.deliver(&[contact(u64::MAX)])?;
+            is_there = sender.deliver(&[contact(u64::MAX)])?;
         }
         Ok(())
     });
@@ -108,9 +112,9 @@ fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
 
 #[test]
 fn threads_wait_while_the_caller_is_stalled_and_go_on_afterwards() {
-    let mut gated = start(|outlet| {
+    let mut gated = start(|sender| {
         for number in 0..1_000 {
-            outlet.deliver(&[contact(number)])?;
+            sender.deliver(&[contact(number)])?;
             thread::sleep(Duration::from_millis(1));
         }
         Ok(())
@@ -129,8 +133,8 @@ fn threads_wait_while_the_caller_is_stalled_and_go_on_afterwards() {
 #[test]
 fn threads_end_when_nobody_asks_any_more() {
     let (ended, end) = channel();
-    let mut gated = start(move |outlet| {
-        while outlet.deliver(&[contact(0)])? {}
+    let mut gated = start(move |sender| {
+        while sender.deliver(&[contact(0)])? {}
         ended.send(()).unwrap();
         Ok(())
     });
@@ -141,7 +145,7 @@ fn threads_end_when_nobody_asks_any_more() {
 
 #[test]
 fn an_error_of_a_sink_ends_the_input() {
-    let mut gated = start(|outlet| outlet.deliver(&[contact(0)]).map(drop));
+    let mut gated = start(|sender| sender.deliver(&[contact(0)]).map(drop));
     gated.may_return.send(Err("full".into())).unwrap();
     let error = loop {
         match gated.live.advance() {
@@ -158,7 +162,7 @@ fn an_error_of_a_sink_ends_the_input() {
 fn a_position_comes_after_its_contacts_were_taken() {
     let position = Position { offsets: [(0, 7)].into(), ..Position::default() };
     let next = position.clone();
-    let mut gated = start(move |outlet| outlet.deliver_until(&[contact(0)], next).map(drop));
+    let mut gated = start(move |sender| sender.deliver_until(&[contact(0)], next).map(drop));
     gated.taken();
     for _ in 0..3 {
         gated.tick();
