@@ -21,7 +21,7 @@ pub(super) struct ReceiverState {
     pub(super) permitted: Networks<()>,
     /// Decoders, one for each socket.
     pub(super) decoders: Vec<Mutex<Decoder>>,
-    pub(super) homes: Homes,
+    pub(super) assignment: DecoderAssignment,
     pub(super) received: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) last_refused: Mutex<Option<IpAddr>>,
@@ -39,7 +39,7 @@ impl ReceiverState {
             return;
         }
         self.received.fetch_add(1, Relaxed);
-        let decoder = &self.decoders[self.homes.of(exporter.ip(), here)];
+        let decoder = &self.decoders[self.assignment.of(exporter.ip(), here)];
         let mut decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
         decoder.decode(exporter, at_ns, payload, |mut contact| {
             // The exporter's clock may be ahead by a skew that is too small to be corrected.
@@ -49,7 +49,7 @@ impl ReceiverState {
     }
 }
 
-/// Maximum number of exporters in [`Homes`].
+/// Maximum number of exporters in [`DecoderAssignment`].
 const MOST: usize = 1 << 16;
 
 /// The assignment of exporters to decoders.
@@ -58,14 +58,14 @@ const MOST: usize = 1 << 16;
 /// and sequence numbers belong to its address. Therefore an exporter stays with the decoder of the socket that first
 /// received a datagram from it. If the table is full, the least recently seen exporter is removed. Exporters with
 /// forged addresses therefore displace silent exporters first.
-pub(super) struct Homes {
+pub(super) struct DecoderAssignment {
     decoders: usize,
-    homes: Mutex<LruCache<IpAddr, usize>>,
+    assignment: Mutex<LruCache<IpAddr, usize>>,
 }
 
-impl Homes {
+impl DecoderAssignment {
     pub(super) fn new(decoders: usize) -> Self {
-        Self { decoders, homes: Mutex::new(table(MOST)) }
+        Self { decoders, assignment: Mutex::new(table(MOST)) }
     }
 
     /// Returns the index of the decoder for `exporter`, which sent a datagram to socket `here`.
@@ -73,8 +73,8 @@ impl Homes {
         if self.decoders == 1 {
             return 0;
         }
-        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
-        *homes.get_or_insert(exporter, || here)
+        let mut assignment = self.assignment.lock().unwrap_or_else(PoisonError::into_inner);
+        *assignment.get_or_insert(exporter, || here)
     }
 }
 
@@ -128,22 +128,22 @@ mod tests {
 
     #[test]
     fn an_exporter_stays_where_it_was_heard_first() {
-        let homes = Homes::new(3);
+        let assignment = DecoderAssignment::new(3);
         let [a, b] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
-        assert_eq!([homes.of(a, 2), homes.of(b, 1), homes.of(a, 0)], [2, 1, 2]);
-        assert_eq!(Homes::new(1).of(a, 0), 0);
+        assert_eq!([assignment.of(a, 2), assignment.of(b, 1), assignment.of(a, 0)], [2, 1, 2]);
+        assert_eq!(DecoderAssignment::new(1).of(a, 0), 0);
     }
 
     #[test]
-    fn there_are_not_more_homes_than_may_be() {
-        let homes = Homes::new(3);
+    fn there_are_not_more_assignment_than_may_be() {
+        let assignment = DecoderAssignment::new(3);
         let heard_all_along = IpAddr::from([192, 0, 2, 1]);
-        homes.of(heard_all_along, 2);
+        assignment.of(heard_all_along, 2);
         for bits in 0..MOST as u32 + 1_000 {
             let host = IpAddr::from(Ipv4Addr::from_bits(bits));
-            assert_eq!([homes.of(host, 1), homes.of(host, 2)], [1, 1], "{host}");
-            assert_eq!(homes.of(heard_all_along, 0), 2);
+            assert_eq!([assignment.of(host, 1), assignment.of(host, 2)], [1, 1], "{host}");
+            assert_eq!(assignment.of(heard_all_along, 0), 2);
         }
-        assert_eq!(homes.homes.lock().unwrap().len(), MOST);
+        assert_eq!(assignment.assignment.lock().unwrap().len(), MOST);
     }
 }

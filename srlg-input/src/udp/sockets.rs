@@ -20,7 +20,7 @@ use crate::status::{SocketStatus, Status};
 use crate::threads::ContactSenders;
 use crate::threads::queue::TICK;
 
-use super::receive::{self, Homes, ReceiverState};
+use super::receive::{self, DecoderAssignment, ReceiverState};
 use super::udp_drops::UdpDrops;
 
 /// Interval between saves of the templates, and minimum interval between warnings.
@@ -66,7 +66,7 @@ impl Sockets {
         let shared = Arc::new(ReceiverState {
             permitted: Networks::new(options.exporters.iter().map(|network| (*network, ()))),
             decoders: decoders?,
-            homes: Homes::new(bound.len()),
+            assignment: DecoderAssignment::new(bound.len()),
             received: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             last_refused: Mutex::default(),
@@ -299,7 +299,7 @@ fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, I
             damages.push(LogLine::warning(format!("{}: {damage}", path.display())));
         }
         for (exporter, _) in decoder.exporters() {
-            shared.homes.of(exporter.ip(), here);
+            shared.assignment.of(exporter.ip(), here);
         }
     }
     Ok(damages)
