@@ -13,14 +13,14 @@ mod fetching;
 mod flow;
 mod format;
 mod json;
-mod news;
 mod protobuf;
+mod reporter;
 mod schema;
 mod secrets;
 
 pub(crate) use fetching::{BACKOFF, REFRESH, TICK, fetch_schema, joined, read_schema};
 pub(crate) use format::Source;
-pub(crate) use news::{News, Subject};
+pub(crate) use reporter::{StatusReporter, Subject};
 pub(crate) use secrets::{password, tls};
 
 pub use decoder::FlowReader;

@@ -1,7 +1,7 @@
 //! The point at which reading a topic starts: a stored position, the earliest messages, or the next messages.
 
 use crate::kafka::partition::Start;
-use crate::messages::{Format, Layout, News};
+use crate::messages::{Format, Layout, StatusReporter};
 use crate::position::Position;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(super) fn former(
     start: Option<&Position>,
     configured: &str,
     format: &Format,
-    news: &News<'_>,
+    reporter: &StatusReporter<'_>,
 ) -> Option<Format> {
     let Position { topic, schema, .. } = start?;
     let name = format.topic(configured);
@@ -82,7 +82,7 @@ pub(super) fn former(
     let former =
         former.ok().map(Format::Protobuf).filter(|former| former.topic(configured) == *topic);
     if former.is_none() {
-        news.warn(format!(
+        reporter.warn(format!(
             "cannot read the remaining messages of the topic {topic}, which {name} has replaced: the stored position lacks its schema"
         ));
     }

@@ -15,8 +15,8 @@ use crate::kafka::cluster::{Cluster, ClusterError};
 use crate::kafka::origin::{self, Origin};
 use crate::kafka::partition::{Fetched, Gap, Partition};
 use crate::messages::{
-    BACKOFF, FlowReader, Format, News, REFRESH, Source, Subject, TICK, fetch_schema, joined,
-    read_schema,
+    BACKOFF, FlowReader, Format, REFRESH, Source, StatusReporter, Subject, TICK, fetch_schema,
+    joined, read_schema,
 };
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
@@ -91,20 +91,20 @@ impl Reader {
     async fn read(self, sender: &mut ContactSender) -> Result<(), InputError> {
         let channel = sender.channel.clone();
         let Self { topic, source, cluster, decoding, is_earliest, mut start } = self;
-        let mut news = News::new(topic.to_string(), &channel);
+        let mut reporter = StatusReporter::new(topic.to_string(), &channel);
         let cluster = Rc::new(cluster);
-        let Some(mut format) = read_schema(&source, &mut news).await else { return Ok(()) };
+        let Some(mut format) = read_schema(&source, &mut reporter).await else { return Ok(()) };
         let mut next = None;
-        if let Some(former) = origin::former(start.as_ref(), &topic.name, &format, &news) {
+        if let Some(former) = origin::former(start.as_ref(), &topic.name, &format, &reporter) {
             next = Some((mem::replace(&mut format, former), Instant::now()));
         }
         let mut flows = FlowReader::new(format.clone(), &decoding);
         loop {
             let name = format.topic(&topic.name);
-            news.info(format!("reading flows from the topic {name} at {topic} ({format})"));
+            reporter.info(format!("reading flows from the topic {name} at {topic} ({format})"));
             let origin = Origin::of(start.take(), &topic.name, &name, is_earliest);
             if let Some(warning) = origin.warning(&name) {
-                news.warn(warning);
+                reporter.warn(warning);
             }
             flows.set_format(format.clone());
             let mut session = Session {
@@ -120,12 +120,12 @@ impl Reader {
                 last_message: Instant::now(),
                 next: next.take(),
             };
-            let end = session.read(&source, &origin, &mut news).await;
-            news.show(Some(&session.flows));
+            let end = session.read(&source, &origin, &mut reporter).await;
+            reporter.show(Some(&session.flows));
             let End::Schema(next) = end? else { return Ok(()) };
-            news.leave_topic();
+            reporter.leave_topic();
             let Session { name, format: former, flows: reader, .. } = session;
-            news.info(format!(
+            reporter.info(format!(
                 "the schema of {topic} changed from {former} to {next}; the topic {name} is no longer read"
             ));
             start = Some(Position { topic: name.to_string(), ..Position::default() });
@@ -139,7 +139,7 @@ impl Session<'_> {
         &mut self,
         source: &Source,
         origin: &Origin,
-        news: &mut News<'_>,
+        reporter: &mut StatusReporter<'_>,
     ) -> Result<End, InputError> {
         let (mut known, mut bytes) = (BTreeSet::new(), BYTES[1]);
         let mut lookups = JoinSet::new();
@@ -153,12 +153,12 @@ impl Session<'_> {
                 // The branches are polled in this order, so that a busy topic does not delay the first ones.
                 biased;
                 _ = tick.tick() => {
-                    if news.channel.stop.is_asked() {
+                    if reporter.channel.stop.is_asked() {
                         return Ok(End::Stop);
                     }
-                    if news.is_status_due() {
-                        news.status.lag = self.lags.values().sum();
-                        news.show(Some(&self.flows));
+                    if reporter.is_status_due() {
+                        reporter.status.lag = self.lags.values().sum();
+                        reporter.show(Some(&self.flows));
                     }
                     if let Some(next) = self.replacement(known.len()) {
                         return Ok(End::Schema(next));
@@ -175,25 +175,25 @@ impl Session<'_> {
                 Some(found) = lookups.join_next() => match joined(found) {
                     Ok(numbers) => {
                         lookup_backoff.reset();
-                        news.recover(Subject::Source);
+                        reporter.recover(Subject::Source);
                         let is_first_look = known.is_empty();
                         bytes = bytes_of(numbers.len());
                         for number in numbers.into_iter().filter(|number| known.insert(*number)) {
                             if !is_first_look {
-                                news.info(format!("{} has the new partition {number}", news.status.source));
+                                reporter.info(format!("{} has the new partition {number}", reporter.status.source));
                             }
                             let partition = Partition::new(number, origin.start(number, is_first_look));
                             self.fetch(partition, bytes);
                         }
                     }
                     Err(ClusterError::NoTopic(name)) if self.next.is_some() => {
-                        news.warn(format!("the topic {name} was deleted before all its messages were read"));
+                        reporter.warn(format!("the topic {name} was deleted before all its messages were read"));
                         if let Some((next, _)) = self.next.take() {
                             return Ok(End::Schema(next));
                         }
                     }
                     Err(error) => {
-                        news.fail(Subject::Source, error.to_string());
+                        reporter.fail(Subject::Source, error.to_string());
                         let (cluster, name) = (Rc::clone(&self.cluster), Rc::clone(&self.name));
                         lookups.spawn_local(look_up(cluster, name, lookup_backoff.delay()));
                     }
@@ -201,12 +201,12 @@ impl Session<'_> {
                 Some(schema) = schemas.join_next() => match joined(schema) {
                     Ok(schema) => {
                         schema_backoff.reset();
-                        news.recover(Subject::Schema);
-                        self.note_schema(schema, news);
+                        reporter.recover(Subject::Schema);
+                        self.note_schema(schema, reporter);
                     }
                     // The current schema stays valid for its topic, but a replacement topic cannot be detected.
                     Err(error) => {
-                        news.fail(Subject::Schema, error.to_string());
+                        reporter.fail(Subject::Schema, error.to_string());
                         schemas.spawn_local(fetch_schema(source.clone(), schema_backoff.delay()));
                     }
                 },
@@ -215,14 +215,14 @@ impl Session<'_> {
                     match fetched {
                         Ok(fetched) => {
                             partition.succeed();
-                            news.recover(Subject::Partition(partition.number));
-                            if !self.take(partition.number, fetched, news)? {
+                            reporter.recover(Subject::Partition(partition.number));
+                            if !self.take(partition.number, fetched, reporter)? {
                                 return Ok(End::Stop);
                             }
                         }
                         Err(error) => {
                             partition.fail();
-                            news.fail(Subject::Partition(partition.number), error.to_string());
+                            reporter.fail(Subject::Partition(partition.number), error.to_string());
                         }
                     }
                     self.fetch(partition, bytes);
@@ -244,13 +244,13 @@ impl Session<'_> {
         &mut self,
         number: i32,
         fetched: Fetched,
-        news: &mut News<'_>,
+        reporter: &mut StatusReporter<'_>,
     ) -> Result<bool, InputError> {
         let Fetched { messages, next, lag, gap } = fetched;
         if let Some(gap) = gap {
-            news.warn(gap.warning(number, &news.status.source));
+            reporter.warn(gap.warning(number, &reporter.status.source));
             if let Gap::Expired(messages) = gap {
-                news.status.expired += messages;
+                reporter.status.expired += messages;
             }
         }
         self.contacts.clear();
@@ -261,7 +261,7 @@ impl Session<'_> {
             let value = message.record.value.as_deref().unwrap_or_default();
             self.flows.read(value, stored_ns, now_ns, |contact| self.contacts.push(contact));
         }
-        news.status.messages += messages.len() as u64;
+        reporter.status.messages += messages.len() as u64;
         if !messages.is_empty() {
             self.last_message = Instant::now();
         }
@@ -269,7 +269,7 @@ impl Session<'_> {
             Some(lag) => self.lags.insert(number, lag),
             None => self.lags.remove(&number),
         };
-        news.status.partitions = self.lags.len();
+        reporter.status.partitions = self.lags.len();
         let is_named_after_schema = self.configured != *self.name;
         let position = Position {
             topic: self.name.to_string(),
@@ -282,11 +282,11 @@ impl Session<'_> {
 
     /// Records the schema that was fetched last. A schema of the current topic applies immediately. Any other schema
     /// applies after the current topic has been read to its end.
-    fn note_schema(&mut self, schema: Format, news: &News<'_>) {
+    fn note_schema(&mut self, schema: Format, reporter: &StatusReporter<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
             if schema != self.format {
-                news.info(format!("the schema of the topic {} changed", self.name));
+                reporter.info(format!("the schema of the topic {} changed", self.name));
                 self.flows.set_format(schema.clone());
                 self.format = schema;
             }
@@ -354,16 +354,16 @@ mod tests {
             last_message: Instant::now(),
             next: None,
         };
-        let news = News::new(topic.to_string(), &channel);
-        session.note_schema(format("FlowMessagevA", 2), &news);
+        let reporter = StatusReporter::new(topic.to_string(), &channel);
+        session.note_schema(format("FlowMessagevA", 2), &reporter);
         assert_eq!((&session.format, &session.next), (&format("FlowMessagevA", 2), &None));
         let next = format("FlowMessagevB", 1);
-        session.note_schema(next.clone(), &news);
+        session.note_schema(next.clone(), &reporter);
         assert_eq!(session.format, format("FlowMessagevA", 2));
         let earlier = Instant::now().checked_sub(QUIET).unwrap();
         session.next = Some((next.clone(), earlier));
         // If the same schema is fetched again, the time is kept.
-        session.note_schema(next.clone(), &news);
+        session.note_schema(next.clone(), &reporter);
         assert_eq!(session.next, Some((next.clone(), earlier)));
         session.last_message = earlier;
         assert_eq!(session.replacement(2), None, "messages are yet to be read");

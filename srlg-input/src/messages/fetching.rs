@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::backoff::Backoff;
 use crate::messages::format::{Format, Source};
-use crate::messages::news::{News, Subject};
+use crate::messages::reporter::{StatusReporter, Subject};
 use crate::messages::schema::SchemaError;
 
 /// Interval at which a waiting thread checks whether the input is asked to stop.
@@ -22,23 +22,26 @@ pub(crate) const BACKOFF: Backoff =
     Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// Reads the schema, and retries until this succeeds. Returns `None` if the input is asked to stop.
-pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Format> {
+pub(crate) async fn read_schema(
+    source: &Source,
+    reporter: &mut StatusReporter<'_>,
+) -> Option<Format> {
     let mut backoff = BACKOFF;
     loop {
         match fetch_schema(source.clone(), Duration::ZERO).await {
             Ok(format) => {
-                news.recover(Subject::Schema);
+                reporter.recover(Subject::Schema);
                 return Some(format);
             }
-            Err(error) => news.fail(Subject::Schema, error.to_string()),
+            Err(error) => reporter.fail(Subject::Schema, error.to_string()),
         }
         let until = Instant::now() + backoff.delay();
         while Instant::now() < until {
-            if news.line.stop.is_asked() {
+            if reporter.line.stop.is_asked() {
                 return None;
             }
-            if news.is_status_due() {
-                news.show(None);
+            if reporter.is_status_due() {
+                reporter.show(None);
             }
             sleep(TICK).await;
         }

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::clock::now_ns;
 use crate::error::InputError;
-use crate::messages::{BACKOFF, FlowReader, News, Source, Subject, read_schema};
+use crate::messages::{BACKOFF, FlowReader, Source, StatusReporter, Subject, read_schema};
 use crate::nats::connection::Access;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
@@ -48,31 +48,31 @@ impl Reader {
     async fn read(self, sender: &mut ContactSender) -> Result<(), InputError> {
         let channel = sender.channel.clone();
         let Self { url, source, access, decoding, is_earliest, start } = self;
-        let mut news = News::new(url.to_string(), &channel);
-        let Some(format) = read_schema(&source, &mut news).await else { return Ok(()) };
-        news.info(format!("reading flows from {url} ({format})"));
+        let mut reporter = StatusReporter::new(url.to_string(), &channel);
+        let Some(format) = read_schema(&source, &mut reporter).await else { return Ok(()) };
+        reporter.info(format!("reading flows from {url} ({format})"));
         let mut target = match &url.source {
             NatsSource::Stream(name) => {
                 let (cursor, warning) = Cursor::new(name, start, is_earliest);
-                warning.into_iter().for_each(|warning| news.warn(warning));
+                warning.into_iter().for_each(|warning| reporter.warn(warning));
                 Target::Stream(cursor)
             }
             NatsSource::Subject(name) => Target::Subject(name.clone()),
         };
         let flows = FlowReader::new(format.clone(), &decoding);
-        let mut session = Session::new(news, flows, sender, source, format);
+        let mut session = Session::new(reporter, flows, sender, source, format);
         let mut backoff = BACKOFF;
         let ended = loop {
-            let messages = session.news.status.messages;
+            let messages = session.reporter.status.messages;
             let end = connection(&access, &mut target, &mut session).await;
-            session.news.status.partitions = 0;
+            session.reporter.status.partitions = 0;
             let error = match end {
                 Err(Interruption::Error(error)) => error,
                 Err(Interruption::Failure(failure)) => break Err(failure),
                 Ok(()) | Err(Interruption::Stop) => break Ok(()),
             };
-            session.news.fail(Subject::Source, error.to_string());
-            if session.news.status.messages > messages {
+            session.reporter.fail(Subject::Source, error.to_string());
+            if session.reporter.status.messages > messages {
                 backoff.reset();
             }
             if session.wait(sleep(backoff.delay()), None).await.is_err() {
@@ -80,7 +80,7 @@ impl Reader {
             }
         };
         session.say_losses();
-        session.news.show(Some(&session.flows));
+        session.reporter.show(Some(&session.flows));
         ended
     }
 }
@@ -109,8 +109,8 @@ async fn subject(
     let messages = session.wait(client.subscribe(name.to_owned()), Some(events)).await?;
     let messages = messages.map_err(|error| Interruption::Error(error.into()))?;
     let mut messages = messages.ready_chunks(CHUNK);
-    session.news.recover(Subject::Source);
-    session.news.status.partitions = 1;
+    session.reporter.recover(Subject::Source);
+    session.reporter.status.partitions = 1;
     loop {
         // Everything that the connection has read is consumed before it reads more. Therefore the client does not drop
         // messages, and the server notices a slow reader.
@@ -118,7 +118,7 @@ async fn subject(
         let chunk = chunk.ok_or(Interruption::Error(NatsError::Ended))?;
         let now_ns = now_ns();
         chunk.iter().for_each(|message| session.read(&message.payload, now_ns, now_ns));
-        session.news.recover(Subject::Source);
+        session.reporter.recover(Subject::Source);
         session.deliver(Position::default())?;
     }
 }

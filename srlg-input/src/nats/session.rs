@@ -17,8 +17,8 @@ use crate::backoff::Backoff;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::messages::{
-    BACKOFF, FlowReader, Format, News, REFRESH, SchemaError, Source, Subject, TICK, fetch_schema,
-    joined,
+    BACKOFF, FlowReader, Format, REFRESH, SchemaError, Source, StatusReporter, Subject, TICK,
+    fetch_schema, joined,
 };
 use crate::position::Position;
 use crate::threads::ContactSender;
@@ -66,7 +66,7 @@ pub(super) enum Interruption {
 
 /// The state that is kept when the connection is replaced.
 pub(super) struct Session<'a> {
-    pub(super) news: News<'a>,
+    pub(super) reporter: StatusReporter<'a>,
     pub(super) flows: FlowReader,
     sender: &'a mut ContactSender,
     source: Source,
@@ -92,7 +92,7 @@ enum Wake<T> {
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        news: News<'a>,
+        reporter: StatusReporter<'a>,
         flows: FlowReader,
         sender: &'a mut ContactSender,
         source: Source,
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            news,
+            reporter,
             flows,
             sender,
             source,
@@ -154,10 +154,10 @@ impl<'a> Session<'a> {
             }
             Some(Event::SlowConsumer(_)) => {
                 self.dropped += 1;
-                self.news.status.dropped += 1;
+                self.reporter.status.dropped += 1;
             }
             Some(Event::ServerError(error)) => {
-                self.news.fail(Subject::Source, error.to_string());
+                self.reporter.fail(Subject::Source, error.to_string());
             }
             Some(_) => {}
         }
@@ -166,12 +166,12 @@ impl<'a> Session<'a> {
 
     /// Returns an error if the input is asked to stop. Publishes the status and refetches the schema when they are due.
     fn look(&mut self) -> Result<(), Interruption> {
-        if self.news.channel.stop.is_asked() {
+        if self.reporter.channel.stop.is_asked() {
             return Err(Interruption::Stop);
         }
-        if self.news.is_status_due() {
+        if self.reporter.is_status_due() {
             self.say_losses();
-            self.news.show(Some(&self.flows));
+            self.reporter.show(Some(&self.flows));
         }
         if self.source.is_url() && self.schemas.is_empty() && self.fetched.elapsed() >= REFRESH {
             self.fetched = Instant::now();
@@ -181,10 +181,10 @@ impl<'a> Session<'a> {
             Some(Ok(format)) => {
                 self.schema_backoff.reset();
                 self.schema_delay = Duration::ZERO;
-                self.news.recover(Subject::Schema);
+                self.reporter.recover(Subject::Schema);
                 if format != self.format {
-                    let (former, source) = (&self.format, &self.news.status.source);
-                    self.news
+                    let (former, source) = (&self.format, &self.reporter.status.source);
+                    self.reporter
                         .info(format!("the schema of {source} changed from {former} to {format}"));
                     self.flows.set_format(format.clone());
                     self.format = format;
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
             }
             Some(Err(error)) => {
                 self.schema_delay = self.schema_backoff.delay();
-                self.news.fail(Subject::Schema, error.to_string());
+                self.reporter.fail(Subject::Schema, error.to_string());
             }
             None => {}
         }
@@ -201,16 +201,16 @@ impl<'a> Session<'a> {
 
     /// Logs how many messages were lost since the last call.
     pub(super) fn say_losses(&mut self) {
-        let source = &self.news.status.source;
+        let source = &self.reporter.status.source;
         if self.expired > 0 {
-            self.news.warn(format!(
+            self.reporter.warn(format!(
                 "{} messages of {source} lost: the server deleted them before they were read",
                 self.expired
             ));
             self.expired = 0;
         }
         if self.dropped > 0 {
-            self.news.warn(format!(
+            self.reporter.warn(format!(
                 "at least {} messages of {source} lost: they were not read in time",
                 self.dropped
             ));
@@ -221,12 +221,12 @@ impl<'a> Session<'a> {
     /// Counts messages that were deleted before they were read.
     pub(super) fn lose(&mut self, messages: u64) {
         self.expired += messages;
-        self.news.status.expired += messages;
+        self.reporter.status.expired += messages;
     }
 
     /// Decodes a message that the server stored at `stored_ns`.
     pub(super) fn read(&mut self, message: &[u8], stored_ns: u64, now_ns: u64) {
-        self.news.status.messages += 1;
+        self.reporter.status.messages += 1;
         self.flows.read(message, stored_ns, now_ns, |contact| self.contacts.push(contact));
     }
 

@@ -105,14 +105,14 @@ impl Cursor {
         let context = jetstream::new(client);
         let opened = session.wait(self.open(&context), Some(events)).await?;
         let (mut messages, opening) = opened.map_err(Interruption::Error)?;
-        session.news.recover(Subject::Source);
-        session.news.status.partitions = 1;
-        session.news.status.lag = opening.lag;
+        session.reporter.recover(Subject::Source);
+        session.reporter.status.partitions = 1;
+        session.reporter.status.lag = opening.lag;
         session.lose(opening.expired);
         session.say_losses();
         if opening.is_renewed {
-            let source = &session.news.status.source;
-            session.news.warn(format!(
+            let source = &session.reporter.status.source;
+            session.reporter.warn(format!(
                 "{source} was recreated after the position was stored; continuing with its earliest message"
             ));
         }
@@ -153,7 +153,7 @@ impl Cursor {
         *sequence = info.consumer_sequence;
         session.lose(info.stream_sequence - next);
         self.next = Some(info.stream_sequence + 1);
-        session.news.status.lag = info.pending;
+        session.reporter.status.lag = info.pending;
         let stored_ns = u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0);
         session.read(&message.payload, stored_ns, now_ns);
         Ok(())

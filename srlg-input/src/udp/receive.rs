@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_not_more_assignment_than_may_be() {
+    fn the_number_of_remembered_exporters_is_limited() {
         let assignment = DecoderAssignment::new(3);
         let heard_all_along = IpAddr::from([192, 0, 2, 1]);
         assignment.of(heard_all_along, 2);

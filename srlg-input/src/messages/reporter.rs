@@ -16,7 +16,7 @@ const STATUS: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The status of a topic, a stream or a subject, including its failures.
-pub(crate) struct News<'a> {
+pub(crate) struct StatusReporter<'a> {
     pub(crate) channel: &'a Channel,
     pub(crate) status: BrokerStatus,
     failures: BTreeMap<Subject, String>,
@@ -43,7 +43,7 @@ struct Minute {
     without_hosts: u64,
 }
 
-impl<'a> News<'a> {
+impl<'a> StatusReporter<'a> {
     pub(crate) fn new(source: String, channel: &'a Channel) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
