@@ -4,9 +4,9 @@ pub mod checkpoints;
 pub(crate) mod counts;
 pub(crate) mod filter;
 pub mod monitor;
+pub(crate) mod pipeline;
 pub(crate) mod positions;
 pub mod run;
-pub(crate) mod tap;
 pub(crate) mod track;
 pub(crate) mod watch;
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use srlg_input::InputOptions;
 
 use crate::config::{Checked, Config, General};
-use crate::measure::tap::VIEW_BYTES;
+use crate::measure::pipeline::VIEW_BYTES;
 use srlg_alerts::Tracker;
 use srlg_alerts::exporters::Exporter;
 use srlg_alerts::manager::view::ViewConfig;

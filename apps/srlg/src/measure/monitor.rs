@@ -13,8 +13,8 @@ use srlg_input::{Position, Status as InputStatus};
 
 use crate::config::Config;
 use crate::measure::counts::ContactCounts;
+use crate::measure::pipeline::{PipelineCounts, Pipelines};
 use crate::measure::positions::Positions;
-use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
 use srlg_alerts::NearMiss;
 use srlg_alerts::manager::AlertManager;
@@ -32,8 +32,8 @@ pub struct Monitor {
     watches: Vec<Watch>,
     manager: AlertManager,
     slice_ms: u64,
-    /// Taps of the reader threads of a live input.
-    taps: Taps,
+    /// Pipelines of the reader threads of a live input.
+    pipelines: Pipelines,
     counts: ContactCounts,
     positions: Positions,
     exporters: WitnessTable,
@@ -54,7 +54,7 @@ impl Monitor {
             watches: config.views.iter().map(watch).collect::<Result<_>>()?,
             manager: config.manager(),
             slice_ms,
-            taps: Taps::default(),
+            pipelines: Pipelines::default(),
             counts: ContactCounts::default(),
             positions: Positions::default(),
             exporters,
@@ -62,17 +62,17 @@ impl Monitor {
         })
     }
 
-    /// Adds a tap for a reader thread of a live input and returns its sink. The reader thread passes pairs directly to
-    /// the detectors, and [`pass`](Self::pass) closes the slices.
-    pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
+    /// Adds a pipeline for a reader thread of a live input and returns its sink. The reader thread passes pairs
+    /// directly to the detectors, and [`pass`](Self::pass) closes the slices.
+    pub fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {
         let views = self.watches.iter().zip(&self.manager.by_view);
         let views =
-            views.map(|(watch, view_alerts)| watch.tap(view_alerts)).collect::<Result<_>>()?;
-        Ok(self.taps.add(self.slice_ms, 0, views))
+            views.map(|(watch, view_alerts)| watch.pipeline(view_alerts)).collect::<Result<_>>()?;
+        Ok(self.pipelines.add(self.slice_ms, 0, views))
     }
 
     fn collect(&mut self) {
-        let TapCounts { contacts, newest_ns, sampling } = self.taps.collect();
+        let PipelineCounts { contacts, newest_ns, sampling } = self.pipelines.collect();
         self.counts.merge(contacts);
         for watch in &mut self.watches {
             watch.note_input(newest_ns / 1_000_000, &sampling);
@@ -84,7 +84,7 @@ impl Monitor {
         let views = self.watches.iter_mut().zip(&self.manager.by_view);
         for (at, (watch, view_alerts)) in views.enumerate() {
             if let Some(next) = config.views.iter().find(|next| next.name == view_alerts.name) {
-                self.taps.set_rules(at, &next.rules, watch.counts());
+                self.pipelines.set_rules(at, &next.rules, watch.counts());
                 watch.reload(view_alerts.rules(), &next.rules);
             }
         }
@@ -180,10 +180,10 @@ impl Monitor {
     /// Advances time to `now_ns`, which may close slices.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         self.collect();
-        let Self { watches, manager, exporters, taps, .. } = self;
+        let Self { watches, manager, exporters, pipelines, .. } = self;
         let views = watches.iter_mut().zip(&mut manager.by_view).enumerate();
         for (at, (watch, view_alerts)) in views {
-            watch.pass(now_ns, view_alerts, exporters, taps.of(at))?;
+            watch.pass(now_ns, view_alerts, exporters, pipelines.of(at))?;
         }
         Ok(())
     }
@@ -216,8 +216,8 @@ impl Monitor {
 
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.collect();
-        let Self { watches, manager, exporters, positions, taps, .. } = self;
-        watches[at].snapshot(&mut manager.by_view[at], exporters, positions, taps.of(at))
+        let Self { watches, manager, exporters, positions, pipelines, .. } = self;
+        watches[at].snapshot(&mut manager.by_view[at], exporters, positions, pipelines.of(at))
     }
 
     /// Returns the current overview, with the status of `input`. Counts of exporters that `input` no longer lists are
@@ -226,7 +226,7 @@ impl Monitor {
     pub fn overview(&mut self, input: &InputStatus) -> Overview {
         self.collect();
         for (at, watch) in self.watches.iter_mut().enumerate() {
-            self.taps.collect_view(at, watch.counts());
+            self.pipelines.collect_view(at, watch.counts());
         }
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // An exporter that `input` does not know yet may already have counts.

@@ -1,8 +1,9 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
-//! The reader threads of a live input count contacts (see `tap`), and the main thread closes slices at clock ticks. In
-//! a replay, the main thread reads the files and counts their contacts, whose timestamps close slices. Sinks, the web
-//! page and the writer of checkpoints have their own threads, so the main thread does not wait for them while it runs.
+//! The reader threads of a live input count contacts (see `pipeline`), and the main thread closes slices at clock
+//! ticks. In a replay, the main thread reads the files and counts their contacts, whose timestamps close slices. Sinks,
+//! the web page and the writer of checkpoints have their own threads, so the main thread does not wait for them while
+//! it runs.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::config::options::Options;
 use crate::config::{Config, warn_of_views};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
-use crate::measure::tap::VIEW_BYTES;
+use crate::measure::pipeline::VIEW_BYTES;
 use crate::progress::Progress;
 use crate::service::Service;
 use srlg_alerts::status::overview::Overview;
@@ -36,7 +37,7 @@ pub fn run(options: &Options) -> Result<()> {
     let Continued { mut monitor, alert_store, checkpoints, ended, position } =
         Continued::open(&config)?;
     let delivery = Delivery::start(alert_store, &config.sinks)?;
-    let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.tap()?))?;
+    let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.pipeline()?))?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
     let started_ms = now_ms();

@@ -24,8 +24,8 @@ use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 
 use crate::config::General;
 use crate::measure::filter::FilterCounts;
+use crate::measure::pipeline::{ViewPipeline, ViewPipelines};
 use crate::measure::positions::Positions;
-use crate::measure::tap::{ViewTap, ViewTaps};
 use crate::measure::track::Track;
 use srlg_alerts::Condition;
 use srlg_alerts::Witnesses;
@@ -94,8 +94,8 @@ struct Entries<'a> {
     slices: &'a mut Slices,
     view_alerts: &'a mut ViewAlerts,
     exporters: &'a WitnessTable,
-    /// Taps of the reader threads, or `None` while the main thread processes contacts.
-    taps: Option<ViewTaps<'a>>,
+    /// Pipelines of the reader threads, or `None` while the main thread processes contacts.
+    pipelines: Option<ViewPipelines<'a>>,
 }
 
 impl Watch {
@@ -121,17 +121,17 @@ impl Watch {
         &self.slices.detector
     }
 
-    pub(crate) fn tap(&self, view_alerts: &ViewAlerts) -> Result<ViewTap> {
+    pub(crate) fn pipeline(&self, view_alerts: &ViewAlerts) -> Result<ViewPipeline> {
         let Self { track, slices } = self;
         let rules = Arc::new(view_alerts.rules().clone());
-        Ok(ViewTap::new(&track.filter, rules, &slices.detector, &slices.details)?)
+        Ok(ViewPipeline::new(&track.filter, rules, &slices.detector, &slices.details)?)
     }
 
     pub(crate) const fn counts(&mut self) -> &mut FilterCounts {
         &mut self.track.filter.counts
     }
 
-    /// Notes that taps have counted contacts up to `newest_ms` and merges the `sampling` of each slice.
+    /// Notes that pipelines have counted contacts up to `newest_ms` and merges the `sampling` of each slice.
     pub(crate) fn note_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
         let window = u64::from(self.detector().params().window());
         let first = (self.detector().slice() + 1).saturating_sub(window);
@@ -171,7 +171,7 @@ impl Watch {
         if !slices.details.is_empty() {
             pairs.clone().for_each(|pair| slices.details.take(pair, contact));
         }
-        let entries = &mut Entries { slices, view_alerts, exporters, taps: None };
+        let entries = &mut Entries { slices, view_alerts, exporters, pipelines: None };
         let placement = track.take(contact.time_ns, pairs, entries)?;
         match placement {
             Placement::TooLate => return Ok(Some(ProblemKind::TooLate)),
@@ -189,10 +189,13 @@ impl Watch {
         now_ns: u64,
         view_alerts: &mut ViewAlerts,
         exporters: &WitnessTable,
-        taps: ViewTaps<'_>,
+        pipelines: ViewPipelines<'_>,
     ) -> Result<()> {
         let Self { track, slices } = self;
-        track.pass(now_ns, &mut Entries { slices, view_alerts, exporters, taps: Some(taps) })
+        track.pass(
+            now_ns,
+            &mut Entries { slices, view_alerts, exporters, pipelines: Some(pipelines) },
+        )
     }
 
     /// At the end of an input, passes waiting pairs to the detector and closes the last slice. Then advances time by
@@ -202,7 +205,8 @@ impl Watch {
         view_alerts: &mut ViewAlerts,
         exporters: &WitnessTable,
     ) -> Result<()> {
-        let mut entries = Entries { slices: &mut self.slices, view_alerts, exporters, taps: None };
+        let mut entries =
+            Entries { slices: &mut self.slices, view_alerts, exporters, pipelines: None };
         self.track.finish(&mut entries)?;
         if !self.track.clock().is_running() {
             return Ok(());
@@ -229,10 +233,14 @@ impl Watch {
         view_alerts: &mut ViewAlerts,
         exporters: &WitnessTable,
         positions: &mut Positions,
-        taps: ViewTaps<'_>,
+        pipelines: ViewPipelines<'_>,
     ) -> Result<Snapshot> {
-        let entries =
-            &mut Entries { slices: &mut self.slices, view_alerts, exporters, taps: Some(taps) };
+        let entries = &mut Entries {
+            slices: &mut self.slices,
+            view_alerts,
+            exporters,
+            pipelines: Some(pipelines),
+        };
         self.track.flush(entries)?;
         entries.settle()?;
         // Pairs of later slices still wait.
@@ -280,7 +288,7 @@ impl Watch {
     pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, view_alerts: &mut ViewAlerts) {
         let slice = self.track.clock().slice_of(now_ns);
         self.slices.seen_from = self.slices.seen_from.max(slice + 1);
-        // A tap may have counted contacts since the step.
+        // A pipeline may have counted contacts since the step.
         let newest_ms = self.slices.newest_input_ms + step_ms;
         self.slices.newest_input_ms = newest_ms.min(now_ns / 1_000_000);
         view_alerts.set_forward(step_ms, slice);
@@ -349,7 +357,7 @@ impl Slices {
 
 impl Entries<'_> {
     fn close(&mut self) -> Result<SliceReport> {
-        let Self { slices, view_alerts, exporters, taps } = self;
+        let Self { slices, view_alerts, exporters, pipelines } = self;
         let mut closing = slices.detector.begin_close()?;
         let sightings = view_alerts.sightings(&mut closing)?;
         let report = closing.end()?;
@@ -374,16 +382,16 @@ impl Entries<'_> {
         view_alerts.follow_rates(rates);
         let hosts = view_alerts.hosts_with_alerts(&slice.report);
         slices.details.look_at(&hosts, view_alerts.now_ms());
-        taps.iter().for_each(|taps| taps.look_at(&hosts, view_alerts.now_ms()));
+        pipelines.iter().for_each(|pipelines| pipelines.look_at(&hosts, view_alerts.now_ms()));
         Ok(slice.report)
     }
 
-    /// Passes all pairs of opened slices from the taps to the detector. Returns the next slice with waiting pairs.
+    /// Passes all pairs of opened slices from the pipelines to the detector. Returns the next slice with waiting pairs.
     fn settle(&mut self) -> Result<Option<u64>> {
-        let Self { slices, taps, .. } = self;
+        let Self { slices, pipelines, .. } = self;
         let running = slices.detector.slice();
-        let Some(taps) = taps else { return Ok(None) };
-        Ok(taps.settle(running, &mut slices.details)?.next)
+        let Some(pipelines) = pipelines else { return Ok(None) };
+        Ok(pipelines.settle(running, &mut slices.details)?.next)
     }
 
     /// Closes slices until `slice` is the running slice. No pairs of the slices to be closed may be waiting.

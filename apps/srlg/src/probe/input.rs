@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::InputSummary;
 use super::site::Site;
-use crate::measure::tap::VIEW_BYTES;
+use crate::measure::pipeline::VIEW_BYTES;
 use srlg_alerts::witnesses::LOOK;
 use srlg_system::pacing::Every;
 
@@ -27,7 +27,7 @@ pub struct Args {
 impl Args {
     /// Passes the input to the site, starting at `position` if it is given.
     pub(super) fn read(&self, position: Option<Position>, mut site: Site) -> Result<InputSummary> {
-        let mut input = Input::resume_with(&self.source, position, &mut || Ok(site.tap()?))?;
+        let mut input = Input::resume_with(&self.source, position, &mut || Ok(site.pipeline()?))?;
         if self.source.is_live() {
             let memory = VIEW_BYTES as f64 / 1e6;
             info!("each reader thread uses up to {memory:.1} MB per view");

@@ -1,8 +1,8 @@
 //! Measurement of a probe, which turns contacts into slices that contain one delta per view.
 //!
 //! Each view has a [`Track`], which sorts pairs into slices by their time, and a detector, which counts the pairs. For
-//! a live input, the taps of the reader threads sort the pairs instead. [`Slices`] sends a slice when all views have
-//! closed it. The views advance in turn, so that they close the same slices.
+//! a live input, the pipelines of the reader threads sort the pairs instead. [`Slices`] sends a slice when all views
+//! have closed it. The views advance in turn, so that they close the same slices.
 //!
 //! Invariants:
 //! - Slices are put into the outbox once and in order. Empty slices are included as heartbeats. If time advances by
@@ -29,8 +29,8 @@ use tracing::{info, warn};
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
 use crate::measure::counts::ContactCounts;
+use crate::measure::pipeline::{PipelineCounts, Pipelines, Settled, ViewPipeline, ViewPipelines};
 use crate::measure::positions::Positions;
-use crate::measure::tap::{Settled, TapCounts, Taps, ViewTap, ViewTaps};
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
@@ -70,7 +70,7 @@ struct ViewSlices {
     running: Option<u64>,
     /// Oldest slice that contains a pair counted since the last delta.
     oldest: Option<u64>,
-    /// Number of pairs that taps have pushed.
+    /// Number of pairs that pipelines have pushed.
     pushed: u64,
     details: Details,
 }
@@ -105,7 +105,7 @@ struct Slices {
 struct Sink<'a> {
     of: &'a mut ViewSlices,
     slices: &'a mut Slices,
-    taps: ViewTaps<'a>,
+    pipelines: ViewPipelines<'a>,
 }
 
 /// Totals of a run.
@@ -184,23 +184,23 @@ impl Measurement {
         })
     }
 
-    /// Returns one tap per view for a reader thread of a live input. [`pass`](Self::pass) closes the slices of the
-    /// taps.
-    pub(super) fn tap(&self) -> Result<Vec<ViewTap>> {
-        let tap = |SiteView { track, rules, measured }: &SiteView| {
+    /// Returns one pipeline per view for a reader thread of a live input. [`pass`](Self::pass) closes the slices of the
+    /// pipelines.
+    pub(super) fn pipeline(&self) -> Result<Vec<ViewPipeline>> {
+        let pipeline = |SiteView { track, rules, measured }: &SiteView| {
             let ViewSlices { detector, details, .. } = measured;
-            Ok(ViewTap::new(&track.filter, Arc::new(rules.clone()), detector, details)?)
+            Ok(ViewPipeline::new(&track.filter, Arc::new(rules.clone()), detector, details)?)
         };
-        self.views.iter().map(tap).collect()
+        self.views.iter().map(pipeline).collect()
     }
 
-    /// Adds the counts and sampling of `taps` to the measurement. Logs dropped contacts and missing ports.
-    fn collect(&mut self, taps: &Taps) {
+    /// Adds the counts and sampling of `pipelines` to the measurement. Logs dropped contacts and missing ports.
+    fn collect(&mut self, pipelines: &Pipelines) {
         let too_late = self.dropped().too_late;
-        let TapCounts { contacts: ContactCounts { unused, .. }, newest_ns, sampling } =
-            taps.collect();
+        let PipelineCounts { contacts: ContactCounts { unused, .. }, newest_ns, sampling } =
+            pipelines.collect();
         for (at, view) in self.views.iter_mut().enumerate() {
-            taps.collect_view(at, &mut view.track.filter.counts);
+            pipelines.collect_view(at, &mut view.track.filter.counts);
         }
         let slices = &mut self.slices;
         slices.newest = slices.newest.max(newest_ns / 1_000_000 / slices.slice_ms);
@@ -219,7 +219,7 @@ impl Measurement {
     }
 
     /// Counts a contact in all views.
-    pub(super) fn take(&mut self, contact: &Contact, taps: &Taps) -> Result<()> {
+    pub(super) fn take(&mut self, contact: &Contact, pipelines: &Pipelines) -> Result<()> {
         let Self { views, slices, pairs: count, .. } = self;
         let (mut slice, mut dropped, mut is_portless) = (None, None, false);
         for (at, SiteView { track, rules, measured }) in views.iter_mut().enumerate() {
@@ -228,7 +228,7 @@ impl Measurement {
                 pairs.clone().for_each(|pair| measured.details.take(pair, contact));
             }
             let pairs = pairs.inspect(|_| *count += 1);
-            let sink = &mut Sink { of: measured, slices, taps: taps.of(at) };
+            let sink = &mut Sink { of: measured, slices, pipelines: pipelines.of(at) };
             match track.take(contact.time_ns, pairs, sink)? {
                 Placement::TooLate => dropped = Some("too late"),
                 Placement::Future => dropped = Some("from the future"),
@@ -250,9 +250,9 @@ impl Measurement {
         Ok(())
     }
 
-    /// Notes that [`take`](Self::take) or `taps` have processed all contacts before `position`.
-    pub(super) fn note_position(&mut self, position: &Position, taps: &Taps) {
-        self.collect(taps);
+    /// Notes that [`take`](Self::take) or `pipelines` have processed all contacts before `position`.
+    pub(super) fn note_position(&mut self, position: &Position, pipelines: &Pipelines) {
+        self.collect(pipelines);
         self.slices.positions.note(self.slices.newest, position);
     }
 
@@ -294,22 +294,22 @@ impl Measurement {
     }
 
     /// Advances time to `now_ns`, which may close slices. The first call or contact determines the first slice.
-    pub(super) fn pass(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
-        self.collect(taps);
+    pub(super) fn pass(&mut self, now_ns: u64, pipelines: &Pipelines) -> Result<()> {
+        self.collect(pipelines);
         // A slice with waiting pairs is not part of a silence.
-        for slice in taps.waiting() {
+        for slice in pipelines.waiting() {
             let start_ns = self.start_ns(slice);
             if start_ns < now_ns {
-                self.pass_views(start_ns, taps)?;
+                self.pass_views(start_ns, pipelines)?;
             }
         }
-        self.pass_views(now_ns, taps)
+        self.pass_views(now_ns, pipelines)
     }
 
-    fn pass_views(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
+    fn pass_views(&mut self, now_ns: u64, pipelines: &Pipelines) -> Result<()> {
         let Self { views, slices, .. } = self;
         for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
-            track.pass(now_ns, &mut Sink { of: measured, slices, taps: taps.of(at) })?;
+            track.pass(now_ns, &mut Sink { of: measured, slices, pipelines: pipelines.of(at) })?;
         }
         Ok(())
     }
@@ -323,16 +323,18 @@ impl Measurement {
 
     /// Closes the running slice, if there is one, and the slices that have waiting pairs, except slices in the future.
     /// Returns the totals.
-    pub(super) fn finish(mut self, taps: &Taps) -> Result<Totals> {
-        self.collect(taps);
+    pub(super) fn finish(mut self, pipelines: &Pipelines) -> Result<Totals> {
+        self.collect(pipelines);
         // A contact from the future must not create slices.
         let now_slice = now_ms() / self.slices.slice_ms;
-        if let Some(last) = taps.waiting().into_iter().filter(|slice| *slice <= now_slice).max() {
-            self.pass(self.start_ns(last), taps)?;
+        if let Some(last) =
+            pipelines.waiting().into_iter().filter(|slice| *slice <= now_slice).max()
+        {
+            self.pass(self.start_ns(last), pipelines)?;
         }
         let Self { views, slices, .. } = &mut self;
         for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
-            let mut sink = Sink { of: measured, slices, taps: taps.of(at) };
+            let mut sink = Sink { of: measured, slices, pipelines: pipelines.of(at) };
             track.finish(&mut sink)?;
             sink.end(true)?;
         }
@@ -365,13 +367,13 @@ impl ViewSlices {
         &mut self,
         watchlist: Option<&Watchlist>,
         end_ms: u64,
-        taps: ViewTaps<'_>,
+        pipelines: ViewPipelines<'_>,
     ) -> Result<Vec<HostReport>> {
         let view = watchlist.and_then(|list| list.views.get(usize::from(self.view)));
         let Some(WatchedView { windows, hosts }) = view else { return Ok(Vec::new()) };
         let hosts: Vec<_> = hosts.iter().copied().collect();
         self.details.look_at(&hosts, end_ms);
-        taps.look_at(&hosts, end_ms);
+        pipelines.look_at(&hosts, end_ms);
         let longest = self.detector.params().window();
         let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
         let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = self.details.hosts().unzip();
@@ -434,9 +436,9 @@ impl SliceSink for Sink<'_> {
 impl Sink<'_> {
     fn begin(&mut self, slice: u64) -> Result<()> {
         self.of.running = Some(slice);
-        // Taps push pairs to whichever slice is running. Pairs that are pushed to a skipped slice are sent with a later
-        // slice.
-        if !self.is_passed_over() || self.taps.are_there() {
+        // Pipelines push pairs to whichever slice is running. Pairs that are pushed to a skipped slice are sent with a
+        // later slice.
+        if !self.is_passed_over() || self.pipelines.are_there() {
             self.of.detector.skip_to(slice)?;
         }
         Ok(())
@@ -446,14 +448,14 @@ impl Sink<'_> {
     /// deltas of all views. If several slices close together, reports are sent only for the newest one.
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
-        let Self { of, slices, taps } = self;
-        let Settled { pushed, .. } = taps.settle(slice, &mut of.details)?;
+        let Self { of, slices, pipelines } = self;
+        let Settled { pushed, .. } = pipelines.settle(slice, &mut of.details)?;
         of.pushed += pushed.pairs;
         of.oldest = of.oldest.into_iter().chain(pushed.oldest).min();
         let is_passed_over = of.running <= slices.mark;
         if !is_passed_over {
-            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that taps push before the
-            // next slice opens will be late.
+            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that pipelines push before
+            // the next slice opens will be late.
             let touched = of.oldest.take().map_or(1, |oldest| slice - oldest + 1);
             let touched = touched.min(of.detector.params().window().into()) as u32;
             let delta = of.detector.delta(touched)?;
@@ -464,13 +466,13 @@ impl Sink<'_> {
             if is_newest {
                 let end_ms = slice.saturating_add(1).saturating_mul(slices.slice_ms);
                 let watchlist = slices.outbox.watchlist(slices.version);
-                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms, *taps)?);
+                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms, *pipelines)?);
             }
         }
         if !self.is_last() {
             return Ok(());
         }
-        if is_passed_over && !self.taps.are_there() {
+        if is_passed_over && !self.pipelines.are_there() {
             self.slices.sampling_up_to(slice);
         }
         // The report must come before the slice, because the collector may close the slice as soon as it arrives.

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use super::measure::{Measurement, Totals};
 use super::outbox::Outbox;
 use super::pace::Pace;
-use crate::measure::tap::Taps;
+use crate::measure::pipeline::Pipelines;
 use crate::network::NetworkVersion;
 use srlg_alerts::witnesses::WitnessTable;
 use srlg_system::now_ms;
@@ -45,8 +45,8 @@ pub(super) struct Site {
     outbox: Arc<Outbox>,
     versions: watch::Receiver<NetworkVersion>,
     measurement: Measurement,
-    /// Taps of the reader threads of a live input.
-    taps: Taps,
+    /// Pipelines of the reader threads of a live input.
+    pipelines: Pipelines,
     /// Start of the first slice, in nanoseconds since the Unix epoch, or 0 if the first contact determines the first
     /// slice.
     from_ns: u64,
@@ -63,20 +63,20 @@ impl Site {
         let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
         let exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
         let measurement = options.measurement(&version, &outbox, exporters)?;
-        let taps = Taps::default();
-        let mut site = Self { options, outbox, versions, measurement, taps, from_ns: 0 };
+        let pipelines = Pipelines::default();
+        let mut site = Self { options, outbox, versions, measurement, pipelines, from_ns: 0 };
         if site.options.is_live && version.first_slice > now_ms() / version.network.slice_ms {
             site.start_at(&version, version.first_slice)?;
         }
         Ok(site)
     }
 
-    /// Adds a tap for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
+    /// Adds a pipeline for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
     /// instead of calling [`take`](Self::take).
-    pub(super) fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
+    pub(super) fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {
         let slice_ms = self.measurement.slice_ms();
         let first_slice = self.from_ns / 1_000_000 / slice_ms;
-        Ok(self.taps.add(slice_ms, first_slice, self.measurement.tap()?))
+        Ok(self.pipelines.add(slice_ms, first_slice, self.measurement.pipeline()?))
     }
 
     /// Counts a contact. Contacts before the first slice are ignored.
@@ -85,11 +85,11 @@ impl Site {
         if contact.time_ns < self.from_ns {
             return Ok(());
         }
-        self.measurement.take(contact, &self.taps)
+        self.measurement.take(contact, &self.pipelines)
     }
 
     pub(super) fn note_position(&mut self, position: &Position) {
-        self.measurement.note_position(position, &self.taps);
+        self.measurement.note_position(position, &self.pipelines);
     }
 
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
@@ -103,7 +103,7 @@ impl Site {
             self.outbox.begin(&version)?;
             self.begin(&version, now_ns)?;
         }
-        self.measurement.pass(now_ns, &self.taps)
+        self.measurement.pass(now_ns, &self.pipelines)
     }
 
     /// Restarts counting after the system clock was set forward by `step` to `now_ns`. The skipped slices are not sent.
@@ -126,7 +126,7 @@ impl Site {
         let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
         let first = (ready_ms / slice_ms + 1).max(version.first_slice);
         // No thread may push to the former detectors once they are dropped.
-        self.taps.set_views(slice_ms, first, || measurement.tap())?;
+        self.pipelines.set_views(slice_ms, first, || measurement.pipeline())?;
         self.measurement = measurement;
         self.start_at(version, first)
     }
@@ -143,11 +143,11 @@ impl Site {
             );
         }
         self.from_ns = start_ms * 1_000_000;
-        self.measurement.pass(self.from_ns, &self.taps)
+        self.measurement.pass(self.from_ns, &self.pipelines)
     }
 
     pub(super) fn finish(self) -> Result<Totals> {
-        self.measurement.finish(&self.taps)
+        self.measurement.finish(&self.pipelines)
     }
 }
 

@@ -64,7 +64,7 @@ fn contact(time_ns: u64, pair: IpPair) -> Contact {
 
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
     contacts.for_each(|(time, pair)| {
-        measurement.take(&contact(time, pair), &Taps::default()).unwrap();
+        measurement.take(&contact(time, pair), &Pipelines::default()).unwrap();
     });
 }
 
@@ -110,7 +110,7 @@ fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
         let (folder, network) = (tempfile::tempdir().unwrap(), network(part_bytes));
         let (mut measurement, outbox) = measurement(&network, folder.path());
         take(&mut measurement, contacts(100..110));
-        let totals = measurement.finish(&Taps::default()).unwrap();
+        let totals = measurement.finish(&Pipelines::default()).unwrap();
         assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 3000, 0));
         assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
         let seen = told(&network, contacts(100..110), 109);
@@ -128,7 +128,7 @@ fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
     let (mut second, outbox) = measurement(&network, folder.path());
     assert_eq!(outbox.mark(VERSION), Some(104));
     take(&mut second, contacts(100..110));
-    let totals = second.finish(&Taps::default()).unwrap();
+    let totals = second.finish(&Pipelines::default()).unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     assert_eq!(merged(&network, &outbox, 109), told(&network, contacts(100..110), 109));
 }
@@ -138,23 +138,23 @@ fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() 
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     take(&mut measurement, contacts(100..101));
-    measurement.pass(103 * SECOND + 1, &Taps::default()).unwrap();
+    measurement.pass(103 * SECOND + 1, &Pipelines::default()).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101, 102]);
-    measurement.pass(203 * SECOND, &Taps::default()).unwrap();
+    measurement.pass(203 * SECOND, &Pipelines::default()).unwrap();
     assert_eq!(outbox.from(103, 99), std::iter::once(103).chain(183..203).collect::<Vec<_>>());
-    assert_eq!(measurement.finish(&Taps::default()).unwrap().silent, 79);
+    assert_eq!(measurement.finish(&Pipelines::default()).unwrap().silent, 79);
 }
 
 #[test]
 fn time_begins_with_the_first_call_and_never_goes_backwards() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
-    measurement.pass(100 * SECOND, &Taps::default()).unwrap();
+    measurement.pass(100 * SECOND, &Pipelines::default()).unwrap();
     take(&mut measurement, contacts(100..101));
-    measurement.pass(98 * SECOND, &Taps::default()).unwrap();
-    measurement.pass(50 * SECOND, &Taps::default()).unwrap();
+    measurement.pass(98 * SECOND, &Pipelines::default()).unwrap();
+    measurement.pass(50 * SECOND, &Pipelines::default()).unwrap();
     assert_eq!(outbox.len(), 0);
-    assert_eq!(measurement.finish(&Taps::default()).unwrap().too_late, 0, "no contact was");
+    assert_eq!(measurement.finish(&Pipelines::default()).unwrap().too_late, 0, "no contact was");
     assert_eq!(outbox.from(0, 99), [100]);
     assert_eq!(merged(&network, &outbox, 100), told(&network, contacts(100..101), 100));
 }
@@ -166,31 +166,31 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     take(&mut measurement, contacts(100..101));
     take(&mut measurement, [(u64::MAX, IpPair { inside: 1, peer: 2 })].into_iter());
     take(&mut measurement, contacts(101..102));
-    let totals = measurement.finish(&Taps::default()).unwrap();
+    let totals = measurement.finish(&Pipelines::default()).unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
     assert_eq!(outbox.from(0, 99), [100, 101]);
 }
 
-struct Tapped {
+struct Threaded {
     measurement: Measurement,
     outbox: Arc<Outbox>,
-    taps: Taps,
+    pipelines: Pipelines,
 }
 
-fn tapped(network: &Network, folder: &Path) -> Tapped {
+fn threaded(network: &Network, folder: &Path) -> Threaded {
     let (measurement, outbox) = measurement_of(true, network, folder);
-    Tapped { measurement, outbox, taps: Taps::default() }
+    Threaded { measurement, outbox, pipelines: Pipelines::default() }
 }
 
-impl Tapped {
+impl Threaded {
     fn sink(&mut self) -> Box<dyn ContactSink> {
-        self.taps.add(1000, 0, self.measurement.tap().unwrap())
+        self.pipelines.add(1000, 0, self.measurement.pipeline().unwrap())
     }
 
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
-            self.measurement.pass(slice * SECOND, &self.taps).unwrap();
+            self.measurement.pass(slice * SECOND, &self.pipelines).unwrap();
             let contacts = contacts_from(first, slice..slice + 1);
             let contacts: Vec<_> = contacts.map(|(time, pair)| contact(time, pair)).collect();
             contacts.chunks(70).for_each(|block| sink.take(block).unwrap());
@@ -201,10 +201,10 @@ impl Tapped {
 #[test]
 fn threads_that_read_measure_what_one_thread_does() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
-    let mut tapped = tapped(&network, folder.path());
-    tapped.take(100..110, 0);
-    let Tapped { measurement, outbox, taps } = tapped;
-    let totals = measurement.finish(&taps).unwrap();
+    let mut threaded = threaded(&network, folder.path());
+    threaded.take(100..110, 0);
+    let Threaded { measurement, outbox, pipelines } = threaded;
+    let totals = measurement.finish(&pipelines).unwrap();
     assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
     assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
     let told = told(&network, contacts(100..110), 109);
@@ -214,15 +214,15 @@ fn threads_that_read_measure_what_one_thread_does() {
 #[test]
 fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let mut first = tapped(&network, folder.path());
+    let mut first = threaded(&network, folder.path());
     first.take(100..106, 0);
     drop(first);
-    let mut second = tapped(&network, folder.path());
+    let mut second = threaded(&network, folder.path());
     assert_eq!(second.outbox.mark(VERSION), Some(104));
     // These contacts differ, and some belong to slices that were sent before.
     second.take(100..110, 1 << 20);
-    let Tapped { measurement, outbox, taps } = second;
-    let totals = measurement.finish(&taps).unwrap();
+    let Threaded { measurement, outbox, pipelines } = second;
+    let totals = measurement.finish(&pipelines).unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     let all = contacts(100..105).chain(contacts_from(1 << 20, 100..110));
     assert_eq!(merged(&network, &outbox, 109), told(&network, all, 109));
@@ -231,10 +231,10 @@ fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
 #[test]
 fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let mut tapped = tapped(&network, folder.path());
-    let mut sink = tapped.sink();
-    let Tapped { mut measurement, outbox, taps } = tapped;
-    measurement.pass(100 * SECOND, &taps).unwrap();
+    let mut threaded = threaded(&network, folder.path());
+    let mut sink = threaded.sink();
+    let Threaded { mut measurement, outbox, pipelines } = threaded;
+    measurement.pass(100 * SECOND, &pipelines).unwrap();
     let pairs =
         |peers: std::ops::Range<u32>| peers.map(|peer| (100 * SECOND, IpPair { inside: 1, peer }));
     let mut take = |peers| {
@@ -243,7 +243,7 @@ fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     };
     take(1_000..1_300);
     let Measurement { views, slices, .. } = &mut measurement;
-    let mut out = Sink { of: &mut views[0].measured, slices, taps: taps.of(0) };
+    let mut out = Sink { of: &mut views[0].measured, slices, pipelines: pipelines.of(0) };
     out.end(true).unwrap();
     take(2_000..2_300);
     out.begin(101).unwrap();
@@ -258,20 +258,20 @@ fn slices_of_which_pairs_wait_go_out_at_the_end_and_before_a_silence() {
     for end_ns in [None, Some(203 * SECOND)] {
         let (folder, mut network) = (tempfile::tempdir().unwrap(), network(1 << 20));
         network.grace_ms = 2_500;
-        let mut tapped = tapped(&network, folder.path());
-        let mut sink = tapped.sink();
-        let Tapped { mut measurement, outbox, taps } = tapped;
+        let mut threaded = threaded(&network, folder.path());
+        let mut sink = threaded.sink();
+        let Threaded { mut measurement, outbox, pipelines } = threaded;
         for now_ns in [100 * SECOND, 102 * SECOND + SECOND / 2 + 1] {
-            measurement.pass(now_ns, &taps).unwrap();
+            measurement.pass(now_ns, &pipelines).unwrap();
         }
         let blocks = contacts(100..103).map(|(time, pair)| contact(time, pair));
         sink.take(&blocks.collect::<Vec<_>>()).unwrap();
         if let Some(end_ns) = end_ns {
-            measurement.pass(end_ns, &taps).unwrap();
+            measurement.pass(end_ns, &pipelines).unwrap();
             let later: Vec<u64> = [100, 101, 102].into_iter().chain(180..200).collect();
             assert_eq!(outbox.from(0, 99), later);
         } else {
-            let totals = measurement.finish(&taps).unwrap();
+            let totals = measurement.finish(&pipelines).unwrap();
             assert_eq!((totals.pairs, totals.too_late, totals.silent), (900, 0, 0));
             assert_eq!(outbox.from(0, 99), [100, 101, 102]);
             assert_eq!(merged(&network, &outbox, 102), told(&network, contacts(100..103), 102));
@@ -285,7 +285,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     const SLICES: u64 = 19;
     const BLOCKS: u64 = 40;
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let mut tapped = tapped(&network, folder.path());
+    let mut threaded = threaded(&network, folder.path());
     // Each block has contacts of the last two seconds, and there are 40 blocks per second.
     let pair = |thread: u64, block: u64, index: u64| {
         let now_ns = 100 * SECOND + block * SECOND / BLOCKS;
@@ -294,9 +294,9 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
         (time_ns, IpPair { inside: index as u32 % 3, peer })
     };
     let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
-    let sinks: Vec<_> = (0..THREADS).map(|_| tapped.sink()).collect();
-    let Tapped { mut measurement, outbox, taps } = tapped;
-    measurement.pass(100 * SECOND, &taps).unwrap();
+    let sinks: Vec<_> = (0..THREADS).map(|_| threaded.sink()).collect();
+    let Threaded { mut measurement, outbox, pipelines } = threaded;
+    measurement.pass(100 * SECOND, &pipelines).unwrap();
     let (read, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for (thread, mut sink) in (0..).zip(sinks) {
@@ -317,12 +317,12 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
         }
         while ended.load(Relaxed) < THREADS {
             let slices = read.load(Relaxed) / THREADS * SECOND / BLOCKS;
-            measurement.pass(100 * SECOND + slices, &taps).unwrap();
+            measurement.pass(100 * SECOND + slices, &pipelines).unwrap();
         }
     });
     let last = 100 + SLICES - 1;
-    measurement.pass(last * SECOND, &taps).unwrap();
-    let totals = measurement.finish(&taps).unwrap();
+    measurement.pass(last * SECOND, &pipelines).unwrap();
+    let totals = measurement.finish(&pipelines).unwrap();
     assert_eq!((totals.pairs, totals.too_late), (THREADS * SLICES * BLOCKS * 200, 0));
     assert_eq!(outbox.from(0, 99), (100..=last).collect::<Vec<_>>());
     let all = (0..THREADS).flat_map(|thread| (0..SLICES * BLOCKS).map(move |it| (thread, it)));
@@ -355,11 +355,11 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         for index in 0..80 {
             let peer = host(1_000 + slice as u32 * 40 + index % 40);
             let contact = Contact::new(slice * SECOND, peer.into(), host(1).into());
-            measurement.take(&contact, &Taps::default()).unwrap();
+            measurement.take(&contact, &Pipelines::default()).unwrap();
         }
     };
     (100..105).for_each(&mut take);
-    measurement.pass(105 * SECOND, &Taps::default()).unwrap();
+    measurement.pass(105 * SECOND, &Pipelines::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { version: VERSION, slice: 104, hosts, .. }] = &reports[..] else {
         panic!("{reports:?}")
@@ -375,7 +375,7 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
     }
     // If several slices close together, all views report only once.
-    measurement.pass(109 * SECOND, &Taps::default()).unwrap();
+    measurement.pass(109 * SECOND, &Pipelines::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(
@@ -391,7 +391,7 @@ fn many_hosts_take_several_reports_and_those_of_another_version_none() {
     let (mut measurement, outbox) = measurement(&network, folder.path());
     let mut lengths = |version, hosts, until: u64| {
         ask(&outbox, version, hosts);
-        measurement.pass(until * SECOND, &Taps::default()).unwrap();
+        measurement.pass(until * SECOND, &Pipelines::default()).unwrap();
         let reports = outbox.reports.borrow().clone();
         reports.iter().map(|report| report.hosts.len()).collect::<Vec<_>>()
     };

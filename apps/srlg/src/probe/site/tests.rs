@@ -128,7 +128,7 @@ fn threads_read_on_while_versions_change() {
     let now = now_ms() / 1000;
     let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 1000));
     let (second, has_ended) = (AtomicU64::new(now), AtomicBool::new(false));
-    let mut sink = site.tap().unwrap();
+    let mut sink = site.pipeline().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
             while !has_ended.load(Relaxed) {

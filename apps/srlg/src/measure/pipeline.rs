@@ -1,22 +1,22 @@
-//! Taps: filters with which the reader threads of a live input turn contacts into pairs and pass them to the detectors.
+//! Pipelines, with which the reader threads of a live input turn contacts into pairs and pass them to the detectors.
 //!
 //! ```text
-//! reader thread --contacts--> Tap --pairs, a Feed per view--> detectors     [a tap per thread]
+//! reader thread --contacts--> Pipeline --pairs, a Feed per view--> detectors     [a pipeline per thread]
 //! main thread ----clock, closes----> pairs of its slice first, then the close
-//!             <---counts, details--- each tap
+//!             <---counts, details--- each pipeline
 //! ```
 //!
-//! A reader thread locks its tap while it processes a block of contacts. The main thread locks each tap briefly to
-//! collect counts, and to set rules and tracked hosts. The main thread also locks each tap to push waiting pairs before
-//! it closes their slice. No two reader threads share a tap.
+//! A reader thread locks its pipeline while it processes a block of contacts. The main thread locks each pipeline
+//! briefly to collect counts, and to set rules and tracked hosts. The main thread also locks each pipeline to push
+//! waiting pairs before it closes their slice. No two reader threads share a pipeline.
 //!
-//! Pairs wait in a tap until there are enough of them to push. Pairs of a future slice wait until that slice opens. The
-//! reader thread pushes waiting pairs when it processes a block of contacts. The main thread pushes the remaining pairs
-//! of a slice before it closes the slice.
+//! Pairs wait in a pipeline until there are enough of them to push. Pairs of a future slice wait until that slice
+//! opens. The reader thread pushes waiting pairs when it processes a block of contacts. The main thread pushes the
+//! remaining pairs of a slice before it closes the slice.
 //!
 //! Invariants:
-//! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread whose
-//!   feed is full may hold the lock of its tap while it waits for the end of the close.
+//! - The main thread locks no pipeline from `begin_close` to the end of the close. During this time, a reader thread
+//!   whose feed is full may hold the lock of its pipeline while it waits for the end of the close.
 //! - When a tick closes a slice, the detectors contain all pairs that were read before the tick, except pairs of later
 //!   slices. This holds because the input delivers contacts before the tick, and because the main thread pushes waiting
 //!   pairs.
@@ -57,29 +57,29 @@ const PUSH: usize = 256;
 const PUSHED_LATER: usize = 1 << 12;
 
 #[derive(Default)]
-pub(crate) struct Taps(Vec<Arc<Mutex<Tap>>>);
+pub(crate) struct Pipelines(Vec<Arc<Mutex<Pipeline>>>);
 
-/// One view in the taps of all reader threads.
+/// One view in the pipelines of all reader threads.
 #[derive(Clone, Copy)]
-pub(crate) struct ViewTaps<'a> {
-    taps: &'a Taps,
+pub(crate) struct ViewPipelines<'a> {
+    pipelines: &'a Pipelines,
     view: usize,
 }
 
 /// The views of one reader thread, and counts of its contacts.
-struct Tap {
+struct Pipeline {
     slice_ns: u64,
     /// First slice whose contacts count.
     first_slice: u64,
-    views: Vec<ViewTap>,
-    counts: TapCounts,
+    views: Vec<ViewPipeline>,
+    counts: PipelineCounts,
     /// For each contact of a run, the reason why it does not count, if any. The list is empty if all contacts count.
     unused: Vec<Option<ProblemKind>>,
 }
 
-/// Counts of contacts since the last call to [`Taps::collect`].
+/// Counts of contacts since the last call to [`Pipelines::collect`].
 #[derive(Debug, Default)]
-pub(crate) struct TapCounts {
+pub(crate) struct PipelineCounts {
     pub(crate) contacts: ContactCounts,
     /// Time of the newest contact, in nanoseconds since the Unix epoch.
     pub(crate) newest_ns: u64,
@@ -88,10 +88,10 @@ pub(crate) struct TapCounts {
 }
 
 /// One view of one reader thread.
-pub(crate) struct ViewTap {
+pub(crate) struct ViewPipeline {
     filter: PairFilter,
     rules: Arc<Rules>,
-    outflow: Outflow,
+    output: CountedFeed,
     window: u64,
     /// Waiting pairs, by slice.
     waiting: BTreeMap<u64, Pairs>,
@@ -107,12 +107,12 @@ struct Pairs {
 }
 
 /// The feed of a thread to a detector, and counts of the pushed pairs.
-struct Outflow {
+struct CountedFeed {
     feed: Feed,
     pushed: Pushed,
 }
 
-/// Number and oldest slice of the pairs that threads have pushed since the last call to [`ViewTaps::settle`].
+/// Number and oldest slice of the pairs that threads have pushed since the last call to [`ViewPipelines::settle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) pairs: u64,
@@ -120,77 +120,79 @@ pub(crate) struct Pushed {
     pub(crate) oldest: Option<u64>,
 }
 
-/// Result of [`ViewTaps::settle`].
+/// Result of [`ViewPipelines::settle`].
 pub(crate) struct Settled {
     /// Next slice with waiting pairs.
     pub(crate) next: Option<u64>,
     pub(crate) pushed: Pushed,
 }
 
-struct TapSink(Arc<Mutex<Tap>>);
+struct PipelineSink(Arc<Mutex<Pipeline>>);
 
-impl ContactSink for TapSink {
+impl ContactSink for PipelineSink {
     fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError> {
         Ok(lock(&self.0).take(contacts)?)
     }
 }
 
-fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
+fn lock(pipeline: &Mutex<Pipeline>) -> MutexGuard<'_, Pipeline> {
     // If a thread panics while it has the lock, the input ends.
-    tap.lock().unwrap_or_else(PoisonError::into_inner)
+    pipeline.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Taps {
-    /// Adds a tap for a reader thread and returns its sink. The tap applies `views` to contacts from `first_slice` on.
+impl Pipelines {
+    /// Adds a pipeline for a reader thread and returns its sink. The pipeline applies `views` to contacts from
+    /// `first_slice` on.
     pub(crate) fn add(
         &mut self,
         slice_ms: u64,
         first_slice: u64,
-        views: Vec<ViewTap>,
+        views: Vec<ViewPipeline>,
     ) -> Box<dyn ContactSink> {
         let slice_ns = slice_ms * 1_000_000;
-        let (counts, unused) = (TapCounts::default(), Vec::new());
-        let tap = Arc::new(Mutex::new(Tap { slice_ns, first_slice, views, counts, unused }));
-        self.0.push(Arc::clone(&tap));
-        Box::new(TapSink(tap))
+        let (counts, unused) = (PipelineCounts::default(), Vec::new());
+        let pipeline =
+            Arc::new(Mutex::new(Pipeline { slice_ns, first_slice, views, counts, unused }));
+        self.0.push(Arc::clone(&pipeline));
+        Box::new(PipelineSink(pipeline))
     }
 
-    /// Replaces the views of each tap with the result of a call to `views`. As with [`add`](Self::add), the views apply
-    /// to contacts from `first_slice` on. Waiting pairs of the former views are dropped.
+    /// Replaces the views of each pipeline with the result of a call to `views`. As with [`add`](Self::add), the views
+    /// apply to contacts from `first_slice` on. Waiting pairs of the former views are dropped.
     #[cfg(feature = "network")]
     pub(crate) fn set_views(
         &self,
         slice_ms: u64,
         first_slice: u64,
-        views: impl Fn() -> Result<Vec<ViewTap>>,
+        views: impl Fn() -> Result<Vec<ViewPipeline>>,
     ) -> Result<()> {
-        for mut tap in self.each() {
-            tap.views = views()?;
-            (tap.slice_ns, tap.first_slice) = (slice_ms * 1_000_000, first_slice);
+        for mut pipeline in self.each() {
+            pipeline.views = views()?;
+            (pipeline.slice_ns, pipeline.first_slice) = (slice_ms * 1_000_000, first_slice);
             // The slice numbers in `sampling` are based on the former slice length.
-            tap.counts.sampling.clear();
+            pipeline.counts.sampling.clear();
         }
         Ok(())
     }
 
-    fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Tap>> {
-        self.0.iter().map(|tap| lock(tap))
+    fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Pipeline>> {
+        self.0.iter().map(|pipeline| lock(pipeline))
     }
 
     #[cfg(feature = "network")]
     pub(crate) fn waiting(&self) -> BTreeSet<u64> {
         let mut slices = BTreeSet::new();
-        for tap in self.each() {
-            slices.extend(tap.views.iter().flat_map(|view| view.waiting.keys()));
+        for pipeline in self.each() {
+            slices.extend(pipeline.views.iter().flat_map(|view| view.waiting.keys()));
         }
         slices
     }
 
-    /// Removes and returns the counts of all taps.
-    pub(crate) fn collect(&self) -> TapCounts {
-        let mut all = TapCounts::default();
-        for mut tap in self.each() {
-            let TapCounts { contacts, newest_ns, sampling } = mem::take(&mut tap.counts);
+    /// Removes and returns the counts of all pipelines.
+    pub(crate) fn collect(&self) -> PipelineCounts {
+        let mut all = PipelineCounts::default();
+        for mut pipeline in self.each() {
+            let PipelineCounts { contacts, newest_ns, sampling } = mem::take(&mut pipeline.counts);
             all.contacts.merge(contacts);
             all.newest_ns = all.newest_ns.max(newest_ns);
             for (slice, sampling) in sampling {
@@ -200,22 +202,22 @@ impl Taps {
         all
     }
 
-    /// Moves the counts of the view with index `view` from all taps to `counts`.
+    /// Moves the counts of the view with index `view` from all pipelines to `counts`.
     pub(crate) fn collect_view(&self, view: usize, counts: &mut FilterCounts) {
-        self.each().for_each(|mut tap| counts.take(&mut tap.views[view].filter.counts));
+        self.each().for_each(|mut pipeline| counts.take(&mut pipeline.views[view].filter.counts));
     }
 
-    pub(crate) const fn of(&self, view: usize) -> ViewTaps<'_> {
-        ViewTaps { taps: self, view }
+    pub(crate) const fn of(&self, view: usize) -> ViewPipelines<'_> {
+        ViewPipelines { pipelines: self, view }
     }
 
-    /// Moves the counts of the view with index `view` from all taps to `counts`, and replaces the rules of the view
-    /// with `rules`.
+    /// Moves the counts of the view with index `view` from all pipelines to `counts`, and replaces the rules of the
+    /// view with `rules`.
     pub(crate) fn set_rules(&self, view: usize, rules: &Rules, counts: &mut FilterCounts) {
         let rules = Arc::new(rules.clone());
-        for mut tap in self.each() {
-            let view = &mut tap.views[view];
-            // Until its tap is locked, a reader thread may still add to its counts.
+        for mut pipeline in self.each() {
+            let view = &mut pipeline.views[view];
+            // Until its pipeline is locked, a reader thread may still add to its counts.
             counts.take(&mut view.filter.counts);
             view.filter.counts = FilterCounts::of(&rules);
             view.rules = Arc::clone(&rules);
@@ -223,30 +225,32 @@ impl Taps {
     }
 }
 
-impl ViewTaps<'_> {
+impl ViewPipelines<'_> {
     #[cfg(feature = "network")]
     pub(crate) const fn are_there(self) -> bool {
-        !self.taps.0.is_empty()
+        !self.pipelines.0.is_empty()
     }
 
     /// Pushes all waiting pairs of slices up to `running` and moves the collected details to `details`.
     pub(crate) fn settle(self, running: u64, details: &mut Details) -> Result<Settled> {
         let mut settled = Settled { next: None, pushed: Pushed::default() };
-        for mut tap in self.taps.each() {
-            let view = &mut tap.views[self.view];
+        for mut pipeline in self.pipelines.each() {
+            let view = &mut pipeline.views[self.view];
             view.push_up_to(running)?;
             details.absorb(&mut view.details);
             settled.next = earlier(settled.next, view.waiting.keys().next().copied());
-            let Pushed { pairs, oldest } = mem::take(&mut view.outflow.pushed);
+            let Pushed { pairs, oldest } = mem::take(&mut view.output.pushed);
             settled.pushed.pairs += pairs;
             settled.pushed.oldest = earlier(settled.pushed.oldest, oldest);
         }
         Ok(settled)
     }
 
-    /// Makes all taps collect details of `hosts` only. `now_ms` is the end of the last closed slice.
+    /// Makes all pipelines collect details of `hosts` only. `now_ms` is the end of the last closed slice.
     pub(crate) fn look_at(self, hosts: &[IpAddr], now_ms: u64) {
-        self.taps.each().for_each(|mut tap| tap.views[self.view].details.look_at(hosts, now_ms));
+        self.pipelines
+            .each()
+            .for_each(|mut pipeline| pipeline.views[self.view].details.look_at(hosts, now_ms));
     }
 }
 
@@ -254,7 +258,7 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-impl Tap {
+impl Pipeline {
     fn take(&mut self, contacts: &[Contact]) -> Result<()> {
         let mut rest = contacts;
         while let Some(first) = rest.first() {
@@ -268,7 +272,7 @@ impl Tap {
             self.take_run(slice, run)?;
             rest = later;
         }
-        Ok(self.views.iter_mut().try_for_each(ViewTap::push_later)?)
+        Ok(self.views.iter_mut().try_for_each(ViewPipeline::push_later)?)
     }
 
     /// Processes `run`, whose contacts all belong to `slice`, in all views.
@@ -276,7 +280,7 @@ impl Tap {
         if slice < self.first_slice {
             return Ok(());
         }
-        let TapCounts { contacts: counts, newest_ns, sampling } = &mut self.counts;
+        let PipelineCounts { contacts: counts, newest_ns, sampling } = &mut self.counts;
         counts.contacts += run.len() as u64;
         // A known sampling may be new in this slice.
         counts.samplings.forget_last();
@@ -298,7 +302,7 @@ impl Tap {
     }
 }
 
-impl ViewTap {
+impl ViewPipeline {
     pub(crate) fn new(
         filter: &PairFilter,
         rules: Arc<Rules>,
@@ -308,7 +312,7 @@ impl ViewTap {
         Ok(Self {
             filter: filter.anew(&rules),
             rules,
-            outflow: Outflow { feed: detector.feed(FEED_PAIRS)?, pushed: Pushed::default() },
+            output: CountedFeed { feed: detector.feed(FEED_PAIRS)?, pushed: Pushed::default() },
             window: detector.params().window().into(),
             waiting: BTreeMap::new(),
             details: details.clone(),
@@ -323,8 +327,8 @@ impl ViewTap {
         run: &[Contact],
         unused: &mut Vec<Option<ProblemKind>>,
     ) -> Result<(), Error> {
-        let Self { filter, rules, outflow, window, waiting, details } = self;
-        let running = outflow.feed.slice();
+        let Self { filter, rules, output, window, waiting, details } = self;
+        let running = output.feed.slice();
         let mut note = |at: usize, kind| {
             unused.resize(run.len(), None);
             unused[at].get_or_insert(kind);
@@ -361,7 +365,7 @@ impl ViewTap {
         }
         if slice <= running && pairs.len() >= PUSH {
             let most = PUSHED_LATER + 2 * run.len();
-            outflow.push(slice, pairs, most, &mut filter.counts)?;
+            output.push(slice, pairs, most, &mut filter.counts)?;
         }
         Ok(())
     }
@@ -369,19 +373,19 @@ impl ViewTap {
     /// Pushes pairs of the oldest opened slice that has at least [`PUSH`] waiting pairs. The number of pairs is at most
     /// [`PUSHED_LATER`] per address family.
     fn push_later(&mut self) -> Result<(), Error> {
-        let Self { filter, outflow, waiting, .. } = self;
-        let mut started = waiting.range_mut(..=outflow.feed.slice());
+        let Self { filter, output, waiting, .. } = self;
+        let mut started = waiting.range_mut(..=output.feed.slice());
         if let Some((slice, pairs)) = started.find(|(_, pairs)| pairs.len() >= PUSH) {
-            outflow.push(*slice, pairs, PUSHED_LATER, &mut filter.counts)?;
+            output.push(*slice, pairs, PUSHED_LATER, &mut filter.counts)?;
         }
         Ok(())
     }
 
     fn push_up_to(&mut self, running: u64) -> Result<(), Error> {
-        let Self { filter, outflow, waiting, .. } = self;
+        let Self { filter, output, waiting, .. } = self;
         while let Some(mut oldest) = waiting.first_entry().filter(|entry| *entry.key() <= running) {
             let slice = *oldest.key();
-            outflow.push(slice, oldest.get_mut(), usize::MAX, &mut filter.counts)?;
+            output.push(slice, oldest.get_mut(), usize::MAX, &mut filter.counts)?;
             oldest.remove();
         }
         Ok(())
@@ -402,7 +406,7 @@ impl Pairs {
     }
 }
 
-impl Outflow {
+impl CountedFeed {
     /// Pushes up to `most` pairs of each address family from `pairs`. Their `slice` must have opened.
     fn push(
         &mut self,

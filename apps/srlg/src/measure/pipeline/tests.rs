@@ -74,7 +74,7 @@ fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
 const PAUSE: Range<u64> = 700..760;
 
 /// Returns `notification` without the shares of prefixes, because there are too many prefixes for exact counts. Ports
-/// with equal shares are sorted. When slices close after the pause, a tap has already seen newer contacts than one
+/// with equal shares are sorted. When slices close after the pause, a pipeline has already seen newer contacts than one
 /// thread, so the details differ.
 fn comparable(mut notification: Notification) -> Notification {
     notification.top_prefixes.clear();
@@ -92,10 +92,10 @@ fn detector(monitor: &mut Monitor, view: usize) -> Snapshot {
 }
 
 #[test]
-fn a_tap_does_what_one_thread_does() {
+fn a_pipeline_does_what_one_thread_does() {
     for (grace, early_ns) in [("0s", SECOND / 2), ("100ms", 3 * SECOND), ("2500ms", 11 * SECOND)] {
         let [mut one, mut other] = [monitor(grace), monitor(grace)];
-        let (mut sink, mut numbers) = (other.tap().unwrap(), Numbers(7));
+        let (mut sink, mut numbers) = (other.pipeline().unwrap(), Numbers(7));
         let mut told = (Vec::new(), Vec::new());
         for step in 0..2_400_u64 {
             // The jump is a long silence, and the stalled steps are a pause of the main thread.
@@ -147,7 +147,7 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
             (0..700).map(|_| numbers.contact(now_ns, SECOND)).collect::<Vec<_>>()
         })
     };
-    let sinks: Vec<_> = (0..THREADS).map(|_| other.tap().unwrap()).collect();
+    let sinks: Vec<_> = (0..THREADS).map(|_| other.pipeline().unwrap()).collect();
     let (newest, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for (thread, mut sink) in (0..).zip(sinks) {
@@ -192,7 +192,7 @@ fn a_reload_loses_no_count_of_a_thread() {
     const CONTACTS: u64 = 200_000;
     let (mut monitor, config) = (monitor("0s"), config("0s"));
     monitor.pass(START * SECOND).unwrap();
-    let mut sink = monitor.tap().unwrap();
+    let mut sink = monitor.pipeline().unwrap();
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -215,7 +215,7 @@ fn contacts_that_are_too_late_count_as_with_one_thread() {
     let mut monitors = [monitor("0s"), monitor("0s")];
     monitors.iter_mut().for_each(|monitor| monitor.pass(START * SECOND).unwrap());
     let [one, other] = &mut monitors;
-    let mut sink = other.tap().unwrap();
+    let mut sink = other.pipeline().unwrap();
     let contacts = (1..100).map(|slice| {
         let resolver = Host::from([198, 51, 0, 7]);
         let mut contact = Contact::new(slice * SECOND, resolver, [10, 0, 0, 1].into());
@@ -239,7 +239,7 @@ fn contacts_that_are_too_late_count_as_with_one_thread() {
 #[test]
 fn an_input_is_lost_while_all_its_contacts_are_too_late() {
     let mut monitors = [monitor("0s"), monitor("0s")];
-    let mut sink = monitors[1].tap().unwrap();
+    let mut sink = monitors[1].pipeline().unwrap();
     for second in START..START + 100 {
         monitors.iter_mut().for_each(|monitor| monitor.pass(second * SECOND).unwrap());
         let host = Host::from([10, 0, 0, 1]);
