@@ -21,7 +21,7 @@ tests=(-p srlg-core -p srlg-kernels -p srlg-host -p srlg-input -p srlg-tests
 # Under emulation, these tests of statistics and of large floods would take an hour.
 slow=()
 for name in adversary:: dev_traces:: intervals:: overload:: full_cells_are_searched_as_on_the_cpu \
-    ghosts_are_missed_as_often_as_it_is_said tags_of_two_hosts_match_like_chance; do
+    ghosts_are_missed_with_the_stated_probability tags_of_two_hosts_match_like_chance; do
     slow+=(--skip "$name")
 done
 

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_tells_what_and_how_far_and_leaves_nothing() {
+    fn a_progress_bar_shows_its_progress_and_is_erased() {
         let terminal = InMemoryTerm::new(5, 100);
         let bar = bar(2000, "slices");
         bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal.clone())));

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_other_headings_are_refused() {
+    fn empty_and_unknown_headings_are_refused() {
         let error =
             |table: &mut Option<Table>, output| add_rows(table, output).unwrap_err().to_string();
         let errors = [

@@ -127,7 +127,7 @@ mod tests {
 
     // The value that is passed is stale, because both halves of the packed word have changed since it was read.
     #[test]
-    fn a_swap_that_comes_late_loses_nothing() {
+    fn a_late_swap_loses_no_pair() {
         let packed = [Packed::<Recorder16>(AtomicU32::new(u32::MAX), PhantomData)];
         let (first, seen) = Packed::look(&packed, 0);
         first.fetch_min_seen(seen, 1, 5);

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_put_back_is_told_once() {
+    fn a_clock_set_back_is_logged_once() {
         let mut watch = Watch::default();
         let mut take = |seconds: u64| watch.take(seconds * SECOND);
         assert_eq!([take(5_000), take(5_000), take(9_000)], [None, None, None]);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_were_reset_add_nothing() {
+    fn reset_counters_add_nothing() {
         let mut sum = Sum::default();
         assert_eq!([1_000, 10, 12].map(|now| sum.add(now)), [1_000, 1_000, 1_002]);
     }

@@ -32,7 +32,7 @@ fn template(id: u16, fields: usize) -> Vec<u8> {
 }
 
 #[test]
-fn memory_stays_within_what_the_decoder_says() {
+fn memory_stays_within_the_stated_limit() {
     let _turn = IN_TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(DecoderOptions::default()).unwrap();
     let large = v9(0, 0, &[set(300, &[1; 60_000])]);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_out_all_of_the_work_and_nothing_twice() {
+    fn threads_do_all_work_exactly_once() {
         for len in [0, 1, 11, 12, 13, 1000] {
             let mut all: Vec<usize> = grids(3, 4).flat_map(|grid| grid.of_all(len)).collect();
             all.sort_unstable();

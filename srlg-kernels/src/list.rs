@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_says_that_it_had_no_room() {
+    fn a_full_list_is_reported() {
         let entries = [const { AtomicU32::new(0) }; 2];
         let count = AtomicU32::new(0);
         (7..12).for_each(|word| add(&entries, &count, word));

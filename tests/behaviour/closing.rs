@@ -94,7 +94,7 @@ fn a_shorter_window_has_fewer_super_points() {
 }
 
 #[test]
-fn a_close_that_does_not_end_changes_nothing() {
+fn an_abandoned_close_changes_nothing() {
     let mut detector = detector(configs()[0]);
     let mut feed = detector.feed(1_000).unwrap();
     feed.ingest(&pairs(0)).unwrap();
@@ -178,7 +178,7 @@ fn closes_in_a_loop_are_those_of_advancing() {
 }
 
 #[test]
-fn a_feed_without_room_waits_until_the_closing_is_gone() {
+fn a_full_feed_waits_until_the_close_is_dropped() {
     for ends in [true, false] {
         let mut detector = detector(configs()[0]);
         let mut feed = detector.feed(0).unwrap();

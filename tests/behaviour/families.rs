@@ -218,7 +218,7 @@ fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
 }
 
 #[test]
-fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
+fn the_scheme_of_the_paper_refuses_ipv6_pairs_and_continues() {
     let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
     let pairs: Vec<IpPair> = (0..300).map(|peer| IpPair { inside: 7, peer }).collect();
     let v6 = contacts(V6, 300);

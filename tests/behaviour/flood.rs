@@ -71,7 +71,7 @@ fn a_flood_of_20_million_pairs_hides_no_host() {
 
 // With 60 million pairs, hosts with θ peers are missed, which the report states. Hosts with 2.5 θ peers are found.
 #[test]
-fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told() {
+fn a_flood_of_60_million_pairs_is_reported_and_hides_hosts_only_as_reported() {
     let reports = reports(60_000_000 / 64);
     let first = &reports[0];
     assert_eq!(first.health.finder.overload, Some(Overload::Crowded));

@@ -89,7 +89,7 @@ fn headers_are_as_they_are_documented() {
 }
 
 #[test]
-fn other_versions_are_told_apart_from_a_damaged_number() {
+fn other_versions_are_distinguished_from_a_damaged_number() {
     for (name, detector, slices) in golden() {
         let mut bytes = std::fs::read(path(name)).unwrap();
         let read = |bytes: &[u8]| match slices {

@@ -26,7 +26,7 @@ fn crowd(slice: u64) -> Vec<IpPair> {
 
 // All contacts of the host are in slice 0. Later, the crowd takes its cells, but its recorders in the counter stay.
 #[test]
-fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
+fn a_super_point_of_a_flash_crowd_stays_reported_after_its_cells_are_lost() {
     let (mut reports_always, mut never_reported) = (detector(config()), detector(config()));
     for slice in 0..u64::from(WINDOW) + 3 {
         for detector in [&reports_always, &never_reported] {

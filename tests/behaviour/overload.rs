@@ -235,7 +235,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
 
 // One contact in 128 is sampled. With this seed, no host of the crowd has all three contacts sampled.
 #[test]
-fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
+fn a_crowd_chosen_for_another_seed_is_harmless() {
     let pairs = crowd(Config::paper(), 16_384);
     let secret = Config { hash: HashFamily::HalfSip13, seed: 0x5eed, ..Config::paper() };
     let (report, _) = timed_report(secret, &pairs);
@@ -245,7 +245,7 @@ fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
 
 // The 60,000 pairs are counted with 9,600 recorders, and with the default number of recorders.
 #[test]
-fn a_counter_that_others_cover_says_that_its_errors_no_longer_hold() {
+fn a_crowded_counter_reports_that_its_errors_no_longer_hold() {
     let scheme = Scheme::Tagged { cell_bits: 18, lines: 300, tags: 64 };
     let covered = Config { scheme, linear_width: 512, threshold: 512, ..Config::default() };
     let health = report(covered, 60_000).health;

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_slice_without_super_points() {
+    fn a_slice_without_super_points_prints_nothing() {
         let score = Score::of(&TRUTH, &[(4, 99.0)], 1000);
         assert_eq!(score.false_positives, 1);
         assert_eq!(score.false_positive_ratio().or(score.false_negative_ratio()), None);

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn executable_is_the_one_that_cargo_names_whatever_comes_before() {
+    fn the_executable_is_found_in_the_output_of_cargo() {
         let messages = r#"{"reason":"compiler-artifact","executable":null}
 {"reason":"compiler-artifact","executable":"/target/release/instructions"}
 {"reason":"build-finished","success":true}"#;

@@ -149,7 +149,7 @@ impl SteppedMonitor {
 }
 
 #[test]
-fn a_clock_that_is_set_forward_by_an_hour_ends_no_alert_and_starts_none_again() {
+fn a_clock_set_forward_by_an_hour_neither_ends_nor_restarts_alerts() {
     for rule in [RULE.to_owned(), format!("{RULE}unconfirmed-after = '10m'\n")] {
         let mut stepped = SteppedMonitor::new(&rule);
         stepped.feed(0..10, 100);
@@ -388,7 +388,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
 }
 
 #[test]
-fn silence_in_a_file_is_no_end_as_it_is_none_of_what_goes_on() {
+fn a_gap_in_a_file_is_not_its_end() {
     let mut monitor = replay(&RULE.replace("hold = '5s'", "hold = '2m'"));
     flood(&mut monitor, 0..10);
     let mut told = Vec::new();

@@ -52,12 +52,12 @@ fn play(name: &str, options: &[&str]) {
 }
 
 #[test]
-fn attacks_over_loopback_are_told_once_from_start_to_end() {
+fn attacks_over_loopback_raise_one_alert_each() {
     play("demo.ndjson", &[]);
 }
 
 #[test]
-fn attacks_that_three_probes_see_are_told_once_from_start_to_end() {
+fn attacks_seen_by_three_probes_raise_one_alert_each() {
     if !nats::has_broker() {
         return;
     }
@@ -81,7 +81,7 @@ fn attack(seconds: u64) -> String {
 }
 
 #[test]
-fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
+fn a_replay_has_the_notifications_of_a_live_monitor() {
     let list = file("attack.csv");
     std::fs::write(&list, attack(200)).unwrap();
     let options = ["--inside", "10.0.0.0/8", "--window", "30s", "--threshold", "1000"];
@@ -238,7 +238,7 @@ fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
 }
 
 #[test]
-fn a_machine_with_all_addresses_of_a_64_is_one_opposite_host() {
+fn a_machine_with_all_addresses_of_a_64_is_one_peer() {
     let one = |number: u64| format!("2a00:1:2:3:{:x}:{:x}::7", number % 251, number / 251);
     let many = |number: u64| format!("2a00:1:2:{:x}::7", number % 2_000);
     for (name, list, alerts) in
@@ -256,7 +256,7 @@ fn a_machine_with_all_addresses_of_a_64_is_one_opposite_host() {
 }
 
 #[test]
-fn what_cannot_be_is_one_line_and_exit_code_2() {
+fn impossible_input_is_one_line_and_exit_code_2() {
     let config = file("no-database.toml");
     std::fs::write(&config, "as-file = '/no/such/file'\n").unwrap();
     let mut texts = String::new();

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_says_how_much_memory_there_is() {
+    fn the_system_reports_its_memory() {
         assert!(available_memory().unwrap() > 1 << 20);
     }
 

@@ -174,7 +174,7 @@ mod tests {
     use crate::peers::testing;
 
     #[test]
-    fn a_raise_stands_for_as_many_pairs_as_came_on_average_since_the_last_one() {
+    fn a_raised_age_stands_for_the_average_number_of_pairs_since_the_last_one() {
         // Every pair increases a register of an empty group. If all registers are 1, every second pair does.
         assert_eq!(gain(0).to_bits(), 1_f64.to_bits());
         let ones = (0..REGISTERS).fold(0, |word, register| word | 1 << (5 * register));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_starts_anew_after_its_slices() {
+    fn a_window_restarts_after_its_slices() {
         let mut sketch = RgsSketch::new(3, 1, 100_000, 1);
         let counts = (1..=7).map(|slice| {
             sketch.ingest(&[IpPair { inside: 1, peer: slice }]);

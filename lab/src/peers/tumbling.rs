@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_starts_anew_after_its_slices() {
+    fn a_window_restarts_after_its_slices() {
         let mut map = HyperLogLogMap::new(3, 1);
         let counts = (1..=7).map(|slice| {
             map.ingest(&[IpPair { inside: 1, peer: slice }]);

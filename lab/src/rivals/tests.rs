@@ -103,7 +103,7 @@ fn repeated_packets_count_once() {
 }
 
 #[test]
-fn a_window_starts_with_nothing_of_the_one_before() {
+fn a_window_contains_nothing_of_the_previous_one() {
     for mut system in systems() {
         let memory = system.memory_bytes();
         system.ingest(&pairs(7, 400));
@@ -114,7 +114,7 @@ fn a_window_starts_with_nothing_of_the_one_before() {
 }
 
 #[test]
-fn a_search_stops_at_its_bound_and_says_so() {
+fn a_search_stops_at_its_bound_and_reports_it() {
     let most_combinations = 1000;
     let stopped = Search { tried: most_combinations, complete: false };
     let flood: Vec<_> = addresses(2).take(2000).flat_map(|host| pairs(host, 1000)).collect();

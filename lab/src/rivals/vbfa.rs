@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_differ_where_they_overlap_are_nobody_s() {
+    fn overlapping_runs_that_differ_belong_to_no_host() {
         let runs = Runs { bits: 12, key: KeySequence::new(1).next_key() };
         let known = runs.join(0, 0xABC, runs.nothing()).unwrap();
         assert!(runs.join(1, 0xD12, known).is_none()); // C and D differ

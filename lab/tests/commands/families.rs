@@ -82,7 +82,7 @@ fn memory_of_either_family_does_not_grow_and_maps_are_of_ipv4_alone() {
 }
 
 #[test]
-fn families_that_are_none_are_refused() {
+fn unknown_families_are_refused() {
     for command in ["accuracy", "alike", "giants", "scale", "speed", "growth"] {
         let output = run(&format!("{command} --family 5"));
         assert_eq!(output.status.code(), Some(2));

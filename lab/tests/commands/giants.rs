@@ -3,7 +3,7 @@
 use crate::program::{failure, objects, program, run};
 
 #[test]
-fn giants_are_told_within_their_stated_errors() {
+fn giants_are_estimated_within_their_stated_errors() {
     let small = "giants --load 20k --window 10 --trials 4 --memory 500k --cardinalities 1024,300k";
     let rows = objects(&mut program(small));
     assert_eq!(rows.len(), 6);

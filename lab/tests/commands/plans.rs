@@ -45,6 +45,6 @@ fn the_page_gets_a_row_for_each_threshold_or_the_table_of_sizes() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_one_clear_line() {
+fn impossible_measurements_are_one_clear_line() {
     insta::assert_snapshot!(failure(&run("plans --hosts 2M")));
 }

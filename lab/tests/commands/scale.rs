@@ -47,7 +47,7 @@ fn what_is_sent_follows_from_the_seed_alone() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_one_clear_line() {
+fn impossible_simulations_are_one_clear_line() {
     let failures = [
         "--nodes 1G",
         "--nodes 1k --pairs 1M",

@@ -182,7 +182,7 @@ mod tests {
     // At these thresholds, every pair is sampled. The test computes the occupancy of slots without the formulas of
     // plans.
     #[test]
-    fn hosts_of_no_size_hold_as_many_cells_more_often_than_is_said_at_small_thresholds() {
+    fn hosts_of_any_size_hold_cells_at_most_as_often_as_stated_at_small_thresholds() {
         for (threshold, distinct_pairs, cell_bits) in
             [(8, 1_000_000, 22), (12, 5_000_000, 23), (32, 1_000_000, 20)]
         {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_no_size_hold_as_many_cells_more_often_than_is_said() {
+    fn hosts_of_any_size_hold_cells_at_most_as_often_as_stated() {
         for (threshold, window, distinct_pairs) in
             [(1024, 300, 20_000_000), (100_000, 300, 20_000_000)]
         {

@@ -146,7 +146,7 @@ fn loads_beyond_all_numbers_are_refused_and_no_memory_is_enough() {
 }
 
 #[test]
-fn plan_says_how_often_the_finder_misses() {
+fn a_plan_states_how_often_the_finder_misses() {
     let miss = |threshold, load, memory| {
         Config::for_load(threshold, 300, load, memory).unwrap().miss_probability
     };

@@ -39,7 +39,7 @@ fn recent_are_the_words_of_recent_ages_and_beside_them_those_of_their_echoes() {
 }
 
 #[test]
-fn lines_are_told_apart() {
+fn lines_are_distinguished() {
     let range = RecentRange { recent: 10u16, echo: 1000 };
     let mut recorders = [1005; 3 * LINE as usize];
     recorders[LINE as usize + 7] = 9;
@@ -55,7 +55,7 @@ fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(IpPair, u32)>> {
 proptest! {
     // Every recorder that changes must be in a delta. Without it, a node that merges deltas would miss its word.
     #[test]
-    fn recorders_that_change_are_recent_and_lines_that_do_not_have_none(
+    fn only_recorders_that_changed_are_recent(
         before in contacts(3..24),
         now in contacts(0..3),
     ) {

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_filled_up_by_those_with_most_cells_and_the_share_of_the_last_is_told() {
+    fn candidates_with_most_cells_come_first_and_the_share_of_the_last_is_reported() {
         let all = [9, 8, 8, 7, 7, 7, 7, 5];
         for (limit, cells, share) in [
             (9, 4, 1.0),

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folder_is_free_once_it_is_dropped_whoever_else_holds_its_files() {
+    fn a_dropped_folder_is_unlocked_despite_open_files() {
         let name = format!("srlg-{}-free", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let first = Checkpoints::open(&folder).unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
     #[cfg(unix)]
     #[test]
-    fn a_link_in_the_place_of_an_unfinished_file_leads_nowhere() {
+    fn a_link_in_place_of_an_unfinished_file_is_not_followed() {
         let folder = std::env::temp_dir().join(format!("srlg-{}-link", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let [torn, other] = ["torn", "other"].map(|name| folder.join(name));

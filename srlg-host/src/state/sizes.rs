@@ -43,7 +43,7 @@ mod tests {
     use srlg_core::{Config, HashFamily};
 
     #[test]
-    fn differences_name_what_differs_and_nothing_else() {
+    fn differences_name_exactly_what_differs() {
         let paper = Config::paper();
         let differences = |theirs: Config| {
             let theirs = Sizes::of(&theirs.validate().unwrap());

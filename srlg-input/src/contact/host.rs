@@ -127,7 +127,7 @@ mod tests {
     use super::Host;
 
     #[test]
-    fn only_ipv4_mapped_addresses_are_spelt_anew() {
+    fn only_ipv4_mapped_addresses_are_rewritten() {
         let spelt = |text: &str| text.parse::<Host>().unwrap().to_string();
         for (text, host) in [
             ("::ffff:192.0.2.1", "192.0.2.1"),

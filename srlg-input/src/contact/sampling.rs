@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_told_as_one_as_a_range_and_as_unknown() {
+    fn rates_are_shown_as_one_value_as_a_range_or_as_unknown() {
         assert_eq!(text(&[]), "none");
         assert_eq!(text(&[1, 1]), "1:1");
         assert_eq!(text(&[2000, 4000, 3000]), "1:2000 to 1:4000");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recent_sampler_goes() {
+    fn the_least_recent_sampler_is_removed() {
         let mut samplers = Samplers::new(2);
         (0..100).for_each(|id| samplers.learn(1, &told(Some(id + 1), Some(id))));
         assert_eq!(samplers.iter().count(), 4);

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_of_a_template_and_of_all() {
+    fn the_oldest_set_is_removed_per_template_and_overall() {
         let options =
             DecoderOptions { held_sets: 2, held_bytes: 1_000, ..DecoderOptions::default() };
         let mut held = WaitingSets::default();

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_why_and_not_how_often_it_was_tried() {
+    fn an_error_states_its_cause_without_the_number_of_attempts() {
         let refused = || KafkaError::InvalidResponse("no brokers".to_owned());
         let given_up = |source: KafkaError| BackoffError::DeadlineExceded {
             deadline: Duration::from_millis(300),

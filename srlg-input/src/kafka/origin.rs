@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_counts_in_its_topic_and_says_what_is_new() {
+    fn a_position_belongs_to_its_topic_and_shows_what_is_new() {
         use Start::{At, Earliest, End};
         assert_eq!(starts(&origin("flows-B", false)), [At(70), Earliest, Earliest]);
         assert_eq!(origin("flows-A", false), Origin::Successor);

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_read_from_the_position_unless_its_messages_are_gone() {
+    fn a_stream_is_read_from_the_position_unless_its_messages_expired() {
         let cursor = |next: Option<u64>, is_earliest| Cursor {
             name: "FLOWS".to_owned(),
             is_earliest,

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exporter_stays_where_it_was_heard_first() {
+    fn an_exporter_stays_with_its_first_decoder() {
         let assignment = DecoderAssignment::new(3);
         let [a, b] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
         assert_eq!([assignment.of(a, 2), assignment.of(b, 1), assignment.of(a, 0)], [2, 1, 2]);

@@ -25,8 +25,8 @@ fn all_packets_arrive_in_order_as_a_reader_has_them() {
 }
 
 #[test]
-fn a_snap_length_of_256_loses_nothing_that_whole_frames_tell() {
-    alone("delivery::a_snap_length_of_256_loses_nothing_that_whole_frames_tell", || {
+fn a_snap_length_of_256_loses_no_contact() {
+    alone("delivery::a_snap_length_of_256_loses_no_contact", || {
         let traffic = Traffic::new(PACKETS);
         let long = traffic.frames.iter().filter(|frame| frame.bytes.len() > 256).count();
         assert!(long > PACKETS as usize / 2, "most frames are cut");

@@ -59,8 +59,8 @@ fn a_bad_filter_is_refused_with_the_reason() {
 }
 
 #[test]
-fn who_may_not_capture_is_told_what_is_needed() {
-    without_permission("errors::who_may_not_capture_is_told_what_is_needed", || {
+fn missing_capture_permissions_are_explained() {
+    without_permission("errors::missing_capture_permissions_are_explained", || {
         let network = Network::new();
         let error = open(network.listening(), None).unwrap_err();
         assert!(matches!(error, LiveError::Permission { .. }), "{error}");
@@ -130,8 +130,8 @@ fn texts_of_errors() {
 }
 
 #[test]
-fn capturing_ends_when_the_interface_goes_down_and_does_not_begin_on_one() {
-    alone("errors::capturing_ends_when_the_interface_goes_down_and_does_not_begin_on_one", || {
+fn capturing_requires_an_interface_that_is_up() {
+    alone("errors::capturing_requires_an_interface_that_is_up", || {
         let network = Network::new();
         let interface = network.listening();
         let mut live = open(interface, None).unwrap();

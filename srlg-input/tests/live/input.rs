@@ -67,8 +67,8 @@ fn time_passes_without_packets_and_packets_are_contacts() {
 }
 
 #[test]
-fn an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named() {
-    let test = "input::an_interface_that_is_deleted_is_an_error_and_one_that_is_none_is_named";
+fn deleted_and_unknown_interfaces_are_errors_that_name_them() {
+    let test = "input::deleted_and_unknown_interfaces_are_errors_that_name_them";
     alone(test, || {
         let network = Network::new();
         let mut input = Input::open(&options(&network, Some("udp"))).unwrap();

@@ -38,7 +38,7 @@ fn damaged_checkpoint_is_named_and_kept_aside_and_the_one_before_is_used() {
 }
 
 #[test]
-fn both_damaged_leave_nothing_and_are_both_kept() {
+fn two_damaged_checkpoints_are_kept_and_restore_nothing() {
     let folder = Folder::new("both");
     let mut checkpoints = folder.open();
     let paths = [1, 2].map(|slice| checkpoints.save(&snapshot(slice)).unwrap());

@@ -91,7 +91,7 @@ fn files_of_others_are_left_alone() {
 }
 
 #[test]
-fn folders_are_made_on_the_way_and_a_file_is_none() {
+fn missing_folders_are_created_and_a_file_is_no_folder() {
     let folder = Folder::new("nested");
     let nested = folder.0.join("one").join("two");
     Checkpoints::open(&nested).unwrap().save(&snapshot(1)).unwrap();

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn pareto_exceeds_its_minimum_tenfold_as_often_as_its_tail_says() {
+    fn pareto_exceeds_ten_times_its_minimum_as_often_as_its_tail_states() {
         let mut rng = Rng::new(7, 0);
         let draws = 100_000_u32;
         let above = (0..draws).filter(|_| rng.pareto(2.0, 1.0, 1e9) > 20.0).count();

@@ -83,7 +83,7 @@ fn packets_of_a_period_are_the_wanted_number_per_pair() {
 }
 
 #[test]
-fn super_points_are_as_many_as_the_tail_says() {
+fn the_number_of_super_points_follows_the_tail() {
     // The probability P(cardinality >= 1024) is 0.006 (48/1024)^1.1 per host. With 3.40 pairs per host, there are 60.9
     // super points per million pairs. Four streams of half a million pairs have 121.8, with a standard deviation of at
     // most 11. The bound is four standard deviations, plus 5 % for hosts that vary or reach into the next period.

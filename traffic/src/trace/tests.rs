@@ -81,7 +81,7 @@ fn stated_records(statistics: &str) -> usize {
 }
 
 #[test]
-fn real_traces_have_as_many_records_as_their_statistics_say() {
+fn real_traces_have_as_many_records_as_their_statistics_state() {
     for path in dev_traces() {
         let stem = path.to_str().and_then(|path| path.strip_suffix(SUFFIX)).unwrap();
         let statistics = fs::read_to_string(format!("{stem}.stats.json")).unwrap();

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn profile_without_a_count_of_instructions_alone_says_so() {
+    fn a_profile_without_an_instruction_count_is_an_error() {
         let reason = |profile: &str| instructions(profile).expect_err("a fault").to_string();
         let cached = PROFILE.replace("events: Ir", "events: Ir Dr");
         let broken = PROFILE.replace("83199632", "?");

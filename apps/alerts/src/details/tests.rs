@@ -239,7 +239,7 @@ fn details_of_a_program_that_counts_no_packets_have_no_volume() {
 }
 
 #[test]
-fn details_without_a_contact_are_none() {
+fn details_without_a_contact_are_empty() {
     assert_eq!(HostDetails::merge_all(SEED, [&HostDetails::new(0)]), None);
     assert_eq!(HostDetails::merge_all(SEED, []), None);
 }

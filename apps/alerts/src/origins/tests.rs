@@ -107,7 +107,7 @@ fn shares_are_parts_of_the_peers_that_have_an_address() {
 }
 
 #[test]
-fn without_a_database_nothing_is_said() {
+fn without_a_database_there_are_no_origins() {
     let origins = OriginLookup::default().of_peers(&[address("192.0.2.1").into()], &[]);
     assert_eq!(origins, PeerOrigins::default());
     assert_eq!(serde_json::to_string(&origins).unwrap(), "{}");

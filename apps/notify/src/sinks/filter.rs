@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_an_alert_passes_a_silence_unless_something_passed_before() {
+    fn a_silence_suppresses_alerts_that_were_never_sent() {
         let sample = Notification::sample();
         let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
         let silence = Some(Silencing { remark: remark.clone(), until_ms: 9, id: sample.id });
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_otherwise_has_an_end_and_what_was_dropped_has_none() {
+    fn alerts_changed_elsewhere_end_and_dropped_ones_do_not() {
         let store = Store::open(None).unwrap();
         let told = notifications(2);
         let mut filter = SinkFilter::new(0, &store, 0).unwrap();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn severe_alerts_pass_the_rate_limit_and_take_nothing_of_it() {
+    fn severe_alerts_bypass_the_rate_limit() {
         let store = Store::open(None).unwrap();
         let mut filter = SinkFilter::new(1, &store, 0).unwrap();
         let told = notifications(3);

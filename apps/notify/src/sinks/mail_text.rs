@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_has_the_newest_state_of_each_alert_once_and_what_people_said() {
+    fn a_mail_has_the_newest_state_of_each_alert_and_all_comments() {
         // The list has the starts of three alerts, their updates and their ends.
         let mut told = notifications(3);
         told[2].severity = Severity::Critical;
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn mails_of_an_alert_are_one_thread_and_none_has_the_name_of_another() {
+    fn mails_of_an_alert_are_one_thread_with_unique_ids() {
         let told = numbered(notifications(1));
         let mails: Vec<String> =
             told.chunks(1).map(|told| text(&writer().digest(told).unwrap())).collect();

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_none_are_refused() {
+    fn invalid_addresses_are_refused() {
         for address in ["", "localhost:514", "udp://localhost", "http://localhost:1"] {
             assert!(check_address(address, &TlsFiles::default()).is_err(), "{address}");
         }

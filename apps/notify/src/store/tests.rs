@@ -69,7 +69,7 @@ fn what_is_added_is_read_again_by_this_and_by_another() {
 }
 
 #[test]
-fn nothing_is_forgotten_that_a_sink_waits_for_or_that_goes_on() {
+fn pending_and_active_notifications_are_not_deleted() {
     let store = Store::open(None).unwrap();
     let notifications = notifications(2);
     assert_eq!(store.cursor("file").unwrap(), Cursor::default());
@@ -128,7 +128,7 @@ fn a_database_has_one_who_writes() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_nothing_is_half_added() {
+fn a_full_disk_is_reported_and_leaves_no_partial_data() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
     let state = [("a".to_owned(), vec![1])];
@@ -145,7 +145,7 @@ fn a_full_disk_is_told_and_nothing_is_half_added() {
 }
 
 #[test]
-fn a_damaged_database_is_told() {
+fn a_damaged_database_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
     store.add(&notifications(100), &[]).unwrap();
@@ -186,7 +186,7 @@ fn what_went_on_at_a_number_is_known() {
 }
 
 #[test]
-fn an_alert_that_was_silenced_since_its_start_is_not_one_of_which_something_was_told() {
+fn an_alert_silenced_from_its_start_counts_as_not_sent() {
     let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
     let of = |at: usize, is_silenced: bool| {
         let notification = notifications(2)[at].clone();

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_that_begins_more_than_a_day_from_now_is_refused_and_none_of_the_past_is() {
+    fn slices_more_than_a_day_in_the_future_are_refused_but_no_past_slices() {
         let params = Config::default().validate().unwrap();
         for (slice, slice_ms, reason) in [
             (0, 1000, None),

@@ -162,7 +162,7 @@ fn numbers_are_read_within_their_range_alone() {
 }
 
 #[test]
-fn a_reload_applies_a_key_or_says_that_it_needs_a_restart() {
+fn a_reload_applies_a_key_or_reports_that_it_needs_a_restart() {
     let reload = |table: &str, key: &str| {
         let Reload { alone, network } = samples::of(table).reload(key);
         (alone, network)

@@ -61,7 +61,7 @@ fn host(text: &str) -> IpAddr {
 }
 
 #[test]
-fn the_device_is_read_and_is_the_cpu_where_none_is_named() {
+fn the_device_is_the_cpu_by_default() {
     assert_eq!(Config::parse(WHOLE).unwrap().general.device, Device::Cpu);
     let on = |device: &str| Config::parse(&format!("device = {device:?}\n{WHOLE}"));
     assert_eq!(on("cuda:1").unwrap().general.device, Device::Cuda(1));
@@ -105,7 +105,7 @@ fn an_empty_configuration_is_the_usual_one() {
 }
 
 #[test]
-fn every_error_is_told_with_its_line() {
+fn every_error_is_reported_with_its_line() {
     let text = r#"
 inside = ["10.0.0.0/33"]
 slice = "1 parsec"
@@ -198,7 +198,7 @@ fn an_unconfirmed_end_comes_no_sooner_than_a_confirmed_one() {
 }
 
 #[test]
-fn what_is_said_of_an_address_is_said_of_the_network_that_is_a_host() {
+fn labels_of_an_address_apply_to_its_network_if_networks_are_hosts() {
     let text = "inside = ['2001:db8::/32']\n[[rule]]\nname = 'all'\nthresholds = { 60s = 1024 }\n\
         [[rule]]\nname = 'far'\nnetworks = ['2a00:1:2:3::7', '192.0.2.7']\nthresholds = { 60s = 9000 }\n\
         [[allow]]\nwhy = 'ours'\nhosts = ['2a00:1:2:4::9']\n";
@@ -245,7 +245,7 @@ fn a_network_that_probes_would_refuse_is_a_problem_of_the_file() {
 }
 
 #[test]
-fn what_needs_a_restart_is_told_and_the_rest_is_taken_over() {
+fn a_reload_names_keys_that_need_a_restart_and_applies_the_others() {
     let before = Config::parse(WHOLE).unwrap();
     let threshold = |config: &Config| {
         let rule = config.views[0].rules.rule(host("198.51.100.99"));

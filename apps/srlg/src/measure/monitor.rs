@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exporter_that_comes_back_starts_anew() {
+    fn a_returning_exporter_starts_without_history() {
         let mut monitor = monitor();
         let address = IpAddr::from([192, 0, 2, 1]);
         let take = |time_ns, monitor: &mut Monitor| {

@@ -69,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn real_time_takes_the_length_of_a_slice_and_no_pace_takes_none() {
+    fn real_time_waits_for_a_slice_and_no_pace_does_not_wait() {
         let (start, slice) = (Instant::now(), Duration::from_secs(5));
         assert_eq!(Pacer::new(Some(Pace::Real), slice).wait(start), slice);
         assert_eq!(Pacer::new(None, slice).wait(start), Duration::ZERO);
     }
 
     #[test]
-    fn paces_that_are_none_are_refused() {
+    fn invalid_paces_are_refused() {
         assert_eq!("real".parse(), Ok(Pace::Real));
         assert_eq!("2.5".parse(), Ok(Pace::PerSecond(2.5)));
         for text in ["", "0", "-1", "inf", "NaN", "fast"] {

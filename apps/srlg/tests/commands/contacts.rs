@@ -44,7 +44,7 @@ fn rows_of_a_log_are_contacts_or_counted() {
 }
 
 #[test]
-fn what_is_no_input_is_one_line_and_a_failure() {
+fn invalid_input_is_one_line_and_a_failure() {
     let output = srlg("contacts").args(["--input", "/no/such/file"]).output().unwrap();
     let no_file =
         (output.status.success(), String::new(), String::from_utf8(output.stderr).unwrap());
@@ -56,7 +56,7 @@ fn what_is_no_input_is_one_line_and_a_failure() {
 }
 
 #[test]
-fn an_input_of_which_nothing_is_read_is_warned_of_in_one_line() {
+fn an_input_without_usable_data_causes_one_warning() {
     // This is a capture of link type 239, NFLOG, with one frame of four bytes.
     let words = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 239, 1, 0, 4, 4, 0];
     let capture: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();

@@ -114,7 +114,7 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
 /// The exporter samples every tenth packet. Each sampled packet belongs to a different pair, because the two packets of
 /// a pair have only one other packet between them.
 #[test]
-fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
+fn sampled_packets_are_counted_unscaled_and_the_sampling_is_reported() {
     alone(&["softflowd"], || {
         let families = [false, true];
         let file = packet_file("sampled", &families);
@@ -173,7 +173,7 @@ const WITNESS: &str = "192.0.2.1";
 
 /// Each run of softflowd reads a capture and exports for a moment. Consecutive runs act as one continuous exporter.
 #[test]
-fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
+fn an_alert_waits_for_its_exporter_that_became_silent() {
     alone(&["softflowd"], || {
         let address = format!("{WITNESS}/32");
         assert!(command("ip", &["addr", "add", &address, "dev", "lo"]).status().unwrap().success());

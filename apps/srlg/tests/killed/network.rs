@@ -203,7 +203,7 @@ impl Inbox {
 }
 
 #[test]
-fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
+fn alerts_of_a_network_start_and_end_once_despite_kills() {
     if !has_broker() {
         return;
     }

@@ -52,7 +52,7 @@ fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second
 }
 
 #[test]
-fn a_client_without_credentials_gets_nothing_in_or_out() {
+fn a_client_without_credentials_can_neither_publish_nor_subscribe() {
     let Some(net) = Net::start() else { return };
     run(async {
         net.stream().await;
@@ -156,7 +156,7 @@ fn a_probe_writes_to_its_own_subject_only() {
 /// Without accounts, the broker would send the acknowledgement of a message to any reply subject, even if the sender
 /// may not publish to that subject. An acknowledgement to `$JS.API.STREAM.PURGE.SRLG` would purge the stream.
 #[test]
-fn a_probe_cannot_make_the_broker_speak_for_it() {
+fn a_probe_cannot_make_the_broker_publish_for_it() {
     let Some(net) = Net::start() else { return };
     run(async {
         net.stream().await;
@@ -219,7 +219,7 @@ fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
 }
 
 #[test]
-fn a_probe_hears_neither_deltas_nor_reports_nor_the_notifications_and_inboxes_of_others() {
+fn a_probe_cannot_subscribe_to_deltas_reports_or_messages_of_others() {
     let Some(net) = Net::start() else { return };
     run(async {
         let (a, b) = (net.link("a").await.client, net.link("b").await.client);

@@ -81,7 +81,7 @@ fn a_damaged_checkpoint_is_replaced_by_the_one_before_and_the_stream() {
 }
 
 #[test]
-fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
+fn a_recreated_stream_is_read_from_its_beginning() {
     let Some(mut net) = Net::start() else { return };
     run(net.stream());
     let messages = whole(SLICES);
@@ -103,7 +103,7 @@ fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
 
 /// The connection stays open, so the collector itself must notice that its position in the stream is no longer valid.
 #[test]
-fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
+fn a_stream_that_is_recreated_during_a_connection_is_read_from_its_beginning() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let messages = whole(SLICES);
@@ -163,7 +163,7 @@ fn two_collectors_cannot_have_the_same_folder() {
 }
 
 #[test]
-fn a_collector_that_is_told_to_stop_goes_on_where_it_was() {
+fn a_stopped_collector_resumes_where_it_was() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     for part in whole(SLICES).chunks(17) {

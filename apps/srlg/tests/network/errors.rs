@@ -48,7 +48,7 @@ fn a_folder_without_credentials_or_a_key_is_named() {
 }
 
 #[test]
-fn a_probe_that_is_none_of_the_network_is_refused() {
+fn an_unknown_probe_is_refused() {
     let folder = folder();
     insta::assert_snapshot!(refusal(start(folder.path(), "d", "-"), &folder));
 }
@@ -61,7 +61,7 @@ fn a_key_that_everybody_may_read_is_refused() {
 }
 
 #[test]
-fn an_input_that_is_none_is_named() {
+fn invalid_input_is_named_in_the_error() {
     let folder = folder();
     let nowhere = refusal(start(folder.path(), "a", "/nowhere.pcap"), &folder);
     let conf = folder.path().join("nats.conf");

@@ -116,7 +116,7 @@ fn a_late_delta_counts_in_its_own_slice_from_then_on() {
 }
 
 #[test]
-fn a_probe_that_says_nothing_is_missing_after_the_deadline() {
+fn a_silent_probe_is_missing_after_the_deadline() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let of_two: Vec<_> = whole(SLICES).into_iter().filter(|message| message.probe < 2).collect();

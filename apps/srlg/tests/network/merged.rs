@@ -50,7 +50,7 @@ fn a_probe_that_waits_for_the_collectors_disk_ends_when_everything_is_on_it() {
 
 /// Kills random processes with SIGKILL at random times until all slices are processed.
 #[test]
-fn whatever_is_killed_whenever_the_answer_is_that_of_one_node() {
+fn a_network_with_kills_has_the_result_of_one_node() {
     let rounds = std::env::var("SRLG_KILL_ROUNDS").map_or(3, |rounds| rounds.parse().unwrap());
     let one = OneNode::of(&[0, 1, 2], SLICES);
     for round in 0..rounds {

@@ -53,7 +53,7 @@ fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
 }
 
 #[test]
-fn a_probe_that_is_killed_again_and_again_loses_nothing() {
+fn repeated_kills_of_a_probe_lose_nothing() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let (input, mut random) = (file(&net), Random(1));
@@ -74,7 +74,7 @@ fn a_probe_that_is_killed_again_and_again_loses_nothing() {
 }
 
 #[test]
-fn a_broker_that_is_killed_again_and_again_costs_nothing() {
+fn repeated_kills_of_the_broker_lose_nothing() {
     let Some(mut net) = Net::start() else { return };
     run(net.stream());
     let (input, mut random) = (file(&net), Random(2));
@@ -94,7 +94,7 @@ fn a_broker_that_is_killed_again_and_again_costs_nothing() {
 }
 
 #[test]
-fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
+fn a_probe_without_a_broker_spools_stops_on_request_and_sends_everything_later() {
     let Some(mut net) = Net::start() else { return };
     run(net.stream());
     net.broker.kill().unwrap();
@@ -121,7 +121,7 @@ fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
 }
 
 #[test]
-fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
+fn a_spool_on_a_full_disk_delays_the_probe_and_loses_nothing() {
     let Some(net) = Net::start() else { return };
     let Some(disk) = SmallDisk::new("256k") else { return };
     run(net.stream());
@@ -139,7 +139,7 @@ fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
 }
 
 #[test]
-fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
+fn slices_of_a_growing_capture_end_by_the_clock() {
     let slice_ms = 500;
     let Some(net) = Net::of(Network { slice_ms, ..Net::network() }) else { return };
     run(net.stream());

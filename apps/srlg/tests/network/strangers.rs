@@ -63,7 +63,7 @@ fn report_until_heard(net: &Net, collector: &mut Collector) -> Value {
 }
 
 #[test]
-fn what_is_no_report_is_counted_and_changes_nothing() {
+fn invalid_reports_are_counted_and_change_nothing() {
     let Some(net) = Net::start() else { return };
     let mut collector = Collector::start(&net, &[]);
     let status = report_until_heard(&net, &mut collector);

@@ -107,7 +107,7 @@ fn told(attack: &Attack, path: &Path) -> String {
 }
 
 #[test]
-fn attacks_are_told_and_counted() {
+fn attacks_are_reported_and_counted() {
     let has = Command::new("softflowd").arg("-h").output().is_ok();
     if !has {
         let missing = "softflowd is missing; run scripts/exporters.sh";

@@ -63,7 +63,7 @@ fn listen(manager: UnixDatagram) -> impl Fn() -> String {
 }
 
 #[test]
-fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
+fn a_service_manager_is_notified_and_a_reload_applies_what_it_can() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let heard = listen(UnixDatagram::bind(path("notify")).unwrap());
@@ -143,7 +143,7 @@ fn open_files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn nobody_else_reads_what_is_written_and_a_state_that_is_open_is_warned_of() {
+fn written_files_are_private_and_an_open_state_causes_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("input"), "time_ms,src,dst\n1000,192.0.2.1,10.0.0.1\n").unwrap();

@@ -40,7 +40,7 @@ fn silent(alerts: &[Value]) -> &Value {
 }
 
 #[test]
-fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
+fn an_alert_does_not_end_while_its_exporter_is_silent() {
     let site = Site::of(CONFIG);
     let (sends, never, ends) =
         (AtomicBool::new(true), AtomicBool::new(true), AtomicBool::new(false));

@@ -130,7 +130,7 @@ fn more_than_can_be_counted_is_critical_and_no_end() {
 }
 
 #[test]
-fn silence_of_the_input_ends_nothing_and_overload_neither() {
+fn neither_silence_nor_overload_ends_alerts() {
     for condition in [
         Condition { is_input_lost: true, ..Condition::default() },
         Condition { whole_slices: 0, ..Condition::default() },
@@ -364,7 +364,7 @@ fn the_first_of_many_waits_for_no_other() {
 }
 
 #[test]
-fn a_minute_apart_they_are_told_alone() {
+fn notifications_a_minute_apart_are_separate_mails() {
     let mut run = Run::new();
     for host in 0..20 {
         (0..8).for_each(|_| drop(run.close(&carpet(0..host + 1))));
@@ -375,7 +375,7 @@ fn a_minute_apart_they_are_told_alone() {
 /// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Each host is in a different
 /// network. Because of an overload, no alert can end.
 #[test]
-fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
+fn the_number_of_tracked_hosts_is_bounded_and_the_largest_are_kept() {
     let mut run = Run::new();
     let overload = Condition { whole_slices: 0, ..Condition::default() };
     let forged = |number: u32| {
@@ -458,7 +458,7 @@ fn silent(since: u64) -> Witnesses {
 }
 
 #[test]
-fn an_alert_whose_witness_is_silent_ends_when_it_is_heard_and_the_window_is_whole() {
+fn an_alert_with_a_silent_witness_ends_after_a_whole_window_of_data() {
     let mut run = Run::new();
     run.host(10, 2_000.0);
     run.witnesses = silent(10);
@@ -479,7 +479,7 @@ fn an_alert_whose_witness_is_silent_ends_when_it_is_heard_and_the_window_is_whol
 }
 
 #[test]
-fn a_witness_that_was_not_heard_since_the_count_fell_holds_the_end_back() {
+fn a_witness_that_is_silent_since_the_count_fell_delays_the_end() {
     let mut run = Run::new();
     run.host(10, 2_000.0);
     run.witnesses = Witnesses { seen_ms: 10_999, ..Witnesses::default() };
@@ -491,7 +491,7 @@ fn a_witness_that_was_not_heard_since_the_count_fell_holds_the_end_back() {
 }
 
 #[test]
-fn an_alert_that_nobody_confirms_ends_as_unconfirmed() {
+fn an_alert_without_confirmation_ends_as_unconfirmed() {
     let mut run = Run::new();
     run.rule.windows.get_mut(&SHORT).unwrap().unconfirmed_after_ms = 100_000;
     run.host(10, 2_000.0);
@@ -516,7 +516,7 @@ fn the_alert_of_a_network_is_unconfirmed_if_all_its_hosts_are() {
 }
 
 #[test]
-fn lost_input_is_named_and_ends_and_starts_nothing() {
+fn lost_input_is_reported_and_neither_starts_nor_ends_alerts() {
     let lost = Condition { is_input_lost: true, whole_slices: u32::MAX };
     let mut run = Run::new();
     run.host(2, 2_000.0);
@@ -533,7 +533,7 @@ fn lost_input_is_named_and_ends_and_starts_nothing() {
 
 proptest! {
     #[test]
-    fn what_starts_ends_once_and_restarts_change_nothing(slices in slices()) {
+    fn alerts_start_and_end_once_despite_restarts(slices in slices()) {
         let (mut run, mut other) = (Run::new(), Run::new());
         for (counts, worth, restarts) in slices {
             let points: Vec<_> = (0..).zip(counts)

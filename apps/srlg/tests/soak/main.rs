@@ -275,7 +275,7 @@ impl Soak {
 
 #[test]
 #[ignore = "takes 90 minutes: scripts/soak.sh"]
-fn each_attack_is_one_incident_and_nothing_is_lost_or_leaks_under_faults() {
+fn under_faults_each_attack_is_one_incident_and_nothing_is_lost() {
     if !nats::has_broker() {
         return;
     }

@@ -23,7 +23,7 @@ fn counts(overviews: &[ProblemOverview]) -> Vec<(ProblemKind, u64)> {
 }
 
 #[test]
-fn every_kind_has_a_name_and_a_text_of_its_own() {
+fn every_kind_has_a_unique_name_and_text() {
     let mut texts = String::new();
     for kind in ProblemKind::ALL {
         let mut problems = Problems::default();
@@ -83,7 +83,7 @@ fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
 }
 
 #[test]
-fn a_problem_is_over_when_nothing_more_is_counted() {
+fn a_problem_is_over_when_its_counts_stop_increasing() {
     let kind = ProblemKind::Malformed;
     let (mut problems, start) = (Problems::default(), Instant::now());
     let mut take = |after, count| {
@@ -113,7 +113,7 @@ fn sets_that_wait_are_no_problem_once_their_template_has_come() {
 }
 
 #[test]
-fn missing_inside_hosts_are_no_problem_once_there_is_one() {
+fn missing_inside_hosts_are_no_problem_after_the_first() {
     let kind = ProblemKind::NoInside;
     let (mut problems, now) = (Problems::default(), Instant::now());
     let mut take = |count| {

@@ -14,7 +14,7 @@ fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64
 }
 
 #[test]
-fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a_window() {
+fn estimators_without_sliding_are_exact_only_at_the_end_of_a_window() {
     let objects = objects(&mut program("peers --load 20k --window 4 --threshold 20"));
     let whole = values(&objects, "tfr_mean", "system");
     let every = values(&objects, "tfr_every_slice", "system");
@@ -41,7 +41,7 @@ fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a
 }
 
 #[test]
-fn the_table_goes_between_the_markers_of_the_page() {
+fn the_table_is_inserted_between_the_markers() {
     let page = fresh("peers.md");
     fs::write(&page, "# A\n<!-- table: load 1k -->\nold\n<!-- end -->\n").unwrap();
     let peers = |load| {

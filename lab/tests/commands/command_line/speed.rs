@@ -23,7 +23,7 @@ fn number(object: &Value, field: &str) -> f64 {
 }
 
 #[test]
-fn every_metric_has_a_middle_between_its_extremes_and_a_name_of_its_own() {
+fn every_metric_has_a_median_between_its_extremes_and_a_unique_name() {
     for object in &*OBJECTS {
         let [min, value, max] = ["min", "value", "max"].map(|field| number(object, field));
         assert!(0.0 <= min && min <= value && value <= max, "{object}");

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn estimate_says_when_it_clamps_and_when_it_is_beyond_range() {
+    fn an_estimate_reports_clamping_and_values_beyond_its_range() {
         let params = paper();
         let half = [params.row_len() / 2; 5];
         let of = |union_weight, rows: &[u32]| estimate(&params, union_weight, rows);

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_is_left_of_has_an_infinite_error() {
+    fn a_fully_hidden_host_has_an_infinite_error() {
         for width in [96, 4096, 32_768] {
             let config = Config { linear_width: width, threshold: 64, ..Config::default() };
             let params = *config.validate().unwrap().counter().tagged().unwrap();

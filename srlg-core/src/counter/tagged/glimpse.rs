@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn glimpse_dismisses_less_than_3_of_10_000_whatever_the_threshold_and_the_load() {
+    fn a_glimpse_dismisses_less_than_3_of_10_000_at_any_threshold_and_load() {
         // Each entry is a threshold and the maximum number of covered positions, out of 4096, with which a host can be
         // dismissed.
         let thresholds = [
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
+    fn a_glimpse_dismisses_hosts_far_below_the_threshold_but_no_hidden_hosts() {
         let params = params(1024);
         // An eighth of θ = 1024, minus one in 512 peers, is about 128. Four standard deviations below 128 are 82.5.
         let mut glimpse = Histograms::EMPTY;

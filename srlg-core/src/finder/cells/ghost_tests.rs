@@ -88,7 +88,7 @@ const GHOSTS: u32 = 10_000;
 // The loads range from nearly 0 to 8 samples per cell, which is far too high. With 10,000 ghosts, a share m has the
 // standard deviation sqrt(m / 10000). The tolerance is 15 % of m, or four standard deviations if that is more.
 #[test]
-fn ghosts_are_missed_as_often_as_it_is_said() {
+fn ghosts_are_missed_with_the_stated_probability() {
     let mut random = Random(7);
     // In windows with few ages, many contacts of a cell have the same age.
     for (ages, samples) in [
@@ -130,7 +130,7 @@ fn ghosts_are_missed_as_often_as_it_is_said() {
 // In this test, epochs have ten slices, and the youngest and the oldest epoch are only partly in the window. Contacts
 // are even over slices, not over ages.
 #[test]
-fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
+fn ghosts_are_missed_with_the_stated_probability_where_epochs_are_cut() {
     let all: Params = Config { window: 300, ..config(12, 1024) }.validate().unwrap();
     let params = *all.finder().cells().unwrap();
     assert_eq!(params.epoch_slices(), 10);
@@ -159,7 +159,7 @@ fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
 // For θ below 64, `miss` is far above the measured share. Plans use closer bounds for misses of hosts with 2θ peers and
 // for the number of hosts that compete with them. These bounds must be on the safe side.
 #[test]
-fn ghosts_of_small_thresholds_are_missed_and_hold_cells_no_more_often_than_the_bounds_say() {
+fn ghosts_of_small_thresholds_stay_within_the_stated_bounds() {
     let mut random = Random(13);
     for (threshold, samples) in [(8, 500), (8, 2_000), (16, 3_000), (32, 5_000), (32, 12_000)] {
         let params = params(Config { window: 30, ..config(13, threshold) });

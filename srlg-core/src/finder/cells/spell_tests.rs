@@ -105,7 +105,7 @@ fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
 // of 0.057³/6 = 3e-5. In smaller groups, all sets of four are tried if the hosts have few cells, and many sets spell a
 // host if they have more. The tolerance of a thousandth is thirty times the expected loss.
 #[test]
-fn hardly_one_of_a_million_hosts_is_lost_and_none_is_made_up() {
+fn at_most_one_of_a_million_hosts_is_lost_and_none_is_invented() {
     for [rounds, per_array, least] in [[24, 20_000, 400_000], [24, 60_000, 600_000]] {
         let [spelling, lost] = spell_all(rounds, per_array);
         assert!(spelling > least as usize, "{spelling}");

@@ -56,7 +56,7 @@ fn pairs_that_a_thread_cannot_load_at_once_are_refused() {
 
 // Opening the device must not panic on any machine.
 #[test]
-fn opening_a_device_that_no_machine_has_says_so() {
+fn opening_an_unknown_device_returns_an_error() {
     let error = Cuda::open(u32::MAX).err().expect("no machine has so many devices");
     match driver::missing(FUNCTIONS) {
         Err(_) => assert!(matches!(error, Error::NoDriver), "{error}"),
@@ -75,7 +75,7 @@ const FAILS: &str = "SRLG_TEST_DEVICE_FAILS";
 // A kernel that reads beyond its recorders traps, and the process loses everything that it has on the device. The test
 // therefore runs in a separate process. Only this test passes such a position to a kernel.
 #[test]
-fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
+fn a_trapped_device_returns_an_error_and_the_process_can_exit() {
     if std::env::var_os(FAILS).is_some() {
         return let_it_trap();
     }

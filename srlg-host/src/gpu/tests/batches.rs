@@ -55,7 +55,7 @@ fn pairs_go_to_the_device_from_where_they_were_pushed() {
 }
 
 #[test]
-fn a_batch_that_is_filled_while_the_device_reads_it_loses_nothing() {
+fn a_batch_filled_while_the_device_reads_it_loses_no_pair() {
     for order in 0..12 {
         let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(order), small()).unwrap(), cpu(small()));
         // There are more IPv4 pairs than the batch has room for. The remaining pairs go to ordinary memory.

@@ -24,7 +24,7 @@ use events::{HOSTS, configs, events, happen};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn simulated_gpu_and_cpu_have_equal_bits_whatever_happens(
+    fn the_simulated_gpu_and_the_cpu_always_have_equal_bits(
         config in configs(),
         events in events(),
         order in any::<u64>(),
@@ -82,7 +82,7 @@ fn pinned_pairs_count_in_the_slice_that_closes_next() {
 }
 
 #[test]
-fn a_detector_of_the_paper_s_scheme_takes_no_pair_of_ipv6_but_none_at_all() {
+fn a_detector_of_the_paper_rejects_all_ipv6_pairs() {
     let gpu = on(&SimulatedGpu::new(1), small_paper()).unwrap();
     gpu.ingest::<Ip6Pair>(&[]).unwrap();
     gpu.ingest_pinned(&gpu.pinned_pairs::<Ip6Pair>(0).unwrap()).unwrap();

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::error::Error;
 
 #[test]
-fn memory_that_is_refused_is_an_error_and_leaves_none_behind() {
+fn failed_allocations_are_errors_and_leak_nothing() {
     for operation in [Operation::Allocate, Operation::Pin] {
         let mut after = 0;
         loop {
@@ -28,7 +28,7 @@ fn memory_that_is_refused_is_an_error_and_leaves_none_behind() {
 }
 
 #[test]
-fn pinned_memory_that_is_refused_later_harms_nothing() {
+fn a_later_failure_to_pin_memory_is_harmless() {
     let gpu = SimulatedGpu::new(4);
     let mut detector = on(&gpu, small()).unwrap();
     detector.ingest(&contacts(3, 200)).unwrap();
@@ -42,7 +42,7 @@ fn pinned_memory_that_is_refused_later_harms_nothing() {
 
 // Wherever the device fails, the call reports the failure, and all later calls report that the state is lost.
 #[test]
-fn device_that_fails_is_lost_and_says_so() {
+fn a_failed_device_returns_an_error() {
     use Operation::{Download, Finish, Launch, Look, Record, Upload, Wait};
     for operation in [Launch, Upload, Download, Record, Wait, Finish, Look] {
         let mut after = 0;

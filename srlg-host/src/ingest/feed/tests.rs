@@ -272,7 +272,7 @@ fn feeds_outlive_a_close_by_a_thread_that_panicked_before() {
 }
 
 #[test]
-fn feed_of_a_dropped_detector_says_so() {
+fn a_feed_of_a_dropped_detector_returns_an_error() {
     let (fed, _, mut feed) = kept(10);
     drop(fed);
     assert!(matches!(feed.ingest(&pairs(1, 1)), Err(Error::DetectorDropped)));

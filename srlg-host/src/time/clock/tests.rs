@@ -9,7 +9,7 @@ fn clock() -> SliceClock {
 const MS: u64 = 1_000_000;
 
 #[test]
-fn slices_are_aligned_to_the_epoch_whatever_comes_first() {
+fn slices_are_aligned_to_the_epoch() {
     let mut clock = clock();
     assert_eq!(clock.place(1_749 * MS), Placement::Start { slice: 3 });
     assert_eq!(clock.place(1_500 * MS), Placement::Running);
@@ -146,7 +146,7 @@ fn with_a_grace_every_record_that_is_late_by_no_more_finds_its_slice_running() {
 }
 
 #[test]
-fn time_that_passes_goes_forward_only_is_believed_and_counts_nothing() {
+fn time_only_advances_and_counts_no_contacts() {
     let mut clock = clock().with_skew(Duration::ZERO);
     clock.place(10_000 * MS);
     assert_eq!(clock.pass(0), None);

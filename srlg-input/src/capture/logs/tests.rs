@@ -64,7 +64,7 @@ fn conversations_of_zeek_are_their_directions_with_packets() {
 }
 
 #[test]
-fn zeek_says_in_its_head_what_separates_and_how_fields_are_called() {
+fn the_head_of_a_zeek_log_defines_separator_and_fields() {
     let log = "#separator \\x7c\n#unset_field|(none)\n#fields|ts|src|dst|resp_pkts\n\
                1|10.0.0.1|10.0.0.2|(none)\n2|(none)|10.0.0.2|1\n(none)|10.0.0.1|10.0.0.2|1\n\
                x|10.0.0.1|10.0.0.2|1\n3|10.0.0.1|host|1\n4|10.0.0.1|10.0.0.2|many\n";

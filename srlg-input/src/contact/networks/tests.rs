@@ -81,7 +81,7 @@ proptest! {
 }
 
 #[test]
-fn many_networks_in_one_corner_and_one_far_away_are_told_apart() {
+fn many_adjacent_networks_and_a_distant_one_are_distinguished() {
     // These networks are numerous enough for the smallest buckets, and so close together that most share a bucket.
     let mut networks: Vec<IpNet> =
         vec!["fd00::/8".parse().unwrap(), "255.0.0.0/8".parse().unwrap()];

@@ -181,7 +181,7 @@ fn lengths_out_of_range_are_named() {
 }
 
 #[test]
-fn masks_keep_as_many_bits_as_their_length_says() {
+fn masks_keep_as_many_bits_as_their_length() {
     for v4 in 1..=32 {
         for v6 in 1..=128 {
             let prefixes = Prefixes { host4: v4, host6: v6, peer4: 33 - v4, peer6: 129 - v6 };

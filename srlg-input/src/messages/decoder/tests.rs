@@ -189,7 +189,7 @@ fn lines_of_json_are_the_contacts_that_protobuf_has() {
 }
 
 #[test]
-fn a_plain_contact_has_names_of_its_own() {
+fn a_plain_contact_has_the_names_of_its_hosts() {
     let line = r#"{"time":"2023-11-14T22:13:17Z","source":"::ffff:192.0.2.1","destination":"198.51.100.7","exporter":"203.0.113.1",
         "sampling":"1000","packets":3,"bytes":4096,"ingress":1,"protocol":6,"destination_port":443,"tcp_flags":2,"initiated":true}"#;
     let contact = read(&mut json_reader(), line.replace('\n', "").as_bytes(), NOW).unwrap();

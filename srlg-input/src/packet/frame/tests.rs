@@ -127,7 +127,7 @@ fn only_the_outermost_header_counts() {
 }
 
 #[test]
-fn what_carries_no_ip_says_why() {
+fn frames_without_ip_are_counted_by_reason() {
     let ethernet = |kind: [u8; 2]| hosts(1, &[&[0; 12][..], &kind, &[0x60; 46]].concat());
     assert_eq!(ethernet([0x08, 0x06]), Err(Skip::NotIp), "ARP");
     assert_eq!(ethernet([0x00, 0x26]), Err(Skip::NotIp), "LLC");
@@ -164,7 +164,7 @@ fn fragments_and_what_is_cut_behind_the_fixed_header_have_hosts() {
 }
 
 #[test]
-fn ipv6_has_hosts_whatever_follows_and_however_long_it_claims_to_be() {
+fn ipv6_hosts_are_read_despite_any_payload_and_length() {
     let [_, ipv6] = families();
     // These are hop-by-hop options, TCP, 6in4, routing, fragment, ESP, no next header and an unassigned number.
     for next_header in [0, 6, 41, 43, 44, 50, 59, 253] {
@@ -217,7 +217,7 @@ fn a_total_length_of_0_is_the_rest_of_the_frame_however_long() {
 }
 
 #[test]
-fn the_length_of_a_packet_that_states_none_is_known_if_that_of_its_frame_is() {
+fn a_packet_without_a_length_is_as_long_as_its_frame() {
     let [ipv4, ipv6] = families();
     let mut unstated = ipv4.packet.clone();
     unstated[3] = 0;

@@ -45,7 +45,7 @@ fn ports_and_flags_are_those_behind_the_header_and_its_options() {
 }
 
 #[test]
-fn padding_behind_a_packet_is_none_of_it() {
+fn padding_is_no_part_of_a_packet() {
     let packet = [ipv4_packet(6, 0, 0, &[]), vec![0xff; 26]].concat();
     assert_eq!(ipv4(&packet).transport(), told(6, None, None));
     let packet = [ipv6_packet(6, &TCP_HEADER[..8]), vec![0xff; 26]].concat();
@@ -53,7 +53,7 @@ fn padding_behind_a_packet_is_none_of_it() {
 }
 
 #[test]
-fn what_was_not_captured_is_not_told() {
+fn fields_that_were_not_captured_are_absent() {
     for (length, flags, port) in
         [(20, None, None), (23, None, None), (24, None, Some(80)), (34, Some(0x12), Some(80))]
     {
@@ -82,7 +82,7 @@ fn later_fragments_have_a_protocol_alone() {
 }
 
 #[test]
-fn extension_headers_are_walked_and_cut_ones_tell_nothing() {
+fn extension_headers_are_followed_unless_truncated() {
     let chain: Vec<u8> = [
         [60, 0, 1, 4, 0, 0, 0, 0].as_slice(), // hop-by-hop options
         &[51, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // destination options
@@ -109,7 +109,7 @@ fn a_jumbogram_reaches_to_the_end_of_the_frame() {
 }
 
 #[test]
-fn a_datagram_is_whole_or_says_what_it_lacks() {
+fn a_truncated_datagram_states_what_is_missing() {
     let packet = ipv4_packet(17, 0, 0, &UDP_DATAGRAM);
     assert_eq!(ipv4(&packet).udp(), Ok(([0x0807, 53], &[0xab, 0xcd][..])));
     for length in 20..30 {

@@ -69,7 +69,7 @@ impl Gated {
 }
 
 #[test]
-fn nothing_is_taken_before_the_first_tick_has_passed() {
+fn contacts_are_accepted_only_after_the_first_tick() {
     let mut gated = start(|sender| sender.deliver(&[contact(5)]).map(drop));
     gated.tick();
     thread::sleep(Duration::from_millis(50));
@@ -131,7 +131,7 @@ fn threads_wait_while_the_caller_is_stalled_and_go_on_afterwards() {
 }
 
 #[test]
-fn threads_end_when_nobody_asks_any_more() {
+fn threads_end_after_the_last_request() {
     let (ended, end) = channel();
     let mut gated = start(move |sender| {
         while sender.deliver(&[contact(0)])? {}

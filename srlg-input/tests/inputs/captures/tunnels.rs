@@ -105,7 +105,7 @@ fn datagrams_to_ports_of_tunnels_that_carry_no_packet_are_ordinary() {
 }
 
 #[test]
-fn a_frame_that_is_cut_has_hosts_of_the_whole_one_or_none() {
+fn a_truncated_frame_has_the_hosts_of_the_whole_frame_or_none() {
     let mut records = &PACKETS[24..];
     for found in found() {
         let (header, rest) = records.split_first_chunk::<16>().unwrap();

@@ -27,7 +27,7 @@ fn follow(folder: &Path) -> (String, Input) {
 }
 
 #[test]
-fn several_files_are_read_in_their_order_and_a_cut_one_is_told() {
+fn several_files_are_read_in_order_and_a_truncated_one_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let whole = capture(&[template(0)]);
     let cut = write(folder.path(), "cut.pcap", &whole[..whole.len() - 1]);
@@ -45,7 +45,7 @@ fn several_files_are_read_in_their_order_and_a_cut_one_is_told() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_before_any_is_read() {
+fn a_missing_file_is_reported_before_any_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let a = write(folder.path(), "a", LIST.as_bytes());
     let error = refused(&["--input", &a, "--input", "/no/such/file"]);
@@ -95,7 +95,7 @@ fn a_contact_list_holds_no_exports() {
 }
 
 #[test]
-fn a_pipe_that_goes_on_yields_at_once_what_comes_and_the_time_meanwhile() {
+fn an_open_pipe_yields_contacts_at_once_and_ticks_in_between() {
     let folder = tempfile::tempdir().unwrap();
     let (pipe, mut input) = follow(folder.path());
     let mut writer = Command::new("sh")
@@ -119,7 +119,7 @@ fn a_pipe_that_goes_on_yields_at_once_what_comes_and_the_time_meanwhile() {
 }
 
 #[test]
-fn a_pipe_that_says_nothing_can_be_left() {
+fn a_silent_pipe_can_be_abandoned() {
     let folder = tempfile::tempdir().unwrap();
     let (_, mut input) = follow(folder.path());
     input.stop().stop();
@@ -146,7 +146,7 @@ fn files_can_be_left_without_an_error_or_a_warning() {
 }
 
 #[test]
-fn options_that_would_say_nothing_are_refused() {
+fn options_without_effect_are_refused() {
     let mut texts = String::new();
     for args in [
         &["--input", "-", "--nat", "post"][..],

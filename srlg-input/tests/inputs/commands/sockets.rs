@@ -54,7 +54,7 @@ fn wait_for(input: &mut Input, datagrams: u64) -> Come {
 }
 
 #[test]
-fn datagrams_of_exporters_are_contacts_and_the_time_of_day_goes_on() {
+fn datagrams_become_contacts_and_ticks_follow_the_clock() {
     let (mut input, to) = listen(&LOOPBACK);
     let exporter = exporter();
     exporter.send_to(&template(0), to).unwrap();
@@ -71,7 +71,7 @@ fn datagrams_of_exporters_are_contacts_and_the_time_of_day_goes_on() {
 }
 
 #[test]
-fn nobody_else_is_read() {
+fn sources_that_are_not_configured_are_not_read() {
     let (mut input, to) = listen(&["--exporters", "192.0.2.0/24", "--exporters", "127.0.0.2"]);
     let exporter = exporter();
     for number in 0..10 {
@@ -159,7 +159,7 @@ fn what_the_kernel_drops_is_counted_to_the_datagram() {
 }
 
 #[test]
-fn an_exporter_that_changes_its_port_keeps_its_templates_whichever_thread_hears_it() {
+fn an_exporter_that_changes_its_port_keeps_its_templates_on_any_thread() {
     let (mut input, to) = listen(&[&LOOPBACK[..], &["--receivers", "4"]].concat());
     exporter().send_to(&template(0), to).unwrap();
     wait_for(&mut input, 1);
@@ -248,7 +248,7 @@ fn what_has_been_sent_is_read_before_the_end() {
 }
 
 #[test]
-fn threads_end_when_nobody_asks_any_more() {
+fn threads_end_after_the_last_request() {
     let (input, to) = listen(&LOOPBACK);
     drop(input);
     // The port is free again.

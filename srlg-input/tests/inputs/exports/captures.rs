@@ -197,7 +197,7 @@ fn the_empty_direction_of_a_biflow_is_no_contact() {
 }
 
 #[test]
-fn nothing_is_missing_from_whole_exports() {
+fn whole_exports_report_no_loss() {
     let Some(flows) = recorded("flows") else { return };
     for name in WHOLE.into_iter().chain(SAMPLED.map(|sampled| sampled.0)) {
         let (decoder, _) = decoded(&flows, &[name]);

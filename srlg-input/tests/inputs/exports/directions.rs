@@ -178,7 +178,7 @@ fn each_direction_of_a_biflow_counts_if_it_has_packets() {
 }
 
 #[test]
-fn octets_count_where_packets_are_not_told() {
+fn octets_are_used_where_packets_are_missing() {
     let words = |words: &[u32]| words.iter().map(|it| it.to_be_bytes().to_vec()).collect();
     let of = |fields: &[Field], counts: &[u32]| {
         let fields = [&BOTH[..2], fields].concat();
@@ -263,7 +263,7 @@ fn a_uniflow_tells_all_that_it_knows() {
 }
 
 #[test]
-fn what_a_protocol_has_not_is_not_told() {
+fn fields_that_a_protocol_lacks_are_absent() {
     let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2)]].concat();
     let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![1, 0, 8, 0]];
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);

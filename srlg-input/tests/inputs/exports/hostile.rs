@@ -48,7 +48,7 @@ fn domains_of_one_exporter_are_bounded_too() {
 
 /// In this test, the sender of forged exports knows the permitted addresses.
 #[test]
-fn forged_exporters_put_out_none_that_sent_records() {
+fn forged_exporters_do_not_displace_exporters_that_sent_records() {
     let (real, flow) = (source(1), set(256, &plain("192.0.2.1", "192.0.2.2", 60, 1)));
     let large: Vec<Field> = vec![(1, 4); 1_000];
     // The numbers are the first address, the step of the address, and the step of the domain.
@@ -152,7 +152,7 @@ fn a_template_that_changes_all_the_time_takes_the_room_of_one() {
 }
 
 #[test]
-fn templates_of_no_length_yield_nothing_at_once() {
+fn templates_of_length_zero_yield_nothing() {
     let mut decoder = decoder();
     let empty: Vec<Field> = vec![(8, 0); 1_000];
     let almost = [&empty[..], &[(4, 1)]].concat();

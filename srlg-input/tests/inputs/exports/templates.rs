@@ -32,7 +32,7 @@ fn data_wait_for_their_template() {
 }
 
 #[test]
-fn templates_are_of_an_address_whatever_its_port() {
+fn templates_belong_to_an_address_and_not_to_a_port() {
     let address = |text: &str| text.parse::<SocketAddr>().unwrap();
     let found = |by_port, second| {
         let options = DecoderOptions { by_port, ..DecoderOptions::default() };
@@ -77,7 +77,7 @@ fn a_template_may_be_another_than_before() {
 }
 
 #[test]
-fn withdrawn_templates_are_gone() {
+fn withdrawn_templates_are_removed() {
     let mut decoder = decoder();
     let mut found =
         |sets: &[Vec<u8>]| contacts(&mut decoder, RECEIVED_NS, &ipfix(0, 0, sets)).len();
@@ -89,7 +89,7 @@ fn withdrawn_templates_are_gone() {
 }
 
 #[test]
-fn a_set_that_yields_nothing_is_told_with_its_template() {
+fn a_set_without_contacts_is_reported_with_its_template() {
     let mut decoder = decoder();
     let short = [template9(256, &PLAIN), set(256, &[1; 15])];
     for _ in 0..2 {
@@ -105,7 +105,7 @@ fn a_set_that_yields_nothing_is_told_with_its_template() {
 }
 
 #[test]
-fn made_up_templates_do_not_hide_a_set_that_yields_nothing() {
+fn forged_templates_do_not_hide_a_set_without_contacts() {
     let mut decoder = decoder();
     for id in 300..400 {
         let sets = [template9(id, &PLAIN), set(id, &[1; 15])];
@@ -128,7 +128,7 @@ fn an_empty_string_hides_no_record() {
 }
 
 #[test]
-fn a_length_that_lies_is_told_though_records_came_before_it() {
+fn a_wrong_length_is_reported_even_after_valid_records() {
     let fields = [PLAIN[0], PLAIN[1], (82, 65_535), PLAIN[3]];
     let record = |length: u8| [&[192, 0, 2, 1, 192, 0, 2, 2, length][..], &[0, 0, 0, 1]].concat();
     let lying = set(256, &[record(0), record(200), record(0)].concat());
@@ -194,7 +194,7 @@ fn what_is_loaded_is_saved_alike() {
 }
 
 #[test]
-fn damaged_bytes_are_refused_and_nothing_is_taken_of_them() {
+fn damaged_bytes_are_refused_without_side_effects() {
     let saved = known().save();
     let mut loaded = decoder();
     for length in 0..saved.len() {

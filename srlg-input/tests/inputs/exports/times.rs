@@ -23,7 +23,7 @@ fn time(fields: &[Field], values: &[u64]) -> u64 {
 }
 
 #[test]
-fn ends_of_flows_are_told_in_many_units() {
+fn ends_of_flows_are_read_in_all_units() {
     let s = u64::from(EXPORT_S) - 10;
     let ntp = (s + 2_208_988_800) << 32 | 1 << 31;
     let half = s * SECOND + SECOND / 2;
@@ -42,7 +42,7 @@ fn ends_of_flows_are_told_in_many_units() {
 }
 
 #[test]
-fn a_time_of_zero_or_none_is_that_of_the_export() {
+fn a_zero_or_missing_time_is_replaced_by_the_export_time() {
     assert_eq!(time(&[], &[]), RECEIVED_NS);
     assert_eq!(time(&[(152, 8), (153, 8)], &[0, 0]), RECEIVED_NS);
     assert_eq!(time(&[(155, 8)], &[0]), RECEIVED_NS);

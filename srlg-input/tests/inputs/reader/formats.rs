@@ -80,7 +80,7 @@ fn pcapng_sections_start_afresh_in_their_own_byte_order() {
 }
 
 #[test]
-fn pcapng_packets_that_are_no_contacts_say_why() {
+fn skipped_pcapng_packets_are_counted_by_reason() {
     let mut file = Fields::new(true);
     file.section(true).interface(1, &[]);
     file.block(3, &[0; 40]).packet(1, 0, &build::frame(1));

@@ -123,7 +123,7 @@ fn passed_over_in_parts() -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn contacts_before_a_failure_come_first_whatever_is_passed_over() {
+fn contacts_before_a_failure_are_delivered_before_the_error() {
     for content in passed_over_in_parts() {
         let open = || Reader::new(Pieces(vec![content.clone()], Arc::default())).unwrap();
         let mut reader = open();
@@ -179,7 +179,7 @@ impl Read for Halting {
 }
 
 #[test]
-fn small_and_interrupted_reads_change_nothing() {
+fn small_and_interrupted_reads_have_equal_results() {
     let mut file = build::pcap(false, MICROSECONDS, 1);
     file.record(1, 0, &build::frame(1)).record(2, 0, &build::frame(2));
     for content in [build::gzip(&file.bytes), file.bytes] {
@@ -204,7 +204,7 @@ impl Read for Halves {
 }
 
 #[test]
-fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
+fn records_in_pieces_are_complete_and_delay_no_others() {
     let mut pcap = build::pcap(false, MICROSECONDS, 1);
     pcap.record(1, 0, &build::frame(1)).record(2, 0, &build::frame(2));
     // Statistics blocks and lines that are too long are not buffered.

@@ -164,7 +164,7 @@ fn damage_inside_a_stream_ends_the_reading_soon_after_it() {
 }
 
 #[test]
-fn damage_between_members_is_told_after_all_packets_of_the_first() {
+fn damage_between_members_is_reported_after_all_packets_of_the_first() {
     let file = many_records(4);
     let mut packed = build::gzip(&file);
     packed.extend_from_slice(b"no gzip member");
@@ -175,7 +175,7 @@ fn damage_between_members_is_told_after_all_packets_of_the_first() {
 }
 
 #[test]
-fn a_wrong_checksum_is_told_after_all_packets() {
+fn a_wrong_checksum_is_reported_after_all_packets() {
     let file = many_records(4);
     let mut packed = build::gzip(&file);
     let checksum = packed.len() - 8;

@@ -119,7 +119,7 @@ fn slices_are_whole_again_after_a_silence_and_a_stranger_is_not_waited_for() {
 }
 
 #[test]
-fn memory_is_bounded_and_the_last_ones_heard_stay() {
+fn memory_is_bounded_and_the_most_recent_exporters_stay() {
     let mut exporters = exporters(None);
     for second in 0..20 {
         let words = (0..1_000_u32).map(|at| {
@@ -136,7 +136,7 @@ fn memory_is_bounded_and_the_last_ones_heard_stay() {
 }
 
 #[test]
-fn an_exporter_that_was_never_heard_is_silent_and_no_witness() {
+fn an_exporter_that_never_sent_is_silent_and_no_witness() {
     // 192.0.2.2 has two entries; a network is not an exporter's own entry.
     let permitted = ["192.0.2.1/32", "192.0.2.2/32", "::ffff:192.0.2.2/128", "192.0.2.8/29"];
     let permitted = [&permitted[..], &["2001:db8::1/128", "2001:db8::/64"]].concat();
@@ -204,7 +204,7 @@ fn a_datagram_between_the_last_look_and_a_step_of_the_clock_makes_no_pause() {
 }
 
 #[test]
-fn an_exporter_with_an_entry_of_its_own_is_remembered_for_longer_than_a_day() {
+fn a_configured_exporter_is_remembered_for_longer_than_a_day() {
     let permitted = ["192.0.2.1/32", "192.0.2.2/31"].map(|network| network.parse().unwrap());
     let table = || WitnessTable::new(&permitted, None, SECOND, 1_000 * SECOND);
     let mut exporters = table();

@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_again_is_counted_and_changes_nothing(
+    fn duplicates_are_counted_and_change_nothing(
         (probes, all) in networks(),
         again in prop::collection::vec(any::<prop::sample::Index>(), 0..40),
     ) {
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn no_slice_stays_open_for_ever_whatever_is_lost(
+    fn every_slice_closes_despite_losses(
         (probes, all) in networks(),
         lost in prop::collection::vec(any::<bool>(), 200),
         gaps in prop::collection::vec(0u64..3000, 200),

@@ -185,7 +185,7 @@ fn table(now: u64) -> TableState {
 }
 
 #[test]
-fn a_silent_exporter_of_a_site_is_remembered_whatever_becomes_of_the_probe() {
+fn a_silent_exporter_is_remembered_after_a_restart_of_its_probe() {
     let sites = sites();
     let alerted = |now| AlertedHost {
         host: host(1),

@@ -50,7 +50,7 @@ fn seeds_of_keys_stay_out_of_the_configuration() {
 }
 
 #[test]
-fn a_probe_may_write_to_its_own_subject_and_hear_its_own_notifications_only() {
+fn a_probe_may_publish_and_subscribe_only_to_its_own_subjects() {
     let conf = fs::read_to_string(made().path().join(CONF_FILE)).unwrap();
     let a = conf.split("  \"a\" {").nth(1).unwrap().split("  \"b\" {").next().unwrap();
     let publish = "publish: [\"srlg.delta.a\", \"srlg.report.a\", \"$JS.API.DIRECT.GET.KV_SRLG.$KV.SRLG.network\"]";

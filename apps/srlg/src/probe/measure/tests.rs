@@ -119,7 +119,7 @@ fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
 }
 
 #[test]
-fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
+fn a_killed_probe_resumes_the_same_input_with_equal_results() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut first, outbox) = measurement(&network, folder.path());
     take(&mut first, contacts(100..106));
@@ -146,7 +146,7 @@ fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() 
 }
 
 #[test]
-fn time_begins_with_the_first_call_and_never_goes_backwards() {
+fn time_starts_with_the_first_call_and_never_decreases() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     measurement.pass(100 * SECOND, &Pipelines::default()).unwrap();
@@ -160,7 +160,7 @@ fn time_begins_with_the_first_call_and_never_goes_backwards() {
 }
 
 #[test]
-fn a_broken_time_stamp_is_counted_and_moves_nothing() {
+fn an_invalid_timestamp_is_counted_and_does_not_move_the_clock() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     take(&mut measurement, contacts(100..101));
@@ -212,7 +212,7 @@ fn threads_that_read_measure_what_one_thread_does() {
 }
 
 #[test]
-fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
+fn skipped_slices_lose_no_contacts_of_threads() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let mut first = threaded(&network, folder.path());
     first.take(100..106, 0);
@@ -386,7 +386,7 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
 }
 
 #[test]
-fn many_hosts_take_several_reports_and_those_of_another_version_none() {
+fn many_hosts_need_several_reports_and_other_versions_are_ignored() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
     let (mut measurement, outbox) = measurement(&network, folder.path());
     let mut lengths = |version, hosts, until: u64| {

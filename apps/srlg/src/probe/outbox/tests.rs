@@ -95,7 +95,7 @@ fn it_is_done_when_measuring_has_ended_and_all_is_sent_or_durable() {
 }
 
 #[test]
-fn nothing_measured_is_nothing_to_wait_for() {
+fn an_empty_measurement_needs_no_wait() {
     let (_folder, outbox) = outbox(9, false);
     outbox.end();
     assert!(outbox.is_done(0, true));
@@ -115,7 +115,7 @@ fn who_waits_for_room_or_for_the_disk_ends_with_the_probe() {
 }
 
 #[test]
-fn an_acknowledgement_of_a_former_version_is_none_of_the_next() {
+fn an_acknowledgement_does_not_count_for_the_next_version() {
     let (_folder, outbox) = outbox(9, false);
     put(&outbox, 1..=2);
     assert_eq!((outbox.mark(FIRST), outbox.mark(SECOND)), (Some(2), None));

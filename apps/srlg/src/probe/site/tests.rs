@@ -44,7 +44,7 @@ fn contact(time_ns: u64) -> Contact {
 }
 
 #[test]
-fn a_version_starts_at_its_first_slice_whatever_contacts_come_before() {
+fn a_version_starts_at_its_first_slice_despite_earlier_contacts() {
     let folder = tempfile::tempdir().unwrap();
     let now = now_ms() / 1000;
     let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 10_000));
@@ -79,7 +79,7 @@ fn a_version_whose_first_slice_has_passed_starts_with_the_next_one() {
 }
 
 #[test]
-fn nothing_is_measured_before_the_first_slice_of_the_first_version() {
+fn measuring_starts_at_the_first_slice_of_the_first_version() {
     let folder = tempfile::tempdir().unwrap();
     let now = now_ms() / 1000;
     let Fixture { mut site, outbox, .. } = fixture(folder.path(), version(2, now + 100, 1000));

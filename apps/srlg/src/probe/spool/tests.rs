@@ -68,7 +68,7 @@ fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
 }
 
 #[test]
-fn two_probes_on_one_spool_are_refused_until_the_first_is_gone() {
+fn a_second_probe_is_refused_while_the_spool_is_locked() {
     let folder = tempfile::tempdir().unwrap();
     let first = open(folder.path());
     let error = SpoolLock::take(folder.path()).unwrap_err();
@@ -78,7 +78,7 @@ fn two_probes_on_one_spool_are_refused_until_the_first_is_gone() {
 }
 
 #[test]
-fn what_was_never_finished_is_removed_and_files_of_others_stay() {
+fn unfinished_files_are_removed_and_foreign_files_stay() {
     let (folder, of_version) = folders();
     fs::write(of_version.join("00000000000000000005.tmp"), b"half").unwrap();
     fs::write(of_version.join("note.txt"), b"mine").unwrap();
@@ -87,7 +87,7 @@ fn what_was_never_finished_is_removed_and_files_of_others_stay() {
 }
 
 #[test]
-fn a_name_that_is_written_otherwise_is_no_slice() {
+fn a_file_with_a_differently_written_name_is_no_slice() {
     let (folder, of_version) = folders();
     let names = ["+7.delta", "7.delta"];
     names.iter().for_each(|name| fs::write(of_version.join(name), b"mine").unwrap());

@@ -215,7 +215,7 @@ fn brokers_that_answer_no_more_are_read_again_when_they_do() {
 }
 
 #[test]
-fn a_schema_is_fetched_as_soon_as_there_is_one() {
+fn a_schema_is_fetched_as_soon_as_it_exists() {
     if !has_kcat() {
         return;
     }

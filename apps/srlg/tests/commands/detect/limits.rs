@@ -22,7 +22,7 @@ fn late_packets_land_in_their_slice_and_broken_times_are_counted() {
 }
 
 #[test]
-fn silence_of_months_is_a_reset_and_loses_nothing_after_it() {
+fn a_gap_of_months_is_a_reset_and_loses_no_later_pair() {
     let csv = contacts() + &fan_out(1_700_000_000_000, "10.0.0.9", 2000);
     let output = ndjson("silence.csv", csv, &["--window", "5"]);
     let last = points(&output).pop().unwrap();
@@ -88,7 +88,7 @@ fn input_that_cannot_be_read_is_one_line_and_exit_2() {
 }
 
 #[test]
-fn impossible_options_exit_2_and_say_why() {
+fn impossible_options_exit_2_with_a_reason() {
     let input = file("options.csv", contacts());
     let mut texts = String::new();
     for (option, value) in [

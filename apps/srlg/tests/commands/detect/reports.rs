@@ -40,7 +40,7 @@ fn only_hosts_inside_are_measured() {
 }
 
 #[test]
-fn window_keeps_a_host_for_its_slices_and_a_gap_costs_nothing() {
+fn a_window_keeps_a_host_for_its_slices_despite_a_gap() {
     let mut csv = contacts();
     csv.push_str("63000,1.1.1.1,2.2.2.2\n900000000,1.1.1.1,2.2.2.2\n");
     let output = ndjson("window.csv", &csv, &["--window", "4"]);

@@ -20,7 +20,7 @@ fn found(name: &str, options: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_view_says_whose_contacts_count() {
+fn a_view_selects_the_contacts_that_count() {
     let inside = ["--inside", "10.0.0.0/8"];
     let with = |name, options: &[&str]| found(name, &[&inside, options].concat());
     assert_eq!(found("all.log", &[]), ["10.0.0.1", "198.51.100.9"]);
@@ -85,7 +85,7 @@ fn networks_of_either_family_are_measured() {
 }
 
 #[test]
-fn a_flood_from_one_network_is_one_opposite_host_where_networks_count() {
+fn a_flood_from_one_network_is_one_peer_where_networks_are_counted() {
     let of = |options: &[&str]| {
         let options = [&["--inside", "2001:db8::/64"], options].concat();
         hosts(&ndjson("both-prefix.csv", both(1), &options))
@@ -97,7 +97,7 @@ fn a_flood_from_one_network_is_one_opposite_host_where_networks_count() {
 }
 
 #[test]
-fn the_paper_s_scheme_measures_ipv4_and_says_what_it_left_out() {
+fn the_scheme_of_the_paper_counts_ipv4_and_reports_what_it_skipped() {
     let output = ndjson("both-paper.csv", both(2000), &["--preset", "paper"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(hosts(&output).iter().all(|host| !host.contains(':')), "{:?}", hosts(&output));

@@ -191,7 +191,7 @@ fn credentials_and_signatures_come_from_files() {
 }
 
 #[test]
-fn syslog_goes_over_tls_and_again_after_the_server_has_closed() {
+fn syslog_uses_tls_and_reconnects() {
     let folder = authority();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -217,7 +217,7 @@ fn syslog_goes_over_tls_and_again_after_the_server_has_closed() {
 }
 
 #[test]
-fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notification_counts_as_sent() {
+fn a_refusal_by_either_side_of_syslog_is_reported_and_nothing_counts_as_sent() {
     let (folder, other) = (authority(), authority());
     let unknown = tls(other.path(), &CLIENT[..1]);
     let nameless = tls(folder.path(), &CLIENT[..1]);

@@ -91,7 +91,7 @@ fn a_device_is_never_moved_away() {
 }
 
 #[test]
-fn a_file_that_was_just_begun_goes_on_after_the_former_one() {
+fn a_file_that_was_just_rotated_continues_the_previous_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(None).unwrap();
@@ -107,7 +107,7 @@ fn a_file_that_was_just_begun_goes_on_after_the_former_one() {
 }
 
 #[test]
-fn a_file_that_cannot_be_moved_away_waits_and_nothing_is_missing() {
+fn a_file_that_cannot_be_rotated_grows_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let former = folder.path().join("alerts.ndjson.1");
@@ -125,7 +125,7 @@ fn a_file_that_cannot_be_moved_away_waits_and_nothing_is_missing() {
 }
 
 #[test]
-fn a_large_file_makes_room_for_another_and_nothing_is_missing() {
+fn rotation_of_a_large_file_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(None).unwrap();
@@ -143,7 +143,7 @@ fn a_large_file_makes_room_for_another_and_nothing_is_missing() {
 }
 
 #[test]
-fn a_file_of_another_and_a_full_disk_are_told() {
+fn a_foreign_file_and_a_full_disk_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     let store = Store::open(None).unwrap();

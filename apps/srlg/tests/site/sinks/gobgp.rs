@@ -277,7 +277,7 @@ fn neighbours_of_a_flood_neither_withdraw_its_route_nor_prevent_it() {
 }
 
 #[test]
-fn there_are_at_most_ten_routes_and_none_to_an_address_on_the_list() {
+fn there_are_at_most_ten_routes_and_none_to_a_listed_address() {
     if !has_jq() {
         return;
     }

@@ -29,7 +29,7 @@ fn served(options: &str, answers: &'static [&'static str]) -> (Delivery, Receive
 }
 
 #[test]
-fn a_webhook_has_each_notification_in_order_with_a_key_of_its_own() {
+fn a_webhook_gets_each_notification_in_order_with_a_unique_key() {
     let (sinks, requests) = served("type = 'webhook'", &["200 OK"]);
     let told = notifications(2);
     sinks.send(&told);
@@ -58,7 +58,7 @@ fn a_refusal_is_counted_and_a_failure_is_tried_again() {
 }
 
 #[test]
-fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
+fn an_unreachable_server_loses_nothing_that_fits_into_the_queue() {
     // This port is not in use yet.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,7 +82,7 @@ fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
 }
 
 #[test]
-fn beyond_the_rate_notifications_are_told_of_in_one_but_no_end_is_held() {
+fn beyond_the_rate_notifications_are_summarised_but_ends_are_sent() {
     let (sinks, requests) = served("type = 'webhook'\nmost-per-minute = 2", &["200 OK"]);
     sinks.send(&notifications(4));
     let statuses: Vec<Value> = (0..4).map(|_| posted(&requests).1["status"].clone()).collect();
@@ -92,7 +92,7 @@ fn beyond_the_rate_notifications_are_told_of_in_one_but_no_end_is_held() {
 }
 
 #[test]
-fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
+fn an_alertmanager_gets_active_alerts_and_ends_repeatedly() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
     let told = notifications(1);
     let now = SystemTime::now();
@@ -114,7 +114,7 @@ fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
 }
 
 #[test]
-fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
+fn only_an_alertmanager_gets_ends_of_silenced_alerts() {
     let (address, requests) = serve(&["200 OK"]);
     let options =
         [sink(&format!("type = 'alertmanager'\nresend = '1h'\nurl = 'http://{address}'"))];
@@ -155,7 +155,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_holds_nobody_up() {
+fn an_unresponsive_server_delays_no_other_sink() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let text = format!("type = 'webhook'\ntimeout = '200ms'\nurl = 'http://{address}'");
@@ -168,7 +168,7 @@ fn a_server_that_does_not_answer_holds_nobody_up() {
 }
 
 #[test]
-fn nobody_is_sent_elsewhere_and_no_secret_is_told() {
+fn redirects_are_not_followed_and_secrets_are_not_sent() {
     let (address, requests) = serve(&["302 Found\r\nLocation: http://127.0.0.1:1/"]);
     let url = format!("http://user:word@{address}/secret");
     let sinks = Delivery::new(&format!("type = 'webhook'\nurl = '{url}'"));
@@ -206,7 +206,7 @@ fn headers_come_from_a_file_and_are_checked_at_the_start() {
 }
 
 #[test]
-fn no_end_is_held_whose_start_was_told_before_a_restart() {
+fn an_end_is_sent_if_the_start_was_sent_before_a_restart() {
     let (address, requests) = serve(&["200 OK"]);
     let options = sink(&format!("type = 'webhook'\nmost-per-minute = 3\nurl = 'http://{address}'"));
     let store = Store::open(None).unwrap();
@@ -235,7 +235,7 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
 }
 
 #[test]
-fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_holds() {
+fn an_alertmanager_gets_active_alerts_and_their_ends_despite_the_rate_limit() {
     let (address, requests) = serve(&["200 OK"]);
     let options = "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1h'";
     let store = Store::open(None).unwrap();
@@ -255,7 +255,7 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
 }
 
 #[test]
-fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once() {
+fn an_alertmanager_gets_a_new_severity_and_the_end_of_the_old_one_together() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1h'", &["200 OK"]);
     let mut notification = notifications(1).remove(0);
     // Severities of alerts, and whether the alerts have ended.

@@ -78,7 +78,7 @@ fn a_mail_goes_over_tls_with_a_password_by_either_way() {
 }
 
 #[test]
-fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
+fn an_unusable_server_is_reported_and_no_mail_is_lost() {
     let (folder, other) = (authority(), authority());
     let config = |asks| Some(server_config(folder.path(), asks));
     let files = |folder: &Path, count| tls(folder, &CLIENT[..count]);
@@ -132,7 +132,7 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_in_time_is_told() {
+fn a_server_that_does_not_answer_in_time_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let sinks = Delivery::new(&keys(&format!("smtp://{address}"), "timeout = '200ms'"));
@@ -195,7 +195,7 @@ fn a_recipient_who_is_refused_takes_no_mail_from_others() {
 }
 
 #[test]
-fn what_comes_within_the_digest_is_one_mail() {
+fn notifications_within_the_digest_are_one_mail() {
     let (keys, mails) = plain(Server::default(), "digest = '3s'");
     let sinks = Delivery::new(&keys);
     let (starts, ends) = starts_and_ends(50);

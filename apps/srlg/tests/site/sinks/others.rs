@@ -64,7 +64,7 @@ fn syslog_counts_octets_over_tcp() {
 }
 
 #[test]
-fn syslog_connects_again_and_loses_nothing() {
+fn syslog_reconnects_without_loss() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));

@@ -37,7 +37,7 @@ fn post(web: &Web, headers: &[&str], body: &str) -> (u16, String) {
 }
 
 #[test]
-fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
+fn actions_require_a_token_of_the_current_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     write_tokens(&path, &format!("ann {ANN}\n"));
@@ -124,7 +124,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn acts_that_are_none_are_refused() {
+fn unknown_actions_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (_overviews, web) = web_of_ann(folder.path());
     let (token, json) = (format!("Authorization: Bearer {ANN}"), "Content-Type: application/json");
@@ -143,7 +143,7 @@ fn acts_that_are_none_are_refused() {
 }
 
 #[test]
-fn nobody_acts_where_there_are_no_tokens() {
+fn actions_are_refused_without_a_token_file() {
     let (web, _overviews) = start(overview(now_ms()));
     let headers = [&format!("Authorization: Bearer {ANN}"), "Content-Type: application/json"];
     let (status, text) = post(&web, &headers, ACT);

@@ -52,7 +52,7 @@ fn until_end(mut stream: TcpStream) -> Duration {
 }
 
 #[test]
-fn pages_are_told_of_the_last_overview_and_one_page_too_many_is_refused() {
+fn pages_get_the_latest_overview_and_too_many_pages_are_refused() {
     let (web, overviews) = start(overview(1));
     let open: Vec<TcpStream> =
         (0..63).map(|_| ask(web.address(), "/events", "localhost")).collect();
@@ -69,7 +69,7 @@ fn pages_are_told_of_the_last_overview_and_one_page_too_many_is_refused() {
 }
 
 #[test]
-fn pages_that_stop_reading_hold_nobody_up_and_are_cut_off() {
+fn pages_that_stop_reading_delay_no_other_and_are_disconnected() {
     let (web, overviews) = start(Overview::default());
     let stuck: Vec<TcpStream> =
         (0..8).map(|_| ask(web.address(), "/events", "localhost")).collect();
@@ -117,7 +117,7 @@ fn who_sends_no_request_is_cut_off() {
 }
 
 #[test]
-fn silent_connections_keep_nobody_out_for_long() {
+fn silent_connections_block_others_only_briefly() {
     let (web, _overviews) = start(overview(1));
     let silent: Vec<TcpStream> =
         (0..300).map(|_| TcpStream::connect(web.address()).unwrap()).collect();

@@ -185,7 +185,7 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
 }
 
 #[test]
-fn a_monitor_that_stands_still_is_not_healthy() {
+fn a_stalled_monitor_is_not_healthy() {
     let closed =
         |ago_ms: u64| Overview { closed_ms: now_ms() - ago_ms, ..overview(now_ms() - 60_000) };
     let (web, overviews) = start(closed(11_000));

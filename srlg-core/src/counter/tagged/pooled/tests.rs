@@ -31,7 +31,7 @@ fn even(width: u32, rate: f64, ages: usize) -> Tally {
 // The contacts in this test are even over the window. Rounding changes an increment by one or two positions, as
 // sampling would.
 #[test]
-fn giants_are_told_within_their_error_to_ten_million() {
+fn hosts_with_ten_million_peers_are_estimated_within_their_error() {
     for (width, worst, most) in [(32_768, 0.035, 1e7), (8192, 0.035, 1e7), (4096, 0.045, 6e6)] {
         let params = params(width);
         for n in [1e5, 2e5, 4e5, 1e6, 3e6, 6e6, 1e7].into_iter().filter(|&n| n <= most) {

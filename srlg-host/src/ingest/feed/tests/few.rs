@@ -15,7 +15,7 @@ fn detector_of(window: u32) -> SlidingDetector {
 }
 
 #[test]
-fn a_close_has_the_pairs_of_calls_that_returned_before_and_the_next_slice_has_none_of_them() {
+fn a_close_includes_exactly_the_pairs_of_calls_that_returned_before() {
     for window in [1, 8] {
         let (mut fed, mut plain) = (detector_of(window), detector_of(window));
         let mut feed = fed.feed(10_000).unwrap();
@@ -96,7 +96,7 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
 }
 
 #[test]
-fn a_feed_of_a_dropped_detector_says_so_at_the_next_call() {
+fn a_feed_of_a_dropped_detector_returns_an_error_at_the_next_call() {
     let detector = detector();
     let mut feed = detector.feed(10).unwrap();
     feed_singly(&mut feed, &pairs(1, 3));

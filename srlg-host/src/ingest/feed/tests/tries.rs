@@ -37,7 +37,7 @@ fn a_feed_that_does_not_wait_leaves_all_locks_to_who_has_them() {
 
 // Over many closes, exactly the pairs that were reported as taken are counted.
 #[test]
-fn what_is_taken_without_waiting_counts_and_nothing_else() {
+fn pairs_accepted_without_waiting_are_exactly_those_counted() {
     let (mut fed, mut plain) = (detector(), detector());
     let mut feed = fed.feed(700).unwrap();
     let taken = thread::scope(|scope| {
@@ -59,7 +59,7 @@ fn what_is_taken_without_waiting_counts_and_nothing_else() {
 }
 
 #[test]
-fn a_feed_that_does_not_wait_says_that_the_detector_is_gone() {
+fn a_nonblocking_feed_reports_a_dropped_detector() {
     let (fed, _, mut feed) = kept(10);
     drop(fed);
     assert!(matches!(feed.try_ingest(&pairs(1, 1)), Err(Error::DetectorDropped)));

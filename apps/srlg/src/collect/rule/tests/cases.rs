@@ -34,7 +34,7 @@ fn the_first_slice_does_not_wait_for_a_silent_probe_for_ever() {
 }
 
 #[test]
-fn a_clock_that_runs_ahead_moves_nobody_else() {
+fn one_fast_clock_does_not_affect_other_exporters() {
     for ahead in [1, 15, 1000, 1 << 40] {
         let mut collector = Collector::new(3, LIMITS);
         for slice in 0..60 {
@@ -124,7 +124,7 @@ fn a_silence_longer_than_the_window_is_skipped() {
 }
 
 #[test]
-fn a_probe_that_is_new_to_a_network_repeats_nothing() {
+fn a_probe_that_is_new_to_a_network_resends_nothing() {
     let mut collector = Collector::new(1, LIMITS);
     (0..5).for_each(|slice| collector.take(NOW, arrival(0, slice, slice + 1)));
     let memory = collector.rule.state(&names(1));
@@ -151,7 +151,7 @@ fn a_late_delta_of_which_a_part_came_before_a_restart_is_whole_with_the_others()
 }
 
 #[test]
-fn deltas_of_open_slices_are_read_again_from_a_stream_that_begins_anew() {
+fn deltas_of_open_slices_are_read_again_from_a_recreated_stream() {
     let mut collector = Collector::of(begun(2), BTreeSet::new());
     collector.take(NOW, arrival(0, 0, 17));
     assert_eq!(collector.rule.replay_after(17), 16);
