@@ -10,7 +10,7 @@ use srlg_alerts::notification::{Context, Direction, Notification};
 
 /// Returns three notifications for each of `hosts` hosts: a start, an update and an end.
 pub(crate) fn notifications(hosts: u8) -> Vec<Notification> {
-    let terms = Terms { for_slices: 1, repeat_ms: 1_000, filter_ms: 0, ..Terms::default() };
+    let terms = Terms { for_slices: 1, repeat_ms: 1_000, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
     let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows };
     let mut tracker = Tracker::new("fan-in");
