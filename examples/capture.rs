@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     let mut slicer = Slicer::new(clock);
     while let Some(contacts) = reader.next_contacts()? {
         for contact in contacts {
-            slicer.take(contact.time_ns, view.pairs(contact), &mut printer)?;
+            slicer.place(contact.time_ns, view.pairs(contact), &mut printer)?;
         }
     }
     slicer.finish(&mut printer)?;

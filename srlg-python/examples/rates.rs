@@ -64,7 +64,7 @@ fn scan(detector: SlidingDetector) -> Result<Duration, Error> {
     let start = Instant::now();
     for ((&time_ns, &source), &destination) in times.iter().zip(&sources).zip(&destinations) {
         let contact = Contact::new(time_ns, Host::v4(source), Host::v4(destination));
-        slicer.take(time_ns, view.pairs(&contact), &mut reports)?;
+        slicer.place(time_ns, view.pairs(&contact), &mut reports)?;
     }
     slicer.finish(&mut reports)?;
     reports.detector.close_slice()?;

@@ -296,7 +296,7 @@ impl State {
         for ((&time_ns, &source), &destination) in rows {
             *next += 1;
             let contact = Contact::new(time_ns, source, destination);
-            slicer.take(time_ns, view.pairs(&contact), &mut sink)?;
+            slicer.place(time_ns, view.pairs(&contact), &mut sink)?;
             if !sink.reports.is_empty() {
                 break;
             }

@@ -5,7 +5,7 @@
 //! slice. A timestamp that is too late or too far in the future is rejected and counted.
 //!
 //! A grace period starts at the end of a slice. The slice stays running until a timestamp, or the time passed to
-//! [`SliceClock::pass`], reaches the end of this period.
+//! [`SliceClock::advance`], reaches the end of this period.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -151,7 +151,7 @@ impl SliceClock {
     ///
     /// Returns the number of the slice that is now running, if it has changed. The caller must then close all slices
     /// before it. `now_ns` is not checked against any limit. Before the first timestamp, the call has no effect.
-    pub fn pass(&mut self, now_ns: u64) -> Option<u64> {
+    pub fn advance(&mut self, now_ns: u64) -> Option<u64> {
         let (_, end) = self.running?;
         let newest = now_ns.saturating_sub(self.grace);
         (newest >= end).then(|| self.begin(newest))
@@ -210,7 +210,7 @@ impl SliceClock {
         if end.is_none() {
             return Placement::Start { slice: self.begin(time_ns) };
         }
-        match self.pass(time_ns) {
+        match self.advance(time_ns) {
             Some(slice) => Placement::Ahead { slice },
             None => Placement::Early { slice: self.slice_of(time_ns) },
         }

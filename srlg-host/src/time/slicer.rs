@@ -131,7 +131,7 @@ impl Slicer {
     /// # Errors
     /// Returns the error if `sink` fails.
     #[inline]
-    pub fn take<S: SliceSink, H: Into<IpAddr>>(
+    pub fn place<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         time_ns: u64,
         pairs: impl IntoIterator<Item = (H, H)>,
@@ -141,7 +141,7 @@ impl Slicer {
         match placement {
             Placement::Running => self.running.extend(pairs),
             Placement::TooLate | Placement::Future => return Ok(placement),
-            _ => self.take_other(placement, time_ns, pairs, sink)?,
+            _ => self.place_other(placement, time_ns, pairs, sink)?,
         }
         if self.running.len() + self.late >= Self::BATCH {
             self.flush(sink)?;
@@ -150,7 +150,7 @@ impl Slicer {
     }
 
     /// Handles pairs that do not belong to the slice that was running before the call.
-    fn take_other<S: SliceSink, H: Into<IpAddr>>(
+    fn place_other<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         placement: Placement,
         time_ns: u64,
@@ -189,7 +189,7 @@ impl Slicer {
         if self.clock.is_running() {
             return Ok(());
         }
-        self.take::<_, IpAddr>(now_ns, [], sink).map(drop)
+        self.place::<_, IpAddr>(now_ns, [], sink).map(drop)
     }
 
     /// Advances the clock to `now_ns`, in nanoseconds since the Unix epoch. Closes all slices whose grace period has
@@ -199,8 +199,8 @@ impl Slicer {
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
-    pub fn pass<S: SliceSink>(&mut self, now_ns: u64, sink: &mut S) -> Result<(), S::Error> {
-        match self.clock.pass(now_ns) {
+    pub fn advance<S: SliceSink>(&mut self, now_ns: u64, sink: &mut S) -> Result<(), S::Error> {
+        match self.clock.advance(now_ns) {
             Some(slice) => self.advance_to(slice, sink),
             None => Ok(()),
         }

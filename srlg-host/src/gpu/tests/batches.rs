@@ -161,11 +161,11 @@ fn a_slicer_collects_where_the_device_reads() {
     let mut sink = CloseSink(detector, Vec::new());
     slicer.start(100_000_000_000, &mut sink).unwrap();
     for number in 0..600 {
-        slicer.take(100_000_000_000, [pair(number)], &mut sink).unwrap();
+        slicer.place(100_000_000_000, [pair(number)], &mut sink).unwrap();
     }
     let before = counted(&gpu);
     slicer.flush(&mut sink).unwrap();
     assert_eq!(counted(&gpu)[2], before[2]);
-    slicer.pass(101_000_000_000, &mut sink).unwrap();
+    slicer.advance(101_000_000_000, &mut sink).unwrap();
     assert_eq!(sink.1, [3]);
 }

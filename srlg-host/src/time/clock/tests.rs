@@ -84,14 +84,14 @@ fn slices_without_length_are_refused() {
 #[test]
 fn a_slice_runs_until_its_grace_is_over_whether_records_tell_or_the_time_of_day() {
     let mut clock = clock().with_grace(Duration::from_millis(1_200));
-    assert_eq!(clock.pass(u64::MAX), None, "no slice is running");
+    assert_eq!(clock.advance(u64::MAX), None, "no slice is running");
     assert_eq!(clock.place(10_100 * MS), Placement::Start { slice: 20 });
     assert_eq!(clock.place(10_500 * MS), Placement::Early { slice: 21 });
     assert_eq!(clock.place(11_699 * MS), Placement::Early { slice: 23 });
     assert_eq!(clock.place(10_499 * MS), Placement::Running, "1.2 s late");
-    assert_eq!(clock.pass(11_700 * MS - 1), None);
-    assert_eq!(clock.pass(11_700 * MS), Some(21));
-    assert_eq!(clock.pass(11_700 * MS), None, "once");
+    assert_eq!(clock.advance(11_700 * MS - 1), None);
+    assert_eq!(clock.advance(11_700 * MS), Some(21));
+    assert_eq!(clock.advance(11_700 * MS), None, "once");
     assert_eq!(clock.place(11_000 * MS - 1), Placement::Running);
     assert_eq!(clock.place(10_499 * MS), Placement::Late { slices: 1 });
     assert_eq!(clock.place(12_200 * MS), Placement::Ahead { slice: 22 });
@@ -149,9 +149,9 @@ fn with_a_grace_every_record_that_is_late_by_no_more_finds_its_slice_running() {
 fn time_only_advances_and_counts_no_contacts() {
     let mut clock = clock().with_skew(Duration::ZERO);
     clock.place(10_000 * MS);
-    assert_eq!(clock.pass(0), None);
-    assert_eq!(clock.pass(10_499 * MS), None);
-    assert_eq!(clock.pass(1_000_000 * MS), Some(2_000));
+    assert_eq!(clock.advance(0), None);
+    assert_eq!(clock.advance(10_499 * MS), None);
+    assert_eq!(clock.advance(1_000_000 * MS), Some(2_000));
     assert_eq!((clock.too_late(), clock.future()), (0, 0));
 }
 
@@ -167,6 +167,6 @@ fn a_bound_for_the_future_leaves_room_for_the_grace() {
 fn a_grace_longer_than_all_time_never_ends_a_slice() {
     let mut clock = clock().with_grace(Duration::MAX);
     clock.place(10_000 * MS);
-    assert_eq!(clock.pass(u64::MAX), None);
+    assert_eq!(clock.advance(u64::MAX), None);
     assert_eq!(clock.place(11_000 * MS), Placement::Early { slice: 22 });
 }

@@ -55,7 +55,7 @@ fn pair(peer: u32) -> [(IpAddr, IpAddr); 1] {
 }
 
 fn take(slicer: &mut Slicer, heard: &mut SinkLog, time: u64, peer: u32) -> Placement {
-    slicer.take(time * SECOND, pair(peer), heard).unwrap()
+    slicer.place(time * SECOND, pair(peer), heard).unwrap()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn early_pairs_are_the_first_of_their_slice() {
     for (time, peer) in [(100, 1), (102, 2), (101, 3), (103, 4), (100, 5)] {
         take(&mut slicer, &mut heard, time, peer);
     }
-    slicer.pass(104 * SECOND, &mut heard).unwrap();
+    slicer.advance(104 * SECOND, &mut heard).unwrap();
     assert_eq!(heard.ended, [(100, vec![1, 5])]);
     assert_eq!(take(&mut slicer, &mut heard, 100, 6), Placement::Late { slices: 1 });
     slicer.finish(&mut heard).unwrap();
@@ -90,7 +90,7 @@ fn early_pairs_are_the_first_of_their_slice() {
 #[test]
 fn time_may_start_before_any_pair() {
     let (mut slicer, mut heard) = (slicer(5, 0), SinkLog::default());
-    slicer.pass(100 * SECOND, &mut heard).unwrap();
+    slicer.advance(100 * SECOND, &mut heard).unwrap();
     assert_eq!(heard.running, None);
     slicer.start(100 * SECOND, &mut heard).unwrap();
     slicer.start(107 * SECOND, &mut heard).unwrap();
@@ -139,7 +139,7 @@ proptest! {
                 }
             }
             if passes {
-                slicer.pass(newest * SECOND, &mut heard).unwrap();
+                slicer.advance(newest * SECOND, &mut heard).unwrap();
             }
         }
         slicer.finish(&mut heard).unwrap();
