@@ -16,7 +16,7 @@ pub trait ContactSink: Send {
     ///
     /// # Errors
     /// Any error stops the input.
-    fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError>;
+    fn accept(&mut self, contacts: &[Contact]) -> Result<(), SinkError>;
 }
 
 pub(crate) type SinkMaker<'a> = &'a mut dyn FnMut() -> Result<Box<dyn ContactSink>, SinkError>;

@@ -103,17 +103,17 @@ impl Details {
 
     /// Adds a contact of `host` with `peer`, if the host is tracked.
     #[inline]
-    pub fn take(&mut self, (host, peer): (Host, Host), contact: &Contact) {
+    pub fn add(&mut self, (host, peer): (Host, Host), contact: &Contact) {
         if let Some(of) = self.hosts.get_mut(&IpAddr::from(host)) {
             let [hosts, peers] = self.packings;
             let address = peers.address(peer).unwrap_or_else(|| other_end(hosts, host, contact));
-            of.take(self.seed, peer.into(), address.into(), contact);
+            of.add(self.seed, peer.into(), address.into(), contact);
             of.volume.add(contact, self.closed_ms);
         }
     }
 
     /// Tracks the first [`HOSTS`] of `hosts` and forgets all other hosts. `now_ms` is the end of the last closed slice.
-    pub fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
+    pub fn track_hosts(&mut self, hosts: &[IpAddr], now_ms: u64) {
         self.closed_ms = now_ms;
         let hosts = &hosts[..hosts.len().min(HOSTS)];
         self.hosts.retain(|host, _| hosts.contains(host));
@@ -218,7 +218,7 @@ impl HostDetails {
         earlier.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
     }
 
-    fn take(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
+    fn add(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
         self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });

@@ -303,7 +303,7 @@ impl WindowState {
                 self.history = Some(WindowHistory::new(terms.threshold, sighting, now_ms))
             }
             Some(history) if starts || history.is_active => {
-                history.take(terms.threshold, sighting, now_ms);
+                history.update(terms.threshold, sighting, now_ms);
             }
             _ => {}
         }
@@ -348,7 +348,7 @@ impl WindowHistory {
         }
     }
 
-    fn take(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
+    fn update(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
             (self.peak, self.peak_ms) = (cardinality, now_ms);

@@ -26,7 +26,7 @@ pub struct LiveCount {
 impl LiveCount {
     /// Adds the counts of a slice. If the first window changes, the line restarts, because counts of different windows
     /// cannot be compared.
-    pub(crate) fn take(&mut self, hosts: u32, windows: Vec<WindowCount>) {
+    pub(crate) fn add(&mut self, hosts: u32, windows: Vec<WindowCount>) {
         let main = |windows: &[WindowCount]| windows.first().map(|count| count.slices);
         if main(&windows) != main(&self.windows) {
             self.line.clear();
@@ -82,10 +82,10 @@ mod tests {
     fn a_line_has_the_last_slices_of_one_window() {
         let count = |slices, cardinality| WindowCount { slices, cardinality, ..Default::default() };
         let mut live = LiveCount::default();
-        (0..100).for_each(|slice| live.take(1, vec![count(60, f64::from(slice))]));
+        (0..100).for_each(|slice| live.add(1, vec![count(60, f64::from(slice))]));
         assert_eq!(live.line, (40..100).collect::<Vec<u32>>());
-        live.take(2, vec![count(600, 7.4), count(60, 3.0)]);
-        live.take(3, vec![count(600, 7.6), count(60, 3.0)]);
+        live.add(2, vec![count(600, 7.4), count(60, 3.0)]);
+        live.add(3, vec![count(600, 7.6), count(60, 3.0)]);
         assert_eq!((live.hosts, live.line), (3, [7, 8].into()));
     }
 }

@@ -106,15 +106,15 @@ impl AlertManager {
                     // The next slice may show that the host is no server.
                     self.by_view[at].defer_severity(host, notification.severity);
                 }
-                if let Some(notification) = self.settle(notification) {
-                    self.note(&notification);
+                if let Some(notification) = self.unless_quiet(notification) {
+                    self.remember(&notification);
                     notifications.push(notification);
                 }
             }
         }
         // Silences end after alerts do, so that an ended alert is not reported as active again.
         let unsilenced = self.end_silences(&silenced);
-        unsilenced.iter().for_each(|notification| self.note(notification));
+        unsilenced.iter().for_each(|notification| self.remember(notification));
         notifications.extend(unsilenced);
         Ok(notifications)
     }
@@ -155,7 +155,7 @@ impl AlertManager {
 
     /// Returns the notification to store and send, if there is one. A server that stays busy causes none, unless its
     /// peer count doubles or a silent source sends again.
-    fn settle(&self, notification: Notification) -> Option<Notification> {
+    fn unless_quiet(&self, notification: Notification) -> Option<Notification> {
         let last = self.open.get(&notification.id).filter(|last| last.is_probable_server());
         let is_quiet = matches!(notification.why, Why::Repeat | Why::Severity)
             && notification.status == Status::Update
@@ -173,7 +173,7 @@ impl AlertManager {
     }
 
     /// Records `notification` as the last notification of its alert, or removes the alert if `notification` is its end.
-    fn note(&mut self, notification: &Notification) {
+    fn remember(&mut self, notification: &Notification) {
         match notification.status {
             Status::End => drop(self.open.remove(&notification.id)),
             _ => drop(self.open.insert(notification.id, Arc::new(notification.clone()))),

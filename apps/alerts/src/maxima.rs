@@ -33,7 +33,7 @@ pub struct Maxima {
 }
 
 impl Maxima {
-    pub fn take(&mut self, host: IpAddr, cardinality: f64) {
+    pub fn add(&mut self, host: IpAddr, cardinality: f64) {
         let most = self.today.entry(host).or_insert(0.0);
         *most = most.max(cardinality);
         if self.today.len() >= 2 * HOSTS {
@@ -44,7 +44,7 @@ impl Maxima {
     }
 
     /// Adds a slice that ended at `now_ms` and had input for `counted_ms`. After a day, a new collection starts.
-    pub fn pass(&mut self, now_ms: u64, counted_ms: u64) {
+    pub fn add_slice(&mut self, now_ms: u64, counted_ms: u64) {
         let [today, _] = self.counted_ms;
         if self.since_ms == 0 {
             (self.first_ms, self.since_ms) = (now_ms, now_ms);
@@ -88,8 +88,8 @@ mod tests {
         let mut maxima = Maxima::default();
         let day = 86_400_000;
         for (now, count) in [(5, 10.0), (6, 30.0), (7, 20.0), (day + 5, 7.0), (2 * day + 5, 8.0)] {
-            maxima.pass(now, 1_000);
-            maxima.take(host(1), count);
+            maxima.add_slice(now, 1_000);
+            maxima.add(host(1), count);
             if now == day + 5 {
                 assert_eq!(maxima.counts(), [(host(1), 30.0)]);
             }
@@ -102,7 +102,7 @@ mod tests {
     fn memory_is_bounded_and_the_largest_stay() {
         let mut maxima = Maxima::default();
         for number in 0..10 * HOSTS as u32 {
-            maxima.take(host(number), f64::from(number % 1_000_003));
+            maxima.add(host(number), f64::from(number % 1_000_003));
             assert!(maxima.today.len() <= 2 * HOSTS);
         }
         let last = host(10 * HOSTS as u32 - 1);

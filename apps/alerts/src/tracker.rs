@@ -191,7 +191,7 @@ impl Tracker {
         let mut former = std::mem::take(&mut self.live);
         let mut take = |id, hosts, windows, members| {
             let mut live: LiveCount = former.remove(&id).unwrap_or_default();
-            live.take(hosts, windows);
+            live.add(hosts, windows);
             live.members = members;
             (id, live)
         };
@@ -276,7 +276,9 @@ impl Tracker {
                 self.near_misses.forget(self.packing.name(host));
                 return true;
             }
-            Some(Change::Update(why)) if is_told => self.tell(host, Status::Update, why, slice),
+            Some(Change::Update(why)) if is_told => {
+                self.push_alert(host, Status::Update, why, slice)
+            }
             Some(Change::Update(why)) if state.is_severe() => self.start_alone(host, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Change::Update(_)) => {}
@@ -294,7 +296,7 @@ impl Tracker {
     fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
         if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
             if !self.is_grouped(host) {
-                self.tell_end(host, until_ms, why, slice);
+                self.push_end(host, until_ms, why, slice);
             }
             if let Some(group) = self.groups.get_mut(&self.network(host)) {
                 group.remove(host, until_ms, why);
@@ -308,7 +310,7 @@ impl Tracker {
         if let Some(group) = self.groups.get_mut(&self.network(host)) {
             group.alone.insert(host);
         }
-        self.tell(host, Status::Start, why, slice);
+        self.push_alert(host, Status::Start, why, slice);
     }
 
     /// Reports the alerts that start. If many alerts start in one network, an alert of the network is reported instead.
@@ -348,7 +350,9 @@ impl Tracker {
             slice.alerts.push(start);
             let joined = group.alone.clone();
             self.groups.insert(network, group);
-            joined.into_iter().for_each(|host| self.tell(host, Status::Update, Why::Group, slice));
+            joined
+                .into_iter()
+                .for_each(|host| self.push_alert(host, Status::Update, Why::Group, slice));
         }
         for &host in started {
             let is_severe = self.hosts.get(&host).is_some_and(HostState::is_severe);
@@ -418,7 +422,7 @@ impl Tracker {
         Silence { sources: all.silent, is_of_all }
     }
 
-    fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
+    fn push_alert(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(state) = self.hosts.get(&host) else { return };
         let Some(active) = state.active.as_ref() else { return };
         slice.alerts.push(Alert {
@@ -438,8 +442,8 @@ impl Tracker {
         });
     }
 
-    fn tell_end(&self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
-        self.tell(host, Status::End, why, slice);
+    fn push_end(&self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
+        self.push_alert(host, Status::End, why, slice);
         if let Some(alert) = slice.alerts.last_mut() {
             alert.until_ms = Some(until_ms);
         }

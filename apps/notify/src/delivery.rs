@@ -66,7 +66,11 @@ impl Delivery {
     }
 
     /// Logs `notifications`, stores them together with the current alerts of `manager`, and wakes the sinks.
-    pub fn tell(&mut self, manager: &AlertManager, notifications: &[Notification]) -> Result<()> {
+    pub fn deliver(
+        &mut self,
+        manager: &AlertManager,
+        notifications: &[Notification],
+    ) -> Result<()> {
         for notification in notifications {
             // An action of a user may follow the end of an alert.
             let event = match notification.why.is_action() {
@@ -114,7 +118,7 @@ impl Delivery {
 
     /// Prunes notifications that are older than `before_ms` and stores the largest peer counts. Each task is performed
     /// only if it is due.
-    pub fn look_around(&mut self, manager: &AlertManager, before_ms: u64) {
+    pub fn maintain(&mut self, manager: &AlertManager, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.alert_store.store().forget(before_ms).map(drop);
             let (failure, recovery) =
@@ -130,7 +134,7 @@ impl Delivery {
 
     /// Stores all waiting notifications and stops the sinks.
     pub fn finish(mut self, manager: &AlertManager) -> Result<()> {
-        self.tell(manager, &[])?;
+        self.deliver(manager, &[])?;
         let kept = self.alert_store.keep(manager, &[]);
         let left = self.waiting();
         self.alert_store.keep_maxima(manager, true);
@@ -210,7 +214,7 @@ mod tests {
                     rename("states", "no_states");
                 }
                 for _ in 0..3 {
-                    delivery.look_around(&manager, 0);
+                    delivery.maintain(&manager, 0);
                     delivery.alert_store.keep_maxima(&manager, true);
                 }
                 if is_broken {

@@ -72,7 +72,7 @@ trait Channel: Send {
     }
 
     /// Reports notifications that the rate limit suppressed.
-    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure>;
+    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure>;
 
     /// Performs periodic work and returns the alerts that were sent. `open` returns the last notification of each
     /// active alert.

@@ -151,7 +151,7 @@ fn open(
     kept.iter().for_each(|kept| sites.restore(&kept.exporters));
     let mut manager = config.manager();
     let ended = delivery.restore(&mut manager)?;
-    delivery.tell(&manager, &ended)?;
+    delivery.deliver(&manager, &ended)?;
     let path = args.config.clone();
     let publisher = Publisher::open(
         config.general.http,
@@ -182,7 +182,7 @@ fn open(
         plan,
     };
     if kept.is_some() {
-        engine.tell_durable();
+        engine.announce_durable();
     }
     Ok((engine, position))
 }

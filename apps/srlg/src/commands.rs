@@ -19,7 +19,7 @@ pub use crate::absent as setup;
 use crate::progress;
 
 /// Writes a line to standard error. Write errors are ignored, because they cannot be reported elsewhere.
-pub fn tell(line: std::fmt::Arguments<'_>) {
+pub fn print_line(line: std::fmt::Arguments<'_>) {
     // One write keeps the line intact above a progress bar.
     let _nobody_reads = progress::Stderr.write_all(format!("srlg: {line}\n").as_bytes());
 }

@@ -101,7 +101,7 @@ impl Config {
         let file = File::read(&text, &mut problems);
         let mut notes = trial::run(&file, is_input(source).then_some(source), &mut problems);
         let mut config = resolve::resolve(file.clone(), problems).map_err(of)?;
-        config.take_input(source);
+        config.set_input(source);
         for spot in blind_spots(&config) {
             let (span, kind) = match &spot {
                 BlindSpot::Unreachable(it) => (file.span_of_rule(&it.rule, &it.view), "warning"),
@@ -119,7 +119,7 @@ impl Config {
         Ok(())
     }
 
-    fn take_input(&mut self, source: &InputOptions) {
+    fn set_input(&mut self, source: &InputOptions) {
         if is_input(source) {
             self.source = source.clone();
         }

@@ -20,7 +20,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use srlg_cli::commands::setup;
 use srlg_cli::commands::{
-    check, contacts, demo, detect, explain, history, suggest, tell, until_pipe_breaks,
+    check, contacts, demo, detect, explain, history, print_line, suggest, until_pipe_breaks,
 };
 use srlg_cli::progress;
 use srlg_cli::{collect, config, measure, probe};
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     match execute(command.task) {
         Ok(code) => code,
         Err(error) => {
-            tell(format_args!("{error:#}"));
+            print_line(format_args!("{error:#}"));
             ExitCode::from(if error.is::<collect::Superseded>() { 3 } else { 2 })
         }
     }
@@ -142,7 +142,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     let is_command = error.kind() == ErrorKind::InvalidSubcommand;
     let listed = if is_command { "commands" } else { "options" };
     let reason = reason.trim_start_matches("error: ");
-    tell(format_args!("{reason}{tip} (--help lists the {listed})"));
+    print_line(format_args!("{reason}{tip} (--help lists the {listed})"));
     ExitCode::from(2)
 }
 

@@ -124,7 +124,7 @@ async fn work(args: Args) -> Result<()> {
 /// caller can stop it.
 async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let folder = args.spool.join(&args.name);
-    let lock = SpoolLock::take(&folder)?;
+    let lock = SpoolLock::acquire(&folder)?;
     let link = args.access.connect(&args.name).await?;
     let mut description = Description::new(link.clone(), &folder);
     let version = description.first().await;
@@ -147,7 +147,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
             .await
             .map_err(|_| anyhow!("the measuring thread has panicked (this is a bug)"))??;
         outbox.end();
-        tell(&measured);
+        log_summary(&measured);
         Ok(())
     };
     let done = async { tokio::try_join!(measuring, publisher.run(wait_durable)).map(drop) };
@@ -182,7 +182,7 @@ fn start_measuring(
     Ok(receiver)
 }
 
-fn tell(summary: &InputSummary) {
+fn log_summary(summary: &InputSummary) {
     let InputSummary { totals, status } = summary;
     status.to_string().lines().for_each(|line| info!("{line}"));
     status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));

@@ -28,7 +28,7 @@ impl Progress {
         Ok(Self { bar: BAR.get_or_init(|| bar).clone() })
     }
 
-    pub(crate) fn show(&self, input: &Input) {
+    pub(crate) fn print(&self, input: &Input) {
         self.bar.set_position(input.progress().read);
     }
 }

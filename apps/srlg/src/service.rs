@@ -30,13 +30,13 @@ impl Service {
 
     /// Reports that the program is ready after a start or a reload.
     pub(crate) fn ready(&self, status: &str) {
-        tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+        notify(&[NotifyState::Ready, NotifyState::Status(status)]);
     }
 
     /// Sends a watchdog message if one is due.
     pub(crate) fn alive(&mut self) {
         if self.watchdog.as_mut().is_some_and(Every::is_due) {
-            tell(&[NotifyState::Watchdog]);
+            notify(&[NotifyState::Watchdog]);
         }
     }
 
@@ -49,15 +49,15 @@ impl Service {
     pub(crate) fn reloading(&self) {
         let mut states = vec![NotifyState::Reloading];
         states.extend(NotifyState::monotonic_usec_now().ok());
-        tell(&states);
+        notify(&states);
     }
 
     pub(crate) fn stopping(&self) {
-        tell(&[NotifyState::Stopping]);
+        notify(&[NotifyState::Stopping]);
     }
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         debug!("cannot notify the service manager: {error}");
     }

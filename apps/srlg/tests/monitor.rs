@@ -46,10 +46,10 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
     let mut told = Vec::new();
     for second in 0..seconds {
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
-        monitor.pass(time_ns).unwrap();
+        monitor.advance(time_ns).unwrap();
         for peer in 0..peers {
             let peer = (0xc633_0000 + peer).to_be_bytes();
-            monitor.take(&Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into())).unwrap();
+            monitor.ingest(&Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into())).unwrap();
         }
         told.extend(monitor.notifications().unwrap());
     }
@@ -184,7 +184,7 @@ fn the_time_that_a_clock_has_skipped_does_not_count_for_unconfirmed_after() {
     let look = |stepped: &mut SteppedMonitor, second: u64, last: [u64; 2]| {
         let exporters = [([127, 0, 0, 1], last[0]), ([127, 0, 0, 2], last[1])];
         let input = status(stepped.start_ms, exporters);
-        stepped.monitor.look_at(&input, (stepped.start_ms + second * 1_000) * 1_000_000);
+        stepped.monitor.observe_input(&input, (stepped.start_ms + second * 1_000) * 1_000_000);
     };
     for second in 0..70 {
         // The second exporter sends no data after the flood and counts as silent after 15 s.
@@ -243,7 +243,7 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
             of = open();
         }
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
-        of.monitor.pass(time_ns).unwrap();
+        of.monitor.advance(time_ns).unwrap();
         // Only the second exporter reports the flood. This exporter sends no data after second 11.
         let peers = if (2..12).contains(&second) { 100 } else { 0 };
         for (exporter, peers) in [(a, 1), (b, peers)] {
@@ -251,14 +251,14 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
                 let peer: [u8; 4] = (0xc633_0000_u32 + peer).to_be_bytes();
                 let mut contact = Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into());
                 contact.exporter = Some(exporter.into());
-                of.monitor.take(&contact).unwrap();
+                of.monitor.ingest(&contact).unwrap();
             }
         }
         let input = match second < 20 {
             true => status(start_ms, [(a, second), (b, second.min(11))]),
             false => status(start_ms, [(a, second)]),
         };
-        of.monitor.look_at(&input, time_ns);
+        of.monitor.observe_input(&input, time_ns);
         told.extend(of.monitor.notifications().unwrap());
     }
     let ends = told.iter().filter(|notification| notification.status == Status::End).count();
@@ -290,7 +290,7 @@ fn an_exporter_that_never_sends_is_shown_and_holds_up_no_end() {
     let start_ms = now_ms();
     let look = |monitor: &mut Monitor, second| {
         let input = status(start_ms, [([127, 0, 0, 1], second)]);
-        monitor.look_at(&input, (start_ms + second * 1_000) * 1_000_000);
+        monitor.observe_input(&input, (start_ms + second * 1_000) * 1_000_000);
         let overview = Overview { is_live: true, ..monitor.overview(&input) };
         let exporters = overview.exporters.iter();
         let exporters: Vec<_> =
@@ -342,7 +342,7 @@ fn contact(second: u64, source: [u8; 4], destination: [u8; 4]) -> Contact {
 fn flood(monitor: &mut Monitor, seconds: Range<u64>) {
     for second in seconds {
         (0..100).for_each(|peer| {
-            monitor.take(&contact(second, [192, 0, 2, peer], [10, 0, 0, 1])).unwrap();
+            monitor.ingest(&contact(second, [192, 0, 2, peer], [10, 0, 0, 1])).unwrap();
         });
     }
 }
@@ -359,7 +359,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
             (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(1_250));
             (contact.sampling, contact.ingress) = (NonZeroU32::new(10), NonZeroU32::new(517));
             contact.exporter = Some([198, 51, 100, 1].into());
-            monitor.take(&contact).unwrap();
+            monitor.ingest(&contact).unwrap();
         }
         told.extend(monitor.notifications().unwrap());
         let alerts = monitor.overview(&InputStatus::default()).alerts;
@@ -394,7 +394,7 @@ fn a_gap_in_a_file_is_not_its_end() {
     let mut told = Vec::new();
     // The count has been below the threshold since second 14, and the end stays unconfirmed for ten minutes.
     for second in [15].into_iter().chain(600..730) {
-        monitor.take(&contact(second, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
+        monitor.ingest(&contact(second, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
         let notifications = monitor.notifications().unwrap().into_iter();
         told.extend(notifications.filter(|notification| notification.status != Status::Update));
     }
@@ -408,7 +408,7 @@ fn a_gap_in_a_file_is_not_its_end() {
 fn one_time_far_from_now_lets_no_contact_of_a_file_be_too_late() {
     let mut monitor = replay(RULE);
     flood(&mut monitor, 0..2);
-    monitor.take(&contact(1 << 32, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
+    monitor.ingest(&contact(1 << 32, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
     flood(&mut monitor, 2..10);
     assert_eq!(monitor.notifications().unwrap().len(), 1);
 }
@@ -421,9 +421,9 @@ fn a_flood_is_compared_with_what_its_victim_did_meanwhile() {
     let mut monitor = replay(&(views("in", "5s") + &views("out", "1h")));
     for peer in 0..100 {
         let peer = [198, 51, 100, peer];
-        monitor.take(&contact(0, [10, 0, 0, 1], peer)).unwrap();
+        monitor.ingest(&contact(0, [10, 0, 0, 1], peer)).unwrap();
     }
-    monitor.take(&contact(59, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
+    monitor.ingest(&contact(59, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
     monitor.notifications().unwrap();
     flood(&mut monitor, 60..70);
     let told = monitor.notifications().unwrap();
@@ -437,7 +437,7 @@ fn an_input_that_has_no_host_inside_is_a_problem_until_it_has_one() {
     let mut count = |seconds: Range<u64>, destination: [u8; 4]| {
         for second in seconds {
             for peer in 0..100 {
-                monitor.take(&contact(second, [192, 0, 2, peer], destination)).unwrap();
+                monitor.ingest(&contact(second, [192, 0, 2, peer], destination)).unwrap();
             }
         }
         monitor.notifications().unwrap();

@@ -35,7 +35,7 @@ impl Publisher {
             };
             let outcome = manager.act(order, ended, now_ms);
             if let Ok(notification) = &outcome {
-                delivery.tell(manager, std::slice::from_ref(notification))?;
+                delivery.deliver(manager, std::slice::from_ref(notification))?;
             }
             waiting.answer(outcome);
         }

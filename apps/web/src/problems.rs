@@ -56,7 +56,7 @@ struct Problem {
 
 impl Problems {
     /// Updates the problems with the counts of `overview` at `now`, and returns the problems that are over.
-    pub(crate) fn take(&mut self, overview: &Overview, now: Instant) -> Vec<ProblemOverview> {
+    pub(crate) fn update(&mut self, overview: &Overview, now: Instant) -> Vec<ProblemOverview> {
         let exporters = overview.exporters.iter().map(|exporter| {
             (Some(exporter), exporter.problems, exporter.waiting_since_ms.is_some())
         });
@@ -107,8 +107,8 @@ impl Problems {
     }
 
     /// Updates the problems with the counts of `overview` at `now`, adds them to `overview`, and logs changes.
-    pub(crate) fn show(&mut self, overview: &mut Overview, now: Instant) {
-        for over in self.take(overview, now) {
+    pub(crate) fn update_overview(&mut self, overview: &mut Overview, now: Instant) {
+        for over in self.update(overview, now) {
             info!("problem is over: {}", over.text);
         }
         for ProblemOverview { text, remedy, .. } in self.warnings(now) {

@@ -62,14 +62,14 @@ impl Publisher {
     }
 
     /// Publishes the overview that `make` returns, if an overview is due.
-    pub fn show(&mut self, make: impl FnOnce() -> Overview) {
+    pub fn publish(&mut self, make: impl FnOnce() -> Overview) {
         if self.publish.is_due() {
             let mut overview = make();
             overview.closed_ms = self.closed_ms(&overview);
             overview.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
-            self.problems.show(&mut overview, Instant::now());
+            self.problems.update_overview(&mut overview, Instant::now());
             self.log_changes(&overview);
-            self.recorder.take(&overview);
+            self.recorder.record(&overview);
             self.overviews.send_replace(Arc::new(overview));
         }
     }

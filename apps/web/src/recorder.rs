@@ -81,7 +81,7 @@ impl Running {
         Self { minute: first.now_ms / MINUTE_MS, most: BTreeMap::new(), first }
     }
 
-    fn take(&mut self, overview: &Overview) {
+    fn add(&mut self, overview: &Overview) {
         for view in &overview.views {
             let largest = view.top.first().map_or(0.0, |host| host.cardinality.round());
             for (series, value) in [
@@ -106,7 +106,7 @@ impl Recorder {
     }
 
     /// Adds an overview to the running minute. If the overview starts a new minute, the previous minute is stored.
-    pub fn take(&mut self, overview: &Overview) {
+    pub fn record(&mut self, overview: &Overview) {
         // The overview is empty before the first slice closes.
         if overview.now_ms == 0 {
             return;
@@ -120,7 +120,7 @@ impl Recorder {
             self.running = Some(Running::new(counters));
         }
         if let Some(running) = &mut self.running {
-            running.take(overview);
+            running.add(overview);
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
             (180, 2, 8.0, 10),
             (200, 2, 6.4, 20),
         ] {
-            recorder.take(&overview(now_s, super_points, largest, records));
+            recorder.record(&overview(now_s, super_points, largest, records));
         }
         drop(recorder);
         let range = MinuteRange { first: 0, last: 99, step: 1 };

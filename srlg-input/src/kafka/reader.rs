@@ -121,7 +121,7 @@ impl Reader {
                 next: next.take(),
             };
             let end = session.read(&source, &origin, &mut reporter).await;
-            reporter.show(Some(&session.flows));
+            reporter.publish(Some(&session.flows));
             let End::Schema(next) = end? else { return Ok(()) };
             reporter.leave_topic();
             let Session { name, format: former, flows: reader, .. } = session;
@@ -158,7 +158,7 @@ impl Session<'_> {
                     }
                     if reporter.is_status_due() {
                         reporter.status.lag = self.lags.values().sum();
-                        reporter.show(Some(&self.flows));
+                        reporter.publish(Some(&self.flows));
                     }
                     if let Some(next) = self.replacement(known.len()) {
                         return Ok(End::Schema(next));

@@ -41,7 +41,7 @@ pub(crate) async fn read_schema(
                 return None;
             }
             if reporter.is_status_due() {
-                reporter.show(None);
+                reporter.publish(None);
             }
             sleep(TICK).await;
         }

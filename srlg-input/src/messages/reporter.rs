@@ -113,7 +113,7 @@ impl<'a> StatusReporter<'a> {
     }
 
     /// Publishes the status, including the counters of `flows`.
-    pub(crate) fn show(&mut self, flows: Option<&FlowReader>) {
+    pub(crate) fn publish(&mut self, flows: Option<&FlowReader>) {
         self.shown = Some(Instant::now());
         if let Some(flows) = flows {
             self.status.without_hosts += self.minute.pass(Instant::now(), flows.counts());

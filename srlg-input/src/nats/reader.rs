@@ -80,7 +80,7 @@ impl Reader {
             }
         };
         session.say_losses();
-        session.reporter.show(Some(&session.flows));
+        session.reporter.publish(Some(&session.flows));
         ended
     }
 }

@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
         }
         if self.reporter.is_status_due() {
             self.say_losses();
-            self.reporter.show(Some(&self.flows));
+            self.reporter.publish(Some(&self.flows));
         }
         if self.source.is_url() && self.schemas.is_empty() && self.fetched.elapsed() >= REFRESH {
             self.fetched = Instant::now();

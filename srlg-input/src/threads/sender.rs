@@ -94,7 +94,7 @@ impl ContactSender {
             in_time.extend(not_after(now_ns, contacts));
             in_time
         };
-        let taken = sink.take(contacts);
+        let taken = sink.accept(contacts);
         time.store(IDLE, SeqCst);
         taken.map(|()| true).map_err(InputError::Sink)
     }

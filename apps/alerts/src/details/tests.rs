@@ -17,7 +17,7 @@ fn host(number: u32) -> IpAddr {
 }
 
 fn take(details: &mut Details, peer: IpAddr, contact: &Contact) {
-    details.take((host(0).into(), peer.into()), contact);
+    details.add((host(0).into(), peer.into()), contact);
 }
 
 fn contact(peer: u32, port: u16) -> Contact {
@@ -32,7 +32,7 @@ fn contact(peer: u32, port: u16) -> Contact {
 fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     let mut details = Details::new(SEED);
     take(&mut details, host(1), &contact(1, 445));
-    details.look_at(&[host(0)], 5_000);
+    details.track_hosts(&[host(0)], 5_000);
     assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
     // Each peer contacts the host twice, but may be in the sample only once.
     for peer in 1..=2_000 {
@@ -59,10 +59,10 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
 fn hosts_beyond_the_bound_are_not_looked_at() {
     let mut details = Details::new(SEED);
     let hosts: Vec<IpAddr> = (0..1_000).map(host).collect();
-    details.look_at(&hosts, 0);
+    details.track_hosts(&hosts, 0);
     assert_eq!(details.hosts.len(), HOSTS);
     assert!(details.hosts.contains_key(&host(0)) && !details.hosts.contains_key(&host(256)));
-    details.look_at(&hosts[255..257], 1);
+    details.track_hosts(&hosts[255..257], 1);
     assert_eq!(details.hosts.len(), 2);
     assert_eq!(details.hosts[&host(255)].since_ms, 0);
     assert_eq!(details.hosts[&host(256)].since_ms, 1);
@@ -70,7 +70,7 @@ fn hosts_beyond_the_bound_are_not_looked_at() {
 
 fn sent(peers: &[u32]) -> HostDetails {
     let mut details = Details::new(SEED);
-    details.look_at(&[host(0)], 5_000);
+    details.track_hosts(&[host(0)], 5_000);
     peers.iter().for_each(|peer| take(&mut details, host(*peer), &contact(*peer, 445)));
     let text = serde_json::to_string(details.get(host(0)).unwrap()).unwrap();
     serde_json::from_str(&text).unwrap()
@@ -167,12 +167,12 @@ fn numbers_of_a_faulty_probe_give_shares_of_at_most_1() {
 #[test]
 fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
     let mut details = Details::new(SEED);
-    details.look_at(&[host(0), host(1)], 5_000);
+    details.track_hosts(&[host(0), host(1)], 5_000);
     for (at, octets) in [(0, 100), (1, 150)] {
         let mut contact = contact(2, 445);
         (contact.time_ns, contact.exporter) = (5_000_000_000, None);
         (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(octets));
-        details.take((host(at).into(), host(2).into()), &contact);
+        details.add((host(at).into(), host(2).into()), &contact);
     }
     let rates = |hosts: &[IpAddr]| details.rates(hosts, 7_000);
     let known = |packets, bits| Rates {
@@ -190,7 +190,7 @@ fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
 #[test]
 fn rates_of_two_threads_are_those_of_all_their_contacts() {
     let mut details = Details::new(SEED);
-    details.look_at(&[host(0)], 100_000);
+    details.track_hosts(&[host(0)], 100_000);
     let mut of_threads = [details.clone(), details.clone()];
     // The slice closed one second late.
     for at in 0..200 {

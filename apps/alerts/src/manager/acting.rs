@@ -68,7 +68,7 @@ impl AlertManager {
             Act::Close { .. } => self.close_by_hand(&last, remark)?,
         };
         if !is_over {
-            self.note(&notification);
+            self.remember(&notification);
         }
         Ok(notification)
     }

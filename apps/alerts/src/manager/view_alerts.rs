@@ -218,7 +218,7 @@ impl ViewAlerts {
         self.overloads += u64::from(is_overloaded);
         if report.slice < self.next {
             // This slice was processed before the program was killed, so its changes are already stored.
-            return self.show(report);
+            return self.update_top(report);
         }
         self.next = report.slice;
         self.sampling = *sampling;
@@ -230,14 +230,14 @@ impl ViewAlerts {
         let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
         for (window, points) in sightings {
             let maxima = self.maxima.entry(*window).or_default();
-            maxima.pass(now_ms, counted_ms);
+            maxima.add_slice(now_ms, counted_ms);
             for point in points {
-                maxima.take(point.host, point.cardinality);
+                maxima.add(point.host, point.cardinality);
                 let least = point.cardinality - point.std_error;
                 self.rules.count_host(point.host, *window, least, &mut self.hits);
             }
         }
-        self.show(report);
+        self.update_top(report);
         for alert in alerts {
             let hosts: Vec<IpAddr> = match &alert.subject {
                 Subject::Host(host) => vec![*host],
@@ -319,7 +319,7 @@ impl ViewAlerts {
         self.tracker.close(now_ms, sightings, |host| rules.rule(host), condition, witnesses)
     }
 
-    fn show(&mut self, report: &SliceReport) {
+    fn update_top(&mut self, report: &SliceReport) {
         let Self { shown, tracker, rules, .. } = self;
         shown.close(report, rules.packing(), |host| tracker.is_active(host));
     }

@@ -38,7 +38,7 @@ impl Alertmanager {
     }
 
     /// Posts `notifications`, which must belong to different alerts.
-    fn tell<'a>(
+    fn post<'a>(
         &mut self,
         notifications: impl Iterator<Item = &'a Notification> + Clone,
     ) -> Result<(), Failure> {
@@ -142,11 +142,11 @@ fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
 
 impl Channel for Alertmanager {
     fn send(&mut self, _number: i64, notification: &Notification) -> Result<(), Failure> {
-        self.tell(std::iter::once(notification))
+        self.post(std::iter::once(notification))
     }
 
     /// Reports nothing, because Alertmanager has its own silences and groups.
-    fn tell_held(&mut self, _suppressed: &Suppressed) -> Result<(), Failure> {
+    fn report_suppressed(&mut self, _suppressed: &Suppressed) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Channel for Alertmanager {
         let mut open = open()?;
         open.retain(|notification| notification.silence.is_none());
         for notifications in open.chunks(BATCH) {
-            self.tell(notifications.iter())?;
+            self.post(notifications.iter())?;
         }
         let ids: HashSet<AlertId> = open.iter().map(|notification| notification.id).collect();
         // Alerts whose ends were rejected or dropped are removed here.

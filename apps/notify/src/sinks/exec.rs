@@ -76,7 +76,7 @@ impl Channel for Exec {
         Ok(self.run(notification)?)
     }
 
-    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         Ok(self.run(&suppressed.json())?)
     }
 }

@@ -185,7 +185,7 @@ impl Channel for File {
         Ok(())
     }
 
-    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         Ok(self.write(serde_json::to_vec(&suppressed.json())?)?)
     }
 }
@@ -307,7 +307,7 @@ mod tests {
         let rotation = Rotation { bytes: 1 << 20, keep: 8 };
         let open = || File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         let mut file = open();
-        file.tell_held(&Suppressed::sample()).unwrap();
+        file.report_suppressed(&Suppressed::sample()).unwrap();
         file.send(12, &notifications(1)[0]).unwrap();
         drop(file);
         let whole = fs::read(&path).unwrap();
@@ -328,14 +328,16 @@ mod tests {
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         let held = |count| Suppressed { count, ..Suppressed::default() };
-        file.tell_held(&held(1)).unwrap();
+        file.report_suppressed(&held(1)).unwrap();
         // A folder with the name of the file is created directly after the rotation.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();
-        assert!(file.tell_held(&held(2)).is_err() && file.tell_held(&held(3)).is_err());
+        assert!(
+            file.report_suppressed(&held(2)).is_err() && file.report_suppressed(&held(3)).is_err()
+        );
         fs::remove_dir(&path).unwrap();
-        file.tell_held(&held(4)).unwrap();
+        file.report_suppressed(&held(4)).unwrap();
         for (path, count) in [(path, 4), (place.join("alerts.1"), 1)] {
             let line: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
             assert_eq!(line["held"], count);

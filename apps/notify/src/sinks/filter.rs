@@ -63,7 +63,7 @@ impl SinkFilter {
         }
     }
 
-    pub(super) fn told(&mut self, alerts: Vec<AlertId>) {
+    pub(super) fn mark_sent(&mut self, alerts: Vec<AlertId>) {
         self.passed.extend(alerts);
     }
 
@@ -231,7 +231,7 @@ mod tests {
         let store = Store::open(None).unwrap();
         let told = notifications(2);
         let mut filter = SinkFilter::new(0, &store, 0).unwrap();
-        filter.told(vec![told[0].id, told[1].id]);
+        filter.mark_sent(vec![told[0].id, told[1].id]);
         store.add(&told[..5], &[]).unwrap();
         filter.dropped(&store, 5).unwrap();
         assert!(!filter.may_pass(&told[4], 0) && filter.may_pass(&told[5], 0));

@@ -144,7 +144,7 @@ impl Channel for Mail {
         self.deliver(self.writer.digest(notifications))
     }
 
-    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         self.deliver(self.writer.held(suppressed, SystemTime::now()))
     }
 }

@@ -111,7 +111,7 @@ impl Channel for Syslog {
         Ok(self.write(&message(notification, SystemTime::now()))?)
     }
 
-    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         let text = format!("held={} text={}", suppressed.count, quoted(&suppressed.text()));
         Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
     }

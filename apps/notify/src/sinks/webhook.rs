@@ -62,7 +62,7 @@ impl Channel for Webhook {
         self.post(&format!("{}-{number}-{}", notification.id, notification.status), notification)
     }
 
-    fn tell_held(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
+    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let key = format!("held-{}-{}", std::process::id(), now.as_millis());
         self.post(&key, &suppressed.json())

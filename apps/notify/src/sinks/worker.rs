@@ -90,7 +90,7 @@ impl Worker {
             is_blind: false,
             log_dropped: Every::new(PAUSES[1]),
         };
-        worker.show(0);
+        worker.update_overview(0);
         Ok(worker)
     }
 
@@ -108,7 +108,7 @@ impl Worker {
             let is_stopped = self.wake.until().is_some();
             let step = if self.is_late() { Ok(false) } else { self.step() };
             if step.is_ok() && std::mem::take(&mut self.is_blind) {
-                self.tell_success();
+                self.log_success();
             }
             match step {
                 Ok(true) => {}
@@ -116,15 +116,15 @@ impl Worker {
                 Ok(false) => self.wake.wait(TICK),
                 Err(error) => {
                     self.is_blind = true;
-                    self.tell_failure(&error);
-                    self.show(self.wake.overview().queue as i64);
+                    self.log_failure(&error);
+                    self.update_overview(self.wake.overview().queue as i64);
                     self.wake.pause(PAUSES[0]);
                 }
             }
         }
         if !self.is_late() {
             // This also reports notifications that were suppressed in the current minute.
-            self.tell_held(u64::MAX);
+            self.report_suppressed(u64::MAX);
         }
     }
 
@@ -138,10 +138,10 @@ impl Worker {
         if waiting > self.queue {
             self.drop_oldest(waiting - self.queue)?;
         }
-        self.show(waiting.min(self.queue));
+        self.update_overview(waiting.min(self.queue));
         let is_time = self.is_time();
         if is_time {
-            self.tell_held(now_ms());
+            self.report_suppressed(now_ms());
         }
         if self.is_full() && !self.flush()? {
             return Ok(self.wake.until().is_none());
@@ -164,7 +164,7 @@ impl Worker {
         }
         self.tick();
         let left = self.store.last() - self.cursor.done;
-        self.show(left);
+        self.update_overview(left);
         Ok(count > 0)
     }
 
@@ -191,12 +191,12 @@ impl Worker {
         match self.channel.tick(&open) {
             Ok(told) if told.is_empty() => {}
             Ok(told) => {
-                self.filter.told(told);
-                self.tell_success();
+                self.filter.mark_sent(told);
+                self.log_success();
             }
             Err(Failure::Refused(error) | Failure::Failed(error)) => {
                 self.cursor.failed += 1;
-                self.tell_failure(&error);
+                self.log_failure(&error);
                 self.back_off();
             }
         }
@@ -232,7 +232,7 @@ impl Worker {
             let error = match self.channel.send_all(group) {
                 Ok(()) => {
                     self.cursor.sent += group.len() as i64;
-                    self.tell_success();
+                    self.log_success();
                     return Ok(true);
                 }
                 Err(Failure::Refused(error)) => {
@@ -247,8 +247,8 @@ impl Worker {
                 self.give_up(group, &error);
                 return Ok(true);
             }
-            self.tell_failure(&error);
-            self.show(self.store.last() - self.cursor.done);
+            self.log_failure(&error);
+            self.update_overview(self.store.last() - self.cursor.done);
             if self.is_late() {
                 self.store.set_cursor(&self.name, self.cursor)?;
                 return Ok(false);
@@ -263,22 +263,22 @@ impl Worker {
 
     /// Reports the notifications that were suppressed in minutes that are over at `now_ms`, unless they were reported
     /// before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
-    fn tell_held(&mut self, now_ms: u64) {
+    fn report_suppressed(&mut self, now_ms: u64) {
         let held = self.filter.rate_limit.held_until(now_ms);
         if held.count == 0 {
             return;
         }
-        match self.channel.tell_held(held) {
+        match self.channel.report_suppressed(held) {
             Err(Failure::Failed(error)) => {
                 self.cursor.failed += 1;
-                self.tell_failure(&error);
+                self.log_failure(&error);
                 self.back_off();
                 return;
             }
             Err(Failure::Refused(error)) => {
                 warn!("sink {}: cannot report suppressed notifications: {error:#}", self.name);
             }
-            Ok(()) => self.tell_success(),
+            Ok(()) => self.log_success(),
         }
         self.told = Some(Instant::now());
         warn!("sink {}: {}", self.name, self.filter.rate_limit.held_until(now_ms).text());
@@ -299,7 +299,7 @@ impl Worker {
         self.cursor.dropped += (before - self.group.len()) as i64 + unread;
         self.store.set_cursor(&self.name, self.cursor)?;
         self.filter.dropped(&self.store, self.cursor.done)?;
-        self.filter.told(self.group.iter().map(|(_, notification)| notification.id).collect());
+        self.filter.mark_sent(self.group.iter().map(|(_, notification)| notification.id).collect());
         if self.log_dropped.is_due() {
             warn!(
                 "sink {}: the queue is full with {} notifications; the oldest are dropped ({} dropped, rejected or suppressed so far)",
@@ -317,20 +317,20 @@ impl Worker {
     }
 
     /// Logs the first failure after a success.
-    fn tell_failure(&mut self, error: &anyhow::Error) {
+    fn log_failure(&mut self, error: &anyhow::Error) {
         if self.error.replace(format!("{error:#}")).is_none() {
             warn!("sink {}: cannot send, retrying: {error:#}", self.name);
         }
     }
 
-    fn tell_success(&mut self) {
+    fn log_success(&mut self) {
         self.backoff.reset();
         if self.error.take().is_some() {
             info!("sink {}: sending works again", self.name);
         }
     }
 
-    fn show(&self, queue: i64) {
+    fn update_overview(&self, queue: i64) {
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
         self.wake.set_overview(SinkOverview {
             name: self.name.clone(),

@@ -127,12 +127,12 @@ impl Engine {
         while !self.progress.done {
             let waiting = Instant::now();
             let Some(event) = events.blocking_recv() else { break };
-            self.pass(waiting.elapsed());
-            self.take(event)?;
+            self.advance_clock(waiting.elapsed());
+            self.handle(event)?;
             self.close_what_may()?;
             self.publisher.take_orders(&mut self.delivery, &mut self.manager, now_ms())?;
-            self.look_around();
-            self.show();
+            self.maintain();
+            self.publish();
         }
         self.service.stopping();
         self.save()?;
@@ -143,13 +143,13 @@ impl Engine {
 
     /// Does the periodic work between events: notifies the watchdog, reloads the configuration if requested, and
     /// maintains the database.
-    fn look_around(&mut self) {
+    fn maintain(&mut self) {
         self.service.alive();
         if self.service.wants_reload() {
             self.reload();
         }
         let keep_ms = self.plan.config.general.keep.as_millis() as u64;
-        self.delivery.look_around(&self.manager, self.manager.now_ms().saturating_sub(keep_ms));
+        self.delivery.maintain(&self.manager, self.manager.now_ms().saturating_sub(keep_ms));
     }
 
     /// Rereads the configuration file and applies all changes that do not need a restart. If views, sizes or slices
@@ -173,13 +173,13 @@ impl Engine {
         self.service.ready("running");
     }
 
-    fn pass(&mut self, waited: Duration) {
+    fn advance_clock(&mut self, waited: Duration) {
         if !self.progress.resting {
             self.progress.now += waited;
         }
     }
 
-    fn take(&mut self, event: Event) -> Result<()> {
+    fn handle(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Opened { created, unread, anew } => self.begin_stream(created, unread, anew),
             Event::Message(message) => return self.read(&message),
@@ -356,7 +356,7 @@ impl Engine {
         let notifications = manager.notifications(|view, hosts, slices| {
             peers_within(&mut detectors[view], hosts, slices)
         })?;
-        self.delivery.tell(manager, &notifications)?;
+        self.delivery.deliver(manager, &notifications)?;
         sites.ask(watched);
         self.tell_of_close(close);
         Ok(())
@@ -426,21 +426,21 @@ impl Engine {
         )?;
         self.progress.closes = 0;
         self.progress.checkpoint = running;
-        self.tell_durable();
+        self.announce_durable();
         Ok(())
     }
 
     /// Reports to each probe up to which slice all of its slices are durable.
-    pub(super) fn tell_durable(&mut self) {
+    pub(super) fn announce_durable(&mut self) {
         let covered = (0..self.plan.options.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());
     }
 
     /// Updates the overview, at most four times per second.
-    fn show(&mut self) {
+    fn publish(&mut self) {
         let Self { publisher, plan, detectors, manager, delivery, progress, .. } = self;
         let network = &plan.network;
-        publisher.show(|| {
+        publisher.publish(|| {
             let views = detectors.iter().zip(&manager.by_view).map(|(detector, view_alerts)| {
                 ViewOverview {
                     threshold: detector.params().threshold(),

@@ -110,7 +110,7 @@ impl Reader {
     /// Creates a consumer and reads until an error occurs or the connection is lost.
     async fn connection(&mut self) -> Result<(), NoListener> {
         // The clock stays paused until the number of unread messages is known.
-        self.tell(Event::Away).await?;
+        self.send(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
             tokio::time::sleep(self.backoff.delay()).await;
@@ -122,7 +122,7 @@ impl Reader {
                 if self.last_error.end() {
                     info!("reading the stream");
                 }
-                self.tell(opened).await?;
+                self.send(opened).await?;
                 self.read(&mut messages, state.connects).await
             }
             Err(error) => {
@@ -159,8 +159,8 @@ impl Reader {
                 biased;
                 message = messages.next() => {
                     let Some(message) = message else { return Ok(()) };
-                    match message.map_err(Error::from).and_then(|message| self.take(message)) {
-                        Ok(Some(message)) => self.tell(Event::Message(message)).await?,
+                    match message.map_err(Error::from).and_then(|message| self.unread(message)) {
+                        Ok(Some(message)) => self.send(Event::Message(message)).await?,
                         Ok(None) => {}
                         Err(error) => {
                             warn!("reopening the stream after message {}: {error}", self.place.position());
@@ -189,7 +189,7 @@ impl Reader {
                 return Ok(false);
             }
         }
-        self.tell(if state.up { Event::Tick } else { Event::Away }).await?;
+        self.send(if state.up { Event::Tick } else { Event::Away }).await?;
         Ok(true)
     }
 
@@ -202,7 +202,7 @@ impl Reader {
     }
 
     /// Returns the content of a message, or `None` if the message was read or skipped before.
-    fn take(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
+    fn unread(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
         let info = message.info().map_err(|error| anyhow!(error))?;
         let (sequence, time, unread) =
             (info.stream_sequence, nanoseconds(info.published), info.pending);
@@ -215,7 +215,7 @@ impl Reader {
         Ok(Some(Message { subject, headers, payload, sequence, time, unread }))
     }
 
-    async fn tell(&self, event: Event) -> Result<(), NoListener> {
+    async fn send(&self, event: Event) -> Result<(), NoListener> {
         self.events.send(event).await.map_err(|_| NoListener)
     }
 }

@@ -88,7 +88,7 @@ impl<T> CloseRule<T> {
         slice: u64,
         part: Part,
     ) -> Option<Refusal> {
-        self.front.hear(probe, slice, now);
+        self.front.record(probe, slice, now);
         let running = self.running?;
         if slice.saturating_add(self.limits.window) <= running {
             return Some(Refusal::Old { slice, running });
@@ -223,7 +223,7 @@ impl<T> CloseRule<T> {
             // A known probe counts until it has had time to send, so that the first probe to send does not set the
             // front alone.
             if let Some(slice) = kept.newest {
-                rule.front.hear(probe, slice, Moment::ZERO);
+                rule.front.record(probe, slice, Moment::ZERO);
             }
         }
         rule

@@ -215,8 +215,8 @@ impl Sites {
         self.state().rejected
     }
 
-    fn hear(&self, subject: &str, payload: &[u8]) {
-        if let Err(rejection) = self.take(subject, payload) {
+    fn receive(&self, subject: &str, payload: &[u8]) {
+        if let Err(rejection) = self.read_report(subject, payload) {
             let mut state = self.state();
             state.rejected += 1;
             if state.warn.is_due() {
@@ -225,7 +225,7 @@ impl Sites {
         }
     }
 
-    fn take(&self, subject: &str, payload: &[u8]) -> Result<(), Rejection> {
+    fn read_report(&self, subject: &str, payload: &[u8]) -> Result<(), Rejection> {
         let name = subjects::probe_of(subject);
         let probe = self.names.iter().position(|known| Some(known.as_str()) == name);
         let probe = probe.ok_or_else(|| Rejection::Unknown(subject.to_owned()))?;
@@ -278,7 +278,7 @@ pub(super) async fn talk(link: Link, sites: Arc<Sites>) -> Result<()> {
         tokio::select! {
             report = reports.next() => {
                 let report = report.context("the connection to the broker was closed permanently")?;
-                sites.hear(&report.subject, &report.payload);
+                sites.receive(&report.subject, &report.payload);
                 continue;
             }
             // `sites` keeps the sender, so this channel never closes.

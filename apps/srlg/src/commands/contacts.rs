@@ -7,8 +7,8 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context, Result};
 use srlg_input::{Contact, Event, Input, InputOptions};
 
+use super::print_line;
 use super::progress::Progress;
-use super::tell;
 
 /// Options of `srlg contacts`.
 #[derive(Debug, clap::Args)]
@@ -44,13 +44,13 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
                 let mut contacts = contacts.iter();
                 let printed =
                     contacts.try_for_each(|contact| print_contact(out, contact, args.ports));
-                progress.show(&input);
+                progress.print(&input);
                 printed
             }
             // A reader may be waiting for the next lines.
             Event::Time(_) => out.flush(),
             Event::Log(line) => {
-                tell(format_args!("{line}"));
+                print_line(format_args!("{line}"));
                 Ok(())
             }
             _ => Ok(()),
@@ -59,8 +59,8 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     }
     drop(progress);
     let status = input.status();
-    status.to_string().lines().for_each(|line| tell(format_args!("{line}")));
-    status.exporters.iter().for_each(|exporter| tell(format_args!("exporter {exporter}")));
+    status.to_string().lines().for_each(|line| print_line(format_args!("{line}")));
+    status.exporters.iter().for_each(|exporter| print_line(format_args!("exporter {exporter}")));
     Ok(())
 }
 

@@ -13,8 +13,8 @@ use srlg_host::{Device, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 use srlg_input::{Event, Input};
 
+use super::print_line;
 use super::progress::Progress;
-use super::tell;
 use crate::config::PORTS_OF_ANSWERS;
 use crate::measure::track::Track;
 pub use args::Args;
@@ -32,17 +32,17 @@ pub fn run(args: &Args) -> Result<()> {
         "--preset paper: accepts only IPv4 addresses and does not support address+port; use --preset default"
     );
     if args.view.takes_ports_of_answers() {
-        tell(format_args!("warning: {PORTS_OF_ANSWERS}"));
+        print_line(format_args!("warning: {PORTS_OF_ANSWERS}"));
     }
     let (mut run, progress) = (Run::new(args)?, Progress::new(&input)?);
     while let Some(event) = input.next_event()? {
         match event {
             Event::Contacts(contacts) => {
-                contacts.iter().try_for_each(|contact| run.take(contact))?;
-                progress.show(&input);
+                contacts.iter().try_for_each(|contact| run.ingest(contact))?;
+                progress.print(&input);
             }
-            Event::Time(now_ns) => run.track.pass(now_ns, &mut run.slices)?,
-            Event::Log(line) => tell(format_args!("{line}")),
+            Event::Time(now_ns) => run.track.advance(now_ns, &mut run.slices)?,
+            Event::Log(line) => print_line(format_args!("{line}")),
             _ => {}
         }
     }
@@ -114,7 +114,7 @@ impl Run {
         })
     }
 
-    fn take(&mut self, contact: &Contact) -> Result<()> {
+    fn ingest(&mut self, contact: &Contact) -> Result<()> {
         let Self { track, rules, slices, .. } = self;
         let Reports { paper, totals, .. } = &mut slices.reports;
         let is_v4 = contact.source.as_v4().is_some() && contact.destination.as_v4().is_some();
@@ -124,7 +124,7 @@ impl Run {
         totals.refused += u64::from(is_refused);
         totals.unmeasured += u64::from(!is_refused && count == 0);
         totals.pairs += count as u64;
-        let placement = track.take(contact.time_ns, pairs, slices)?;
+        let placement = track.ingest(contact.time_ns, pairs, slices)?;
         if !matches!(placement, Placement::TooLate | Placement::Future) {
             slices.reports.sampling.add(track.clock().slice_of(contact.time_ns), contact);
         }
@@ -141,7 +141,7 @@ impl Run {
         }
         let Slices { mut detector, mut reports } = slices;
         if track.clock().is_running() && !is_live {
-            reports.take(&detector.close_slice()?)?;
+            reports.add(&detector.close_slice()?)?;
         }
         reports.output.finish()?;
         Ok(Totals {
@@ -170,12 +170,12 @@ impl SliceSink for Slices {
     }
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
-        self.detector.advance_to(slice, |report| self.reports.take(&report))
+        self.detector.advance_to(slice, |report| self.reports.add(&report))
     }
 }
 
 impl Reports {
-    fn take(&mut self, report: &SliceReport) -> Result<()> {
+    fn add(&mut self, report: &SliceReport) -> Result<()> {
         let totals = &mut self.totals;
         totals.slices += 1;
         if self.paper {
@@ -188,7 +188,9 @@ impl Reports {
         totals.overloaded += 1;
         if totals.overloaded == 1 {
             let slice = report.slice;
-            tell(format_args!("warning: slice {slice} is overloaded: {overload}; narrow --inside"));
+            print_line(format_args!(
+                "warning: slice {slice} is overloaded: {overload}; narrow --inside"
+            ));
         }
         Ok(())
     }

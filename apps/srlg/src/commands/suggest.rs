@@ -220,9 +220,9 @@ mod tests {
         let host = |number| IpAddr::from(Ipv4Addr::from_bits(number));
         let mut maxima = Maxima::default();
         for minute in 1..=hours * 60 {
-            maxima.pass(minute * 60_000, 60_000);
+            maxima.add_slice(minute * 60_000, 60_000);
         }
-        (0..hosts).for_each(|number| maxima.take(host(number), f64::from(number + 100)));
+        (0..hosts).for_each(|number| maxima.add(host(number), f64::from(number + 100)));
         let networks = vec!["0.0.4.0/24".parse().unwrap()];
         let incidents =
             Incidents { hosts: incidents.iter().map(|it| host(*it).into()).collect(), networks };

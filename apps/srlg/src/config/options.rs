@@ -53,7 +53,7 @@ impl Options {
                 Config::simple(source, general, self.threshold, self.window, self.hold)?
             }
         };
-        config.take_input(&self.source);
+        config.set_input(&self.source);
         if let Some(path) = &self.alerts {
             config.sinks.push(SinkOptions::file(path.clone()));
         } else if config.sinks.is_empty() {

@@ -51,7 +51,7 @@ impl Samplings {
     /// Notes the sampling of `contact`. Returns whether its exporter or its sampling differs from that of the last
     /// contact.
     #[inline]
-    pub(crate) fn take(&mut self, contact: &Contact) -> bool {
+    pub(crate) fn record(&mut self, contact: &Contact) -> bool {
         let Some(exporter) = contact.exporter else { return false };
         let now = Some((exporter, contact.sampling));
         let is_other = self.last != now;

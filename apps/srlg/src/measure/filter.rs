@@ -86,7 +86,7 @@ impl FilterCounts {
     }
 
     /// Moves the counts of `other` into these counts. Both must belong to the same rules.
-    pub(crate) fn take(&mut self, other: &mut Self) {
+    pub(crate) fn absorb(&mut self, other: &mut Self) {
         let Self { has_inside, outside, hits, allowed, without_port, late, too_late } = other;
         self.has_inside |= *has_inside;
         self.outside += std::mem::take(outside);

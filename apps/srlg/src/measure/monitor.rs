@@ -63,7 +63,7 @@ impl Monitor {
     }
 
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The reader thread passes pairs
-    /// directly to the detectors, and [`pass`](Self::pass) closes the slices.
+    /// directly to the detectors, and [`advance`](Self::advance) closes the slices.
     pub fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {
         let views = self.watches.iter().zip(&self.manager.by_view);
         let views =
@@ -75,7 +75,7 @@ impl Monitor {
         let PipelineCounts { contacts, newest_ns, sampling } = self.pipelines.collect();
         self.counts.merge(contacts);
         for watch in &mut self.watches {
-            watch.note_input(newest_ns / 1_000_000, &sampling);
+            watch.record_input(newest_ns / 1_000_000, &sampling);
         }
     }
 
@@ -128,12 +128,12 @@ impl Monitor {
 
     /// Counts a contact in all views.
     #[inline]
-    pub fn take(&mut self, contact: &Contact) -> Result<()> {
+    pub fn ingest(&mut self, contact: &Contact) -> Result<()> {
         self.counts.contacts += 1;
-        self.counts.samplings.take(contact);
+        self.counts.samplings.record(contact);
         let mut unused = None;
         for (watch, view_alerts) in self.watches.iter_mut().zip(&mut self.manager.by_view) {
-            unused = unused.or(watch.take(contact, view_alerts, &self.exporters)?);
+            unused = unused.or(watch.ingest(contact, view_alerts, &self.exporters)?);
         }
         if let Some(kind) = unused {
             self.counts.unused.add(contact.exporter.map(IpAddr::from), kind);
@@ -147,19 +147,19 @@ impl Monitor {
     }
 
     /// Notes that all contacts before `position` have been processed.
-    pub fn note_position(&mut self, position: &Position) {
+    pub fn record_position(&mut self, position: &Position) {
         self.collect();
         // The next checkpoint of each view includes the contacts of its running slice, so positions up to the oldest
         // running slice need not wait.
         let running = self.watches.iter().map(|watch| watch.detector().slice()).min();
         self.positions.reach(running.unwrap_or(0));
         let newest_ms = self.watches.iter().map(Watch::newest_input_ms).max();
-        self.positions.note(newest_ms.unwrap_or(0) / self.slice_ms, position);
+        self.positions.record(newest_ms.unwrap_or(0) / self.slice_ms, position);
     }
 
     /// Notes when each exporter in `input` last sent a datagram. Logs which exporters have fallen silent by `now_ns` or
     /// are sending again.
-    pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
+    pub fn observe_input(&mut self, input: &InputStatus, now_ns: u64) {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
@@ -178,12 +178,12 @@ impl Monitor {
     }
 
     /// Advances time to `now_ns`, which may close slices.
-    pub fn pass(&mut self, now_ns: u64) -> Result<()> {
+    pub fn advance(&mut self, now_ns: u64) -> Result<()> {
         self.collect();
         let Self { watches, manager, exporters, pipelines, .. } = self;
         let views = watches.iter_mut().zip(&mut manager.by_view).enumerate();
         for (at, (watch, view_alerts)) in views {
-            watch.pass(now_ns, view_alerts, exporters, pipelines.of(at))?;
+            watch.advance(now_ns, view_alerts, exporters, pipelines.of(at))?;
         }
         Ok(())
     }
@@ -332,7 +332,7 @@ mod tests {
             let mut contact = Contact::new(time_ns, address.into(), [10, 0, 0, 1].into());
             (contact.exporter, contact.sampling) =
                 (Some(address.into()), std::num::NonZeroU32::new(10));
-            monitor.take(&contact).unwrap();
+            monitor.ingest(&contact).unwrap();
         };
         let day_ns = 86_400_000_000_000;
         take(day_ns, &mut monitor);

@@ -112,7 +112,8 @@ struct CountedFeed {
     pushed: Pushed,
 }
 
-/// Number and oldest slice of the pairs that threads have pushed since the last call to [`ViewPipelines::settle`].
+/// Number and oldest slice of the pairs that threads have pushed since the last call to
+/// [`ViewPipelines::push_waiting`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) pairs: u64,
@@ -120,8 +121,8 @@ pub(crate) struct Pushed {
     pub(crate) oldest: Option<u64>,
 }
 
-/// Result of [`ViewPipelines::settle`].
-pub(crate) struct Settled {
+/// Result of [`ViewPipelines::push_waiting`].
+pub(crate) struct PushedWaiting {
     /// Next slice with waiting pairs.
     pub(crate) next: Option<u64>,
     pub(crate) pushed: Pushed,
@@ -130,8 +131,8 @@ pub(crate) struct Settled {
 struct PipelineSink(Arc<Mutex<Pipeline>>);
 
 impl ContactSink for PipelineSink {
-    fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError> {
-        Ok(lock(&self.0).take(contacts)?)
+    fn accept(&mut self, contacts: &[Contact]) -> Result<(), SinkError> {
+        Ok(lock(&self.0).ingest(contacts)?)
     }
 }
 
@@ -204,7 +205,7 @@ impl Pipelines {
 
     /// Moves the counts of the view with index `view` from all pipelines to `counts`.
     pub(crate) fn collect_view(&self, view: usize, counts: &mut FilterCounts) {
-        self.each().for_each(|mut pipeline| counts.take(&mut pipeline.views[view].filter.counts));
+        self.each().for_each(|mut pipeline| counts.absorb(&mut pipeline.views[view].filter.counts));
     }
 
     pub(crate) const fn of(&self, view: usize) -> ViewPipelines<'_> {
@@ -218,7 +219,7 @@ impl Pipelines {
         for mut pipeline in self.each() {
             let view = &mut pipeline.views[view];
             // Until its pipeline is locked, a reader thread may still add to its counts.
-            counts.take(&mut view.filter.counts);
+            counts.absorb(&mut view.filter.counts);
             view.filter.counts = FilterCounts::of(&rules);
             view.rules = Arc::clone(&rules);
         }
@@ -232,25 +233,25 @@ impl ViewPipelines<'_> {
     }
 
     /// Pushes all waiting pairs of slices up to `running` and moves the collected details to `details`.
-    pub(crate) fn settle(self, running: u64, details: &mut Details) -> Result<Settled> {
-        let mut settled = Settled { next: None, pushed: Pushed::default() };
+    pub(crate) fn push_waiting(self, running: u64, details: &mut Details) -> Result<PushedWaiting> {
+        let mut all = PushedWaiting { next: None, pushed: Pushed::default() };
         for mut pipeline in self.pipelines.each() {
             let view = &mut pipeline.views[self.view];
             view.push_up_to(running)?;
             details.absorb(&mut view.details);
-            settled.next = earlier(settled.next, view.waiting.keys().next().copied());
+            all.next = earlier(all.next, view.waiting.keys().next().copied());
             let Pushed { pairs, oldest } = mem::take(&mut view.output.pushed);
-            settled.pushed.pairs += pairs;
-            settled.pushed.oldest = earlier(settled.pushed.oldest, oldest);
+            all.pushed.pairs += pairs;
+            all.pushed.oldest = earlier(all.pushed.oldest, oldest);
         }
-        Ok(settled)
+        Ok(all)
     }
 
     /// Makes all pipelines collect details of `hosts` only. `now_ms` is the end of the last closed slice.
-    pub(crate) fn look_at(self, hosts: &[IpAddr], now_ms: u64) {
+    pub(crate) fn track_hosts(self, hosts: &[IpAddr], now_ms: u64) {
         self.pipelines
             .each()
-            .for_each(|mut pipeline| pipeline.views[self.view].details.look_at(hosts, now_ms));
+            .for_each(|mut pipeline| pipeline.views[self.view].details.track_hosts(hosts, now_ms));
     }
 }
 
@@ -259,7 +260,7 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 impl Pipeline {
-    fn take(&mut self, contacts: &[Contact]) -> Result<()> {
+    fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
         let mut rest = contacts;
         while let Some(first) = rest.first() {
             let slice = first.time_ns / self.slice_ns;
@@ -269,14 +270,14 @@ impl Pipeline {
             let near = &rest[..rest.len().min(RUN)];
             let end = near.iter().position(is_later).unwrap_or(near.len());
             let (run, later) = rest.split_at(end);
-            self.take_run(slice, run)?;
+            self.ingest_run(slice, run)?;
             rest = later;
         }
         Ok(self.views.iter_mut().try_for_each(ViewPipeline::push_later)?)
     }
 
     /// Processes `run`, whose contacts all belong to `slice`, in all views.
-    fn take_run(&mut self, slice: u64, run: &[Contact]) -> Result<()> {
+    fn ingest_run(&mut self, slice: u64, run: &[Contact]) -> Result<()> {
         if slice < self.first_slice {
             return Ok(());
         }
@@ -286,12 +287,12 @@ impl Pipeline {
         counts.samplings.forget_last();
         for contact in run {
             *newest_ns = (*newest_ns).max(contact.time_ns);
-            if counts.samplings.take(contact) {
+            if counts.samplings.record(contact) {
                 sampling.entry(slice).or_default().add(contact);
             }
         }
         for view in &mut self.views {
-            view.take(slice, run, &mut self.unused)?;
+            view.ingest(slice, run, &mut self.unused)?;
         }
         for (contact, kind) in run.iter().zip(self.unused.drain(..)) {
             if let Some(kind) = kind {
@@ -321,7 +322,7 @@ impl ViewPipeline {
 
     /// Processes `run`, whose contacts all belong to `slice`. If a [`ProblemKind`] prevents any of them from counting,
     /// `unused` gets one entry per contact. Entries from previous views are kept.
-    fn take(
+    fn ingest(
         &mut self,
         slice: u64,
         run: &[Contact],
@@ -348,7 +349,7 @@ impl ViewPipeline {
             let [sent, received] = filter.pairs(contact, rules);
             let mut push = |pair| {
                 if !details.is_empty() {
-                    details.take(pair, contact);
+                    details.add(pair, contact);
                 }
                 pairs.push(pair);
             };

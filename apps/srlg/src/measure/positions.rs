@@ -17,7 +17,7 @@ pub(crate) struct Positions {
 
 impl Positions {
     /// Notes that all contacts before `position` have been processed. The newest of these contacts belongs to `slice`.
-    pub(crate) fn note(&mut self, slice: u64, position: &Position) {
+    pub(crate) fn record(&mut self, slice: u64, position: &Position) {
         match self.waiting.back_mut() {
             Some((newest, last)) if *newest == slice => last.clone_from(position),
             _ => self.waiting.push_back((slice, position.clone())),
@@ -46,7 +46,7 @@ mod tests {
         };
         let mut positions = Positions::default();
         for (slice, offset) in [(10, 100), (10, 110), (11, 120), (13, 130)] {
-            positions.note(slice, &position(offset));
+            positions.record(slice, &position(offset));
         }
         for (slice, offset) in
             [(9, None), (10, Some(110)), (12, Some(120)), (12, Some(120)), (13, Some(130))]

@@ -63,7 +63,7 @@ pub fn run(options: &Options) -> Result<()> {
         look: Every::new(LOOK),
         input: InputStatus::default(),
     };
-    it.delivery.tell(it.monitor.manager(), &ended)?;
+    it.delivery.deliver(it.monitor.manager(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
@@ -135,10 +135,10 @@ impl Loop<'_> {
             match event {
                 Event::Contacts(contacts) => {
                     for contact in contacts {
-                        self.monitor.take(contact)?;
+                        self.monitor.ingest(contact)?;
                         has_ended |= self.end_slice()?;
                     }
-                    progress.show(input);
+                    progress.print(input);
                 }
                 Event::SetForward { step, now_ns } => {
                     self.monitor.set_forward(step, now_ns);
@@ -150,16 +150,16 @@ impl Loop<'_> {
                 Event::Time(now_ns) => {
                     if self.look.is_due() {
                         self.input = input.status();
-                        self.monitor.look_at(&self.input, now_ns);
+                        self.monitor.observe_input(&self.input, now_ns);
                     }
                     if let Some(position) = input.position().filter(|_| self.checkpoints.are_kept())
                     {
-                        self.monitor.note_position(position);
+                        self.monitor.record_position(position);
                     }
-                    self.monitor.pass(now_ns)?;
-                    self.look_around()?;
+                    self.monitor.advance(now_ns)?;
+                    self.maintain()?;
                     if self.shown.elapsed() >= LONGEST {
-                        self.show(input);
+                        self.publish(input);
                     }
                 }
                 Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
@@ -167,12 +167,12 @@ impl Loop<'_> {
                 _ => {}
             }
             if self.end_slice()? || has_ended {
-                self.show(input);
+                self.publish(input);
             }
             // The notifications of the slice must be stored before a user closes an alert.
             let now_ms = self.clock_ms();
             if self.publisher.take_orders(&mut self.delivery, self.monitor.manager_mut(), now_ms)? {
-                self.show(input);
+                self.publish(input);
             }
         }
         drop(progress);
@@ -182,8 +182,8 @@ impl Loop<'_> {
                 info!("no alert in view {view}: {near_miss}");
             }
         }
-        self.tell_notifications()?;
-        self.show(input);
+        self.deliver_notifications()?;
+        self.publish(input);
         Ok(())
     }
 
@@ -193,26 +193,26 @@ impl Loop<'_> {
         let has_ended = now_ms != self.now_ms;
         if has_ended {
             self.now_ms = now_ms;
-            self.tell_notifications()?;
+            self.deliver_notifications()?;
         }
         Ok(has_ended)
     }
 
-    fn tell_notifications(&mut self) -> Result<()> {
+    fn deliver_notifications(&mut self) -> Result<()> {
         let notifications = self.monitor.notifications()?;
-        self.delivery.tell(self.monitor.manager(), &notifications)?;
+        self.delivery.deliver(self.monitor.manager(), &notifications)?;
         // Files have no clock ticks.
         if !self.config.source.is_live() {
-            self.look_around()?;
+            self.maintain()?;
         }
         Ok(())
     }
 
-    fn show(&mut self, input: &Input) {
+    fn publish(&mut self, input: &Input) {
         self.shown = Instant::now();
         let Self { publisher, config, monitor, delivery, .. } = self;
         let is_live = config.source.is_live();
-        publisher.show(|| {
+        publisher.publish(|| {
             // A replay does not update the status regularly.
             if !is_live {
                 self.input = input.status();
@@ -232,7 +232,7 @@ impl Loop<'_> {
 
     /// Does periodic work: notifies the watchdog, reloads the configuration on request, notes new sampling rates,
     /// prunes old notifications and saves checkpoints.
-    fn look_around(&mut self) -> Result<()> {
+    fn maintain(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {
             self.reload();
@@ -240,7 +240,7 @@ impl Loop<'_> {
         self.sampling.log(self.monitor.sampling(), &self.config.views);
         let now_ms = self.clock_ms();
         let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
-        self.delivery.look_around(self.monitor.manager(), before_ms);
+        self.delivery.maintain(self.monitor.manager(), before_ms);
         self.checkpoints.save_if_due(&mut self.monitor)
     }
 

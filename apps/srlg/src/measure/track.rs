@@ -45,26 +45,26 @@ impl Track {
     /// Adds `pairs` to the slice that contains `time_ns`, unless the clock rejects this time. Returns the placement.
     /// The clock advances even if there are no pairs.
     #[inline]
-    pub(crate) fn take<S: SliceSink<Error = Error>>(
+    pub(crate) fn ingest<S: SliceSink<Error = Error>>(
         &mut self,
         time_ns: u64,
         pairs: impl Iterator<Item = (Host, Host)>,
         sink: &mut S,
     ) -> Result<Placement> {
-        let placement = self.slicer.take(time_ns, pairs, sink)?;
+        let placement = self.slicer.place(time_ns, pairs, sink)?;
         self.filter.counts.late += u64::from(matches!(placement, Placement::Late { .. }));
         Ok(placement)
     }
 
     /// Advances time to `now_ns`, which may close slices. If no slice is running yet, the slice that contains `now_ns`
     /// opens first.
-    pub(crate) fn pass<S: SliceSink<Error = Error>>(
+    pub(crate) fn advance<S: SliceSink<Error = Error>>(
         &mut self,
         now_ns: u64,
         sink: &mut S,
     ) -> Result<()> {
         self.slicer.start(now_ns, sink)?;
-        self.slicer.pass(now_ns, sink)
+        self.slicer.advance(now_ns, sink)
     }
 
     /// Passes all waiting pairs to `sink`, except pairs of slices that have not opened yet.

@@ -132,7 +132,7 @@ impl Watch {
     }
 
     /// Notes that pipelines have counted contacts up to `newest_ms` and merges the `sampling` of each slice.
-    pub(crate) fn note_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
+    pub(crate) fn record_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
         let window = u64::from(self.detector().params().window());
         let first = (self.detector().slice() + 1).saturating_sub(window);
         let slices = &mut self.slices;
@@ -160,7 +160,7 @@ impl Watch {
 
     /// Processes a contact. Returns the [`ProblemKind`] that prevents it from counting, if there is one.
     #[inline]
-    pub(crate) fn take(
+    pub(crate) fn ingest(
         &mut self,
         contact: &Contact,
         view_alerts: &mut ViewAlerts,
@@ -169,10 +169,10 @@ impl Watch {
         let Self { track, slices } = self;
         let pairs = track.pairs(contact, view_alerts.rules());
         if !slices.details.is_empty() {
-            pairs.clone().for_each(|pair| slices.details.take(pair, contact));
+            pairs.clone().for_each(|pair| slices.details.add(pair, contact));
         }
         let entries = &mut Entries { slices, view_alerts, exporters, pipelines: None };
-        let placement = track.take(contact.time_ns, pairs, entries)?;
+        let placement = track.ingest(contact.time_ns, pairs, entries)?;
         match placement {
             Placement::TooLate => return Ok(Some(ProblemKind::TooLate)),
             Placement::Future => return Ok(Some(ProblemKind::Future)),
@@ -184,7 +184,7 @@ impl Watch {
         Ok(track.filter.is_portless().then_some(ProblemKind::WithoutPort))
     }
 
-    pub(crate) fn pass(
+    pub(crate) fn advance(
         &mut self,
         now_ns: u64,
         view_alerts: &mut ViewAlerts,
@@ -192,7 +192,7 @@ impl Watch {
         pipelines: ViewPipelines<'_>,
     ) -> Result<()> {
         let Self { track, slices } = self;
-        track.pass(
+        track.advance(
             now_ns,
             &mut Entries { slices, view_alerts, exporters, pipelines: Some(pipelines) },
         )
@@ -242,7 +242,7 @@ impl Watch {
             pipelines: Some(pipelines),
         };
         self.track.flush(entries)?;
-        entries.settle()?;
+        entries.push_waiting()?;
         // Pairs of later slices still wait.
         let position = positions.reach(self.detector().slice()).cloned();
         let attachment = Attachment {
@@ -344,7 +344,7 @@ impl Slices {
     }
 
     /// If the input was lost in `slice`, records that contacts of `slice` are missing.
-    fn note(&mut self, condition: Condition, slice: u64) {
+    fn record_gap(&mut self, condition: Condition, slice: u64) {
         if condition.is_input_lost {
             self.seen_from = self.seen_from.max(slice + 1);
         }
@@ -362,7 +362,7 @@ impl Entries<'_> {
         let sightings = view_alerts.sightings(&mut closing)?;
         let report = closing.end()?;
         let condition = slices.condition(report.slice);
-        slices.note(condition, report.slice);
+        slices.record_gap(condition, report.slice);
         let slice = ClosedSlice {
             condition,
             sampling: slices.sampling.at(report.slice),
@@ -381,17 +381,17 @@ impl Entries<'_> {
         view_alerts.close(&slice, evidence, |alerted| slices.witnesses(exporters, alerted));
         view_alerts.follow_rates(rates);
         let hosts = view_alerts.hosts_with_alerts(&slice.report);
-        slices.details.look_at(&hosts, view_alerts.now_ms());
-        pipelines.iter().for_each(|pipelines| pipelines.look_at(&hosts, view_alerts.now_ms()));
+        slices.details.track_hosts(&hosts, view_alerts.now_ms());
+        pipelines.iter().for_each(|pipelines| pipelines.track_hosts(&hosts, view_alerts.now_ms()));
         Ok(slice.report)
     }
 
     /// Passes all pairs of opened slices from the pipelines to the detector. Returns the next slice with waiting pairs.
-    fn settle(&mut self) -> Result<Option<u64>> {
+    fn push_waiting(&mut self) -> Result<Option<u64>> {
         let Self { slices, pipelines, .. } = self;
         let running = slices.detector.slice();
         let Some(pipelines) = pipelines else { return Ok(None) };
-        Ok(pipelines.settle(running, &mut slices.details)?.next)
+        Ok(pipelines.push_waiting(running, &mut slices.details)?.next)
     }
 
     /// Closes slices until `slice` is the running slice. No pairs of the slices to be closed may be waiting.
@@ -405,7 +405,7 @@ impl Entries<'_> {
         let now_ms = view_alerts.now_ms();
         view_alerts.follow_rates(|hosts| slices.details.rates(hosts, now_ms));
         if let Some(last) = slice.checked_sub(1) {
-            slices.note(slices.condition(last), last);
+            slices.record_gap(slices.condition(last), last);
         }
         Ok(())
     }
@@ -435,7 +435,7 @@ impl SliceSink for Entries<'_> {
     }
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
-        while let Some(next) = self.settle()?.filter(|next| *next < slice) {
+        while let Some(next) = self.push_waiting()?.filter(|next| *next < slice) {
             self.close_until(next)?;
         }
         self.close_until(slice)

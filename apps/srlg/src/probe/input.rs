@@ -36,7 +36,7 @@ impl Args {
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contacts(contacts) => {
-                    contacts.iter().try_for_each(|contact| site.take(contact))?;
+                    contacts.iter().try_for_each(|contact| site.ingest(contact))?;
                 }
                 Event::SetForward { step, now_ns } => {
                     let seconds = step.as_secs();
@@ -47,12 +47,12 @@ impl Args {
                 }
                 Event::Time(now_ns) => {
                     if look.is_due() {
-                        site.look_at(&input.status(), now_ns);
+                        site.observe_input(&input.status(), now_ns);
                     }
                     if let Some(position) = input.position() {
-                        site.note_position(position);
+                        site.record_position(position);
                     }
-                    site.pass(now_ns)?;
+                    site.advance(now_ns)?;
                 }
                 Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
                 Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),

@@ -29,7 +29,9 @@ use tracing::{info, warn};
 use super::outbox::Outbox;
 use super::pace::{Pace, Pacer};
 use crate::measure::counts::ContactCounts;
-use crate::measure::pipeline::{PipelineCounts, Pipelines, Settled, ViewPipeline, ViewPipelines};
+use crate::measure::pipeline::{
+    PipelineCounts, Pipelines, PushedWaiting, ViewPipeline, ViewPipelines,
+};
 use crate::measure::positions::Positions;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
@@ -184,8 +186,8 @@ impl Measurement {
         })
     }
 
-    /// Returns one pipeline per view for a reader thread of a live input. [`pass`](Self::pass) closes the slices of the
-    /// pipelines.
+    /// Returns one pipeline per view for a reader thread of a live input. [`advance`](Self::advance) closes the slices
+    /// of the pipelines.
     pub(super) fn pipeline(&self) -> Result<Vec<ViewPipeline>> {
         let pipeline = |SiteView { track, rules, measured }: &SiteView| {
             let ViewSlices { detector, details, .. } = measured;
@@ -211,25 +213,25 @@ impl Measurement {
             slices.sampling.entry(*slice).or_default().merge(*sampling);
         }
         if self.dropped().too_late > too_late {
-            self.tell_dropped("too late");
+            self.log_dropped("too late");
         }
         if unused.count(ProblemKind::WithoutPort) > 0 {
-            self.tell_portless();
+            self.log_portless();
         }
     }
 
     /// Counts a contact in all views.
-    pub(super) fn take(&mut self, contact: &Contact, pipelines: &Pipelines) -> Result<()> {
+    pub(super) fn ingest(&mut self, contact: &Contact, pipelines: &Pipelines) -> Result<()> {
         let Self { views, slices, pairs: count, .. } = self;
         let (mut slice, mut dropped, mut is_portless) = (None, None, false);
         for (at, SiteView { track, rules, measured }) in views.iter_mut().enumerate() {
             let pairs = track.pairs(contact, rules);
             if !measured.details.is_empty() {
-                pairs.clone().for_each(|pair| measured.details.take(pair, contact));
+                pairs.clone().for_each(|pair| measured.details.add(pair, contact));
             }
             let pairs = pairs.inspect(|_| *count += 1);
             let sink = &mut Sink { of: measured, slices, pipelines: pipelines.of(at) };
-            match track.take(contact.time_ns, pairs, sink)? {
+            match track.ingest(contact.time_ns, pairs, sink)? {
                 Placement::TooLate => dropped = Some("too late"),
                 Placement::Future => dropped = Some("from the future"),
                 _ => slice = Some(track.clock().slice_of(contact.time_ns)),
@@ -237,7 +239,7 @@ impl Measurement {
             is_portless |= track.filter.is_portless();
         }
         if is_portless {
-            self.tell_portless();
+            self.log_portless();
         }
         let slices = &mut self.slices;
         slices.newest = slices.newest.max(slice.unwrap_or(0));
@@ -245,19 +247,19 @@ impl Measurement {
             slices.sampling.entry(slice).or_default().add(contact);
         }
         if let (None, Some(why)) = (slice, dropped) {
-            self.tell_dropped(why);
+            self.log_dropped(why);
         }
         Ok(())
     }
 
-    /// Notes that [`take`](Self::take) or `pipelines` have processed all contacts before `position`.
-    pub(super) fn note_position(&mut self, position: &Position, pipelines: &Pipelines) {
+    /// Notes that [`ingest`](Self::ingest) or `pipelines` have processed all contacts before `position`.
+    pub(super) fn record_position(&mut self, position: &Position, pipelines: &Pipelines) {
         self.collect(pipelines);
-        self.slices.positions.note(self.slices.newest, position);
+        self.slices.positions.record(self.slices.newest, position);
     }
 
     /// Updates the exporters of `input` at `now_ns` and detects silent exporters.
-    pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
+    pub(super) fn observe_input(&mut self, input: &Status, now_ns: u64) {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
         self.slices.datagrams = DatagramCounts::of(input);
     }
@@ -276,7 +278,7 @@ impl Measurement {
     }
 
     /// Logs dropped contacts, because a wrong clock may cause all contacts of a live input to be dropped.
-    fn tell_dropped(&mut self, why: &str) {
+    fn log_dropped(&mut self, why: &str) {
         if self.log_dropped.is_due() {
             let Totals { too_late: late, future, .. } = self.dropped();
             warn!(
@@ -285,7 +287,7 @@ impl Measurement {
         }
     }
 
-    fn tell_portless(&mut self) {
+    fn log_portless(&mut self) {
         if self.log_portless.is_due() {
             warn!(
                 "recent contacts have no ports, so views of ports do not count them; configure the input to report protocols and destination ports"
@@ -294,22 +296,23 @@ impl Measurement {
     }
 
     /// Advances time to `now_ns`, which may close slices. The first call or contact determines the first slice.
-    pub(super) fn pass(&mut self, now_ns: u64, pipelines: &Pipelines) -> Result<()> {
+    pub(super) fn advance(&mut self, now_ns: u64, pipelines: &Pipelines) -> Result<()> {
         self.collect(pipelines);
         // A slice with waiting pairs is not part of a silence.
         for slice in pipelines.waiting() {
             let start_ns = self.start_ns(slice);
             if start_ns < now_ns {
-                self.pass_views(start_ns, pipelines)?;
+                self.advance_views(start_ns, pipelines)?;
             }
         }
-        self.pass_views(now_ns, pipelines)
+        self.advance_views(now_ns, pipelines)
     }
 
-    fn pass_views(&mut self, now_ns: u64, pipelines: &Pipelines) -> Result<()> {
+    fn advance_views(&mut self, now_ns: u64, pipelines: &Pipelines) -> Result<()> {
         let Self { views, slices, .. } = self;
         for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
-            track.pass(now_ns, &mut Sink { of: measured, slices, pipelines: pipelines.of(at) })?;
+            track
+                .advance(now_ns, &mut Sink { of: measured, slices, pipelines: pipelines.of(at) })?;
         }
         Ok(())
     }
@@ -330,7 +333,7 @@ impl Measurement {
         if let Some(last) =
             pipelines.waiting().into_iter().filter(|slice| *slice <= now_slice).max()
         {
-            self.pass(self.start_ns(last), pipelines)?;
+            self.advance(self.start_ns(last), pipelines)?;
         }
         let Self { views, slices, .. } = &mut self;
         for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
@@ -363,7 +366,7 @@ impl Measurement {
 
 impl ViewSlices {
     /// Collects details of the hosts on `watchlist` after a slice has closed, and returns reports about these hosts.
-    fn look_at(
+    fn track_hosts(
         &mut self,
         watchlist: Option<&Watchlist>,
         end_ms: u64,
@@ -372,8 +375,8 @@ impl ViewSlices {
         let view = watchlist.and_then(|list| list.views.get(usize::from(self.view)));
         let Some(WatchedView { windows, hosts }) = view else { return Ok(Vec::new()) };
         let hosts: Vec<_> = hosts.iter().copied().collect();
-        self.details.look_at(&hosts, end_ms);
-        pipelines.look_at(&hosts, end_ms);
+        self.details.track_hosts(&hosts, end_ms);
+        pipelines.track_hosts(&hosts, end_ms);
         let longest = self.detector.params().window();
         let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
         let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = self.details.hosts().unzip();
@@ -449,7 +452,7 @@ impl Sink<'_> {
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
         let Self { of, slices, pipelines } = self;
-        let Settled { pushed, .. } = pipelines.settle(slice, &mut of.details)?;
+        let PushedWaiting { pushed, .. } = pipelines.push_waiting(slice, &mut of.details)?;
         of.pushed += pushed.pairs;
         of.oldest = of.oldest.into_iter().chain(pushed.oldest).min();
         let is_passed_over = of.running <= slices.mark;
@@ -466,7 +469,7 @@ impl Sink<'_> {
             if is_newest {
                 let end_ms = slice.saturating_add(1).saturating_mul(slices.slice_ms);
                 let watchlist = slices.outbox.watchlist(slices.version);
-                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms, *pipelines)?);
+                slices.hosts.extend(of.track_hosts(watchlist.as_deref(), end_ms, *pipelines)?);
             }
         }
         if !self.is_last() {

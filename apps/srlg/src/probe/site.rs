@@ -72,7 +72,7 @@ impl Site {
     }
 
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
-    /// instead of calling [`take`](Self::take).
+    /// instead of calling [`ingest`](Self::ingest).
     pub(super) fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {
         let slice_ms = self.measurement.slice_ms();
         let first_slice = self.from_ns / 1_000_000 / slice_ms;
@@ -81,29 +81,29 @@ impl Site {
 
     /// Counts a contact. Contacts before the first slice are ignored.
     #[inline]
-    pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
+    pub(super) fn ingest(&mut self, contact: &Contact) -> Result<()> {
         if contact.time_ns < self.from_ns {
             return Ok(());
         }
-        self.measurement.take(contact, &self.pipelines)
+        self.measurement.ingest(contact, &self.pipelines)
     }
 
-    pub(super) fn note_position(&mut self, position: &Position) {
-        self.measurement.note_position(position, &self.pipelines);
+    pub(super) fn record_position(&mut self, position: &Position) {
+        self.measurement.record_position(position, &self.pipelines);
     }
 
-    pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
-        self.measurement.look_at(input, now_ns);
+    pub(super) fn observe_input(&mut self, input: &Status, now_ns: u64) {
+        self.measurement.observe_input(input, now_ns);
     }
 
     /// Switches to a new network version, if there is one, and advances time to `now_ns`, which may close slices.
-    pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
+    pub(super) fn advance(&mut self, now_ns: u64) -> Result<()> {
         if self.versions.has_changed().unwrap_or(false) {
             let version = self.versions.borrow_and_update().clone();
             self.outbox.begin(&version)?;
             self.begin(&version, now_ns)?;
         }
-        self.measurement.pass(now_ns, &self.pipelines)
+        self.measurement.advance(now_ns, &self.pipelines)
     }
 
     /// Restarts counting after the system clock was set forward by `step` to `now_ns`. The skipped slices are not sent.
@@ -111,7 +111,7 @@ impl Site {
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
         self.measurement.set_forward(step, now_ns);
         let version = self.versions.borrow().clone();
-        // If the version is new, the next call of `pass` starts it.
+        // If the version is new, the next call of `advance` starts it.
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
     }
 
@@ -143,7 +143,7 @@ impl Site {
             );
         }
         self.from_ns = start_ms * 1_000_000;
-        self.measurement.pass(self.from_ns, &self.pipelines)
+        self.measurement.advance(self.from_ns, &self.pipelines)
     }
 
     pub(super) fn finish(self) -> Result<Totals> {

@@ -76,7 +76,7 @@ pub(super) enum SpoolError {
 
 impl SpoolLock {
     /// Locks the folder `root`, which is created if it does not exist.
-    pub(super) fn take(root: &Path) -> Result<Self, SpoolError> {
+    pub(super) fn acquire(root: &Path) -> Result<Self, SpoolError> {
         fs::create_dir_all(root).map_err(cannot("create", root))?;
         let path = root.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path);

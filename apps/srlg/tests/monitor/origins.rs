@@ -16,12 +16,12 @@ fn feed(monitor: &mut Monitor, seconds: std::ops::Range<u64>) -> Notification {
     let mut last = None;
     for second in seconds {
         let time_ns = (1_750_000_000 + second) * 1_000_000_000;
-        monitor.pass(time_ns).unwrap();
+        monitor.advance(time_ns).unwrap();
         for peer in 0..200 {
             let peer = [198, 51, 100 + peer / 100, peer % 100];
             let mut contact = Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into());
             contact.exporter = Some([192, 0, 2, 1 + peer[3] % 2].into());
-            monitor.take(&contact).unwrap();
+            monitor.ingest(&contact).unwrap();
         }
         last = monitor.notifications().unwrap().pop().or(last);
     }

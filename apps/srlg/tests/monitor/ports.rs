@@ -84,8 +84,8 @@ fn feed(
     let mut told = Vec::new();
     for second in 0..seconds {
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
-        monitor.pass(time_ns).unwrap();
-        contacts(time_ns).iter().for_each(|contact| monitor.take(contact).unwrap());
+        monitor.advance(time_ns).unwrap();
+        contacts(time_ns).iter().for_each(|contact| monitor.ingest(contact).unwrap());
         told.extend(monitor.notifications().unwrap());
     }
     told

@@ -33,7 +33,7 @@ fn every_kind_has_a_unique_name_and_text() {
         if !is_of_exporters {
             overview.input.problems.add(kind, 11);
         }
-        problems.take(&overview, Instant::now());
+        problems.update(&overview, Instant::now());
         let [problem] = &problems.overviews()[..] else { panic!("{kind:?}") };
         let exporters = [problem.exporters.len(), problem.exporter_count];
         assert_eq!(
@@ -45,7 +45,7 @@ fn every_kind_has_a_unique_name_and_text() {
     let mut problems = Problems::default();
     let mut packets = Overview::default();
     packets.input.problems.add(ProblemKind::TooLate, 3);
-    problems.take(&packets, Instant::now());
+    problems.update(&packets, Instant::now());
     let problem = &problems.overviews()[0];
     texts += &format!("without an exporter: {}; {}\n", problem.text, problem.remedy);
     insta::assert_snapshot!(texts);
@@ -70,7 +70,7 @@ fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
     let kind = ProblemKind::TooLate;
     let (mut problems, start) = (Problems::default(), Instant::now());
     let mut warnings = |after: Duration, count| {
-        problems.take(&overview(kind, &[count], false), start + after);
+        problems.update(&overview(kind, &[count], false), start + after);
         counts(&problems.warnings(start + after))
     };
     let second = Duration::from_secs(1);
@@ -87,7 +87,7 @@ fn a_problem_is_over_when_its_counts_stop_increasing() {
     let kind = ProblemKind::Malformed;
     let (mut problems, start) = (Problems::default(), Instant::now());
     let mut take = |after, count| {
-        let over = problems.take(&overview(kind, &[count], false), start + after);
+        let over = problems.update(&overview(kind, &[count], false), start + after);
         (counts(&over), counts(&problems.overviews()))
     };
     assert_eq!(take(Duration::ZERO, 0), (vec![], vec![]));
@@ -104,7 +104,7 @@ fn sets_that_wait_are_no_problem_once_their_template_has_come() {
     let kind = ProblemKind::Held;
     let (mut problems, now) = (Problems::default(), Instant::now());
     let mut take = |count, is_waiting| {
-        let over = problems.take(&overview(kind, &[count], is_waiting), now);
+        let over = problems.update(&overview(kind, &[count], is_waiting), now);
         (counts(&over), counts(&problems.overviews()))
     };
     assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first overview");
@@ -119,7 +119,7 @@ fn missing_inside_hosts_are_no_problem_after_the_first() {
     let mut take = |count| {
         let mut overview = Overview::default();
         overview.input.problems.add(kind, count);
-        let over = problems.take(&overview, now);
+        let over = problems.update(&overview, now);
         (counts(&over), counts(&problems.overviews()))
     };
     assert_eq!(take(1_000), (vec![], vec![(kind, 1_000)]));
@@ -134,7 +134,7 @@ fn more_exporters_than_are_remembered_are_counted() {
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
     }
-    problems.take(&many, Instant::now());
+    problems.update(&many, Instant::now());
     let problem = &problems.overviews()[0];
     assert_eq!(problem.count, EXPORTERS as u64 + 100);
     assert_eq!(problem.exporter_count, EXPORTERS);
@@ -145,7 +145,7 @@ fn a_text_names_exporters_and_programs_get_their_addresses() {
     let mut overview = overview(ProblemKind::Version, &[1, 1], false);
     overview.exporters[0].name = Some("edge-1".to_owned());
     let mut problems = Problems::default();
-    problems.take(&overview, Instant::now());
+    problems.update(&overview, Instant::now());
     let [problem] = &problems.overviews()[..] else { panic!("one kind") };
     assert_eq!(problem.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
     assert!(problem.text.contains(" from edge-1 (192.0.2.1), 192.0.2.2 "), "{}", problem.text);

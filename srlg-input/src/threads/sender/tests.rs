@@ -16,7 +16,7 @@ struct Gate {
 }
 
 impl ContactSink for Gate {
-    fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError> {
+    fn accept(&mut self, contacts: &[Contact]) -> Result<(), SinkError> {
         contacts.iter().for_each(|contact| self.taken.send(*contact).unwrap());
         self.may_return.recv().unwrap()
     }

@@ -82,7 +82,7 @@ impl<T> CloseRule<T> {
             whole_slices: 0,
         };
         for probe in 0..self.known_from.len() {
-            let parts = slot.take(probe);
+            let parts = slot.take_parts(probe);
             let list = if parts.are_complete() {
                 &mut close.delivered
             } else {

@@ -31,7 +31,7 @@ impl Front {
 
     /// Notes that `probe` has sent `slice`. The most recently sent slice counts, even if a higher slice was sent
     /// before, because a clock may be corrected.
-    pub(super) fn hear(&mut self, probe: usize, slice: u64, at: Moment) {
+    pub(super) fn record(&mut self, probe: usize, slice: u64, at: Moment) {
         self.heard[probe] = Some(LastWord { slice, at });
     }
 

@@ -85,7 +85,7 @@ impl<T> Slot<T> {
         self.parts.is_empty()
     }
 
-    pub(super) fn take(&mut self, probe: usize) -> Parts {
+    pub(super) fn take_parts(&mut self, probe: usize) -> Parts {
         self.parts.remove(&probe).unwrap_or_default()
     }
 }

@@ -27,12 +27,12 @@ fn sites() -> Sites {
 /// Returns a report of `slice` about the watched host, which was in contact with `peers`.
 fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let mut details = Details::new(SEED);
-    details.look_at(&[host(1)], slice * 1000);
+    details.track_hosts(&[host(1)], slice * 1000);
     for peer in peers.clone() {
         let pair = (host(1).into(), host(peer).into());
         let mut contact = Contact::new(0, pair.0, pair.1);
         (contact.protocol, contact.destination_port) = (Some(6), Some(445));
-        details.take(pair, &contact);
+        details.add(pair, &contact);
     }
     let details = details.hosts().next().unwrap().1.clone();
     let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];
@@ -43,7 +43,7 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
 }
 
 fn hear(sites: &Sites, name: &str, report: &SiteReport) {
-    sites.hear(&subjects::report(name), &serde_json::to_vec(report).unwrap());
+    sites.receive(&subjects::report(name), &serde_json::to_vec(report).unwrap());
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
 fn report_of_flood(slice: u64) -> SiteReport {
     let mut report = report(slice, 10..12);
     let mut details = Details::new(SEED);
-    details.look_at(&[host(1)], 0);
+    details.track_hosts(&[host(1)], 0);
     let end_ms = (slice + 1) * 1_000;
     for time_ms in end_ms - 60_000..end_ms {
         let mut contact = Contact::new(time_ms * 1_000_000, host(2).into(), host(1).into());
         (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(125));
-        details.take((host(1).into(), host(2).into()), &contact);
+        details.add((host(1).into(), host(2).into()), &contact);
     }
     report.hosts[0].details = details.get(host(1)).unwrap().clone();
     report
@@ -101,7 +101,7 @@ fn rates_of_sites_are_summed_and_their_bounds_are_named() {
     assert_eq!(rates(101), at_least, "of the minute before the last report");
     let mut without = report_of_flood(99);
     let mut details = Details::new(SEED);
-    details.look_at(&[host(1)], 0);
+    details.track_hosts(&[host(1)], 0);
     without.hosts[0].details = details.get(host(1)).unwrap().clone();
     hear(&sites, "oslo", &without);
     assert_eq!(rates(99), known(1_000), "oslo sees no packet");
@@ -158,7 +158,7 @@ fn reports_of_strangers_and_garbage_are_rejected_and_counted() {
     for garbage in
         ["", "{}", "[]", &text[..text.len() - 1], &text.replace("\"view\":1", "\"view\":-1")]
     {
-        sites.hear(&subjects::report("oslo"), garbage.as_bytes());
+        sites.receive(&subjects::report("oslo"), garbage.as_bytes());
     }
     assert_eq!((sites.rejected(), sites.spool(0)), (8, None));
     assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());

@@ -61,7 +61,7 @@ pub(super) fn play(
         // A line without a line break is still being written.
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         for line in text[read..end].lines() {
-            verdict.take(serde_json::from_str(line)?, started.elapsed())?;
+            verdict.record(serde_json::from_str(line)?, started.elapsed())?;
         }
         read = end;
     }

@@ -51,7 +51,7 @@ pub(super) fn play(
         match input.next_event()? {
             Some(Event::Contacts(contacts)) => {
                 for contact in contacts {
-                    monitor.take(contact)?;
+                    monitor.ingest(contact)?;
                     take_notifications(&mut monitor, verdict, &store, started)?;
                 }
             }
@@ -59,9 +59,9 @@ pub(super) fn play(
             Some(Event::Time(now_ns)) => {
                 if look.is_due() {
                     status = input.status();
-                    monitor.look_at(&status, now_ns);
+                    monitor.observe_input(&status, now_ns);
                 }
-                monitor.pass(now_ns)?;
+                monitor.advance(now_ns)?;
             }
             Some(_) => {}
             None => break,
@@ -70,7 +70,7 @@ pub(super) fn play(
             shown_ms = monitor.now_ms();
             let overview =
                 Overview { is_live: true, is_last_reload_good: true, ..monitor.overview(&status) };
-            recorder.take(&overview);
+            recorder.record(&overview);
             overviews.send_replace(Arc::new(overview));
         }
         take_notifications(&mut monitor, verdict, &store, started)?;
@@ -93,5 +93,5 @@ fn take_notifications(
     store.add(&notifications, &[])?;
     notifications
         .into_iter()
-        .try_for_each(|notification| verdict.take(notification, started.elapsed()))
+        .try_for_each(|notification| verdict.record(notification, started.elapsed()))
 }

@@ -36,7 +36,7 @@ impl Verdict {
     }
 
     /// Records and prints a notification. `at` is the time since the start of the demonstration.
-    pub(super) fn take(&mut self, notification: Notification, at: Duration) -> Result<()> {
+    pub(super) fn record(&mut self, notification: Notification, at: Duration) -> Result<()> {
         let Notification { status, severity, ref text, .. } = notification;
         writeln!(io::stdout(), "{:5.1} s  {status:<6} {severity:<8} {text}", at.as_secs_f64())?;
         if let Some(file) = &mut self.file {

@@ -103,15 +103,15 @@ fn a_pipeline_does_what_one_thread_does() {
             let now_ns = (START * 20 + step) * SECOND / 20;
             let is_stalled = PAUSE.contains(&step);
             if !is_stalled {
-                one.pass(now_ns).unwrap();
-                other.pass(now_ns).unwrap();
+                one.advance(now_ns).unwrap();
+                other.advance(now_ns).unwrap();
             }
             let block = 1 + numbers.below(if step % 50 == 0 { 9_000 } else { 60 });
             // With one thread, contacts advance the clock, so no contact may be earlier than the clock.
             let early_ns = if is_stalled { 1 } else { early_ns };
             let contacts: Vec<_> = (0..block).map(|_| numbers.contact(now_ns, early_ns)).collect();
-            contacts.iter().for_each(|contact| one.take(contact).unwrap());
-            sink.take(&contacts).unwrap();
+            contacts.iter().for_each(|contact| one.ingest(contact).unwrap());
+            sink.accept(&contacts).unwrap();
             let [of_one, of_other] = [&mut one, &mut other].map(|it| it.notifications().unwrap());
             told.0.extend(of_one.into_iter().map(comparable));
             told.1.extend(of_other.into_iter().map(comparable));
@@ -138,7 +138,7 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
     let [mut one, mut other] = [monitor("100ms"), monitor("100ms")];
     let start_ns = START * SECOND;
     for monitor in [&mut one, &mut other] {
-        monitor.pass(start_ns).unwrap();
+        monitor.advance(start_ns).unwrap();
     }
     let blocks = |thread| {
         let mut numbers = Numbers(thread);
@@ -158,25 +158,25 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
                     while number * THREADS > newest.load(Relaxed) + 20 {
                         thread::yield_now();
                     }
-                    sink.take(&block).unwrap();
+                    sink.accept(&block).unwrap();
                     newest.fetch_add(1, Relaxed);
                 }
                 ended.fetch_add(1, Relaxed);
             });
         }
         while ended.load(Relaxed) < THREADS {
-            other.pass(start_ns + newest.load(Relaxed) / THREADS * SECOND / 10).unwrap();
+            other.advance(start_ns + newest.load(Relaxed) / THREADS * SECOND / 10).unwrap();
         }
     });
     let mut all: Vec<_> = (0..THREADS).map(blocks).collect();
     for _ in 0..BLOCKS {
         for contact in all.iter_mut().filter_map(Iterator::next).flatten() {
-            one.take(&contact).unwrap();
+            one.ingest(&contact).unwrap();
         }
     }
     let end_ns = start_ns + (BLOCKS / 10 + 1) * SECOND;
     for monitor in [&mut one, &mut other] {
-        (0..3).for_each(|more| monitor.pass(end_ns + more * SECOND).unwrap());
+        (0..3).for_each(|more| monitor.advance(end_ns + more * SECOND).unwrap());
     }
     let overview = other.overview(&srlg_input::Status::default());
     assert_eq!(overview.input.contacts, THREADS * BLOCKS * 700);
@@ -191,14 +191,14 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
 fn a_reload_loses_no_count_of_a_thread() {
     const CONTACTS: u64 = 200_000;
     let (mut monitor, config) = (monitor("0s"), config("0s"));
-    monitor.pass(START * SECOND).unwrap();
+    monitor.advance(START * SECOND).unwrap();
     let mut sink = monitor.pipeline().unwrap();
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             let resolver = Host::from([198, 51, 0, 7]);
             let contact = Contact::new(START * SECOND, resolver, [10, 0, 0, 1].into());
-            (0..CONTACTS).for_each(|_| sink.take(&[contact]).unwrap());
+            (0..CONTACTS).for_each(|_| sink.accept(&[contact]).unwrap());
             has_ended.store(true, Relaxed);
         });
         while !has_ended.load(Relaxed) {
@@ -213,7 +213,7 @@ fn a_reload_loses_no_count_of_a_thread() {
 #[test]
 fn contacts_that_are_too_late_count_as_with_one_thread() {
     let mut monitors = [monitor("0s"), monitor("0s")];
-    monitors.iter_mut().for_each(|monitor| monitor.pass(START * SECOND).unwrap());
+    monitors.iter_mut().for_each(|monitor| monitor.advance(START * SECOND).unwrap());
     let [one, other] = &mut monitors;
     let mut sink = other.pipeline().unwrap();
     let contacts = (1..100).map(|slice| {
@@ -223,8 +223,8 @@ fn contacts_that_are_too_late_count_as_with_one_thread() {
         contact
     });
     let contacts: Vec<_> = contacts.collect();
-    contacts.iter().for_each(|contact| one.take(contact).unwrap());
-    sink.take(&contacts).unwrap();
+    contacts.iter().for_each(|contact| one.ingest(contact).unwrap());
+    sink.accept(&contacts).unwrap();
     assert_eq!(counts(one), counts(other));
     assert!(counts(other).iter().all(|[.., too_late]| *too_late == 99));
     // Old slices must not accumulate while no slice closes.
@@ -241,11 +241,11 @@ fn an_input_is_lost_while_all_its_contacts_are_too_late() {
     let mut monitors = [monitor("0s"), monitor("0s")];
     let mut sink = monitors[1].pipeline().unwrap();
     for second in START..START + 100 {
-        monitors.iter_mut().for_each(|monitor| monitor.pass(second * SECOND).unwrap());
+        monitors.iter_mut().for_each(|monitor| monitor.advance(second * SECOND).unwrap());
         let host = Host::from([10, 0, 0, 1]);
         let contact = Contact::new((second - 20) * SECOND, [192, 0, 2, 1].into(), host);
-        monitors[0].take(&contact).unwrap();
-        sink.take(&[contact]).unwrap();
+        monitors[0].ingest(&contact).unwrap();
+        sink.accept(&[contact]).unwrap();
     }
     for monitor in &mut monitors {
         let overview = monitor.overview(&srlg_input::Status::default());

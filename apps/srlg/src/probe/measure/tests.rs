@@ -34,7 +34,7 @@ fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
 }
 
 fn measurement_of(is_live: bool, network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
-    let (spool, _) = Spool::open(SpoolLock::take(folder).unwrap(), VERSION).unwrap();
+    let (spool, _) = Spool::open(SpoolLock::acquire(folder).unwrap(), VERSION).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
     let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
     let to = Arc::clone(&outbox);
@@ -64,7 +64,7 @@ fn contact(time_ns: u64, pair: IpPair) -> Contact {
 
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
     contacts.for_each(|(time, pair)| {
-        measurement.take(&contact(time, pair), &Pipelines::default()).unwrap();
+        measurement.ingest(&contact(time, pair), &Pipelines::default()).unwrap();
     });
 }
 
@@ -138,9 +138,9 @@ fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() 
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     take(&mut measurement, contacts(100..101));
-    measurement.pass(103 * SECOND + 1, &Pipelines::default()).unwrap();
+    measurement.advance(103 * SECOND + 1, &Pipelines::default()).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101, 102]);
-    measurement.pass(203 * SECOND, &Pipelines::default()).unwrap();
+    measurement.advance(203 * SECOND, &Pipelines::default()).unwrap();
     assert_eq!(outbox.from(103, 99), std::iter::once(103).chain(183..203).collect::<Vec<_>>());
     assert_eq!(measurement.finish(&Pipelines::default()).unwrap().silent, 79);
 }
@@ -149,10 +149,10 @@ fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() 
 fn time_starts_with_the_first_call_and_never_decreases() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
-    measurement.pass(100 * SECOND, &Pipelines::default()).unwrap();
+    measurement.advance(100 * SECOND, &Pipelines::default()).unwrap();
     take(&mut measurement, contacts(100..101));
-    measurement.pass(98 * SECOND, &Pipelines::default()).unwrap();
-    measurement.pass(50 * SECOND, &Pipelines::default()).unwrap();
+    measurement.advance(98 * SECOND, &Pipelines::default()).unwrap();
+    measurement.advance(50 * SECOND, &Pipelines::default()).unwrap();
     assert_eq!(outbox.len(), 0);
     assert_eq!(measurement.finish(&Pipelines::default()).unwrap().too_late, 0, "no contact was");
     assert_eq!(outbox.from(0, 99), [100]);
@@ -190,10 +190,10 @@ impl Threaded {
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
-            self.measurement.pass(slice * SECOND, &self.pipelines).unwrap();
+            self.measurement.advance(slice * SECOND, &self.pipelines).unwrap();
             let contacts = contacts_from(first, slice..slice + 1);
             let contacts: Vec<_> = contacts.map(|(time, pair)| contact(time, pair)).collect();
-            contacts.chunks(70).for_each(|block| sink.take(block).unwrap());
+            contacts.chunks(70).for_each(|block| sink.accept(block).unwrap());
         }
     }
 }
@@ -234,12 +234,12 @@ fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     let mut threaded = threaded(&network, folder.path());
     let mut sink = threaded.sink();
     let Threaded { mut measurement, outbox, pipelines } = threaded;
-    measurement.pass(100 * SECOND, &pipelines).unwrap();
+    measurement.advance(100 * SECOND, &pipelines).unwrap();
     let pairs =
         |peers: std::ops::Range<u32>| peers.map(|peer| (100 * SECOND, IpPair { inside: 1, peer }));
     let mut take = |peers| {
         let contacts: Vec<_> = pairs(peers).map(|(time, pair)| contact(time, pair)).collect();
-        sink.take(&contacts).unwrap();
+        sink.accept(&contacts).unwrap();
     };
     take(1_000..1_300);
     let Measurement { views, slices, .. } = &mut measurement;
@@ -262,12 +262,12 @@ fn slices_of_which_pairs_wait_go_out_at_the_end_and_before_a_silence() {
         let mut sink = threaded.sink();
         let Threaded { mut measurement, outbox, pipelines } = threaded;
         for now_ns in [100 * SECOND, 102 * SECOND + SECOND / 2 + 1] {
-            measurement.pass(now_ns, &pipelines).unwrap();
+            measurement.advance(now_ns, &pipelines).unwrap();
         }
         let blocks = contacts(100..103).map(|(time, pair)| contact(time, pair));
-        sink.take(&blocks.collect::<Vec<_>>()).unwrap();
+        sink.accept(&blocks.collect::<Vec<_>>()).unwrap();
         if let Some(end_ns) = end_ns {
-            measurement.pass(end_ns, &pipelines).unwrap();
+            measurement.advance(end_ns, &pipelines).unwrap();
             let later: Vec<u64> = [100, 101, 102].into_iter().chain(180..200).collect();
             assert_eq!(outbox.from(0, 99), later);
         } else {
@@ -296,7 +296,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
     let sinks: Vec<_> = (0..THREADS).map(|_| threaded.sink()).collect();
     let Threaded { mut measurement, outbox, pipelines } = threaded;
-    measurement.pass(100 * SECOND, &pipelines).unwrap();
+    measurement.advance(100 * SECOND, &pipelines).unwrap();
     let (read, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for (thread, mut sink) in (0..).zip(sinks) {
@@ -309,7 +309,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
                     }
                     let contacts: Vec<_> =
                         block(thread, number).map(|(time, pair)| contact(time, pair)).collect();
-                    sink.take(&contacts).unwrap();
+                    sink.accept(&contacts).unwrap();
                     read.fetch_add(1, Relaxed);
                 }
                 ended.fetch_add(1, Relaxed);
@@ -317,11 +317,11 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
         }
         while ended.load(Relaxed) < THREADS {
             let slices = read.load(Relaxed) / THREADS * SECOND / BLOCKS;
-            measurement.pass(100 * SECOND + slices, &pipelines).unwrap();
+            measurement.advance(100 * SECOND + slices, &pipelines).unwrap();
         }
     });
     let last = 100 + SLICES - 1;
-    measurement.pass(last * SECOND, &pipelines).unwrap();
+    measurement.advance(last * SECOND, &pipelines).unwrap();
     let totals = measurement.finish(&pipelines).unwrap();
     assert_eq!((totals.pairs, totals.too_late), (THREADS * SLICES * BLOCKS * 200, 0));
     assert_eq!(outbox.from(0, 99), (100..=last).collect::<Vec<_>>());
@@ -355,11 +355,11 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         for index in 0..80 {
             let peer = host(1_000 + slice as u32 * 40 + index % 40);
             let contact = Contact::new(slice * SECOND, peer.into(), host(1).into());
-            measurement.take(&contact, &Pipelines::default()).unwrap();
+            measurement.ingest(&contact, &Pipelines::default()).unwrap();
         }
     };
     (100..105).for_each(&mut take);
-    measurement.pass(105 * SECOND, &Pipelines::default()).unwrap();
+    measurement.advance(105 * SECOND, &Pipelines::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { version: VERSION, slice: 104, hosts, .. }] = &reports[..] else {
         panic!("{reports:?}")
@@ -375,7 +375,7 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
     }
     // If several slices close together, all views report only once.
-    measurement.pass(109 * SECOND, &Pipelines::default()).unwrap();
+    measurement.advance(109 * SECOND, &Pipelines::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(
@@ -391,7 +391,7 @@ fn many_hosts_need_several_reports_and_other_versions_are_ignored() {
     let (mut measurement, outbox) = measurement(&network, folder.path());
     let mut lengths = |version, hosts, until: u64| {
         ask(&outbox, version, hosts);
-        measurement.pass(until * SECOND, &Pipelines::default()).unwrap();
+        measurement.advance(until * SECOND, &Pipelines::default()).unwrap();
         let reports = outbox.reports.borrow().clone();
         reports.iter().map(|report| report.hosts.len()).collect::<Vec<_>>()
     };

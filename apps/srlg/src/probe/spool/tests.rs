@@ -13,7 +13,7 @@ const SECOND: VersionId = VersionId { number: 2, tag: 7 };
 const THIRD: VersionId = VersionId { number: 2, tag: 8 };
 
 fn try_open(folder: &Path, version: VersionId) -> (Spool, Vec<SpoolError>) {
-    Spool::open(SpoolLock::take(folder).unwrap(), version).unwrap()
+    Spool::open(SpoolLock::acquire(folder).unwrap(), version).unwrap()
 }
 
 fn open(folder: &Path) -> Spool {
@@ -71,7 +71,7 @@ fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
 fn a_second_probe_is_refused_while_the_spool_is_locked() {
     let folder = tempfile::tempdir().unwrap();
     let first = open(folder.path());
-    let error = SpoolLock::take(folder.path()).unwrap_err();
+    let error = SpoolLock::acquire(folder.path()).unwrap_err();
     assert!(matches!(&error, SpoolError::InUse { folder: it } if it == folder.path()), "{error}");
     drop(first);
     open(folder.path());
@@ -179,6 +179,6 @@ fn a_position_outlives_the_process_and_the_version() {
     assert_eq!(spool.position(), Some(&position(9)));
     drop(spool);
     fs::write(folder.path().join("position"), "{").unwrap();
-    let error = Spool::open(SpoolLock::take(folder.path()).unwrap(), SECOND).unwrap_err();
+    let error = Spool::open(SpoolLock::acquire(folder.path()).unwrap(), SECOND).unwrap_err();
     assert!(matches!(error, SpoolError::Position { .. }), "{error}");
 }
