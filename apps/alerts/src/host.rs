@@ -300,7 +300,7 @@ impl WindowState {
         let starts = is_at && !trust.is_input_lost;
         match &mut self.history {
             None if starts => {
-                self.history = Some(WindowHistory::new(terms.threshold, sighting, now_ms))
+                self.history = Some(WindowHistory::new(terms.threshold, sighting, now_ms));
             }
             Some(history) if starts || history.is_active => {
                 history.update(terms.threshold, sighting, now_ms);

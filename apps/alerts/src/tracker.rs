@@ -277,7 +277,7 @@ impl Tracker {
                 return true;
             }
             Some(Change::Update(why)) if is_told => {
-                self.push_alert(host, Status::Update, why, slice)
+                self.push_alert(host, Status::Update, why, slice);
             }
             Some(Change::Update(why)) if state.is_severe() => self.start_alone(host, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
