@@ -377,7 +377,7 @@ tar -xzf "$dist"/srlg-*-linux.tar.gz -C "$empty" --strip-components=2 --wildcard
 chroot "$empty" /srlg --version
 echo "127.0.0.1 localhost" >"$empty/etc/hosts"
 # The broker does not exist, but its name must be found. Without a timeout, the program would retry.
-said=$(timeout 5 chroot "$empty" /srlg detect --nats nats://localhost:1/flows 2>&1 || true)
+said=$(timeout 5 chroot "$empty" /srlg detect --url nats://localhost:1/flows 2>&1 || true)
 grep "Connection refused" <<<"$said" || fail "the static program cannot look up names: $said"
 
 say "the .rpm"

@@ -128,7 +128,7 @@ pub enum InputError {
     },
     /// The system's certificates cannot be read.
     #[cfg(feature = "credentials")]
-    #[error("{0}; set kafka-ca or nats-ca")]
+    #[error("{0}; set ca")]
     Authorities(#[from] NoAuthorities),
     /// The program was built without Kafka support.
     #[cfg(not(feature = "kafka"))]

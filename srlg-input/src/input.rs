@@ -10,7 +10,7 @@ use crate::event::{Event, LogLine, Next, Progress, Stop};
 use crate::exports::Sockets;
 use crate::files::Files;
 use crate::live::Live;
-use crate::options::InputOptions;
+use crate::options::{BrokerUrl, InputOptions};
 use crate::position::Position;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
 use crate::status::Status;
@@ -205,7 +205,7 @@ fn open_live(
         crate::interface::open(name, options, &mut senders)?;
         #[cfg(not(feature = "live"))]
         return Err(InputError::NoLive { interface: name.clone() });
-    } else if let Some(topic) = &options.kafka.kafka {
+    } else if let Some(BrokerUrl::Kafka(topic)) = &options.broker.url {
         #[cfg(feature = "kafka")]
         {
             live.set_position(start.clone());
@@ -216,7 +216,7 @@ fn open_live(
             drop(start);
             return Err(InputError::NoKafka { topic: topic.to_string() });
         }
-    } else if let Some(url) = &options.nats.nats {
+    } else if let Some(BrokerUrl::Nats(url)) = &options.broker.url {
         #[cfg(feature = "nats")]
         {
             live.set_position(start.clone());

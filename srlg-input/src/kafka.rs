@@ -17,7 +17,7 @@ mod reader;
 
 use crate::error::InputError;
 use crate::messages::Source;
-use crate::options::{InputOptions, Topic};
+use crate::options::{BrokerUrl, InputOptions, Topic};
 use crate::position::Position;
 use crate::threads::ContactSenders;
 
@@ -33,7 +33,7 @@ pub(crate) fn open(
 ) -> Result<(), InputError> {
     options.check()?;
     let source = Source::open(&options.messages)?;
-    let cluster = Cluster::new(topic, &options.kafka)?;
+    let cluster = Cluster::new(topic, &options.broker)?;
     let reader = Reader::new(topic, source, cluster, options, start);
     senders.spawn("kafka", move |sender| reader.run(sender))
 }
@@ -43,7 +43,7 @@ pub(crate) fn open(
 /// # Errors
 /// If a file cannot be used, returns the [`InputError`] that [`Input::open`](crate::Input::open) would return.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
-    let Some(topic) = &options.kafka.kafka else { return Ok(()) };
+    let Some(BrokerUrl::Kafka(topic)) = &options.broker.url else { return Ok(()) };
     Source::open(&options.messages)?;
-    Cluster::new(topic, &options.kafka).map(drop)
+    Cluster::new(topic, &options.broker).map(drop)
 }

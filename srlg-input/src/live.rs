@@ -32,8 +32,8 @@ pub use crate::drops::Drops;
 #[cfg(feature = "live")]
 pub use crate::interface::{Capture, LiveError};
 pub use crate::options::{
-    BadTopic, BadUrl, CaptureOptions, CaptureSplit, KafkaOptions, Mechanism, MessageFormat,
-    MessageOptions, NatsOptions, NatsSource, NatsUrl, SocketOptions, Topic,
+    BadUrl, BrokerOptions, BrokerUrl, CaptureOptions, CaptureSplit, Mechanism, MessageFormat,
+    MessageOptions, NatsSource, NatsUrl, SocketOptions, Topic,
 };
 pub use crate::sink::{ContactSink, SinkError};
 pub use crate::status::SocketStatus;

@@ -19,7 +19,7 @@ mod stream;
 
 use crate::error::InputError;
 use crate::messages::Source;
-use crate::options::{InputOptions, NatsUrl};
+use crate::options::{BrokerUrl, InputOptions, NatsUrl};
 use crate::position::Position;
 use crate::threads::ContactSenders;
 
@@ -39,7 +39,7 @@ pub(crate) fn open(
     let reader = Reader {
         url: url.clone(),
         source: Source::open(&options.messages)?,
-        access: connection::Access::new(url, &options.nats)?,
+        access: connection::Access::new(url, &options.broker)?,
         decoding: options.decoding.clone(),
         is_earliest: options.messages.earliest,
         start,
@@ -52,7 +52,7 @@ pub(crate) fn open(
 /// # Errors
 /// If a file cannot be used, returns the [`InputError`] that [`Input::open`](crate::Input::open) would return.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
-    let Some(url) = &options.nats.nats else { return Ok(()) };
+    let Some(BrokerUrl::Nats(url)) = &options.broker.url else { return Ok(()) };
     Source::open(&options.messages)?;
-    connection::Access::new(url, &options.nats).map(drop)
+    connection::Access::new(url, &options.broker).map(drop)
 }

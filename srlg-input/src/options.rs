@@ -9,20 +9,21 @@ use ipnet::IpNet;
 
 use crate::contact::named;
 
+mod broker;
 mod kafka;
 mod messages;
 mod nats;
 
-pub use kafka::{BadTopic, KafkaOptions, Mechanism, Topic};
+pub use broker::{BadUrl, BrokerOptions, BrokerUrl, Mechanism};
+pub use kafka::Topic;
 pub use messages::{MessageFormat, MessageOptions};
-pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
+pub use nats::{NatsSource, NatsUrl};
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
-/// With the feature `clap`, these are command-line options. Some of them form three groups, and at most one option of a
-/// group can be set. The group `contacts` selects the source: `input`, `listen`, `interface`, `kafka` or `nats`. The
-/// group `decoded` selects flow records as the source: `exports`, `listen`, `kafka` or `nats`. The group `messages`
-/// selects the broker: `kafka` or `nats`.
+/// With the feature `clap`, these are command-line options. Some of them form two groups, and at most one option of a
+/// group can be set. The group `contacts` selects the source: `input`, `listen`, `interface` or `url`. The group
+/// `decoded` selects flow records as the source: `exports`, `listen` or `url`.
 ///
 /// With the feature `serde`, the options are read from a map whose keys are the names of the options.
 /// [`check`](Self::check) applies the same rules as the command line.
@@ -30,9 +31,8 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "kafka", "nats"]))))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka", "nats"]))))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("messages").args(["kafka", "nats"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "url"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "url"]))))]
 pub struct InputOptions {
     /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
@@ -48,7 +48,7 @@ pub struct InputOptions {
     pub live: bool,
 
     /// Hosts of a tunnelled packet (IP in IP, GRE, MPLS, VXLAN, Geneve, GTP-U): the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
-    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka", "nats"]))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "url"]))]
     pub tunnels: Tunnels,
 
     /// Options of the sockets that receive flow exports.
@@ -65,15 +65,10 @@ pub struct InputOptions {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub capture: CaptureOptions,
 
-    /// Options of a Kafka topic.
+    /// Options of a broker.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
-    pub kafka: KafkaOptions,
-
-    /// Options of a NATS stream or subject.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[cfg_attr(feature = "serde", serde(flatten))]
-    pub nats: NatsOptions,
+    pub broker: BrokerOptions,
 
     /// Options of the messages from a broker.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -183,7 +178,7 @@ pub struct ExportOptions {
     /// Addresses that identify hosts behind NAT: before the translation (pre) or after it (post)
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "messages")
+        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "url")
     )]
     pub nat: Nat,
 
@@ -339,14 +334,13 @@ impl InputOptions {
     /// Returns whether contacts come from the messages of a broker (Kafka or NATS).
     #[must_use]
     pub fn is_broker(&self) -> bool {
-        self.kafka.kafka.is_some() || self.nats.nats.is_some()
+        self.broker.url.is_some()
     }
 
     /// Returns whether the input has positions from which reading can resume.
     #[must_use]
     pub fn has_positions(&self) -> bool {
-        let is_stream = |url: &NatsUrl| matches!(url.source, NatsSource::Stream(_));
-        self.kafka.kafka.is_some() || self.nats.nats.as_ref().is_some_and(is_stream)
+        self.broker.has_positions()
     }
 
     /// Checks the values and combinations of options. Options from a command line need not be checked, because clap and
@@ -356,7 +350,7 @@ impl InputOptions {
     /// Returns [`BadOption`] for the first option that is out of range, conflicts with another option, or needs a
     /// missing option.
     pub fn check(&self) -> Result<(), BadOption> {
-        let Self { sockets, interface, capture, kafka, nats, messages, .. } = self;
+        let Self { sockets, interface, capture, messages, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });
         for (option, value, range) in [
             ("receive-buffer", sockets.receive_buffer, SocketOptions::RECEIVE_BUFFERS),
@@ -380,22 +374,19 @@ impl InputOptions {
         let decoding = self.decoding != ExportOptions::default();
         let broker = self.is_broker();
         let translated = self.decoding.nat != Nat::Pre;
-        let (is_both, has_topic) =
-            (kafka.kafka.is_some() && nats.nats.is_some(), kafka.kafka.is_some());
-        if let Some(bad) = kafka.check().or(nats.check()) {
+        if let Some(bad) = self.broker.check() {
             return Err(bad);
         }
         let rules = [
             (
                 broker && (files || listen || captures),
-                if has_topic { "kafka" } else { "nats" },
+                "url",
                 "cannot be combined with another input",
             ),
-            (is_both, "nats", "cannot be combined with kafka"),
             (
                 !broker && *messages != MessageOptions::default(),
-                "kafka",
-                "must be set for message options, unless nats is set",
+                "url",
+                "must be set for message options",
             ),
             (
                 messages.schema.is_some() && messages.message_format == MessageFormat::Json,

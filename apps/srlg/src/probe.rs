@@ -69,7 +69,7 @@ pub struct Args {
     pub input: input::Args,
 
     /// Pace of the slices: real, or a number of slices per second [default: as fast as the input can be read]
-    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "kafka", "nats"])]
+    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "url"])]
     pub pace: Option<pace::Pace>,
 
     /// Device to use: auto (the first GPU, else the CPU), cpu, cuda or cuda:N

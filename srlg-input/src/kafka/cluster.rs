@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::error::InputError;
 use crate::messages::{password, tls};
-use crate::options::{KafkaOptions, Mechanism, Topic};
+use crate::options::{BrokerOptions, Mechanism, Topic};
 
 /// Timeout for a response from a broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,12 +57,12 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
 
 impl Cluster {
     /// Reads the certificates and the password that `options` name, but does not connect yet.
-    pub(super) fn new(topic: &Topic, options: &KafkaOptions) -> Result<Self, InputError> {
-        let tls = options.is_tls().then(|| tls(options.kafka_ca.as_deref())).transpose()?;
-        let sasl = match (&options.kafka_user, &options.kafka_password) {
+    pub(super) fn new(topic: &Topic, options: &BrokerOptions) -> Result<Self, InputError> {
+        let tls = options.is_tls().then(|| tls(options.ca.as_deref())).transpose()?;
+        let sasl = match (&options.user, &options.password) {
             (Some(user), Some(path)) => {
                 let credentials = Credentials::new(user.clone(), password(path)?);
-                Some(match options.kafka_mechanism {
+                Some(match options.mechanism {
                     Mechanism::Plain => SaslConfig::Plain(credentials),
                     Mechanism::ScramSha256 => SaslConfig::ScramSha256(credentials),
                     Mechanism::ScramSha512 => SaslConfig::ScramSha512(credentials),

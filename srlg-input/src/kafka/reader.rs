@@ -327,7 +327,7 @@ fn bytes_of(partitions: usize) -> i32 {
 mod tests {
     use super::*;
     use crate::messages::Layout;
-    use crate::options::KafkaOptions;
+    use crate::options::BrokerOptions;
     use crate::threads::{Channel, ContactSenders};
 
     fn format(message: &str, source: i32) -> Format {
@@ -338,14 +338,14 @@ mod tests {
 
     #[test]
     fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
-        let topic: Topic = "kafka://broker/flows".parse().unwrap();
+        let topic = Topic { brokers: vec!["broker:9092".to_owned()], name: "flows".to_owned() };
         let (channel, first) = (Channel::default(), format("FlowMessagevA", 1));
         let mut senders = ContactSenders { channel: channel.clone(), sinks: None };
         let mut session = Session {
             sender: &mut senders.sender().unwrap(),
             name: "flows-A".into(),
             configured: topic.name.clone(),
-            cluster: Rc::new(Cluster::new(&topic, &KafkaOptions::default()).unwrap()),
+            cluster: Rc::new(Cluster::new(&topic, &BrokerOptions::default()).unwrap()),
             format: first.clone(),
             flows: FlowReader::new(first.clone(), &ExportOptions::default()),
             contacts: Vec::new(),

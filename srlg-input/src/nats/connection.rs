@@ -13,7 +13,7 @@ use crate::credentials::read_secret;
 use crate::error::InputError;
 use crate::messages::{password, tls};
 use crate::nats::session::NatsError;
-use crate::options::{BadUrl, NatsOptions, NatsUrl};
+use crate::options::{BadUrl, BrokerOptions, NatsUrl};
 
 /// Maximum number of unread messages of a subject. Above the limit, the client drops messages. The limit is far above
 /// the number of messages that one read of the socket yields.
@@ -37,14 +37,13 @@ enum Identity {
 
 impl Access {
     /// Creates the settings and reads the files that `options` name.
-    pub(super) fn new(url: &NatsUrl, options: &NatsOptions) -> Result<Self, InputError> {
-        let NatsOptions { nats_ca, nats_user, nats_password, nats_key, nats_credentials, .. } =
-            options;
+    pub(super) fn new(url: &NatsUrl, options: &BrokerOptions) -> Result<Self, InputError> {
+        let BrokerOptions { ca, user, password: password_file, key, credentials, .. } = options;
         if options.is_tls() {
             // The client reads the certificates itself. They are also read here to detect errors early.
-            tls(nats_ca.as_deref())?;
+            tls(ca.as_deref())?;
         }
-        let identity = match (nats_user, nats_password, nats_key, nats_credentials) {
+        let identity = match (user, password_file, key, credentials) {
             (Some(user), Some(path), ..) => {
                 Identity::User { name: user.clone(), password: password(path)? }
             }
@@ -61,7 +60,7 @@ impl Access {
         let servers = url.servers.iter().map(|server| format!("nats://{server}").parse());
         let servers = servers.collect::<Result<_, _>>();
         let servers = servers.map_err(|_| BadUrl(url.to_string()))?;
-        Ok(Self { servers, is_tls: options.is_tls(), ca: nats_ca.clone(), identity })
+        Ok(Self { servers, is_tls: options.is_tls(), ca: ca.clone(), identity })
     }
 
     pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<Event>), NatsError> {

@@ -312,7 +312,7 @@ impl TryFrom<String> for Window {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
-    /// Source of contacts: one of `input`, `listen`, `interface`, `kafka` or `nats`. All keys are also options of `srlg
+    /// Source of contacts: one of `input`, `listen`, `interface` or `url`. All keys are also options of `srlg
     /// run` and `srlg probe`. `srlg probe` reads no configuration file.
     pub(super) input: InputOptions,
     /// Network of probes, in place of `[input]`. `srlg collect` merges the deltas that the probes send.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use srlg_input::InputOptions;
-use srlg_input::live::check_templates;
+use srlg_input::live::{BrokerUrl, check_templates};
 use toml::de::DeTable;
 
 use super::PORTS_OF_ANSWERS;
@@ -126,12 +126,12 @@ impl Trial<'_, '_> {
             let tried = machine::try_file(path, state);
             self.add(span("templates"), tried.and_then(|()| Ok(check_templates(path)?)));
         }
-        if input.kafka.kafka.is_some() {
-            self.add(span("kafka"), try_kafka(input));
-        }
-        if input.nats.nats.is_some() {
-            self.add(span("nats"), try_nats(input));
-        }
+        let tried = match &input.broker.url {
+            Some(BrokerUrl::Kafka(_)) => try_kafka(input),
+            Some(BrokerUrl::Nats(_)) => try_nats(input),
+            None => Ok(()),
+        };
+        self.add(span("url"), tried);
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {
                 self.problems.add(span("interface"), missing("interface", "live"));
@@ -168,7 +168,7 @@ fn try_kafka(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "kafka"))]
 fn try_kafka(_: &InputOptions) -> Result<()> {
-    anyhow::bail!(missing("kafka", "kafka"))
+    anyhow::bail!(missing("a kafka:// URL", "kafka"))
 }
 
 #[cfg(feature = "network")]
@@ -178,7 +178,7 @@ fn try_nats(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "network"))]
 fn try_nats(_: &InputOptions) -> Result<()> {
-    anyhow::bail!(missing("nats", "network"))
+    anyhow::bail!(missing("a nats:// URL", "network"))
 }
 
 /// Checks that the folder `state` can be used, and that any database in it belongs to this program.

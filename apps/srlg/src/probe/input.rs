@@ -17,7 +17,7 @@ use srlg_system::pacing::Every;
 /// Input options of a probe.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
-#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "nats"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "url"])))]
 pub struct Args {
     /// Source of contacts.
     #[command(flatten)]

@@ -79,11 +79,11 @@ fn compare_incidents() -> Option<()> {
     let listen = "listen = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']";
     let inputs = [
         ("netflow", listen.to_owned()),
-        ("goflow2", format!("kafka = 'kafka://{}/flows'", kafka.addresses)),
+        ("goflow2", format!("url = 'kafka://{}/flows'", kafka.addresses)),
         (
             "akvorado",
             format!(
-                "kafka = 'kafka://{}/enriched'\nschema = '{}'",
+                "url = 'kafka://{}/enriched'\nschema = '{}'",
                 enriching.addresses,
                 schema.display()
             ),
@@ -91,7 +91,7 @@ fn compare_incidents() -> Option<()> {
         (
             "nats",
             format!(
-                "nats = 'jetstream://{}/{STREAM}'\nmessage-format = 'json'",
+                "url = 'jetstream://{}/{STREAM}'\nmessage-format = 'json'",
                 nats.broker.address()
             ),
         ),

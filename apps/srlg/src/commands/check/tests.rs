@@ -411,24 +411,25 @@ fn files_and_options_of_brokers_are_tried() {
     fs::set_permissions(path("seed"), Permissions::from_mode(0o600)).unwrap();
     fs::write(path("open"), "pass\n").unwrap();
     fs::set_permissions(path("open"), Permissions::from_mode(0o644)).unwrap();
-    let user = "kafka-user = 'u'\nkafka-password";
+    let user = "user = 'u'\npassword";
     for (options, is_right) in [
         ("", true),
         ("schema = 'DIR/schema'", true),
         ("schema = 'http://127.0.0.1:1/schema.proto'", true),
         ("schema = 'DIR/none'", false),
         ("schema = 'DIR/bad'", false),
-        ("kafka-ca = 'DIR/none'", false),
-        ("kafka-ca = 'DIR/schema'", false),
-        ("kafka-user = 'u'", false),
+        ("ca = 'DIR/none'", false),
+        ("ca = 'DIR/schema'", false),
+        ("user = 'u'", false),
+        ("key = 'DIR/seed'", false),
         (&format!("{user} = 'DIR/secret'"), true),
         (&format!("{user} = 'DIR/open'"), false),
-        (&format!("{user} = 'DIR/secret'\nkafka-mechanism = 'plain'"), false),
+        (&format!("{user} = 'DIR/secret'\nmechanism = 'plain'"), false),
         ("nat = 'post'", false),
         ("sampling = 100\ntimestamps = 'trusted'", true),
         ("listen = ['[::]:2055']\nexporters = ['::1']", false),
     ] {
-        let text = format!("[input]\nkafka = 'kafka://192.0.2.1/flows'\n{options}\n");
+        let text = format!("[input]\nurl = 'kafka://192.0.2.1/flows'\n{options}\n");
         let checked = check(&args(&write(folder.path(), &text)));
         assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
         let lines = checked.err().map_or(0, |error| error.to_string().lines().count());
@@ -437,36 +438,35 @@ fn files_and_options_of_brokers_are_tried() {
     for (options, is_right) in [
         ("", true),
         ("message-format = 'json'\nearliest = true", true),
-        ("schema = 'DIR/schema'\nnats-tls = true", true),
+        ("schema = 'DIR/schema'\ntls = true", true),
         ("schema = 'DIR/bad'", false),
         ("schema = 'DIR/schema'\nmessage-format = 'json'", false),
         ("message-format = 'xml'", false),
-        ("nats-ca = 'DIR/none'", false),
-        ("nats-ca = 'DIR/schema'", false),
-        ("nats-user = 'u'\nnats-tls = true", false),
-        ("nats-user = 'u'\nnats-password = 'DIR/secret'", false),
-        ("nats-user = 'u'\nnats-password = 'DIR/secret'\nnats-tls = true", true),
-        ("nats-user = 'u'\nnats-password = 'DIR/open'\nnats-tls = true", false),
-        ("nats-key = 'DIR/secret'", false),
-        ("nats-key = 'DIR/seed'", true),
-        ("nats-key = 'DIR/seed'\nnats-credentials = 'DIR/secret'", false),
-        ("nats-credentials = 'DIR/secret'", false),
+        ("ca = 'DIR/none'", false),
+        ("ca = 'DIR/schema'", false),
+        ("user = 'u'\ntls = true", false),
+        ("user = 'u'\npassword = 'DIR/secret'", false),
+        ("user = 'u'\npassword = 'DIR/secret'\ntls = true", true),
+        ("user = 'u'\npassword = 'DIR/open'\ntls = true", false),
+        ("key = 'DIR/secret'", false),
+        ("key = 'DIR/seed'", true),
+        ("key = 'DIR/seed'\ncredentials = 'DIR/secret'", false),
+        ("credentials = 'DIR/secret'", false),
         ("nat = 'post'", false),
-        ("kafka = 'kafka://192.0.2.1/flows'", false),
-        ("kafka-tls = true", false),
+        ("tls = true\nmechanism = 'plain'", false),
     ] {
-        let text = format!("[input]\nnats = 'jetstream://192.0.2.1/FLOWS'\n{options}\n");
+        let text = format!("[input]\nurl = 'jetstream://192.0.2.1/FLOWS'\n{options}\n");
         let checked = check(&args(&write(folder.path(), &text)));
         assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
     }
-    let config = write(folder.path(), "[input]\nnats = 'nats://192.0.2.1/a'\nearliest = true\n");
+    let config = write(folder.path(), "[input]\nurl = 'nats://192.0.2.1/a'\nearliest = true\n");
     assert!(check(&args(&config)).unwrap_err().to_string().contains("jetstream://"));
     for url in ["flows", "nats://a", "jetstream://a/b.c"] {
-        let config = write(folder.path(), &format!("[input]\nnats = '{url}'\n"));
+        let config = write(folder.path(), &format!("[input]\nurl = '{url}'\n"));
         assert!(check(&args(&config)).unwrap_err().to_string().contains("jetstream://server"));
     }
     for topic in ["flows", "kafka://a", "kafka://[::1]/flows"] {
-        let config = write(folder.path(), &format!("[input]\nkafka = '{topic}'\n"));
+        let config = write(folder.path(), &format!("[input]\nurl = '{topic}'\n"));
         assert!(
             check(&args(&config)).unwrap_err().to_string().contains("kafka://broker:9092/topic")
         );

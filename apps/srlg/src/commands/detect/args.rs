@@ -13,7 +13,7 @@ const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Options of `srlg detect`.
 #[derive(Debug, clap::Args)]
-#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "nats"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "url"])))]
 pub struct Args {
     /// Source of contacts.
     #[command(flatten)]

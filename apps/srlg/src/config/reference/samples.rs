@@ -101,12 +101,9 @@ const TOP: &[Sample] = &[
 ];
 
 const SOCKET: &str = "listen = ['[::]:2055']\nexporters = ['192.0.2.1']";
-const TOPIC: &str = "kafka = 'kafka://a/flows'";
-const PASSWORD: &str =
-    "kafka = 'kafka://a/flows'\nkafka-tls = true\nkafka-user = 'u'\nkafka-password = '/p'";
-const STREAM: &str = "nats = 'jetstream://a/FLOWS'";
-const NATS_PASSWORD: &str =
-    "nats = 'jetstream://a/FLOWS'\nnats-tls = true\nnats-user = 'u'\nnats-password = '/p'";
+const TOPIC: &str = "url = 'kafka://a/flows'";
+const PASSWORD: &str = "url = 'kafka://a/flows'\ntls = true\nuser = 'u'\npassword = '/p'";
+const STREAM: &str = "url = 'jetstream://a/FLOWS'";
 
 const INPUT: &[Sample] = &[
     ("input", "", "['a.pcap']"),
@@ -129,19 +126,14 @@ const INPUT: &[Sample] = &[
     ("nat", SOCKET, "'post'"),
     ("timestamps", SOCKET, "'trusted'"),
     ("sampling", SOCKET, "100"),
-    ("kafka", "", "'kafka://a/flows'"),
-    ("kafka-tls", TOPIC, "true"),
-    ("kafka-ca", TOPIC, "'/ca.pem'"),
-    ("kafka-user", PASSWORD, "'v'"),
-    ("kafka-password", PASSWORD, "'/q'"),
-    ("kafka-mechanism", PASSWORD, "'plain'"),
-    ("nats", "", "'nats://a/flows'"),
-    ("nats-tls", STREAM, "true"),
-    ("nats-ca", STREAM, "'/ca.pem'"),
-    ("nats-user", NATS_PASSWORD, "'v'"),
-    ("nats-password", NATS_PASSWORD, "'/q'"),
-    ("nats-key", STREAM, "'/key'"),
-    ("nats-credentials", STREAM, "'/a.creds'"),
+    ("url", "", "'kafka://a/flows'"),
+    ("tls", TOPIC, "true"),
+    ("ca", TOPIC, "'/ca.pem'"),
+    ("user", PASSWORD, "'v'"),
+    ("password", PASSWORD, "'/q'"),
+    ("mechanism", PASSWORD, "'plain'"),
+    ("key", STREAM, "'/key'"),
+    ("credentials", STREAM, "'/a.creds'"),
     ("message-format", TOPIC, "'json'"),
     ("schema", TOPIC, "'/flow.proto'"),
     ("earliest", TOPIC, "true"),

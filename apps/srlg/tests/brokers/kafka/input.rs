@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
-use srlg_input::live::{KafkaOptions, MessageOptions};
+use srlg_input::live::{BrokerOptions, MessageOptions};
 use srlg_input::{BrokerStatus, InputOptions, Position, Status};
 use srlg_system::now_ms;
 
@@ -18,10 +18,10 @@ use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, netflow};
 use crate::reading::{Reading, without_times};
 
 pub(crate) fn options(addresses: &str, topic: &str) -> InputOptions {
-    let kafka = format!("kafka://{addresses}/{topic}").parse().ok();
-    assert!(kafka.is_some());
+    let url = format!("kafka://{addresses}/{topic}").parse().ok();
+    assert!(url.is_some());
     InputOptions {
-        kafka: KafkaOptions { kafka, ..KafkaOptions::default() },
+        broker: BrokerOptions { url, ..BrokerOptions::default() },
         messages: MessageOptions { earliest: true, ..MessageOptions::default() },
         ..InputOptions::default()
     }

@@ -18,7 +18,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     }
     let broker = Broker::start("flows");
     let folder = tempfile::tempdir().unwrap();
-    let input = format!("kafka = 'kafka://{}/flows'", broker.addresses);
+    let input = format!("url = 'kafka://{}/flows'", broker.addresses);
     check_monitor(folder.path(), &input, PARTITIONS, |number| produce(&broker, number));
 }
 
@@ -29,5 +29,5 @@ fn no_flow_after_the_stored_position_is_lost_when_a_probe_is_killed() {
     }
     let broker = Broker::start("flows");
     let url = format!("kafka://{}/flows", broker.addresses);
-    check_probe(&["--kafka", &url], PARTITIONS, |number| produce(&broker, number));
+    check_probe(&["--url", &url], PARTITIONS, |number| produce(&broker, number));
 }

@@ -91,7 +91,7 @@ fn brokers_are_read_by_tls_if_their_certificate_is_trusted() {
     proxy(&broker.addresses, &other);
     let of = |ca: &Path| {
         let mut options = options(&format!("localhost:{port}"), "flows");
-        options.kafka.kafka_ca = Some(ca.to_owned());
+        options.broker.ca = Some(ca.to_owned());
         options
     };
     let mut reading = Reading::open(&of(&ca), None);

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use rcgen::{CertificateParams, KeyPair};
-use srlg_input::{InputOptions, live::NatsOptions};
+use srlg_input::{InputOptions, live::BrokerOptions};
 
 use super::server::Server;
 use crate::reading::Reading;
@@ -35,20 +35,20 @@ fn servers_are_read_by_tls_with_a_password_or_a_key() {
     );
     let Some(server) = Server::start(&settings) else { return };
     let ca = path("own.pem");
-    let of = |nats: NatsOptions| InputOptions {
-        nats: NatsOptions { nats: server.subject().nats.nats, ..nats },
+    let of = |broker: BrokerOptions| InputOptions {
+        broker: BrokerOptions { url: server.subject().broker.url, ..broker },
         ..InputOptions::default()
     };
-    let with_user = |password, ca| NatsOptions {
-        nats_ca: Some(ca),
-        nats_user: Some("flow".to_owned()),
-        nats_password: Some(password),
-        ..NatsOptions::default()
+    let with_user = |password, ca| BrokerOptions {
+        ca: Some(ca),
+        user: Some("flow".to_owned()),
+        password: Some(password),
+        ..BrokerOptions::default()
     };
     let [right, wrong] = [write("right", "secret\n"), write("wrong", "guess\n")];
     let seed = write("seed", &client.seed().unwrap());
     let with_key =
-        NatsOptions { nats_ca: Some(ca.clone()), nats_key: Some(seed), ..NatsOptions::default() };
+        BrokerOptions { ca: Some(ca.clone()), key: Some(seed), ..BrokerOptions::default() };
     for options in [with_user(right.clone(), ca.clone()), with_key] {
         let mut reading = Reading::open(&of(options), None);
         reading.until(|it| it.broker().partitions == 1);
@@ -57,7 +57,7 @@ fn servers_are_read_by_tls_with_a_password_or_a_key() {
     for (options, word) in [
         (with_user(wrong, ca.clone()), "authorization"),
         (with_user(right, path("other.pem")), "certificate"),
-        (NatsOptions { nats_ca: Some(ca), ..NatsOptions::default() }, "authorization"),
+        (BrokerOptions { ca: Some(ca), ..BrokerOptions::default() }, "authorization"),
     ] {
         let mut reading = Reading::open(&of(options), None);
         reading.until(|it| it.broker().error.is_some());

@@ -18,7 +18,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     server.make_stream();
     let folder = tempfile::tempdir().unwrap();
     let address = server.broker.address();
-    let input = format!("nats = 'jetstream://{address}/{STREAM}'\nmessage-format = 'json'");
+    let input = format!("url = 'jetstream://{address}/{STREAM}'\nmessage-format = 'json'");
     let site = check_monitor(folder.path(), &input, 1, |number| produce(&server, number));
     // A new stream of the same name has other messages.
     site.program.kill();
@@ -36,6 +36,6 @@ fn no_flow_after_the_stored_position_is_lost_when_a_probe_is_killed() {
     let Some(server) = Server::start("") else { return };
     server.make_stream();
     let url = format!("jetstream://{}/{STREAM}", server.broker.address());
-    let input = ["--nats", &url, "--message-format", "json"];
+    let input = ["--url", &url, "--message-format", "json"];
     check_probe(&input, 1, |number| produce(&server, number));
 }

@@ -8,7 +8,7 @@ use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions};
 use srlg_cli::network::broker::Broker;
 use srlg_input::InputOptions;
-use srlg_input::live::{MessageOptions, NatsOptions};
+use srlg_input::live::{BrokerOptions, MessageOptions};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -124,7 +124,7 @@ async fn produce(context: &Context, messages: Vec<Vec<u8>>) {
 
 fn options(url: &str) -> InputOptions {
     InputOptions {
-        nats: NatsOptions { nats: Some(url.parse().unwrap()), ..NatsOptions::default() },
+        broker: BrokerOptions { url: Some(url.parse().unwrap()), ..BrokerOptions::default() },
         messages: MessageOptions { earliest: true, ..MessageOptions::default() },
         ..InputOptions::default()
     }
