@@ -75,11 +75,11 @@ pub trait SliceSink {
 /// let mut slicer = Slicer::new(clock.with_grace(Duration::from_secs(2)));
 /// let (host, second): (IpAddr, _) = ("10.0.0.1".parse()?, 1_000_000_000);
 /// for (time, peer) in [(100, "192.0.2.1"), (101, "192.0.2.2"), (100, "192.0.2.3"), (103, "192.0.2.4")] {
-///     slicer.take(time * second, [(host, peer.parse()?)], &mut reports)?;
+///     slicer.place(time * second, [(host, peer.parse()?)], &mut reports)?;
 /// }
 /// assert_eq!(reports.slices, [100]);
 /// // Without records, the system clock closes slices. Silent slices have no report.
-/// slicer.pass(105 * second, &mut reports)?;
+/// slicer.advance(105 * second, &mut reports)?;
 /// slicer.flush(&mut reports)?;
 /// assert_eq!(reports.slices, [100, 101]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
