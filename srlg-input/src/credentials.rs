@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
 
 /// The reason why a file with a secret cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,10 +31,30 @@ pub enum SecretError {
     },
 }
 
-/// The reason why no authority of the system is known.
+/// The reason why certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the system's certificates: {0}")]
-pub struct NoAuthorities(String);
+pub enum CertificatesError {
+    /// The file cannot be read, or its contents are not valid.
+    #[error("cannot read certificates from {}: {cause}", path.display())]
+    Read {
+        /// Path of the file.
+        path: PathBuf,
+        /// The cause.
+        cause: pem::Error,
+    },
+    /// The file contains no certificate.
+    #[error("cannot read certificates from {}: no certificate found", path.display())]
+    Empty {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The system has no authority that can be used.
+    #[error("cannot read the system's certificates: {cause}; install the package ca-certificates")]
+    System {
+        /// The cause.
+        cause: String,
+    },
+}
 
 /// Reads a file that contains a secret.
 ///
@@ -53,18 +74,36 @@ pub fn read_secret(path: &Path) -> Result<String, SecretError> {
     fs::read_to_string(path).map_err(fail)
 }
 
-/// Returns the certificates of the authorities that the system trusts. The environment variables `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` override the places where they are read.
+/// Reads the certificates in a PEM file, which must contain at least one certificate.
 ///
 /// # Errors
-/// Returns [`NoAuthorities`] if the system has no certificate that can be used. Certificates that cannot be used are left
-/// out if there are others.
-pub fn system_authorities() -> Result<Vec<CertificateDer<'static>>, NoAuthorities> {
+/// Returns [`CertificatesError`] if the file cannot be read, is not valid or contains no certificate.
+pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
+    let fail = |cause| CertificatesError::Read { path: path.to_owned(), cause };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(fail)?;
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(fail)?;
+    if certificates.is_empty() {
+        return Err(CertificatesError::Empty { path: path.to_owned() });
+    }
+    Ok(certificates)
+}
+
+/// Returns the certificates of the authorities in the file `ca` or, without `ca`, of those that the system trusts. The
+/// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` override the places of the system's certificates.
+///
+/// # Errors
+/// Returns [`CertificatesError`] if the file `ca` cannot be used, or if the system has no certificate that can be used.
+/// The system's other certificates are left out if they cannot be used.
+pub fn authorities(ca: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
+    if let Some(path) = ca {
+        return read_certificates(path);
+    }
     let mut system = rustls_native_certs::load_native_certs();
     system.certs.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());
     if system.certs.is_empty() {
         let cause = system.errors.first().map(ToString::to_string);
-        return Err(NoAuthorities(cause.unwrap_or_else(|| "none found".to_owned())));
+        let cause = cause.unwrap_or_else(|| "none found".to_owned());
+        return Err(CertificatesError::System { cause });
     }
     Ok(system.certs)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::capture::CaptureError;
 #[cfg(feature = "credentials")]
-use crate::credentials::{NoAuthorities, SecretError};
+use crate::credentials::{CertificatesError, SecretError};
 #[cfg(feature = "flow")]
 use crate::flow::BadOptions;
 #[cfg(feature = "live")]
@@ -126,10 +126,10 @@ pub enum InputError {
         /// The cause.
         cause: String,
     },
-    /// The system's certificates cannot be read.
+    /// Certificates for a broker cannot be used.
     #[cfg(feature = "credentials")]
-    #[error("{0}; set ca")]
-    Authorities(#[from] NoAuthorities),
+    #[error(transparent)]
+    Certificates(#[from] CertificatesError),
     /// The program was built without Kafka support.
     #[cfg(not(feature = "kafka"))]
     #[error(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use crate::credentials::{NoAuthorities, system_authorities};
+use crate::credentials::{CertificatesError, authorities};
 use crate::error::InputError;
 use crate::messages::schema::{Layout, SchemaError};
 use crate::options::{MessageFormat, MessageOptions};
@@ -96,9 +96,9 @@ impl Source {
             Self::Url(url) => {
                 let fail = |cause| SchemaError::Read { name: without_user(url), cause };
                 let cause = |error: ureq::Error| fail(error.to_string());
-                let no_authorities = |error: NoAuthorities| fail(error.to_string());
+                let no_certificates = |error: CertificatesError| fail(error.to_string());
                 let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
-                let config = config.tls_config(tls(url).map_err(no_authorities)?);
+                let config = config.tls_config(tls(url).map_err(no_certificates)?);
                 let agent = ureq::Agent::new_with_config(config.build());
                 let mut answer = agent.get(url).call().map_err(cause)?;
                 let body = answer.body_mut().with_config().limit(MOST_BYTES);
@@ -113,10 +113,10 @@ impl Source {
 }
 
 /// Returns the TLS configuration for a request to `url`, which trusts the authorities that the system trusts.
-fn tls(url: &str) -> Result<TlsConfig, NoAuthorities> {
+fn tls(url: &str) -> Result<TlsConfig, CertificatesError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
-    let authorities = match system_authorities() {
+    let authorities = match authorities(None) {
         Err(error) if url.starts_with("https:") => return Err(error),
         // A server without TLS may redirect to one with TLS.
         authorities => authorities.unwrap_or_default(),

@@ -3,33 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::credentials::{read_secret, system_authorities};
+use crate::credentials::{authorities, read_secret};
 use crate::error::InputError;
 
 /// Returns a TLS configuration that trusts the certificates in the file `ca`, or the system's certificates if `ca` is
 /// `None`.
 pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     let mut roots = RootCertStore::empty();
-    match ca {
-        Some(path) => {
-            let fail = |cause: String| InputError::BrokerFile { path: path.to_owned(), cause };
-            let certificates = CertificateDer::pem_file_iter(path)
-                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                .map_err(|error| fail(error.to_string()))?;
-            for certificate in certificates {
-                roots.add(certificate).map_err(|error| fail(error.to_string()))?;
-            }
-            if roots.is_empty() {
-                return Err(fail("it contains no certificate".to_owned()));
-            }
-        }
-        None => {
-            roots.add_parsable_certificates(system_authorities()?);
-        }
+    for certificate in authorities(ca)? {
+        roots.add(certificate).map_err(|error| InputError::BrokerFile {
+            path: ca.map(Path::to_owned).unwrap_or_default(),
+            cause: error.to_string(),
+        })?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use rustls::{
     RootCertStore, StreamOwned, crypto,
 };
 use serde::Deserialize;
-use srlg_input::credentials::{read_secret, system_authorities};
+use srlg_input::credentials::{self, read_certificates, read_secret};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 use super::connection::Connection;
@@ -54,7 +54,7 @@ impl TlsFiles {
         let is_https = url.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:"));
         let mut authorities = Vec::new();
         if is_https || self.ca.is_some() || self.certificate.is_some() {
-            authorities = self.authorities()?;
+            authorities = credentials::authorities(self.ca.as_deref())?;
             // The HTTP client would panic at its first request if the files were not valid.
             self.client(&authorities)?;
         }
@@ -88,35 +88,13 @@ impl TlsFiles {
         config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
-    /// Returns the authorities in `ca` or, without `ca`, the authorities that the system trusts.
-    fn authorities(&self) -> Result<Vec<CertificateDer<'static>>> {
-        match &self.ca {
-            Some(ca) => certificates(ca),
-            None => system_authorities().context("without ca, the system's authorities are needed"),
-        }
-    }
-
     fn identity(&self) -> Result<Option<Identity>> {
         self.check()?;
         let (Some(certificate), Some(key)) = (&self.certificate, &self.key) else {
             return Ok(None);
         };
-        Ok(Some((certificates(certificate)?, read_secret(key)?)))
+        Ok(Some((read_certificates(certificate)?, read_secret(key)?)))
     }
-}
-
-/// Reads the certificates in a PEM file, which must contain at least one certificate.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let place = || path.display().to_string();
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", place()))?;
-    let certificates = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
-    let certificates = certificates.with_context(place)?;
-    ensure!(
-        !certificates.is_empty(),
-        "cannot read certificates from {}: no certificate found",
-        place()
-    );
-    Ok(certificates)
 }
 
 pub(super) struct TlsClient {
@@ -132,7 +110,7 @@ impl TlsClient {
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name =
             ServerName::try_from(name).with_context(|| format!("{host}: not a valid host name"))?;
-        let config = files.client(&files.authorities()?)?;
+        let config = files.client(&credentials::authorities(files.ca.as_deref())?)?;
         Ok(Self { config: Arc::new(config), name })
     }
 
