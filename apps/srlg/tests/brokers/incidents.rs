@@ -25,7 +25,7 @@ fn start(folder: &Path, name: &str, input: &str) -> Site {
          [[rule]]\nname = 'r'\nthresholds = {{ 320s = 500 }}\nfor = 1\nof = 1\n"
     );
     fs::write(folder.join(format!("{name}.toml")), config).unwrap();
-    Site::start(folder, &format!("{name}.log"), &["run", "--config", &format!("{name}.toml")])
+    Site::start(folder, &["run", "--config", &format!("{name}.toml")])
 }
 
 /// Waits until the only incident of `site` has a start and an update. Returns the start, the update and the active
@@ -97,7 +97,7 @@ fn compare_incidents() -> Option<()> {
         ),
     ];
     // A first run draws the seed that all later runs use.
-    start(folder.path(), "seed", listen).program.kill();
+    drop(start(folder.path(), "seed", listen));
     for (name, _) in &inputs {
         let state = folder.path().join(name);
         fs::create_dir(&state).unwrap();
@@ -109,7 +109,7 @@ fn compare_incidents() -> Option<()> {
         }
     }
     let sites = inputs.each_ref().map(|(name, input)| start(folder.path(), name, input));
-    let log = fs::read_to_string(folder.path().join("netflow.log")).unwrap();
+    let log = sites[0].program.log();
     let (_, address) = log.split_once("listening for flow exports on ").unwrap();
     let address = address.lines().next().unwrap().to_owned();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -11,18 +11,18 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 use srlg_cli::network::broker::Broker as Nats;
 
-use crate::running::{Program, Site, when};
+use crate::running::{Site, start, when};
 
 const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
     [[rule]]\nname = 'r'\nthresholds = { 300s = 500 }\n";
 
-pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
+pub(crate) fn monitor(folder: &Path, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\ncheckpoint = '3s'\n\
          [input]\n{input}\n{VIEW}"
     );
     fs::write(folder.join("srlg.toml"), config).unwrap();
-    Site::start(folder, log, &["run", "--config", "srlg.toml"])
+    Site::start(folder, &["run", "--config", "srlg.toml"])
 }
 
 /// Waits until a checkpoint is written.
@@ -46,7 +46,7 @@ pub(crate) fn check_monitor(
     partitions: usize,
     produce: impl Fn(u32),
 ) -> Site {
-    let site = monitor(folder, "log", input);
+    let site = monitor(folder, input);
     when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
     produce(0);
     site.wait_for_contacts(2_000);
@@ -55,10 +55,10 @@ pub(crate) fn check_monitor(
     // These flows may not be in a checkpoint.
     produce(1);
     site.wait_for_contacts(4_000);
-    site.program.kill();
+    drop(site);
     // These flows arrive while the program is not running.
     produce(2);
-    let site = monitor(folder, "log-again", input);
+    let site = monitor(folder, input);
     let peers = site.peers(|peers| peers > 5_700.0);
     assert!(peers < 6_300.0, "{peers}");
     for line in
@@ -80,17 +80,14 @@ pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u3
         fs::write(folder.path().join("srlg.toml"), config).unwrap();
     };
     configure("localhost");
-    let mut setup = Program::start(folder.path(), "setup", &["setup", "--config", "srlg.toml"]);
-    assert!(setup.0.wait().unwrap().success());
+    let (code, said) = start(folder.path(), &["setup", "--config", "srlg.toml"]).end();
+    assert_eq!(code, Some(0), "{said}");
     let nats = Nats::start(folder.path()).unwrap();
     configure(&nats.address());
-    let collector = Site::start(folder.path(), "collector", &["collect", "--config", "srlg.toml"]);
+    let collector = Site::start(folder.path(), &["collect", "--config", "srlg.toml"]);
     let address = nats.address();
-    let start = |log| {
-        let args = [&["probe", "a", "--broker", &address], input].concat();
-        Program::start(folder.path(), log, &args)
-    };
-    let probe = start("probe");
+    let args = [&["probe", "a", "--broker", &address], input].concat();
+    let probe = start(folder.path(), &args);
     let position = folder.path().join("spool/a/position");
     let offsets = || {
         let text = fs::read_to_string(&position).ok()?;
@@ -103,9 +100,9 @@ pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u3
     // The spool does not contain the running slice.
     produce(1);
     thread::sleep(Duration::from_millis(300));
-    probe.kill();
+    drop(probe);
     produce(2);
-    let _probe = start("probe-again");
+    let _probe = start(folder.path(), &args);
     let peers = collector.peers(|peers| peers > 5_700.0);
     assert!(peers < 6_300.0, "{peers}");
 }

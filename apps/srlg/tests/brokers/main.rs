@@ -9,6 +9,8 @@ mod incidents;
 mod kafka;
 mod killed;
 mod nats;
+#[path = "../program/process.rs"]
+mod process;
 mod reading;
 mod running;
 #[path = "../program/nats.rs"]

@@ -1,12 +1,11 @@
 //! An input from a broker, with its contacts and log lines.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use srlg_input::{BrokerStatus, Contact, Event, Input, InputOptions, LogLevel, LogLine, Position};
 
-/// Time limit for each wait, long enough for a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+use crate::process::PATIENCE;
 
 pub(crate) struct Reading {
     pub(crate) input: Input,

@@ -1,57 +1,30 @@
 //! Helpers that start programs and query their JSON API.
 
-use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::process::{PATIENCE, Process};
 
-/// A running program, which is killed when this value is dropped.
-pub(crate) struct Program(pub(crate) Child);
-
-impl Program {
-    pub(crate) fn start(folder: &Path, log: &str, args: &[&str]) -> Self {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        program.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-        Self(program.stderr(File::create(folder.join(log)).unwrap()).spawn().unwrap())
-    }
-
-    pub(crate) fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _gone = self.0.wait();
-    }
+pub(crate) fn start(folder: &Path, args: &[&str]) -> Process {
+    Process::start(Command::new(env!("CARGO_BIN_EXE_srlg")).args(args).current_dir(folder))
 }
 
 /// A monitor or a collector with a web page.
 pub(crate) struct Site {
-    pub(crate) program: Program,
+    pub(crate) program: Process,
     http: SocketAddr,
 }
 
 impl Site {
-    pub(crate) fn start(folder: &Path, log: &str, args: &[&str]) -> Self {
-        let program = Program::start(folder, log, args);
-        let address = |log: String| {
-            let (_, address) = log.split_once("the page is at http://")?;
-            address.split_once('/')?.0.parse().ok()
-        };
-        let http = when(|| {
-            let log = fs::read_to_string(folder.join(log)).unwrap();
-            assert!(!log.contains("srlg: "), "{log}");
-            address(log)
-        });
+    pub(crate) fn start(folder: &Path, args: &[&str]) -> Self {
+        let mut program = start(folder, args);
+        let address = program.wait_for_text_after("the page is at http://");
+        let http = address.trim_end_matches('/').parse().unwrap();
         Self { program, http }
     }
 
@@ -79,7 +52,7 @@ impl Site {
     }
 }
 
-/// Calls `look` until it returns a value. Panics after a minute.
+/// Calls `look` until it returns a value. Panics if this takes too long.
 #[track_caller]
 pub(crate) fn when<T>(look: impl Fn() -> Option<T>) -> T {
     let started = Instant::now();

@@ -11,6 +11,8 @@
 
 mod captures;
 mod live;
+#[path = "../program/process.rs"]
+mod process;
 #[path = "../program/mod.rs"]
 mod program;
 mod programs;

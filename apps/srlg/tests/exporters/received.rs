@@ -1,20 +1,13 @@
 //! `contacts` or `detect` as a receiver of exports, and comparisons of the received pairs with the expected pairs.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 
-use crate::programs::signal;
+use crate::process::Process;
 use crate::{Pairs, becomes, output, pairs, srlg, steady};
 
 pub(crate) struct Collector {
-    child: Child,
+    program: Process,
     pub(crate) port: u16,
-    printed: Arc<Mutex<String>>,
-    readers: Vec<JoinHandle<()>>,
-    told: Arc<Mutex<String>>,
 }
 
 impl Collector {
@@ -22,64 +15,32 @@ impl Collector {
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
         let mut command = srlg(program);
         command.args(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (printed, told) = (Arc::default(), Arc::default());
-        let readers = vec![
-            read(child.stdout.take().unwrap(), &printed),
-            read(child.stderr.take().unwrap(), &told),
-        ];
-        let mut collector = Self { child, port: 0, printed, readers, told };
-        // The first line of its output ends with its address.
-        collector.wait_for(|it| it.told().contains("127.0.0.1:"));
-        let told = collector.told();
-        let (_, port) = told.lines().next().unwrap().rsplit_once(':').unwrap();
-        collector.port = port.parse().unwrap();
-        collector
+        let mut program = Process::start_printing(&mut command);
+        let port = program.wait_for_text_after("127.0.0.1:").parse().unwrap();
+        Self { program, port }
     }
 
     pub(crate) fn wait_for(&self, is: impl Fn(&Self) -> bool) {
-        assert!(becomes(|| is(self)), "{}", self.told());
+        assert!(becomes(|| is(self)), "{}", self.log());
     }
 
     /// Returns the standard output so far, in whole lines.
     pub(crate) fn printed(&self) -> String {
-        self.printed.lock().unwrap().clone()
+        self.program.printed()
     }
 
-    /// Returns the standard error so far.
-    pub(crate) fn told(&self) -> String {
-        self.told.lock().unwrap().clone()
+    /// Returns the standard error so far, in whole lines.
+    pub(crate) fn log(&self) -> String {
+        self.program.log()
     }
 
     /// Interrupts the program and returns its standard output and standard error. Panics if the exit status is not 0.
     pub(crate) fn stop(mut self) -> (String, String) {
-        assert!(signal(&self.child, "INT"));
-        let status = self.child.wait().unwrap();
-        self.readers.drain(..).for_each(|reader| reader.join().unwrap());
-        assert!(status.success(), "{status}: {}", self.told());
-        (self.printed(), self.told())
+        self.program.signal("INT");
+        let (code, log) = self.program.end();
+        assert_eq!(code, Some(0), "{log}");
+        (self.printed(), log)
     }
-}
-
-/// Kills the program if a test fails.
-impl Drop for Collector {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle<()> {
-    let to = Arc::clone(to);
-    thread::spawn(move || {
-        for line in BufReader::new(from).lines() {
-            let line = line.unwrap();
-            let mut to = to.lock().unwrap();
-            to.push_str(&line);
-            to.push('\n');
-        }
-    })
 }
 
 pub(crate) fn pairs_of(file: &Path) -> Pairs {

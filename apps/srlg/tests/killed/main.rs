@@ -11,6 +11,8 @@ mod nats;
 mod network;
 #[path = "../program/notifications.rs"]
 mod notifications;
+#[path = "../program/process.rs"]
+mod process;
 mod site;
 
 use std::time::Duration;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
@@ -22,6 +22,7 @@ use crate::alertmanager::{GROUP_INTERVAL, Server};
 use crate::http::{Request, serve};
 use crate::nats::has_broker;
 use crate::notifications::{assert_told_once, by_key};
+use crate::process::{PATIENCE, Process};
 use crate::{Kill, kills};
 
 const PROBES: [&str; 3] = ["a", "b", "c"];
@@ -35,37 +36,20 @@ const PHASE: Duration = Duration::from_secs(3);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Time limit for each wait, long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// Number of the flooded host, or 0 if no host is flooded.
 type Target = Arc<AtomicU64>;
-
-/// A running process, which is killed when this value is dropped.
-struct Node(Child);
-
-impl Node {
-    fn start(folder: &Path, args: &[&str]) -> Self {
-        let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        command.args(args).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null());
-        Self(command.stderr(log).spawn().unwrap())
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _gone = self.0.wait();
-    }
-}
 
 struct Network {
     folder: TempDir,
     target: Target,
     broker: Broker,
-    collector: Option<Node>,
-    probes: [Option<Node>; 3],
+    collector: Option<Process>,
+    probes: [Option<Process>; 3],
+}
+
+fn start(folder: &Path, args: &[&str]) -> Process {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
+    Process::start(command.args(args).current_dir(folder))
 }
 
 impl Network {
@@ -76,8 +60,8 @@ impl Network {
             fs::write(folder.path().join("srlg.toml"), config).unwrap();
         };
         configure("localhost");
-        let mut setup = Node::start(folder.path(), &["setup", "--config", "srlg.toml"]);
-        assert!(setup.0.wait().unwrap().success());
+        let (code, said) = start(folder.path(), &["setup", "--config", "srlg.toml"]).end();
+        assert_eq!(code, Some(0), "{said}");
         let broker = Broker::start(folder.path()).unwrap();
         configure(&broker.address());
         let (target, probes) = (Target::default(), [const { None }; 3]);
@@ -89,15 +73,15 @@ impl Network {
 
     fn start_collector(&mut self) {
         let args = ["collect", "--config", "srlg.toml"];
-        self.collector = Some(Node::start(self.folder.path(), &args));
+        self.collector = Some(start(self.folder.path(), &args));
     }
 
     /// Starts a probe and feeds it contacts until it exits.
     fn start_probe(&mut self, site: usize) {
         let broker = self.broker.address();
         let args = ["probe", PROBES[site], "--broker", &broker, "--input", "-", "--live"];
-        let mut probe = Node::start(self.folder.path(), &args);
-        let (pipe, target) = (probe.0.stdin.take().unwrap(), Arc::clone(&self.target));
+        let mut probe = start(self.folder.path(), &args);
+        let (pipe, target) = (probe.take_input(), Arc::clone(&self.target));
         thread::spawn(move || feed(pipe, site, &target));
         self.probes[site] = Some(probe);
     }
@@ -115,6 +99,11 @@ impl Network {
             }
             _ => self.broker.restart().unwrap(),
         }
+    }
+
+    /// Returns the log of the collector since it was last started.
+    fn log(&self) -> String {
+        self.collector.as_ref().map(Process::log).unwrap_or_default()
     }
 
     fn read(&self, name: &str) -> String {
@@ -224,7 +213,7 @@ fn alerts_of_a_network_start_and_end_once_despite_kills() {
         if counts.iter().all(|ends| *ends >= hosts) {
             break;
         }
-        assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.read("log"));
+        assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.log());
         thread::sleep(PAUSE);
     }
     // Repeated notifications may still arrive during this time.

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,22 +13,20 @@ use srlg_notify::store::series::{MinuteRange, Series};
 use srlg_system::now_ms;
 
 use crate::notifications::assert_told_once;
+use crate::process::{PATIENCE, Process};
 use crate::{Kill, kills};
 
 /// Number of hosts. Half of the hosts are flooded in each phase.
 const HOSTS: u64 = 8;
 const PHASE_MS: u64 = 2_500;
 
-fn start(folder: &Path) -> Child {
+fn start(folder: &Path) -> Process {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    let log = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
-    let config = path("srlg.toml");
-    Command::new(env!("CARGO_BIN_EXE_srlg"))
-        .args(["run", "--config", &config, "--input", "-", "--live", "--alerts", &path("alerts")])
-        .stdin(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .unwrap()
+    let (config, alerts) = (path("srlg.toml"), path("alerts"));
+    let args = ["run", "--config", &config, "--input", "-", "--live", "--alerts", &alerts];
+    let mut monitor = Process::srlg(args);
+    monitor.tell("time_ms,src,dst\n");
+    monitor
 }
 
 /// Returns one contact of a host that is never flooded and, unless `is_calm` is set, floods of half of the [`HOSTS`]
@@ -46,11 +42,10 @@ fn contacts(is_calm: bool) -> String {
     lines
 }
 
-fn feed(child: &mut Child, time: Duration, is_calm: bool) {
+fn feed(monitor: &mut Process, time: Duration, is_calm: bool) {
     let until = Instant::now() + time;
-    let pipe = child.stdin.as_mut().unwrap();
     while Instant::now() < until {
-        pipe.write_all(contacts(is_calm).as_bytes()).unwrap();
+        monitor.tell(&contacts(is_calm));
         thread::sleep(Duration::from_millis(40));
     }
 }
@@ -66,23 +61,19 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     );
     std::fs::write(folder.path().join("srlg.toml"), config).unwrap();
     for Kill { after, .. } in kills(1, 2_500) {
-        let mut child = start(folder.path());
-        child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
-        feed(&mut child, after, false);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let mut monitor = start(folder.path());
+        feed(&mut monitor, after, false);
+        monitor.kill();
     }
     let restarted_ms = now_ms();
-    let mut child = start(folder.path());
-    child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
-    let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let mut monitor = start(folder.path());
     let alerts = || std::fs::read_to_string(folder.path().join("alerts")).unwrap_or_default();
     let count = |status: &str| alerts().matches(&format!("\"status\":\"{status}\"")).count();
     let mut feed_until = |is_calm: bool, is_done: &dyn Fn() -> bool| {
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + PATIENCE;
         while !is_done() {
-            assert!(Instant::now() < until, "alerts have not started or ended\n{}", log());
-            feed(&mut child, Duration::from_millis(100), is_calm);
+            assert!(Instant::now() < until, "alerts have not started or ended\n{}", monitor.log());
+            feed(&mut monitor, Duration::from_millis(100), is_calm);
         }
     };
     // The monitor may have been killed before some of the hosts had an alert. An alert of this run is needed as well,
@@ -98,8 +89,9 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
         whole.lines().any(is_new) && (0..HOSTS).all(has_alert)
     });
     feed_until(true, &|| count("end") == count("start"));
-    drop(child.stdin.take());
-    assert!(child.wait().unwrap().success(), "{}", log());
+    monitor.hang_up();
+    let (code, said) = monitor.end();
+    assert_eq!(code, Some(0), "{said}");
     let ids = assert_told_once(&alerts());
     assert!(ids.len() as u64 >= HOSTS, "{ids:?}");
     // The database has the same notifications after any number of restarts.

@@ -13,7 +13,7 @@ use srlg_cli::network::connect::Access;
 
 use crate::nats::has_broker;
 use crate::net::{Net, configuration, run};
-use crate::node::Node;
+use crate::process::Process;
 
 /// Asserts that the stream was empty before this call. The call sends a message as probe `a`. The acknowledgement of
 /// this message shows that no earlier message is in flight.
@@ -89,7 +89,7 @@ fn refusal(net: &Net, files: &[&str]) -> String {
     let Access { folder, broker } = net.access();
     let args =
         ["probe", "a", "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1", "--broker", &broker];
-    let mut probe = Node::start(args.map(Into::into).into_iter().chain([
+    let mut probe = Process::srlg(args.map(Into::into).into_iter().chain([
         "--folder".into(),
         folder.into_os_string(),
         "--spool".into(),

@@ -13,25 +13,25 @@ use serde_json::Value;
 use crate::collecting::alerts_of;
 use crate::faketime::Clock;
 use crate::net::{Net, PROBES, configuration_with};
-use crate::node::Node;
+use crate::process::Process;
 use crate::sites::{Notifications, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
 /// A time that is longer than the first window, the hold time and the deadline together.
-const AFTER: Duration = Duration::from_secs(20);
+const AFTER: Duration = Duration::from_secs(8);
 
-/// Returns [`RULES`] with a second window, whose threshold is never reached. The second window is longer than the first
-/// window and the hold time together, so that a silence of 20 s could end an alert.
+/// Returns [`RULES`] with shorter times and a second window, whose threshold is never reached. The second window is
+/// longer than the first window and the hold time together, so that a silence of 8 s could end an alert.
 fn rules() -> String {
-    RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
+    RULES.replace("{ 5s = 100 }", "{ 2s = 100, 7s = 5000 }").replace("hold = '5s'", "hold = '2s'")
 }
 
 fn now_ms(notification: &Value) -> u64 {
     notification["now_ms"].as_u64().unwrap()
 }
 
-fn collect(net: &Net, probes: &[&str]) -> (Node, Notifications) {
+fn collect(net: &Net, probes: &[&str]) -> (Process, Notifications) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);
     let text = configuration_with(net.folder(), &rules());
@@ -45,7 +45,7 @@ fn collect(net: &Net, probes: &[&str]) -> (Node, Notifications) {
     );
     let path = net.folder().join("srlg.toml");
     fs::write(&path, config).unwrap();
-    let mut collector = Node::start(["collect", "--config", path.to_str().unwrap()]);
+    let mut collector = Process::srlg(["collect", "--config", path.to_str().unwrap()]);
     collector.wait_for("http://");
     (collector, Notifications { file })
 }

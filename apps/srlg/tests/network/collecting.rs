@@ -15,10 +15,10 @@ use srlg_host::{SliceReport, SuperPoint};
 use crate::input::csv;
 use crate::net::{Net, PROBES, VERSION, configuration, configuration_with};
 use crate::network_traffic::{OneNode, seen};
-use crate::node::{Node, PATIENCE};
+use crate::process::{PATIENCE, Process};
 
 /// Starts probe number `probe` with the traffic of its router.
-pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -> Node {
+pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -> Process {
     let name = PROBES[probe];
     let path = net.folder().join(format!("{name}.csv"));
     if !path.exists() {
@@ -27,7 +27,7 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool, path] = [folder, &spool, &path].map(|path| path.to_str().unwrap());
     let options = ["--folder", folder, "--spool", spool, "--broker", &broker, "--input", path];
-    Node::start(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
+    Process::srlg(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
 }
 
 /// Log text that a collector writes once it accepts HTTP requests and signals.
@@ -39,7 +39,7 @@ pub fn alerts_of(state: &Path) -> PathBuf {
 }
 
 pub struct Collector {
-    node: Node,
+    node: Process,
     state: PathBuf,
     reports: PathBuf,
 }
@@ -79,7 +79,7 @@ impl Collector {
         fs::write(&config, text + &sink).unwrap();
         let paths = [&config, &reports].map(|path| path.to_str().unwrap());
         let args = ["collect", "--config", paths[0], "--reports", paths[1]];
-        Self { node: Node::start(args.into_iter().chain(options)), state, reports }
+        Self { node: Process::srlg(args.into_iter().chain(options)), state, reports }
     }
 
     pub fn kill(&mut self) {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::net::{Net, PROBES, keep, make_folder, version};
-use crate::node::Node;
+use crate::process::Process;
 
 /// Creates the folder of a network without a broker. The probes of the network have already stored its description.
 fn folder() -> tempfile::TempDir {
@@ -18,17 +18,17 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Starts a probe whose broker is not reachable.
-fn start(folder: &Path, name: &str, input: &str) -> Node {
+fn start(folder: &Path, name: &str, input: &str) -> Process {
     let spool = folder.join("spool");
     let paths = [folder, &spool].map(|path| path.to_str().unwrap());
     let [folder, spool] = paths;
     let broker = "localhost:1";
     let options = ["--folder", folder, "--spool", spool, "--broker", broker, "--input", input];
-    Node::start(["probe", name].into_iter().chain(options))
+    Process::srlg(["probe", name].into_iter().chain(options))
 }
 
 /// Returns the error of a rejected probe, with `FOLDER` instead of the path of its folder.
-fn refusal(mut node: Node, folder: &tempfile::TempDir) -> String {
+fn refusal(mut node: Process, folder: &tempfile::TempDir) -> String {
     let (code, said) = node.end();
     // The link may log one more attempt while the probe stops.
     let last = said.lines().rfind(|line| line.starts_with("srlg: ")).unwrap_or_default();

@@ -7,7 +7,7 @@ use srlg_host::IpPair;
 
 use crate::input::{assert_deltas_are, pairs};
 use crate::net::{Net, run, unpacked};
-use crate::node::{Node, PATIENCE};
+use crate::process::{PATIENCE, Process};
 use crate::spool::probe;
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
@@ -77,7 +77,7 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     run(net.stream());
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
-    let mut probe = Node::start(
+    let mut probe = Process::srlg(
         ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker]
             .into_iter()
             .chain(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"]),

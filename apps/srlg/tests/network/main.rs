@@ -25,8 +25,9 @@ mod messages;
 mod nats;
 mod net;
 mod network_traffic;
-mod node;
 mod one_site;
+#[path = "../program/process.rs"]
+mod process;
 mod rate;
 mod senders;
 mod sites;

@@ -5,16 +5,16 @@ use crate::collecting::{Collector, start_probe};
 use crate::input::Random;
 use crate::net::{Net, PROBES, VERSION, run};
 use crate::network_traffic::{OneNode, SPREAD};
-use crate::node::Node;
+use crate::process::Process;
 use std::time::Duration;
 
 const SLICES: std::ops::Range<u64> = 5000..5040;
 
-fn start_probes(net: &Net, more: &[&str]) -> Vec<Node> {
+fn start_probes(net: &Net, more: &[&str]) -> Vec<Process> {
     (0..PROBES.len()).map(|probe| start_probe(net, probe, SLICES, more)).collect()
 }
 
-fn assert_good_end(probe: &mut Node) {
+fn assert_good_end(probe: &mut Process) {
     let (code, said) = probe.end();
     assert_eq!(code, Some(0), "{said}");
 }

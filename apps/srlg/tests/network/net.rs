@@ -21,7 +21,7 @@ use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
 use crate::nats::has_broker;
-use crate::node::PATIENCE;
+use crate::process::PATIENCE;
 
 pub const PROBES: [&str; 3] = ["a", "b", "c"];
 

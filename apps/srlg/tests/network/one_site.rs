@@ -11,7 +11,7 @@ use srlg_notify::store::Store;
 
 use crate::collecting::alerts_of;
 use crate::net::{Net, PROBES, configuration, run};
-use crate::node::Node;
+use crate::process::Process;
 
 const SLICES: std::ops::Range<u64> = 5000..5120;
 
@@ -135,13 +135,13 @@ fn three_sites_tell_of_the_same_alerts_as_one_that_sees_everything() {
     let config = folder.join("srlg.toml");
     let until = (SLICES.end - 1).to_string();
     let args = ["collect", "--config", config.to_str().unwrap(), "--until-slice", &until];
-    let mut collector = Node::start(args);
+    let mut collector = Process::srlg(args);
     let probes = PROBES.iter().zip(0..).map(|(name, site)| {
         let path = folder.join(format!("{name}.csv"));
         fs::write(&path, contacts(Some(site))).unwrap();
         let [folder, spool, path] = [folder, &spool, &path].map(|path| path.to_str().unwrap());
         let broker = net.broker.address();
-        Node::start([
+        Process::srlg([
             "probe", name, "--folder", folder, "--spool", spool, "--input", path, "--broker",
             &broker,
         ])

@@ -19,7 +19,7 @@ use srlg_system::now_ms;
 
 use crate::input::Random;
 use crate::net::{run, start_broker};
-use crate::node::Node;
+use crate::process::Process;
 
 const SITES: usize = 50;
 
@@ -118,7 +118,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
     fs::write(&config, text).unwrap();
     let args = ["collect".as_ref(), "--config".as_ref(), config.as_os_str()];
     let mut collector =
-        Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]));
+        Process::srlg(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]));
     collector.wait_for("the page is at");
     let links = |name: &String| {
         let access = Access { folder: folder.to_owned(), broker: broker.address() };

@@ -18,7 +18,7 @@ use srlg_traffic::export::{V9Header, be16, set};
 use crate::collecting::{Collector, alerts_of};
 use crate::faketime::Clock;
 use crate::net::{Net, PROBES, run};
-use crate::node::{Node, PATIENCE};
+use crate::process::{PATIENCE, Process};
 
 /// A view, and a rule whose alerts start after one slice and send an update every second.
 pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
@@ -132,7 +132,12 @@ impl Notifications {
 
 /// Starts a live probe with the options in `more`. If `clock` is given, it is the system clock of the probe. Returns
 /// the probe and the address at which it receives exports.
-pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) -> (Node, String) {
+pub fn start_probe(
+    net: &Net,
+    name: &str,
+    more: &[&str],
+    clock: Option<&Clock>,
+) -> (Process, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
     let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
@@ -142,7 +147,7 @@ pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) 
     if let Some(clock) = clock {
         clock.give(&mut program);
     }
-    let mut probe = Node::run(&mut program);
+    let mut probe = Process::start(&mut program);
     let line = probe.wait_for(" 127.0.0.1:");
     let at = line.rsplit(' ').next().unwrap().to_owned();
     (probe, at)

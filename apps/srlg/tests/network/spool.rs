@@ -11,12 +11,12 @@ use srlg_cli::network::Network;
 use crate::disk::SmallDisk;
 use crate::input::{Random, assert_deltas_are, csv, pairs};
 use crate::net::{Net, keep, run};
-use crate::node::{Node, PATIENCE, numbers};
+use crate::process::{PATIENCE, Process, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
 /// Starts probe `a` with the spool `spool` and an input file.
-pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
+pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Process {
     let mut args: Vec<OsString> = vec!["probe".into(), "a".into()];
     for (option, value) in [
         ("--folder", net.folder().as_os_str()),
@@ -27,7 +27,7 @@ pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
         args.extend([option.into(), value.to_owned()]);
     }
     args.extend(more.iter().map(OsString::from));
-    Node::start(args)
+    Process::srlg(args)
 }
 
 fn file(net: &Net) -> PathBuf {

@@ -14,7 +14,7 @@ use crate::collecting::Collector;
 use crate::messages::{Message, of_slice, publish, publish_slowly, whole};
 use crate::net::{Net, VERSION, config, make_folder, run};
 use crate::network_traffic::OneNode;
-use crate::node::{Node, PATIENCE};
+use crate::process::{PATIENCE, Process};
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
 
@@ -108,7 +108,7 @@ fn run_foreign_probe(net: &Net, folder: &Path) {
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
     let access = ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker];
     let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"];
-    let (code, said) = Node::start(access.into_iter().chain(input)).end();
+    let (code, said) = Process::srlg(access.into_iter().chain(input)).end();
     assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
 }
 

@@ -10,7 +10,7 @@ use srlg_cli::network::connect::Access;
 use srlg_cli::network::{NetworkVersion, bucket};
 
 use crate::net::{run, start_broker};
-use crate::node::{Node, PATIENCE};
+use crate::process::{PATIENCE, Process};
 
 fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     let folder = folder.display();
@@ -24,14 +24,14 @@ fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     )
 }
 
-fn collect(folder: &Path) -> Node {
+fn collect(folder: &Path) -> Process {
     collect_by(folder, "srlg.toml")
 }
 
-fn collect_by(folder: &Path, config: &str) -> Node {
+fn collect_by(folder: &Path, config: &str) -> Process {
     let [config, reports] = [config, "reports.ndjson"].map(|name| folder.join(name));
     let args = ["collect".as_ref(), "--config".as_ref(), config.as_os_str()];
-    Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]))
+    Process::srlg(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]))
 }
 
 /// Returns the current version of the network, which is stored on the broker.
@@ -62,7 +62,7 @@ impl Contacts {
     }
 
     /// Sends contacts to the probe in real time until `is_so` returns true.
-    fn until(&mut self, probe: &mut Node, mut is_so: impl FnMut() -> bool) {
+    fn until(&mut self, probe: &mut Process, mut is_so: impl FnMut() -> bool) {
         let since = Instant::now();
         while !is_so() {
             assert!(since.elapsed() < PATIENCE, "the condition was never met");
@@ -91,7 +91,7 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     let [spool, folder_text] = [&spool, folder].map(|path| path.to_str().unwrap());
     let options = ["--folder", folder_text, "--spool", spool, "--broker", &address];
     let input = ["--input", "-", "--live"];
-    let mut probe = Node::start(["probe", "a"].into_iter().chain(options).chain(input));
+    let mut probe = Process::srlg(["probe", "a"].into_iter().chain(options).chain(input));
     probe.tell("time_ms,src,dst\n");
     let mut contacts = Contacts::begin();
     contacts.until(&mut probe, || !lines(&notifications).is_empty());

@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use srlg_traffic::skip::skip_or_fail;
 
+use crate::process::PATIENCE;
+
 const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
 const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
 
 /// Minimum time between two messages to the webhook about one alert.
 pub(crate) const GROUP_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Maximum startup time of the process.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running Alertmanager, which is killed when this value is dropped.
 pub(crate) struct Server {

@@ -1,22 +1,22 @@
 //! `srlg run` as a process that receives exports, with its log, web page, API and metrics.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Time limit for each wait, long enough for the program to start on a busy machine.
-const START: Duration = Duration::from_secs(60);
+use crate::process::{PATIENCE, Process};
 
-/// A running program, which is killed when this value is dropped.
+/// A running program.
 pub(crate) struct Site {
-    child: Child,
-    folder: TempDir,
+    program: Process,
+    /// Folder of the configuration, which exists as long as the program.
+    _folder: TempDir,
     /// Address at which the program receives exports.
     pub(crate) exports: SocketAddr,
     http: SocketAddr,
@@ -40,33 +40,20 @@ impl Site {
         Self::run(folder, program.args(["run", "--config"]).arg(path))
     }
 
-    /// Starts `program` with its log in `folder` and waits until it can receive exports.
-    pub(crate) fn run(folder: TempDir, program: &mut Command) -> Self {
-        let log = File::create(folder.path().join("log")).unwrap();
-        let child = program.stdin(Stdio::null()).stderr(log).spawn().unwrap();
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut site = Self { child, folder, exports: nowhere, http: nowhere };
-        site.exports = site.address("listening for flow exports on ");
-        site.http = site.address("the page is at http://");
-        site
-    }
-
-    /// Waits for a log line that contains `words`, and returns the address that follows them.
-    fn address(&self, words: &str) -> SocketAddr {
-        let started = Instant::now();
-        loop {
-            let log = self.log();
-            let line = log.lines().find_map(|line| Some(line.split_once(words)?.1.to_owned()));
-            if let Some(line) = line {
-                return line.trim_end_matches('/').parse().unwrap();
-            }
-            assert!(started.elapsed() < START, "{words} not found in the log: {log}");
-            thread::sleep(Duration::from_millis(10));
-        }
+    /// Starts `command`, whose files are in `folder`, and waits until it can receive exports.
+    pub(crate) fn run(folder: TempDir, command: &mut Command) -> Self {
+        let mut program = Process::start(command);
+        let mut address = |words: &str| {
+            let text = program.wait_for_text_after(words);
+            text.trim_end_matches('/').parse().unwrap()
+        };
+        let exports = address("listening for flow exports on ");
+        let http = address("the page is at http://");
+        Self { program, _folder: folder, exports, http }
     }
 
     pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap()
+        self.program.log()
     }
 
     pub(crate) fn warnings(&self) -> Vec<String> {
@@ -88,7 +75,7 @@ impl Site {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
 
-    /// Waits up to a minute until `is_so` accepts the active alerts that the API returns. Returns these alerts.
+    /// Waits until `is_so` accepts the active alerts that the API returns. Returns these alerts.
     pub(crate) fn alerts_when(&self, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let started = Instant::now();
         loop {
@@ -96,7 +83,7 @@ impl Site {
             if is_so(&alerts) {
                 return alerts;
             }
-            assert!(started.elapsed() < START, "{alerts:?} {}", self.log());
+            assert!(started.elapsed() < PATIENCE, "{alerts:?} {}", self.log());
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -129,13 +116,13 @@ impl Site {
 
     pub(crate) fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.http).unwrap();
-        stream.set_read_timeout(Some(START)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }
 
     /// Waits until the log contains at least `count` warnings, and returns all warnings. Panics if this does not
-    /// happen within a minute. A problem that lasts is warned of only once an hour.
+    /// happen in time. A problem that lasts is warned of only once an hour.
     pub(crate) fn wait_for_warnings(&self, count: usize) -> Vec<String> {
         let started = Instant::now();
         loop {
@@ -143,15 +130,8 @@ impl Site {
             if warnings.len() >= count {
                 return warnings;
             }
-            assert!(started.elapsed() < START, "{}", self.log());
+            assert!(started.elapsed() < PATIENCE, "{}", self.log());
             thread::sleep(Duration::from_millis(50));
         }
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
     }
 }

@@ -63,7 +63,7 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         "http-tokens = '{}'\ninside = ['10.0.0.0/8']\n\
          [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\n\
          [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
-         [[rule]]\nname = 'r'\nthresholds = {{ 10s = 100 }}\nrepeat = '1s'\nhold = '1h'\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 4s = 100 }}\nrepeat = '1s'\nhold = '1h'\n\
          [[sink]]\ntype = 'webhook'\nurl = 'http://{hook}'\nmost-per-minute = 1000\n",
         tokens.display()
     ));

@@ -33,7 +33,7 @@ impl Stepped {
             "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\nstate = '{0}/state'\n\
              [input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
              [[view]]\nname = 'in'\nrole = 'destination'\npairs = 10_000\nmemory = 1_000_000\n\
-             [[rule]]\nname = 'r'\nthresholds = {{ 5s = 100, 15s = 150 }}\nhold = '2s'\n\
+             [[rule]]\nname = 'r'\nthresholds = {{ 2s = 100, 6s = 150 }}\nhold = '1s'\n\
              [[sink]]\ntype = 'file'\npath = '{0}/alerts'\n",
             path.display()
         );
@@ -103,7 +103,7 @@ const HOUR_S: i64 = 3_600;
 const BACK_S: i64 = 120;
 
 /// Duration of a flood, in seconds: longer than the longest window plus the hold time.
-const AFTER_S: u64 = 20;
+const AFTER_S: u64 = 8;
 
 #[test]
 fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_back_and_right_again()
@@ -114,7 +114,7 @@ fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_b
     stepped.clock.set(HOUR_S);
     stepped.flood(AFTER_S, |it| it.last_slice_ms() > before_ms + 1_000 * HOUR_S as u64);
     stepped.clock.set(HOUR_S - BACK_S);
-    stepped.flood(10, |_| true);
+    stepped.flood(AFTER_S, |_| true);
     stepped.clock.set(HOUR_S);
     stepped.flood(AFTER_S, |_| true);
     stepped.finish();

@@ -13,9 +13,8 @@ use srlg_notify::store::Store;
 use crate::disk::SmallDisk;
 use crate::exporter::{Exporter, Pair};
 use crate::http::{Request, serve};
+use crate::process::PATIENCE;
 use crate::running::Site;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Minimum number of notifications to send while the disk is full.
 const WAITING: usize = 5;

@@ -17,6 +17,8 @@ mod faketime;
 mod full_disk;
 #[path = "../program/http.rs"]
 mod http;
+#[path = "../program/process.rs"]
+mod process;
 #[path = "../program/site.rs"]
 mod running;
 mod service;

@@ -3,18 +3,17 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::process::{PATIENCE, Process};
 
 fn config(slice: &str, threshold: &str, label: &str) -> String {
     format!(
@@ -24,9 +23,9 @@ fn config(slice: &str, threshold: &str, label: &str) -> String {
     )
 }
 
-/// Writes contacts of two hosts with 100 peers each to `child` until `is_done` returns true.
+/// Writes contacts of two hosts with 100 peers each to `monitor` until `is_done` returns true.
 #[track_caller]
-fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
+fn feed(monitor: &mut Process, mut is_done: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_done() {
         assert!(Instant::now() < until, "the condition was not met in time");
@@ -37,7 +36,7 @@ fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
                 writeln!(lines, "{now},198.51.100.{peer},10.{host}.0.1").unwrap();
             }
         }
-        child.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
+        monitor.tell(&lines);
         thread::sleep(Duration::from_millis(40));
     }
 }
@@ -68,53 +67,49 @@ fn a_service_manager_is_notified_and_a_reload_applies_what_it_can() {
     let path = |name: &str| folder.path().join(name);
     let heard = listen(UnixDatagram::bind(path("notify")).unwrap());
     fs::write(path("srlg.toml"), config("100ms", "100000", "old")).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_srlg"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
+    command
         .args(["run", "--input", "-", "--live", "--config"])
         .arg(path("srlg.toml"))
         .arg("--alerts")
         .arg(path("alerts"))
         .env("NOTIFY_SOCKET", path("notify"))
-        .env("WATCHDOG_USEC", "400000")
-        .stdin(Stdio::piped())
-        .stderr(fs::File::create(path("log")).unwrap())
-        .spawn()
-        .unwrap();
-    child.stdin.as_mut().unwrap().write_all(b"time_ms,src,dst\n").unwrap();
-    let process = child.id().to_string();
-    let reload = |text: &str| {
+        .env("WATCHDOG_USEC", "400000");
+    let mut monitor = Process::start(&mut command);
+    monitor.tell("time_ms,src,dst\n");
+    let reload = |monitor: &Process, text: &str| {
         fs::write(path("srlg.toml"), text).unwrap();
-        assert!(Command::new("kill").args(["-HUP", &process]).status().unwrap().success());
+        monitor.signal("HUP");
     };
-    let log = || fs::read_to_string(path("log")).unwrap();
-    feed(&mut child, || !alerts(&path("alerts")).is_empty());
-    feed(&mut child, || heard().contains("WATCHDOG=1"));
+    feed(&mut monitor, || !alerts(&path("alerts")).is_empty());
+    feed(&mut monitor, || heard().contains("WATCHDOG=1"));
     assert!(heard().starts_with("READY=1\n"), "{}", heard());
 
     let is_ready = |times: usize| heard().matches("READY=1").count() == times;
     // An invalid configuration changes nothing, and its error is logged with the line number.
-    reload(&config("100ms", "many", "new"));
-    feed(&mut child, || is_ready(2));
+    reload(&monitor, &config("100ms", "many", "new"));
+    feed(&mut monitor, || is_ready(2));
 
     // A threshold and a label are applied, and alerts stay active. A change of slice needs a restart.
-    reload(&config("250ms", "60", "new"));
-    feed(&mut child, || is_ready(3));
-    reload(&config("100ms", "60", "new"));
-    feed(&mut child, || alerts(&path("alerts")).len() > 1);
-    feed(&mut child, || is_ready(4));
+    reload(&monitor, &config("250ms", "60", "new"));
+    feed(&mut monitor, || is_ready(3));
+    reload(&monitor, &config("100ms", "60", "new"));
+    feed(&mut monitor, || alerts(&path("alerts")).len() > 1);
+    feed(&mut monitor, || is_ready(4));
     assert_eq!(heard().matches("RELOADING=1\nMONOTONIC_USEC=").count(), 3, "{}", heard());
     // A second SIGTERM within milliseconds must not disturb the shutdown.
     for _ in 0..2 {
-        assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+        monitor.terminate();
     }
-    assert!(child.wait().unwrap().success());
+    let (code, log) = monitor.end();
+    assert_eq!(code, Some(0), "{log}");
     let until = Instant::now() + PATIENCE;
     while !heard().contains("STOPPING=1") {
         assert!(Instant::now() < until, "{}", heard());
         thread::sleep(Duration::from_millis(10));
     }
 
-    let [first, second] = &alerts(&path("alerts"))[..] else { panic!("{}", log()) };
-    let log = log();
+    let [first, second] = &alerts(&path("alerts"))[..] else { panic!("{log}") };
     let warnings = log
         .lines()
         .filter_map(|line| Some(line.split_once("  WARN ")?.1))

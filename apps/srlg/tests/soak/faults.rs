@@ -179,7 +179,7 @@ impl Soak {
         self.check_collector();
         self.network.collector.disk.fill();
         let mut collector = self.network.collector.program.take().unwrap();
-        assert_eq!(collector.exit_code(), Some(2));
+        assert_eq!(collector.end().0, Some(2));
         self.network.collector.disk.free();
         self.network.collector.start();
     }

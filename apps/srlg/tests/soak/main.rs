@@ -23,6 +23,8 @@ mod nats;
 #[path = "../program/notifications.rs"]
 mod notifications;
 mod oracle;
+#[path = "../program/process.rs"]
+mod process;
 mod programs;
 mod results;
 mod samples;
@@ -37,7 +39,8 @@ use std::time::{Duration, Instant};
 use accounts::{Account, Datagrams, Metrics};
 use faults::Fault;
 use oracle::{Attacks, Inbox};
-use programs::{Network, PATIENCE, PROBES, Service, free_address};
+use process::PATIENCE;
+use programs::{Network, PROBES, Service, free_address};
 use samples::{Counters, Samples};
 use traffic::{Generator, Mode, Plan, RECORDS, Receiver};
 use webhook::Webhook;

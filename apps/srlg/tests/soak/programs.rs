@@ -1,11 +1,9 @@
 //! The programs of the test: a monitor, and a network of two probes, a collector and a broker.
 
-use std::fs::{self, File};
+use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use serde_json::Value;
 use srlg_cli::network::broker::Broker;
@@ -13,9 +11,7 @@ use srlg_cli::network::broker::Broker;
 use crate::accounts::Metrics;
 use crate::disk::SmallDisk;
 use crate::faketime::Clock;
-
-/// Time limit for each wait, long enough for a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+use crate::process::Process;
 
 pub(crate) const PROBES: [&str; 2] = ["a", "b"];
 
@@ -35,77 +31,10 @@ const LISTENING: &str = "listening for flow exports on ";
 const RECEIVING: &str = "receiving flow exports on ";
 const PAGE: &str = "the page is at ";
 
-/// A process of srlg, which is killed when this value is dropped.
-pub(crate) struct Program {
-    child: Child,
-    log: PathBuf,
-    /// Length of the log when the process started.
-    logged: usize,
-}
-
-impl Program {
-    fn start(command: &mut Command, log: &Path) -> Self {
-        let logged = fs::metadata(log).map_or(0, |log| log.len() as usize);
-        let file = File::options().create(true).append(true).open(log).unwrap();
-        // The systemd unit sets the same variable, so that glibc returns the memory of checkpoints.
-        command.env("MALLOC_MMAP_THRESHOLD_", "131072");
-        let child =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
-        Self { child, log: log.to_owned(), logged }
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Returns the log of this process.
-    fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap().split_off(self.logged)
-    }
-
-    /// Waits for a log line that contains `words`, and returns the text after them.
-    fn wait_for(&mut self, words: &str) -> String {
-        let started = Instant::now();
-        loop {
-            let log = self.log();
-            let lines = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-            if let Some((_, rest)) = lines.filter_map(|line| line.split_once(words)).next() {
-                return rest.trim_end().trim_end_matches('/').to_owned();
-            }
-            self.assert_runs();
-            assert!(started.elapsed() < PATIENCE, "{words} not found in the log: {log}");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    pub(crate) fn assert_runs(&mut self) {
-        let status = self.child.try_wait().unwrap();
-        assert!(status.is_none(), "stopped with {status:?}: {}", self.log());
-    }
-
-    /// Waits for the process to exit, and returns its exit code.
-    pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        let started = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(started.elapsed() < PATIENCE, "still running: {}", self.log());
-            thread::sleep(Duration::from_millis(20));
-        }
-        self.child.wait().unwrap().code()
-    }
-
-    /// Stops the process with SIGTERM and asserts that it succeeds.
-    pub(crate) fn stop(mut self) {
-        let done = Command::new("kill").arg(self.id().to_string()).status().unwrap();
-        assert!(done.success());
-        assert_eq!(self.exit_code(), Some(0), "{}", self.log());
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _gone = self.child.wait();
-    }
+/// Starts `command`, and appends its log to the file `log`.
+fn start(command: &mut Command, log: &Path) -> Process {
+    // The systemd unit sets the same variable, so that glibc returns the memory of checkpoints.
+    Process::start_with_log(command.env("MALLOC_MMAP_THRESHOLD_", "131072"), log)
 }
 
 fn get(page: &str, path: &str) -> String {
@@ -140,7 +69,7 @@ pub(crate) struct Service {
     folder: PathBuf,
     clock: Option<Clock>,
     pub(crate) disk: SmallDisk,
-    pub(crate) program: Option<Program>,
+    pub(crate) program: Option<Process>,
     page: String,
 }
 
@@ -167,8 +96,8 @@ impl Service {
         if let Some(clock) = &self.clock {
             clock.give(&mut command);
         }
-        let mut program = Program::start(&mut command, &self.folder.join("log"));
-        self.page = program.wait_for(PAGE);
+        let mut program = start(&mut command, &self.folder.join("log"));
+        self.page = program.wait_for_text_after(PAGE).trim_end_matches('/').to_owned();
         if self.command == "run" {
             program.wait_for(LISTENING);
         }
@@ -202,7 +131,7 @@ pub(crate) struct Network {
     folder: PathBuf,
     pub(crate) broker: Broker,
     pub(crate) collector: Service,
-    pub(crate) probes: [Option<Program>; PROBES.len()],
+    pub(crate) probes: [Option<Process>; PROBES.len()],
     exports: [SocketAddr; PROBES.len()],
 }
 
@@ -241,7 +170,7 @@ impl Network {
         let templates = format!("templates-{name}");
         let more = ["--exporters", "127.0.2.0/24", "--templates", &templates];
         let log = self.folder.join(format!("log-{name}"));
-        let mut program = Program::start(srlg(&args, &self.folder).args(more), &log);
+        let mut program = start(srlg(&args, &self.folder).args(more), &log);
         program.wait_for(RECEIVING);
         self.probes[probe] = Some(program);
     }

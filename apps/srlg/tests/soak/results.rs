@@ -49,9 +49,12 @@ pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, planned_s: u64, seed: u6
     let missing = Fault::ALL.iter().find(|fault| !soak.injected.contains_key(fault));
     assert_eq!(missing, None, "not injected");
     assert!(soak.webhooks.iter().all(|webhook| webhook.failures() > 0), "no request has failed");
-    soak.monitor.program.take().unwrap().stop();
-    soak.network.collector.program.take().unwrap().stop();
-    soak.network.probes.into_iter().for_each(|probe| probe.unwrap().stop());
+    let programs = [soak.monitor.program.take(), soak.network.collector.program.take()];
+    for mut program in programs.into_iter().chain(soak.network.probes).flatten() {
+        program.terminate();
+        let (code, log) = program.end();
+        assert_eq!(code, Some(0), "{log}");
+    }
     let folder = std::env::var_os("SRLG_SOAK")
         .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("soak"), PathBuf::from);
     fs::create_dir_all(&folder).unwrap();

@@ -13,7 +13,8 @@ use srlg_system::now_ms;
 
 use super::server::{STREAM, Server};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, json, netflow};
-use crate::reading::{PATIENCE, Reading, without_times};
+use crate::process::PATIENCE;
+use crate::reading::{Reading, without_times};
 
 fn messages(first: u32, count: u32) -> Vec<Vec<u8>> {
     flows(first, count).iter().map(|flow| goflow2(flow, true)).collect()
