@@ -30,7 +30,8 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// Returns a delay for clients that count their consecutive `failures` themselves. Without a failure, the delay is 0.
+    /// Returns a delay for clients that count their consecutive `failures` themselves. Without a failure, the delay is
+    /// 0.
     #[must_use]
     pub fn after(&self, failures: u32) -> Duration {
         // The keys of the hasher are random.

@@ -34,9 +34,17 @@ pub enum SecretError {
 /// The reason why certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificatesError {
-    /// The file cannot be read, or its contents are not valid.
-    #[error("cannot read certificates from {}: {cause}", path.display())]
+    /// The file cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
     Read {
+        /// Path of the file.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// The contents of the file are not valid.
+    #[error("cannot read certificates from {}: {cause}", path.display())]
+    Invalid {
         /// Path of the file.
         path: PathBuf,
         /// The cause.
@@ -49,7 +57,9 @@ pub enum CertificatesError {
         path: PathBuf,
     },
     /// The system has no authority that can be used.
-    #[error("cannot read the system's certificates: {cause}; install the package ca-certificates")]
+    #[error(
+        "cannot read the system's certificates: {cause}; set ca, or install the package ca-certificates"
+    )]
     System {
         /// The cause.
         cause: String,
@@ -79,7 +89,10 @@ pub fn read_secret(path: &Path) -> Result<String, SecretError> {
 /// # Errors
 /// Returns [`CertificatesError`] if the file cannot be read, is not valid or contains no certificate.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
-    let fail = |cause| CertificatesError::Read { path: path.to_owned(), cause };
+    let fail = |error| match error {
+        pem::Error::Io(cause) => CertificatesError::Read { path: path.to_owned(), cause },
+        cause => CertificatesError::Invalid { path: path.to_owned(), cause },
+    };
     let certificates = CertificateDer::pem_file_iter(path).map_err(fail)?;
     let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(fail)?;
     if certificates.is_empty() {
@@ -93,16 +106,17 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Ce
 ///
 /// # Errors
 /// Returns [`CertificatesError`] if the file `ca` cannot be used, or if the system has no certificate that can be used.
-/// The system's other certificates are left out if they cannot be used.
+/// Certificates of the system that cannot be used are left out.
 pub fn authorities(ca: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
     if let Some(path) = ca {
         return read_certificates(path);
     }
     let mut system = rustls_native_certs::load_native_certs();
+    let found = system.certs.len();
     system.certs.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());
     if system.certs.is_empty() {
         let cause = system.errors.first().map(ToString::to_string);
-        let cause = cause.unwrap_or_else(|| "none found".to_owned());
+        let cause = cause.unwrap_or_else(|| format!("none of {found} can be used"));
         return Err(CertificatesError::System { cause });
     }
     Ok(system.certs)

@@ -414,7 +414,7 @@ impl InputOptions {
             (
                 !self.is_exports() && decoding,
                 "listen",
-                "must be set for export options, unless exports, kafka or nats is set",
+                "must be set for export options, unless exports or url is set",
             ),
         ];
         BadOption::first(rules).map_or(Ok(()), Err)

@@ -1,6 +1,6 @@
 //! The reader threads of a live input.
 //!
-//! Each thread has an [`ContactSender`] for its contacts, which is either its own sink or the `ContactQueue`. The
+//! Each thread has a [`ContactSender`] for its contacts, which is either its own sink or the `ContactQueue`. The
 //! caller takes log lines and positions from the queue and, if there are no sinks, also contacts.
 //!
 //! Invariant: a contact is never later than the time at which it was read.

@@ -51,7 +51,7 @@ pub fn flows(packets: &[Packet]) -> Vec<Flow> {
     flows
 }
 
-/// Pairs each flow with the flow in the peer direction, if there is one. The flow that comes first in `flows` is
+/// Pairs each flow with the flow in the opposite direction, if there is one. The flow that comes first in `flows` is
 /// the forward flow of a pair.
 #[must_use]
 pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {

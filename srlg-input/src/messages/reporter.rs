@@ -1,4 +1,4 @@
-//! The status of a topic, stream or subject, and its log lines.
+//! Reports of the status of a topic, stream or subject, and its log lines.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -15,7 +15,7 @@ const STATUS: Duration = Duration::from_secs(1);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The status of a topic, a stream or a subject, including its failures.
+/// Reports the status and the failures of a topic, a stream or a subject.
 pub(crate) struct StatusReporter<'a> {
     pub(crate) channel: &'a Channel,
     pub(crate) status: BrokerStatus,

@@ -124,6 +124,11 @@ impl BrokerOptions {
                 "applies only to Kafka",
             ),
             (
+                self.mechanism != Mechanism::default() && !has_user,
+                "mechanism",
+                "needs user and password",
+            ),
+            (
                 ways.into_iter().filter(|is_given| *is_given).count() > 1,
                 "user",
                 "only one of user, key and credentials can be set",

@@ -108,7 +108,7 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input configured; add [network], or set one of input, listen, interface, kafka and nats in [input] or as an option";
+            let text = "no input configured; add [network], or set one of input, listen, interface and url in [input] or as an option";
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
@@ -168,7 +168,7 @@ fn try_kafka(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "kafka"))]
 fn try_kafka(_: &InputOptions) -> Result<()> {
-    anyhow::bail!(missing("a kafka:// URL", "kafka"))
+    anyhow::bail!(missing("url", "kafka"))
 }
 
 #[cfg(feature = "network")]
@@ -178,7 +178,7 @@ fn try_nats(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "network"))]
 fn try_nats(_: &InputOptions) -> Result<()> {
-    anyhow::bail!(missing("a nats:// URL", "network"))
+    anyhow::bail!(missing("url", "network"))
 }
 
 /// Checks that the folder `state` can be used, and that any database in it belongs to this program.

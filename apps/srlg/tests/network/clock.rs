@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::collecting::alerts_of;
 use crate::faketime::Clock;
 use crate::net::{Net, PROBES, configuration_with};
-use crate::process::Process;
+use crate::process::{PATIENCE, Process};
 use crate::sites::{Notifications, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
@@ -66,7 +66,11 @@ fn set_clock_of_one_of(probes: &[&str]) {
         // The slices of that time must also be closed. A notification follows each close.
         let is_over = |notifications: &Notifications| notifications.all().last().map(now_ms) > last;
         while started.elapsed() < time || !is_over(&notifications) {
-            assert!(started.elapsed() < 4 * AFTER, "{last:?} {:?}", notifications.all().last());
+            assert!(
+                started.elapsed() < AFTER + PATIENCE,
+                "{last:?} {:?}",
+                notifications.all().last()
+            );
             router.export();
             thread::sleep(Duration::from_millis(250));
         }

@@ -98,22 +98,26 @@ impl Process {
     }
 
     /// Waits for a log line that contains `words`, such as an address or a system error.
+    #[track_caller]
     pub(crate) fn wait_for(&mut self, words: &str) -> String {
-        self.wait_for_line(|line| line.contains(words))
+        self.wait_for_line(words, |line| line.contains(words))
     }
 
     /// Waits for a log line that contains `words`, and returns the text after them.
+    #[track_caller]
     pub(crate) fn wait_for_text_after(&mut self, words: &str) -> String {
         let line = self.wait_for(words);
         line.split_once(words).unwrap().1.to_owned()
     }
 
     /// Waits for a log line that contains exactly these numbers.
+    #[track_caller]
     pub(crate) fn wait_for_numbers(&mut self, expected: &[u64]) {
-        self.wait_for_line(|line| numbers(line) == expected);
+        self.wait_for_line(&format!("{expected:?}"), |line| numbers(line) == expected);
     }
 
-    fn wait_for_line(&mut self, is: impl Fn(&str) -> bool) -> String {
+    #[track_caller]
+    fn wait_for_line(&mut self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
         loop {
             let has_ended = self.child.try_wait().unwrap().is_some();
@@ -124,7 +128,7 @@ impl Process {
             if let Some(line) = log.lines().find(|line| is(line)) {
                 return line.to_owned();
             }
-            assert!(!has_ended && started.elapsed() < PATIENCE, "no such line in:\n{log}");
+            assert!(!has_ended && started.elapsed() < PATIENCE, "no line with {what} in:\n{log}");
             thread::sleep(PAUSE);
         }
     }
@@ -145,8 +149,10 @@ impl Process {
     }
 
     pub(crate) fn assert_runs(&mut self) {
-        let status = self.child.try_wait().unwrap();
-        assert!(status.is_none(), "stopped with {status:?}: {}", self.log());
+        if let Some(status) = self.child.try_wait().unwrap() {
+            self.log.finish();
+            panic!("stopped with {status}: {}", self.log());
+        }
     }
 
     /// Waits for the process to exit. Returns its exit code and its log.

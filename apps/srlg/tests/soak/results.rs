@@ -50,7 +50,8 @@ pub(crate) fn finish(mut soak: Soak, attacks: &Attacks, planned_s: u64, seed: u6
     assert_eq!(missing, None, "not injected");
     assert!(soak.webhooks.iter().all(|webhook| webhook.failures() > 0), "no request has failed");
     let programs = [soak.monitor.program.take(), soak.network.collector.program.take()];
-    for mut program in programs.into_iter().chain(soak.network.probes).flatten() {
+    for mut program in programs.into_iter().chain(soak.network.probes) {
+        let program = program.as_mut().unwrap();
         program.terminate();
         let (code, log) = program.end();
         assert_eq!(code, Some(0), "{log}");
