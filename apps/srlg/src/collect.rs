@@ -10,7 +10,7 @@
 //! | `engine` | Merge deltas and close slices in a separate thread, and save `checkpoint`s |
 //! | `agreement` | Agree with the broker on the network version |
 //! | `sites` | Receive the probes' reports about hosts and about themselves |
-//! | `notifications` | Inform the probes of stored slices, and request lost slices again |
+//! | `durability` | Inform the probes of stored slices, and request lost slices again |
 //! | `tally`, `reports` | Count messages, and write a report of each closed slice |
 //!
 //! Invariant: if every slice of a window is complete when it closes, the result is bit-identical to that of a single
@@ -20,9 +20,9 @@
 mod agreement;
 mod arrival;
 mod checkpoint;
+mod durability;
 mod engine;
 mod incomplete;
-mod notifications;
 mod options;
 mod reader;
 mod reports;
@@ -207,8 +207,8 @@ async fn serve(
     let probes = plan.options.probes.clone();
     let reader = Reader::new(link.clone(), retention, position, events.clone());
     let talk = tokio::spawn(sites::talk(link.clone(), Arc::clone(&engine.sites)));
-    let notifications = notifications::send(link, plan.version, probes, durable, reader.losses());
-    let notifications = tokio::spawn(notifications);
+    let durability = durability::send(link, plan.version, probes, durable, reader.losses());
+    let durability = tokio::spawn(durability);
     let reader = tokio::spawn(reader.run());
     let views = engine.detectors.len();
     engine.service.ready(&format!("{views} views, {} sites", plan.options.probes.len()));
@@ -232,7 +232,7 @@ async fn serve(
     };
     done.context("the thread that merges deltas panicked (this is a bug)")??;
     // The engine has stopped, so this task ends after the last messages.
-    notifications.await.context("the task that sends durability messages panicked (this is a bug)")
+    durability.await.context("the task that sends durability messages panicked (this is a bug)")
 }
 
 struct Stop {

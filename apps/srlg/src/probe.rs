@@ -1,8 +1,8 @@
 //! The command `srlg probe`, which counts the traffic of one site and sends each slice to the broker.
 //!
 //! ```text
-//! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
-//!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter   [publish], [reporter]
+//! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> SlicePublisher --> broker
+//!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter  [publish], [reporter]
 //! ```
 //!
 //! A thread puts the slices into the outbox. Asynchronous tasks read them from the outbox and communicate with the
@@ -40,7 +40,7 @@ mod spool;
 use description::Description;
 use measure::Totals;
 use outbox::Outbox;
-use publish::Publisher;
+use publish::SlicePublisher;
 use reporter::Reporter;
 use site::{Site, SiteOptions};
 use spool::{Spool, SpoolLock};
@@ -139,7 +139,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     *started = Some(Arc::clone(&outbox));
     let wait_durable = args.wait_durable;
     let reporter = Reporter::new(link.clone(), &args.name, Arc::clone(&outbox)).await?;
-    let publisher = Publisher::new(link, &args.name, Arc::clone(&outbox)).await?;
+    let publisher = SlicePublisher::new(link, &args.name, Arc::clone(&outbox)).await?;
     let (sender, versions) = watch::channel(version);
     let measured = start_measuring(args, versions, Arc::clone(&outbox))?;
     let measuring = async {

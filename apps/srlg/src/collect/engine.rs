@@ -100,7 +100,7 @@ pub(super) struct Progress {
     started_ms: u64,
     last_reload_ms: u64,
     is_last_reload_good: bool,
-    done: bool,
+    is_stopped: bool,
 }
 
 impl Progress {
@@ -123,17 +123,28 @@ impl Engine {
     /// restarted collector reads the messages since the last checkpoint from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
-        self.progress.done = self.rule.running().is_some_and(|running| self.is_past_end(running));
-        while !self.progress.done {
+        while !self.is_done() {
             let waiting = Instant::now();
             let Some(event) = events.blocking_recv() else { break };
-            self.advance_clock(waiting.elapsed());
-            self.handle(event)?;
-            self.close_what_may()?;
-            self.publisher.take_orders(&mut self.delivery, &mut self.manager, now_ms())?;
-            self.maintain();
-            self.publish();
+            self.step(event, waiting.elapsed())?;
         }
+        self.finish()
+    }
+
+    /// Handles an event, for which the engine has waited for the time `waited`, and closes the slices that may close
+    /// then.
+    pub(super) fn step(&mut self, event: Event, waited: Duration) -> Result<()> {
+        self.advance_clock(waited);
+        self.handle(event)?;
+        self.close_what_may()?;
+        self.publisher.take_orders(&mut self.delivery, &mut self.manager, now_ms())?;
+        self.maintain();
+        self.publish();
+        Ok(())
+    }
+
+    /// Saves a checkpoint and stops the sinks.
+    pub(super) fn finish(mut self) -> Result<()> {
         self.service.stopping();
         self.save()?;
         self.delivery.finish(&self.manager)?;
@@ -185,7 +196,7 @@ impl Engine {
             Event::Message(message) => return self.read(&message),
             Event::Tick => {}
             Event::Away => (self.progress.resting, self.progress.reading) = (true, false),
-            Event::Stop => self.progress.done = true,
+            Event::Stop => self.progress.is_stopped = true,
         }
         Ok(())
     }
@@ -271,7 +282,7 @@ impl Engine {
     }
 
     fn close_what_may(&mut self) -> Result<()> {
-        while let (false, Some(step)) = (self.progress.done, self.rule.step(self.progress.now)) {
+        while let (false, Some(step)) = (self.is_done(), self.rule.step(self.progress.now)) {
             match step {
                 CollectorStep::Begin { slice, waiting } => self.begin(slice, waiting)?,
                 CollectorStep::Skip { slice, merge } => {
@@ -284,7 +295,7 @@ impl Engine {
                 CollectorStep::Close { close, merge } => {
                     self.close(&close)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
-                    self.after_close(close.slice)?;
+                    self.after_close()?;
                 }
             }
         }
@@ -362,11 +373,10 @@ impl Engine {
         Ok(())
     }
 
-    fn after_close(&mut self, slice: u64) -> Result<()> {
+    fn after_close(&mut self) -> Result<()> {
         self.progress.closes += 1;
-        self.progress.done = self.is_past_end(slice + 1);
         // A checkpoint is saved at the end anyway.
-        if self.progress.closes >= self.every && !self.progress.done {
+        if self.progress.closes >= self.every && !self.is_done() {
             self.save()?;
         }
         Ok(())
@@ -403,8 +413,10 @@ impl Engine {
         self.progress.last = Some(close.clone());
     }
 
-    fn is_past_end(&self, running: u64) -> bool {
-        self.until.is_some_and(|until| running > until)
+    /// Returns whether a stop was requested or the slice `until` has closed.
+    pub(super) fn is_done(&self) -> bool {
+        self.progress.is_stopped
+            || self.until.is_some_and(|until| self.rule.running() > Some(until))
     }
 
     /// Saves a checkpoint, then reports the durable slices to the probes.

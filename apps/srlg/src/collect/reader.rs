@@ -20,7 +20,7 @@ use futures_util::StreamExt;
 use srlg_input::backoff::Backoff;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::{info, warn};
 
 pub(super) use place::Loss;
@@ -33,7 +33,8 @@ use srlg_system::pacing::LastError;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Time without a message after which the reader checks whether the stream exists.
+/// Time without a message after which the reader checks whether the stream exists, or whether the broker is reachable
+/// again.
 const QUIET: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -113,7 +114,8 @@ impl Reader {
         self.send(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
-            tokio::time::sleep(self.backoff.delay()).await;
+            // The engine receives an event from time to time, so that it can do its periodic work.
+            let _up = timeout(QUIET, self.link.state.wait_for(|state| state.up)).await;
             return Ok(());
         }
         match self.open().await {
@@ -159,7 +161,7 @@ impl Reader {
                 biased;
                 message = messages.next() => {
                     let Some(message) = message else { return Ok(()) };
-                    match message.map_err(Error::from).and_then(|message| self.unread(message)) {
+                    match message.map_err(Error::from).and_then(|message| self.content_if_new(message)) {
                         Ok(Some(message)) => self.send(Event::Message(message)).await?,
                         Ok(None) => {}
                         Err(error) => {
@@ -202,7 +204,7 @@ impl Reader {
     }
 
     /// Returns the content of a message, or `None` if the message was read or skipped before.
-    fn unread(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
+    fn content_if_new(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
         let info = message.info().map_err(|error| anyhow!(error))?;
         let (sequence, time, unread) =
             (info.stream_sequence, nanoseconds(info.published), info.pending);

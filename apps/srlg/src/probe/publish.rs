@@ -1,6 +1,6 @@
 //! Publisher of a probe, which sends the slices of the spool until the broker has acknowledged all of them.
 //!
-//! [`Publisher::run`] sends the slices in order, with several slices in flight, and receives the collector's durability
+//! [`SlicePublisher::run`] sends the slices in order, with several slices in flight, and receives the collector's durability
 //! messages. Invariant: each time the probe connects, and whenever the collector requests it, sending starts again with
 //! the oldest slice of the spool. The repetition is necessary because a broker may lose acknowledged messages. It is
 //! harmless because merging a slice again changes nothing.
@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use async_nats::HeaderMap;
 use async_nats::jetstream::context::Context as JetStream;
 use async_nats::jetstream::{self, message::PublishMessage};
+use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -28,30 +30,37 @@ const AHEAD: usize = 16;
 /// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) struct Publisher {
+pub(super) struct SlicePublisher {
     state: watch::Receiver<LinkState>,
     stream: JetStream,
     probe: String,
     subject: String,
     outbox: Arc<Outbox>,
-    notifications: JoinHandle<()>,
+    durability: JoinHandle<()>,
 }
 
-impl Publisher {
+/// A part of a slice, as it is sent to the broker.
+pub(crate) struct PartMessage {
+    pub(crate) id: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) payload: Bytes,
+}
+
+impl SlicePublisher {
     /// Creates the publisher of `probe` and subscribes to durability messages.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
-        let notifications = link.client.subscribe(subjects::durable(probe)).await;
-        let mut notifications =
-            notifications.context("cannot subscribe to the collector's durability messages")?;
+        let messages = link.client.subscribe(subjects::durable(probe)).await;
+        let mut messages =
+            messages.context("cannot subscribe to the collector's durability messages")?;
         let durable = Arc::clone(&outbox);
-        let notifications = tokio::spawn(async move {
-            while let Some(notification) = notifications.next().await {
-                hear(&durable, &notification.payload);
+        let durability = tokio::spawn(async move {
+            while let Some(message) = messages.next().await {
+                handle_durability(&durable, &message.payload);
             }
         });
         let stream = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client);
         let (probe, subject) = (probe.to_owned(), subjects::delta(probe));
-        Ok(Self { state: link.state, stream, probe, subject, outbox, notifications })
+        Ok(Self { state: link.state, stream, probe, subject, outbox, durability })
     }
 
     /// Sends slices until the input has ended and the broker has acknowledged all slices. If `durably` is set, the
@@ -113,20 +122,11 @@ impl Publisher {
 
     /// Sends all parts of a slice, then waits until the broker has acknowledged them.
     async fn send(&self, slice: u64) -> Result<u64> {
-        let SpoolEntry { parts, sampling } = self.outbox.read(slice)?;
-        let count = parts.len() as u32;
-        let mut acks = Vec::with_capacity(parts.len());
-        for (number, payload) in (1..).zip(parts) {
-            let part = Part { number, count };
-            let mut message = PublishMessage::build()
-                .message_id(subjects::message_id(&self.probe, slice, part, &payload))
-                .payload(payload)
-                .expected_stream(STREAM)
-                .header(PART_HEADER, part.to_string().as_str());
-            if !sampling.is_empty() {
-                let text = serde_json::to_string(&sampling)?;
-                message = message.header(SAMPLING_HEADER, text.as_str());
-            }
+        let messages = messages(&self.probe, slice, self.outbox.read(slice)?)?;
+        let mut acks = Vec::with_capacity(messages.len());
+        for PartMessage { id, headers, payload } in messages {
+            let message = PublishMessage::build().headers(headers).message_id(id).payload(payload);
+            let message = message.expected_stream(STREAM);
             acks.push(self.stream.send_publish(self.subject.clone(), message).await?);
         }
         for ack in acks {
@@ -136,27 +136,51 @@ impl Publisher {
     }
 }
 
-impl Drop for Publisher {
+impl Drop for SlicePublisher {
     fn drop(&mut self) {
-        self.notifications.abort();
+        self.durability.abort();
     }
 }
 
+/// Returns the messages of a slice of `probe`, one for each part.
+pub(super) fn messages(
+    probe: &str,
+    slice: u64,
+    SpoolEntry { parts, sampling }: SpoolEntry,
+) -> serde_json::Result<Vec<PartMessage>> {
+    let sampling = match sampling.is_empty() {
+        true => None,
+        false => Some(serde_json::to_string(&sampling)?),
+    };
+    let count = parts.len() as u32;
+    let message = |(number, payload): (u32, Bytes)| {
+        let part = Part { number, count };
+        let mut headers = HeaderMap::new();
+        headers.insert(PART_HEADER, part.to_string());
+        if let Some(sampling) = &sampling {
+            headers.insert(SAMPLING_HEADER, sampling.as_str());
+        }
+        let id = subjects::message_id(probe, slice, part, &payload);
+        PartMessage { id, headers, payload }
+    };
+    Ok((1..).zip(parts).map(message).collect())
+}
+
 /// Handles a durability message.
-fn hear(outbox: &Outbox, notification: &[u8]) {
-    if notification == AGAIN.as_bytes() {
+pub(super) fn handle_durability(outbox: &Outbox, message: &[u8]) {
+    if message == AGAIN.as_bytes() {
         info!("the broker has lost messages: sending all slices of the spool again");
         return outbox.send_again();
     }
     let durable = || {
-        let (version, slice) = std::str::from_utf8(notification).ok()?.split_once(' ')?;
+        let (version, slice) = std::str::from_utf8(message).ok()?.split_once(' ')?;
         Some((version.parse().ok()?, slice.parse().ok()?))
     };
     match durable() {
         Some((version, slice)) => outbox.durable(version, slice),
         None => warn!(
             "ignoring a durability message that is neither a version with a slice nor {AGAIN:?}: {:?}",
-            String::from_utf8_lossy(notification)
+            String::from_utf8_lossy(message)
         ),
     }
 }

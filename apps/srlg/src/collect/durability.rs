@@ -42,10 +42,10 @@ pub(super) async fn send(
             }
             for (probe, slice) in probes.iter().zip(slices) {
                 if let Some(slice) = slice {
-                    notify(&link, probe, format!("{version} {slice}")).await;
+                    send_to(&link, probe, format!("{version} {slice}")).await;
                 }
                 if again {
-                    notify(&link, probe, AGAIN.to_owned()).await;
+                    send_to(&link, probe, AGAIN.to_owned()).await;
                 }
             }
         }
@@ -59,8 +59,8 @@ pub(super) async fn send(
     }
 }
 
-async fn notify(link: &Link, probe: &str, notification: String) {
-    let sent = link.client.publish(subjects::durable(probe), notification.into());
+async fn send_to(link: &Link, probe: &str, message: String) {
+    let sent = link.client.publish(subjects::durable(probe), message.into());
     if let Err(error) = sent.await {
         warn!("cannot send a durability message to probe {probe}: {error}");
     }
