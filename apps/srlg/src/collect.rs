@@ -27,6 +27,8 @@ mod options;
 mod reader;
 mod reports;
 mod rule;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod sites;
 mod stream;
 mod tally;

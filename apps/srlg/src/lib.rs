@@ -27,6 +27,11 @@ pub use absent as collect;
 #[cfg(not(feature = "network"))]
 pub use absent as probe;
 
+// Tests of processes use the same files under the name of this crate.
+#[cfg(test)]
+extern crate self as srlg_cli;
 #[cfg(test)]
 #[path = "../tests/program/mmdb.rs"]
 mod mmdb;
+#[cfg(all(test, feature = "network"))]
+mod simulation;

@@ -34,6 +34,8 @@ mod outbox;
 mod pace;
 mod publish;
 mod reporter;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod site;
 mod spool;
 

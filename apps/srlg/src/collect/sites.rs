@@ -42,7 +42,7 @@ pub(super) struct Sites {
     slice_ms: u64,
     /// Watch list, or `None` before the first slice has closed. Until then, probes keep the details of hosts on the
     /// last list that they received.
-    watchlist: watch::Sender<Option<Watchlist>>,
+    pub(super) watchlist: watch::Sender<Option<Watchlist>>,
     state: Mutex<State>,
 }
 
@@ -215,7 +215,7 @@ impl Sites {
         self.state().rejected
     }
 
-    fn receive(&self, subject: &str, payload: &[u8]) {
+    pub(super) fn receive(&self, subject: &str, payload: &[u8]) {
         if let Err(rejection) = self.read_report(subject, payload) {
             let mut state = self.state();
             state.rejected += 1;

@@ -12,7 +12,8 @@ use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::Access;
 
 use crate::nats::has_broker;
-use crate::net::{Net, configuration, run};
+use crate::net::{Net, run};
+use crate::network_traffic::configuration;
 use crate::process::Process;
 
 /// Asserts that the stream was empty before this call. The call sends a message as probe `a`. The acknowledgement of

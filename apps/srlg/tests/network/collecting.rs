@@ -1,20 +1,19 @@
 //! A collector with its reports and its state.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::TcpStream;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_host::state::Checkpoints;
-use srlg_host::{SliceReport, SuperPoint};
 
 use crate::input::csv;
-use crate::net::{Net, PROBES, VERSION, configuration, configuration_with};
-use crate::network_traffic::{OneNode, seen};
+use crate::net::Net;
+use crate::network_traffic::{
+    OneNode, PROBES, configuration, configuration_with, distinct_reports, seen,
+};
 use crate::process::{PATIENCE, Process};
 
 /// Starts probe number `probe` with the traffic of its router.
@@ -88,15 +87,7 @@ impl Collector {
 
     /// Returns the reports of the collector. Repeated reports must be equal and are returned once.
     pub fn reports(&self) -> Vec<Value> {
-        let text = fs::read_to_string(&self.reports).unwrap_or_default();
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let mut reports = BTreeMap::new();
-        for line in whole.lines() {
-            let report: Value = serde_json::from_str(line).unwrap();
-            let before = reports.insert(report["slice"].as_u64(), report.clone());
-            assert!(before.is_none_or(|before| before == report), "{report}");
-        }
-        reports.into_values().collect()
+        distinct_reports(&fs::read_to_string(&self.reports).unwrap_or_default())
     }
 
     pub fn wait_for_slice(&mut self, slice: u64) {
@@ -106,11 +97,6 @@ impl Collector {
     /// Waits until the collector accepts HTTP requests and signals.
     pub fn wait(&mut self) {
         self.node.wait_for(LISTENS);
-    }
-
-    /// Waits until the collector logs that it cannot reach the broker at `address`.
-    pub fn wait_for_broker(&mut self, address: &str) {
-        self.node.wait_for(address);
     }
 
     pub fn wait_for_numbers(&mut self, numbers: &[u64]) {
@@ -167,48 +153,10 @@ impl Collector {
 
     /// Stops the collector. Asserts that the collector's reports and last checkpoint are identical to the results of
     /// one node, bit for bit. Returns the log.
-    pub fn assert_is(&mut self, net: &Net, one: &OneNode) -> String {
-        let said = self.assert_last_is(net, one);
-        let reports = self.reports();
-        assert!(reports.iter().all(|report| report["closed"] == "complete"));
-        let found: Vec<_> = reports.iter().map(line).collect();
-        assert_eq!(found, one.reports.iter().map(bits).collect::<Vec<_>>());
-        said
-    }
-
-    /// Stops the collector. Asserts that the collector's last report and last checkpoint are identical to the results
-    /// of one node. Returns the log.
-    pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
+    pub fn assert_is(&mut self, one: &OneNode) -> String {
         let (code, said) = self.stop();
         assert_eq!(code, Some(0), "{said}");
-        assert_eq!(self.reports().last().map(line), one.reports.last().map(bits), "{said}");
-        let params = net.network.views[0].sizes.validate().unwrap();
-        let latest = Checkpoints::open(self.state.join("network").join(VERSION.to_string()))
-            .unwrap()
-            .latest(&params)
-            .unwrap();
-        assert!(latest.damaged.is_empty());
-        let snapshot = latest.snapshot.unwrap().with_attachment(Vec::new());
-        assert!(snapshot == one.snapshot, "the state differs: {said}");
+        one.assert_equals(&self.reports(), &self.state);
         said
     }
-}
-
-/// The number of a slice, and the host, cardinality and standard error of each super point. Floating-point values are
-/// stored as bits.
-type Bits = (u64, Vec<(IpAddr, u64, u64)>);
-
-fn bits(report: &SliceReport) -> Bits {
-    let point =
-        |point: &SuperPoint| (point.host, point.cardinality.to_bits(), point.std_error.to_bits());
-    (report.slice, report.super_points.iter().map(point).collect())
-}
-
-fn line(report: &Value) -> Bits {
-    let point = |point: &Value| {
-        let float = |name: &str| point[name].as_f64().unwrap().to_bits();
-        (point["host"].as_str().unwrap().parse().unwrap(), float("cardinality"), float("std_error"))
-    };
-    let points = report["super_points"].as_array().unwrap().iter().map(point);
-    (report["slice"].as_u64().unwrap(), points.collect())
 }

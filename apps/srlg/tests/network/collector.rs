@@ -1,17 +1,17 @@
 //! A collector's state on disk, its stop and its restart.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use async_nats::jetstream;
 use srlg_cli::network::subjects::STREAM;
 
-use crate::collecting::{Collector, start_probe};
-use crate::input::Random;
-use crate::messages::{publish, publish_slowly, whole};
-use crate::net::{Net, PROBES, VERSION, run};
-use crate::network_traffic::OneNode;
+use crate::collecting::{Collector, alerts_of, start_probe};
+use crate::messages::{publish, publish_slowly};
+use crate::net::{Net, run};
+use crate::network_messages::whole;
+use crate::network_traffic::{OneNode, PROBES, Random};
 
 const SLICES: std::ops::Range<u64> = 1000..1040;
 
@@ -31,7 +31,7 @@ fn collect_until(net: &Net, slice: u64) -> (Collector, String) {
 }
 
 #[test]
-fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
+fn a_collector_that_is_killed_again_and_again_reports_each_slice_and_each_alert_once() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let messages = whole(SLICES);
@@ -46,7 +46,7 @@ fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
             // The time grows with each kill, so that the collector makes progress even on a busy machine.
             let patience = Duration::from_millis(20 + random.below(30 + 30 * kills));
             if collector.ends_within(patience) {
-                collector.assert_is(&net, &one());
+                collector.assert_is(&one());
                 break;
             }
             collector.kill();
@@ -54,30 +54,15 @@ fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
         }
     });
     assert!(kills > 1, "the collector stopped before two kills");
-}
-
-#[test]
-fn a_damaged_checkpoint_is_replaced_by_the_one_before_and_the_stream() {
-    let Some(net) = Net::start() else { return };
-    run(net.stream());
-    run(publish(&net, &whole(SLICES)));
-    drop(collect_until(&net, 1017));
-    let mut checkpoints: Vec<PathBuf> =
-        fs::read_dir(net.folder().join("state/network").join(VERSION.to_string()))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "srlg"))
-            .collect();
-    checkpoints.sort();
-    assert_eq!(checkpoints.len(), 2);
-    let mut bytes = fs::read(&checkpoints[1]).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&checkpoints[1], bytes).unwrap();
-    let (mut collector, said) = collect_until(&net, SLICES.end - 1);
-    let damaged = checkpoints[1].with_extension("damaged");
-    assert!(damaged.exists() && said.contains(damaged.to_str().unwrap()), "{said}");
-    collector.assert_is(&net, &one());
+    let folder = tempfile::tempdir().unwrap();
+    let [state, reports] = ["state", "reports"].map(|name| folder.path().join(name));
+    let [state_text, reports] = [&state, &reports].map(|path| path.to_str().unwrap());
+    let more = ["--state", state_text, "--reports", reports, &until[0], &until[1]];
+    assert_eq!(Collector::start(&net, &more).end().0, Some(0));
+    let alerts = |state: &Path| fs::read_to_string(alerts_of(state)).unwrap();
+    let expected = alerts(&state);
+    assert_eq!(expected.matches(r#""status":"start""#).count(), 3);
+    assert_eq!(alerts(&net.folder().join("state")), expected);
 }
 
 #[test]
@@ -98,7 +83,7 @@ fn a_recreated_stream_is_read_from_its_beginning() {
     collector.status(|status| status["sequence"] == 0);
     run(publish(&net, after));
     collector.wait_for_slice(SLICES.end - 1);
-    collector.assert_is(&net, &one());
+    collector.assert_is(&one());
 }
 
 /// The connection stays open, so the collector itself must notice that its position in the stream is no longer valid.
@@ -119,7 +104,7 @@ fn a_stream_that_is_recreated_during_a_connection_is_read_from_its_beginning() {
     collector.status(|status| status["sequence"] == 0);
     run(publish(&net, after));
     collector.wait_for_slice(SLICES.end - 1);
-    collector.assert_is(&net, &one());
+    collector.assert_is(&one());
 }
 
 #[test]
@@ -149,7 +134,7 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
         let slices_in_stream = run(net.deltas(probe)).into_keys().map(|(slice, _)| slice);
         assert!(slices_in_stream.eq(sent.clone()), "lost slices must be sent again");
     }
-    collector.assert_is(&net, &one());
+    collector.assert_is(&one());
 }
 
 #[test]
@@ -160,25 +145,4 @@ fn two_collectors_cannot_have_the_same_folder() {
     let (code, said) = Collector::start(&net, &[]).end();
     assert_eq!(code, Some(2));
     insta::assert_snapshot!(said.replace(net.folder().to_str().unwrap(), "FOLDER"));
-}
-
-#[test]
-fn a_stopped_collector_resumes_where_it_was() {
-    let Some(net) = Net::start() else { return };
-    run(net.stream());
-    for part in whole(SLICES).chunks(17) {
-        run(publish(&net, part));
-        let mut collector = Collector::start(&net, &[]);
-        collector.status(|status| status["is_reading"] == true && status["unread"] == 0);
-        let (code, said) = collector.stop();
-        assert_eq!(code, Some(0), "{said}");
-        // A collector that stops before it has read a message must not skip unmerged messages.
-        let mut early = Collector::start(&net, &["--broker", "localhost:1"]);
-        early.wait_for_broker("localhost:1");
-        assert_eq!(early.stop().0, Some(0));
-    }
-    let (mut collector, _) = collect_until(&net, SLICES.end - 1);
-    collector.assert_is(&net, &one());
-    // All slices are closed already.
-    collect_until(&net, SLICES.end - 1);
 }

@@ -4,7 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::net::{Net, PROBES, keep, make_folder, version};
+use crate::net::{keep, make_folder};
+use crate::network_traffic::{PROBES, network, version};
 use crate::process::Process;
 
 /// Creates the folder of a network without a broker. The probes of the network have already stored its description.
@@ -12,7 +13,7 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     make_folder(folder.path());
     for name in PROBES {
-        keep(&folder.path().join("spool"), name, &version(Net::network()));
+        keep(&folder.path().join("spool"), name, &version(network()));
     }
     folder
 }

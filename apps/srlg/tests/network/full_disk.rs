@@ -6,8 +6,9 @@ use std::os::unix::fs::symlink;
 
 use crate::collecting::Collector;
 use crate::disk::SmallDisk;
-use crate::messages::{publish, whole};
+use crate::messages::publish;
 use crate::net::{Net, run};
+use crate::network_messages::whole;
 use crate::network_traffic::OneNode;
 
 const SLICES: std::ops::Range<u64> = 3000..3040;
@@ -42,7 +43,7 @@ fn a_collector_exits_and_continues_with_room(name: &str, path: &str, target: &st
     disk.free();
     let mut collector = Collector::start(&net, &every);
     collector.wait_for_slice(SLICES.end - 1);
-    collector.assert_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
+    collector.assert_is(&OneNode::of(&[0, 1, 2], SLICES));
 }
 
 #[test]

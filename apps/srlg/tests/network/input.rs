@@ -10,19 +10,7 @@ use srlg_cli::network::Network;
 use srlg_host::{Device, IpPair, SlidingDetector};
 
 use crate::net::unpacked;
-
-/// A pseudo-random generator (SplitMix64), which returns the same numbers on all machines.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (x ^ (x >> 31)) % bound
-    }
-}
+use crate::network_traffic::Random;
 
 /// Returns the 200 pairs of a slice, whose inside hosts are chosen from 40 hosts.
 pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {

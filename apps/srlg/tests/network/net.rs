@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use async_nats::Client;
@@ -14,16 +13,14 @@ use srlg_cli::network::connect::{Access, Link};
 use srlg_cli::network::payload::unpack;
 use srlg_cli::network::setup;
 use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
-use srlg_cli::network::{Network, NetworkVersion, VersionId, bucket};
-use srlg_host::Config;
+use srlg_cli::network::{Network, NetworkVersion, bucket};
 use srlg_host::state::Delta;
 use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
 use crate::nats::has_broker;
+use crate::network_traffic::{PROBES, configuration_with, network, sizes, version};
 use crate::process::PATIENCE;
-
-pub const PROBES: [&str; 3] = ["a", "b", "c"];
 
 /// Time between two requests to the broker.
 const RETRY: Duration = Duration::from_millis(10);
@@ -34,39 +31,11 @@ pub struct Net {
     pub network: Network,
 }
 
-/// Returns the configuration of a network in `folder`. The rule has a threshold of 89, so super points have at least 64
-/// peers: alerts end below 80 % of the threshold, and the detector reports hosts from 90 % of that value.
-pub fn configuration(folder: &Path) -> String {
-    format!(
-        "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\n\
-         [network]\nprobes = ['a', 'b', 'c']\nfolder = '{}'\n\
-         [[view]]\nname = 'all'\npairs = 20_000\nmemory = 3_000_000\n\
-         [[rule]]\nname = 'all'\nthresholds = {{ 20s = 89 }}\nhold = '5s'\n",
-        folder.display()
-    )
-}
-
-/// Returns the configuration of a network in `folder` with the views and rules in `rules`.
-pub fn configuration_with(folder: &Path, rules: &str) -> String {
-    configuration(folder).split("[[view]]").next().unwrap().to_owned() + rules
-}
-
-/// Returns the configuration of the network's detectors.
-pub fn config() -> Config {
-    static NETWORK: LazyLock<Network> = LazyLock::new(Net::network);
-    NETWORK.views[0].sizes
-}
-
 impl Net {
     /// Starts a broker for a network of three probes and stores the first version of the network on it. If
     /// `nats-server` is missing, prints a message and returns `None`.
     pub fn start() -> Option<Self> {
-        Self::of(Self::network())
-    }
-
-    pub fn network() -> Network {
-        let config = srlg_cli::config::Config::parse(&configuration(Path::new("."))).unwrap();
-        Network::of(&config, 7)
+        Self::of(network())
     }
 
     /// Like [`start`](Self::start), but the network has the views and rules in `rules`, and the seed `seed`.
@@ -215,14 +184,6 @@ pub fn start_broker(probes: &[String]) -> Option<(TempDir, Broker)> {
     })
 }
 
-/// ID of the first version.
-pub const VERSION: VersionId = VersionId { number: 1, tag: 7 };
-
-/// Returns `network` as the first version.
-pub fn version(network: Network) -> NetworkVersion {
-    NetworkVersion { id: VERSION, first_slice: 0, network }
-}
-
 /// Stores `version` in the spool of probe `name`, as if the probe had received it from a broker.
 pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
     let folder = spool.join(name);
@@ -233,7 +194,7 @@ pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
 
 /// Returns the deltas of a message.
 pub fn unpacked(payload: &[u8]) -> Vec<Delta> {
-    let params = config().validate().unwrap();
+    let params = sizes().validate().unwrap();
     let payload = unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
     payload.deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
 }

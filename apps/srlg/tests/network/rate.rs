@@ -7,7 +7,8 @@ use async_nats::jetstream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use srlg_cli::network::subjects::delta;
 
-use crate::net::{Net, PROBES, run};
+use crate::net::{Net, run};
+use crate::network_traffic::PROBES;
 
 /// Maximum number of unacknowledged messages per probe.
 const AHEAD: usize = 256;

@@ -17,8 +17,8 @@ use srlg_cli::network::{NetworkVersion, bucket};
 use srlg_host::{Device, IpPair, SlidingDetector};
 use srlg_system::now_ms;
 
-use crate::input::Random;
 use crate::net::{run, start_broker};
+use crate::network_traffic::Random;
 use crate::process::Process;
 
 const SITES: usize = 50;

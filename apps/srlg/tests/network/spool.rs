@@ -9,8 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use srlg_cli::network::Network;
 
 use crate::disk::SmallDisk;
-use crate::input::{Random, assert_deltas_are, csv, pairs};
+use crate::input::{assert_deltas_are, csv, pairs};
 use crate::net::{Net, keep, run};
+use crate::network_traffic::{Random, network};
 use crate::process::{PATIENCE, Process, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
@@ -42,7 +43,7 @@ fn assert_complete(net: &Net) {
 #[test]
 fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
     for part_bytes in [1024, 1 << 20] {
-        let Some(net) = Net::of(Network { part_bytes, ..Net::network() }) else { return };
+        let Some(net) = Net::of(Network { part_bytes, ..network() }) else { return };
         run(net.stream());
         let (code, said) = probe(&net, &net.spool(), &file(&net), &[]).end();
         assert_eq!(code, Some(0), "{said}");
@@ -141,7 +142,7 @@ fn a_spool_on_a_full_disk_delays_the_probe_and_loses_nothing() {
 #[test]
 fn slices_of_a_growing_capture_end_by_the_clock() {
     let slice_ms = 500;
-    let Some(net) = Net::of(Network { slice_ms, ..Net::network() }) else { return };
+    let Some(net) = Net::of(Network { slice_ms, ..network() }) else { return };
     run(net.stream());
     let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();

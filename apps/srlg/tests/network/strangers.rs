@@ -11,9 +11,10 @@ use srlg_cli::network::VersionId;
 use srlg_host::Config;
 
 use crate::collecting::Collector;
-use crate::messages::{Message, of_slice, publish, publish_slowly, whole};
-use crate::net::{Net, VERSION, config, make_folder, run};
-use crate::network_traffic::OneNode;
+use crate::messages::{publish, publish_slowly};
+use crate::net::{Net, make_folder, run};
+use crate::network_messages::{Message, of_slice, whole};
+use crate::network_traffic::{OneNode, VERSION, sizes};
 use crate::process::{PATIENCE, Process};
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
@@ -90,13 +91,13 @@ fn invalid_reports_are_counted_and_change_nothing() {
 /// Returns three kinds of invalid deltas for each slice: deltas of a detector with different sizes, garbage, and deltas
 /// with an incorrect slice number. Each kind comes from its own probe.
 fn bad_deltas() -> Vec<Message> {
-    let old_sizes = Config { linear_width: 2048, ..config() };
+    let old_sizes = Config { linear_width: 2048, ..sizes() };
     let bad = |slice| {
-        let mut garbage = of_slice(config(), 1, slice, slice, 1 << 20);
+        let mut garbage = of_slice(sizes(), 1, slice, slice, 1 << 20);
         garbage[0].payload = b"nonsense".to_vec();
         let mut messages = of_slice(old_sizes, 0, slice, slice, 1 << 20);
         messages.append(&mut garbage);
-        messages.append(&mut of_slice(config(), 2, slice, slice + 1_000, 1 << 20));
+        messages.append(&mut of_slice(sizes(), 2, slice, slice + 1_000, 1 << 20));
         messages
     };
     SLICES.flat_map(bad).collect()
@@ -148,5 +149,6 @@ fn all_strangers_at_once_make_no_difference() {
     });
     collector.status(|status| status["refused"] == refused);
     collector.wait_for_slice(SLICES.end - 1);
-    collector.assert_is(&net, &OneNode::of(&[0, 1, 2], SLICES));
+    let said = collector.assert_is(&OneNode::of(&[0, 1, 2], SLICES));
+    assert!(said.lines().any(|line| line.contains(" b ") && line.contains(" corrupt")), "{said}");
 }

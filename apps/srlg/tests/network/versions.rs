@@ -16,10 +16,10 @@ fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     let folder = folder.display();
     let broker = broker.address();
     format!(
-        "inside = ['10.0.0.0/8']\nstate = '{folder}/state'\nhttp = '127.0.0.1:0'\n\
+        "inside = ['10.0.0.0/8']\nslice = '250ms'\nstate = '{folder}/state'\nhttp = '127.0.0.1:0'\n\
          [network]\nprobes = ['a']\nfolder = '{folder}'\nbroker = '{broker}'\ndeadline = '2s'\n\
          [[view]]\nname = 'all'\npairs = 20_000\nmemory = {memory}\n\
-         [[rule]]\nname = 'all'\nthresholds = {{ 8s = 50 }}\nhold = '2s'\n\
+         [[rule]]\nname = 'all'\nthresholds = {{ 2s = 50 }}\nhold = '1s'\n\
          [[sink]]\ntype = 'file'\npath = '{folder}/notifications.ndjson'\n"
     )
 }
@@ -49,7 +49,7 @@ fn lines(path: &Path) -> Vec<Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Contacts of one host with a hundred peers in turn, so that each window of eight seconds contains all peers.
+/// Contacts of one host with a hundred peers in turn, so that each window of two seconds contains all peers.
 struct Contacts {
     step_ms: u128,
     next: u128,
@@ -57,7 +57,7 @@ struct Contacts {
 
 impl Contacts {
     fn begin() -> Self {
-        let step_ms = 80;
+        let step_ms = 20;
         Self { step_ms, next: now_ms() / step_ms }
     }
 

@@ -1,0 +1,108 @@
+//! A router that exports a scan to a live probe, and the notifications of the collector.
+
+use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::Value;
+use srlg_system::now_ms;
+use srlg_traffic::export::{V9Header, be16, set};
+
+use crate::faketime::Clock;
+use crate::net::Net;
+use crate::process::Process;
+
+const SCANNER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+
+/// First scanned host.
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 0);
+
+/// Number of scanned hosts. One host in five is scanned on port 139, all other hosts on port 445.
+const SCANNED: u32 = 600;
+
+/// Maximum number of flow records per datagram. Each record is a flow to one scanned host.
+const RECORDS: usize = 30;
+
+/// A router of a site, which exports NetFlow v9.
+pub struct Router {
+    socket: UdpSocket,
+    number: u32,
+    started: Instant,
+}
+
+impl Router {
+    /// Creates the router of a probe that receives exports at `to`.
+    pub fn new(to: &str) -> Self {
+        let socket = UdpSocket::bind("127.0.0.2:0").unwrap();
+        socket.connect(to).unwrap();
+        Self { socket, number: 0, started: Instant::now() }
+    }
+
+    /// Exports all flows that pass through the router.
+    pub fn export(&mut self) {
+        // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
+        let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
+        self.send(&set(0, &template));
+        let records: Vec<_> = (0..SCANNED).map(|number| self.record(number)).collect();
+        for records in records.chunks(RECORDS) {
+            self.send(&set(256, &records.concat()));
+        }
+    }
+
+    fn record(&self, number: u32) -> Vec<u8> {
+        let port: u16 = if number.is_multiple_of(5) { 139 } else { 445 };
+        let words = [SCANNER.to_bits(), FIRST.to_bits() + number, 1, self.uptime_ms()];
+        let tcp_syn = [&[6, 2][..], &port.to_be_bytes()].concat();
+        words.into_iter().flat_map(u32::to_be_bytes).chain(tcp_syn).collect()
+    }
+
+    fn send(&mut self, sets: &[u8]) {
+        let (uptime_ms, time_s) = (self.uptime_ms(), (now_ms() / 1_000) as u32);
+        let header = V9Header { records: 1, uptime_ms, time_s, number: self.number, domain: 1 };
+        self.number += 1;
+        // Sending fails if the probe has been killed.
+        let _refused = self.socket.send(&header.with(sets));
+    }
+
+    fn uptime_ms(&self) -> u32 {
+        self.started.elapsed().as_millis() as u32 + 1
+    }
+}
+
+/// The notifications in the alert file of a collector.
+pub struct Notifications {
+    pub file: PathBuf,
+}
+
+impl Notifications {
+    pub fn all(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// Starts a live probe with the options in `more`. If `clock` is given, it is the system clock of the probe. Returns
+/// the probe and the address at which it receives exports.
+pub fn start_probe(
+    net: &Net,
+    name: &str,
+    more: &[&str],
+    clock: Option<&Clock>,
+) -> (Process, String) {
+    let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
+    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
+    let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
+    let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8", "--sampling", "1"];
+    let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
+    program.args(access).args(input).args(more);
+    if let Some(clock) = clock {
+        clock.give(&mut program);
+    }
+    let mut probe = Process::start(&mut program);
+    let line = probe.wait_for(" 127.0.0.1:");
+    let at = line.rsplit(' ').next().unwrap().to_owned();
+    (probe, at)
+}
