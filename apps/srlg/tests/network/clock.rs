@@ -40,7 +40,7 @@ fn collect(net: &Net, probes: &[&str]) -> (Process, Notifications) {
     let text = text.replace("['a', 'b', 'c']", &format!("{probes:?}"));
     let broker = format!("[network]\nbroker = '{}'\ndeadline = '2s'", net.broker.address());
     let config = format!(
-        "state = '{}'\n{}[[sink]]\ntype = 'file'\npath = '{}'\n",
+        "http = '127.0.0.1:0'\nstate = '{}'\n{}[[sink]]\ntype = 'file'\npath = '{}'\n",
         state.display(),
         text.replace("[network]", &broker),
         file.display()

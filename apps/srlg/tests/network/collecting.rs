@@ -68,7 +68,7 @@ impl Collector {
         let text = text.replace(
             "[network]\n",
             &format!(
-                "state = '{}'\ncheckpoint = '{checkpoint}s'\n[network]\nbroker = '{broker}'\n\
+                "http = '127.0.0.1:0'\nstate = '{}'\ncheckpoint = '{checkpoint}s'\n[network]\nbroker = '{broker}'\n\
                  deadline = '{deadline}'\nmax-skew = {skew}\n",
                 state.display()
             ),

@@ -32,7 +32,7 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
     let (mut running, mut kills): (Vec<usize>, u64) = ((0..PROBES.len()).collect(), 0);
     while !running.is_empty() {
         // The time grows with each kill, so that the processes make progress even on a busy machine.
-        std::thread::sleep(Duration::from_millis(random.below(120 + 2 * kills)));
+        std::thread::sleep(Duration::from_millis(random.below(120 + 10 * kills)));
         kills += 1;
         match random.below(5) {
             0 => net.broker.restart().unwrap(),

@@ -62,7 +62,7 @@ fn repeated_kills_of_a_probe_lose_nothing() {
     loop {
         let mut probe = probe(&net, &net.spool(), &input, &["--pace", "20"]);
         // The time grows with each kill, so that the probe makes progress even on a busy machine.
-        let patience = Duration::from_millis(20 + random.below(80 + 10 * kills));
+        let patience = Duration::from_millis(20 + random.below(80 + 50 * kills));
         if let Some(status) = probe.wait(patience) {
             assert_eq!(status.code(), Some(0), "{}", probe.end().1);
             break;
