@@ -13,12 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
-use async_nats::rustls::pki_types::CertificateDer;
-use async_nats::rustls::pki_types::pem::{self, PemObject as _};
+use anyhow::{Result, bail};
 use async_nats::rustls::{self, CertificateError};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use srlg_input::backoff::Backoff;
+use srlg_input::credentials::read_certificates;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -113,10 +112,7 @@ impl Access {
     /// Returns the path of the authority's certificate. Fails if the file contains no certificate.
     pub(crate) fn authority(&self) -> Result<PathBuf> {
         let path = self.folder.join(AUTHORITY_FILE);
-        CertificateDer::from_pem_file(&path).map_err(|error| match error {
-            pem::Error::Io(error) => anyhow!("cannot read {}: {error}", path.display()),
-            error => anyhow!("cannot read a certificate from {}: {error}", path.display()),
-        })?;
+        read_certificates(&path)?;
         Ok(path)
     }
 
