@@ -10,7 +10,7 @@ use crate::event::{Event, LogLine, Next, Progress, Stop};
 use crate::exports::Sockets;
 use crate::files::Files;
 use crate::live::Live;
-use crate::options::{BrokerUrl, InputOptions};
+use crate::options::InputOptions;
 use crate::position::Position;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
 use crate::status::Status;
@@ -205,28 +205,9 @@ fn open_live(
         crate::interface::open(name, options, &mut senders)?;
         #[cfg(not(feature = "live"))]
         return Err(InputError::NoLive { interface: name.clone() });
-    } else if let Some(BrokerUrl::Kafka(topic)) = &options.broker.url {
-        #[cfg(feature = "kafka")]
-        {
-            live.set_position(start.clone());
-            crate::kafka::open(topic, options, start, &mut senders)?;
-        }
-        #[cfg(not(feature = "kafka"))]
-        {
-            drop(start);
-            return Err(InputError::NoKafka { topic: topic.to_string() });
-        }
-    } else if let Some(BrokerUrl::Nats(url)) = &options.broker.url {
-        #[cfg(feature = "nats")]
-        {
-            live.set_position(start.clone());
-            crate::nats::open(url, options, start, &mut senders)?;
-        }
-        #[cfg(not(feature = "nats"))]
-        {
-            drop(start);
-            return Err(InputError::NoNats { url: url.to_string() });
-        }
+    } else if let Some(url) = &options.broker.url {
+        crate::broker::open(url, options, start.as_ref(), &mut senders)?;
+        live.set_position(start);
     } else {
         crate::follow::open(options, &mut senders)?;
     }

@@ -20,10 +20,9 @@
 //! | [`packet`] | headers of captured frames |
 //! | [`capture`] | pcap, pcapng, CSV and IPFIX files; logs and compressed files if their features are enabled |
 //! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
-//! | [`live`] | UDP sockets, growing files, and interfaces through libpcap |
+//! | [`live`] | UDP sockets, growing files, interfaces through libpcap, and brokers |
 //! | `messages` | flows in Protobuf or JSON messages, as Akvorado, goflow2 and others write them |
-//! | `kafka` | messages of a Kafka topic |
-//! | `nats` | messages of a NATS stream or subject |
+//! | `nats` | messages of a NATS stream or subject, and keys of NATS clients |
 //! | [`backoff`] | delays between attempts that fail |
 //! | `credentials` | secrets in files, and the certificate authorities that the system trusts |
 //!
@@ -73,8 +72,6 @@ pub mod credentials;
 pub mod flow;
 #[cfg(feature = "live")]
 mod interface;
-#[cfg(feature = "kafka")]
-pub mod kafka;
 pub mod live;
 #[cfg(feature = "messages")]
 pub mod messages;
@@ -84,6 +81,7 @@ pub mod nats;
 pub mod number;
 pub mod packet;
 
+mod broker;
 mod clock;
 mod drops;
 mod error;
@@ -93,6 +91,8 @@ mod exports;
 mod files;
 mod follow;
 mod input;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod options;
 mod position;
 mod reason;

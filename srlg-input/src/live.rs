@@ -28,6 +28,7 @@ use crate::threads::{Channel, LOOK};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
+pub use crate::broker::check_broker;
 pub use crate::drops::Drops;
 #[cfg(feature = "live")]
 pub use crate::interface::{Capture, LiveError};
@@ -103,7 +104,6 @@ impl Live {
     }
 
     /// Sets the stored position, which remains valid until a message is read, even if no broker responds.
-    #[cfg(feature = "messages")]
     pub(crate) fn set_position(&mut self, position: Option<Position>) {
         self.position = position.unwrap_or_default();
     }

@@ -31,7 +31,7 @@ const QUIET: Duration = Duration::from_secs(5);
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
-pub(super) struct Reader {
+pub(crate) struct Reader {
     topic: Topic,
     source: Source,
     cluster: Cluster,
@@ -67,19 +67,24 @@ enum End {
 }
 
 impl Reader {
-    pub(super) fn new(
+    /// Reads the files that `options` name, but does not connect yet.
+    pub(crate) fn new(
         topic: &Topic,
-        source: Source,
-        cluster: Cluster,
         options: &InputOptions,
-        start: Option<Position>,
-    ) -> Self {
-        let (topic, decoding) = (topic.clone(), options.decoding.clone());
-        let is_earliest = options.messages.earliest;
-        Self { topic, source, cluster, decoding, is_earliest, start }
+        start: Option<&Position>,
+    ) -> Result<Self, InputError> {
+        Ok(Self {
+            topic: topic.clone(),
+            source: Source::open(&options.messages)?,
+            cluster: Cluster::new(topic, &options.broker)?,
+            decoding: options.decoding.clone(),
+            is_earliest: options.messages.earliest,
+            start: start.cloned(),
+        })
     }
 
-    pub(super) fn run(self, sender: &mut ContactSender) -> Result<(), InputError> {
+    /// Reads until the input is asked to stop, or until an error stops it.
+    pub(crate) fn run(self, sender: &mut ContactSender) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
         let read = LocalSet::new().block_on(&runtime, self.read(sender));

@@ -12,20 +12,20 @@ use crate::messages::{BACKOFF, FlowReader, Source, StatusReporter, Subject, read
 use crate::nats::connection::Access;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
-use crate::options::{ExportOptions, NatsSource, NatsUrl};
+use crate::options::{ExportOptions, InputOptions, NatsSource, NatsUrl};
 use crate::position::Position;
 use crate::threads::ContactSender;
 
 /// Maximum number of messages that are decoded before the thread checks for a request to stop.
 const CHUNK: usize = 1_024;
 
-pub(super) struct Reader {
-    pub(super) url: NatsUrl,
-    pub(super) source: Source,
-    pub(super) access: Access,
-    pub(super) decoding: ExportOptions,
-    pub(super) is_earliest: bool,
-    pub(super) start: Option<Position>,
+pub(crate) struct Reader {
+    url: NatsUrl,
+    source: Source,
+    access: Access,
+    decoding: ExportOptions,
+    is_earliest: bool,
+    start: Option<Position>,
 }
 
 /// The stream or subject to read, which is kept when the connection is replaced.
@@ -35,8 +35,24 @@ enum Target {
 }
 
 impl Reader {
+    /// Reads the files that `options` name, but does not connect yet.
+    pub(crate) fn new(
+        url: &NatsUrl,
+        options: &InputOptions,
+        start: Option<&Position>,
+    ) -> Result<Self, InputError> {
+        Ok(Self {
+            url: url.clone(),
+            source: Source::open(&options.messages)?,
+            access: Access::new(url, &options.broker)?,
+            decoding: options.decoding.clone(),
+            is_earliest: options.messages.earliest,
+            start: start.cloned(),
+        })
+    }
+
     /// Reads until the input is asked to stop, or until an error stops it.
-    pub(super) fn run(self, sender: &mut ContactSender) -> Result<(), InputError> {
+    pub(crate) fn run(self, sender: &mut ContactSender) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
         let read = runtime.block_on(self.read(sender));

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use srlg_input::InputOptions;
-use srlg_input::live::{BrokerUrl, check_templates};
+use srlg_input::live::{check_broker, check_templates};
 use toml::de::DeTable;
 
 use super::PORTS_OF_ANSWERS;
@@ -126,12 +126,7 @@ impl Trial<'_, '_> {
             let tried = machine::try_file(path, state);
             self.add(span("templates"), tried.and_then(|()| Ok(check_templates(path)?)));
         }
-        let tried = match &input.broker.url {
-            Some(BrokerUrl::Kafka(_)) => try_kafka(input),
-            Some(BrokerUrl::Nats(_)) => try_nats(input),
-            None => Ok(()),
-        };
-        self.add(span("url"), tried);
+        self.add(span("url"), check_broker(input).map_err(Error::from));
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {
                 self.problems.add(span("interface"), missing("interface", "live"));
@@ -159,26 +154,6 @@ impl Trial<'_, '_> {
             self.problems.add(self.file.span_in("network", ""), text);
         }
     }
-}
-
-#[cfg(feature = "kafka")]
-fn try_kafka(input: &InputOptions) -> Result<()> {
-    Ok(srlg_input::kafka::check(input)?)
-}
-
-#[cfg(not(feature = "kafka"))]
-fn try_kafka(_: &InputOptions) -> Result<()> {
-    anyhow::bail!(missing("url", "kafka"))
-}
-
-#[cfg(feature = "network")]
-fn try_nats(input: &InputOptions) -> Result<()> {
-    Ok(srlg_input::nats::check(input)?)
-}
-
-#[cfg(not(feature = "network"))]
-fn try_nats(_: &InputOptions) -> Result<()> {
-    anyhow::bail!(missing("url", "network"))
 }
 
 /// Checks that the folder `state` can be used, and that any database in it belongs to this program.
