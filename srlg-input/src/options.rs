@@ -19,6 +19,9 @@ pub use kafka::Topic;
 pub use messages::{MessageFormat, MessageOptions};
 pub use nats::{NatsSource, NatsUrl};
 
+#[cfg(feature = "messages")]
+pub(crate) use broker::mask_user;
+
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
 /// With the feature `clap`, these are command-line options. Some of them form two groups, and at most one option of a

@@ -12,7 +12,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use crate::credentials::{CertificatesError, authorities};
 use crate::error::InputError;
 use crate::messages::schema::{Layout, SchemaError};
-use crate::options::{MessageFormat, MessageOptions};
+use crate::options::{MessageFormat, MessageOptions, mask_user};
 
 /// Maximum size of a schema, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -94,7 +94,7 @@ impl Source {
         match self {
             Self::Known(format) => Ok(format.clone()),
             Self::Url(url) => {
-                let fail = |cause| SchemaError::Read { name: without_user(url), cause };
+                let fail = |cause| SchemaError::Read { name: mask_user(url), cause };
                 let cause = |error: ureq::Error| fail(error.to_string());
                 let no_certificates = |error: CertificatesError| fail(error.to_string());
                 let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
@@ -126,14 +126,6 @@ fn tls(url: &str) -> Result<TlsConfig, CertificatesError> {
     Ok(tls.root_certs(RootCerts::new_with_certs(&authorities)).build())
 }
 
-/// Returns `url` without its user name and password, which must not appear in logs.
-fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
-}
-
 fn is_url(name: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
 }
@@ -144,15 +136,10 @@ mod tests {
 
     #[test]
     fn passwords_are_in_no_error() {
-        for (url, expected) in [
-            ("http://u:p@w@a.example:81/x@y", "http://a.example:81/x@y"),
-            ("https://a.example", "https://a.example"),
-        ] {
-            assert_eq!(without_user(url), expected);
+        for url in ["http://u:secret@127.0.0.1:1/schema", "http://u:secret@"] {
+            let error = Source::Url(url.to_owned()).read().unwrap_err().to_string();
+            assert!(error.contains("http://***@"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
-        let source = Source::Url("http://u:secret@127.0.0.1:1/schema".to_owned());
-        let error = source.read().unwrap_err().to_string();
-        assert!(error.contains("http://127.0.0.1:1/schema"), "{error}");
-        assert!(!error.contains("secret"), "{error}");
     }
 }

@@ -184,7 +184,7 @@ impl FromStr for BrokerUrl {
     fn from_str(text: &str) -> Result<Self, BadUrl> {
         let topic = Topic::parse(text).map(Self::Kafka);
         let url = topic.or_else(|| NatsUrl::parse(text).map(Self::Nats));
-        url.ok_or_else(|| BadUrl(without_user(text)))
+        url.ok_or_else(|| BadUrl(mask_user(text)))
     }
 }
 
@@ -205,12 +205,15 @@ impl fmt::Display for BrokerUrl {
     }
 }
 
-/// Returns `url` with any user and password masked, for error texts.
-fn without_user(url: &str) -> String {
-    let scheme = url.find("://").map_or(0, |at| at + 3);
-    match url.rfind('@') {
-        Some(at) if at >= scheme => format!("{}***{}", &url[..scheme], &url[at..]),
-        _ => url.to_owned(),
+/// Returns `url` with any user and password masked, for error texts. A password may contain any character, so everything
+/// between the scheme and the last `@` is masked.
+pub(crate) fn mask_user(url: &str) -> String {
+    let Some((user, host)) = url.rsplit_once('@') else { return url.to_owned() };
+    match user.split_once("://") {
+        Some((scheme, _)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            format!("{scheme}://***@{host}")
+        }
+        _ => format!("***@{host}"),
     }
 }
 
@@ -265,8 +268,10 @@ mod tests {
         for (text, expected) in [
             ("kafka://user:pass@word@a/flows", "kafka://***@a/flows"),
             ("user:password@a/flows", "***@a/flows"),
+            ("user:pass://word@a/flows", "***@a/flows"),
+            ("user:password@://a/flows", "***@://a/flows"),
+            ("kafka://user:pass/word@a/flows", "kafka://***@a/flows"),
             ("kafka://a/flows/@", "kafka://***@"),
-            ("@://a", "@://a"),
             ("broker/flows", "broker/flows"),
             ("", ""),
         ] {
