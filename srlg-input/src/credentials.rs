@@ -1,4 +1,5 @@
-//! Credentials for connections: secrets in files, and the certificate authorities that the system trusts.
+//! Credentials for connections: secrets and PEM certificates in files, and the certificate authorities that the system
+//! trusts.
 
 use std::fs;
 use std::io;
@@ -57,13 +58,16 @@ pub enum CertificatesError {
         path: PathBuf,
     },
     /// The system has no authority that can be used.
-    #[error(
-        "cannot read the system's certificates: {cause}; set ca, or install the package ca-certificates"
-    )]
-    System {
-        /// The cause.
-        cause: String,
-    },
+    #[error("{0}, or set ca")]
+    System(#[from] NoAuthorities),
+}
+
+/// The reason why the certificate authorities that the system trusts cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the system's certificates: {cause}; install the package ca-certificates")]
+pub struct NoAuthorities {
+    /// The cause.
+    pub cause: String,
 }
 
 /// Reads a file that contains a secret.
@@ -101,23 +105,31 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Ce
     Ok(certificates)
 }
 
-/// Returns the certificates of the authorities in the file `ca` or, without `ca`, of those that the system trusts. The
+/// Returns the certificates of the authorities in the file that the option `ca` names. Without a file, returns the
+/// [`system_authorities`].
+///
+/// # Errors
+/// Returns [`CertificatesError`] if the file cannot be used, or if the system has no certificate that can be used.
+pub fn authorities(ca: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
+    match ca {
+        Some(path) => read_certificates(path),
+        None => Ok(system_authorities()?),
+    }
+}
+
+/// Returns the certificates of the authorities that the system trusts. Those that cannot be used are left out. The
 /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` override the places of the system's certificates.
 ///
 /// # Errors
-/// Returns [`CertificatesError`] if the file `ca` cannot be used, or if the system has no certificate that can be used.
-/// Certificates of the system that cannot be used are left out.
-pub fn authorities(ca: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
-    if let Some(path) = ca {
-        return read_certificates(path);
-    }
+/// Returns [`NoAuthorities`] if the system has no certificate that can be used.
+pub fn system_authorities() -> Result<Vec<CertificateDer<'static>>, NoAuthorities> {
     let mut system = rustls_native_certs::load_native_certs();
     let found = system.certs.len();
     system.certs.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());
     if system.certs.is_empty() {
         let cause = system.errors.first().map(ToString::to_string);
         let cause = cause.unwrap_or_else(|| format!("none of {found} can be used"));
-        return Err(CertificatesError::System { cause });
+        return Err(NoAuthorities { cause });
     }
     Ok(system.certs)
 }
@@ -140,5 +152,13 @@ mod tests {
         assert!(matches!(read_secret(&path), Err(SecretError::Open { .. })));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         assert_eq!(read_secret(&path).unwrap(), "seed", "a group may read what its service needs");
+    }
+
+    #[test]
+    fn only_connections_with_the_option_ca_name_it() {
+        let error = || NoAuthorities { cause: "none of 0 can be used".to_owned() };
+        let text = "cannot read the system's certificates: none of 0 can be used; install the package ca-certificates";
+        assert_eq!(error().to_string(), text);
+        assert_eq!(CertificatesError::from(error()).to_string(), format!("{text}, or set ca"));
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use crate::credentials::{CertificatesError, authorities};
+use crate::credentials::{NoAuthorities, system_authorities};
 use crate::error::InputError;
 use crate::messages::schema::{Layout, SchemaError};
 use crate::options::{MessageFormat, MessageOptions, mask_user};
@@ -96,7 +96,7 @@ impl Source {
             Self::Url(url) => {
                 let fail = |cause| SchemaError::Read { name: mask_user(url), cause };
                 let cause = |error: ureq::Error| fail(error.to_string());
-                let no_certificates = |error: CertificatesError| fail(error.to_string());
+                let no_certificates = |error: NoAuthorities| fail(error.to_string());
                 let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
                 let config = config.tls_config(tls(url).map_err(no_certificates)?);
                 let agent = ureq::Agent::new_with_config(config.build());
@@ -113,10 +113,10 @@ impl Source {
 }
 
 /// Returns the TLS configuration for a request to `url`, which trusts the authorities that the system trusts.
-fn tls(url: &str) -> Result<TlsConfig, CertificatesError> {
+fn tls(url: &str) -> Result<TlsConfig, NoAuthorities> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
-    let authorities = match authorities(None) {
+    let authorities = match system_authorities() {
         Err(error) if url.starts_with("https:") => return Err(error),
         // A server without TLS may redirect to one with TLS.
         authorities => authorities.unwrap_or_default(),
