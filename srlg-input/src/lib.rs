@@ -24,7 +24,7 @@
 //! | `messages` | flows in Protobuf or JSON messages, as Akvorado, goflow2 and others write them |
 //! | `nats` | messages of a NATS stream or subject, and keys of NATS clients |
 //! | [`backoff`] | delays between attempts that fail |
-//! | `credentials` | secrets in files, and the certificate authorities that the system trusts |
+//! | `credentials` | secrets and PEM certificates in files, and the certificate authorities that the system trusts |
 //!
 //! # Features
 //! - `gzip`: files compressed with gzip.
@@ -34,8 +34,8 @@
 //! - `kafka`: flows in a Kafka topic.
 //! - `nats`: flows in a NATS stream or subject.
 //! - `messages`: the message decoder that `kafka` and `nats` share.
-//! - `credentials`: secrets in files, and the certificate authorities that the system trusts, for all connections of a
-//!   program.
+//! - `credentials`: secrets and PEM certificates in files, and the certificate authorities that the system trusts, for
+//!   all connections of a program.
 //! - `clap`: [`InputOptions`] and [`ViewOptions`] as command-line options, and a parser for numbers such as `500k`.
 //! - `serde`: [`InputOptions`] and [`ViewOptions`] in configuration files, and sampling rates as JSON.
 //!
