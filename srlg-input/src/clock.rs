@@ -48,7 +48,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// Records the system time `now`. Returns a warning if the clock was set back by a second or more since the last
     /// call.
-    pub(crate) fn take(&mut self, now: u64) -> Option<LogLine> {
+    pub(crate) fn check(&mut self, now: u64) -> Option<LogLine> {
         let back = self.last.saturating_sub(now);
         self.last = now;
         (back >= SECOND).then(|| {
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn a_clock_set_back_is_logged_once() {
         let mut watch = Watch::default();
-        let mut take = |seconds: u64| watch.take(seconds * SECOND);
-        assert_eq!([take(5_000), take(5_000), take(9_000)], [None, None, None]);
-        let told = take(5_400).unwrap();
-        assert_eq!(told.level, LogLevel::Warning);
-        insta::assert_snapshot!(told.text);
-        assert_eq!([take(5_401), take(9_001)], [None, None]);
-        assert_eq!(watch.take(9_001 * SECOND - SECOND + 1), None, "less than a second");
+        let mut check = |seconds: u64| watch.check(seconds * SECOND);
+        assert_eq!([check(5_000), check(5_000), check(9_000)], [None, None, None]);
+        let warning = check(5_400).unwrap();
+        assert_eq!(warning.level, LogLevel::Warning);
+        insta::assert_snapshot!(warning.text);
+        assert_eq!([check(5_401), check(9_001)], [None, None]);
+        assert_eq!(watch.check(9_001 * SECOND - SECOND + 1), None, "less than a second");
     }
 }

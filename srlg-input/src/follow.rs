@@ -25,7 +25,7 @@ pub(crate) fn open(
 /// Reads until the end of the last file. After a request to stop, reads for at most [`DRAIN`], because the writer may
 /// never pause.
 fn read(mut files: Files, sender: &mut ContactSender) -> Result<(), InputError> {
-    let mut told = Instant::now();
+    let mut published = Instant::now();
     let mut asked: Option<Instant> = None;
     while let Some(next) = files.advance()? {
         if sender.channel.stop.is_asked()
@@ -42,8 +42,8 @@ fn read(mut files: Files, sender: &mut ContactSender) -> Result<(), InputError> 
             Next::Event(Event::Log(log)) => sender.channel.queue.log(log),
             Next::Event(_) => {}
         }
-        if told.elapsed() >= TICK {
-            told = Instant::now();
+        if published.elapsed() >= TICK {
+            published = Instant::now();
             sender.channel.set_status(0, files.status());
         }
     }

@@ -24,7 +24,7 @@ use crate::event::{Event, LogLine, Next};
 use crate::exports::Sockets;
 use crate::position::Position;
 use crate::status::Status;
-use crate::threads::{Channel, LOOK};
+use crate::threads::{CHECK_INTERVAL, Channel};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
@@ -59,16 +59,17 @@ pub(crate) struct Live {
     next_position: Position,
     /// Tick to yield after the contacts.
     time: Option<u64>,
-    /// Last tick that was yielded. The field `is_told` states whether the caller may still be handling it.
-    told: u64,
-    is_told: bool,
+    /// Last tick that was yielded.
+    last_tick: u64,
+    /// Whether the caller may still be handling the last tick.
+    is_tick_pending: bool,
     watch: Watch,
     reading: ClockReading,
     log: VecDeque<LogLine>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
     drop_warning: DropWarning,
-    looked: Instant,
+    last_check: Instant,
     /// Time by which threads must stop, set after a request to stop.
     deadline: Option<Instant>,
 }
@@ -82,15 +83,15 @@ impl Live {
             position: Position::default(),
             next_position: Position::default(),
             time: Some(now_ns()),
-            told: 0,
-            is_told: false,
+            last_tick: 0,
+            is_tick_pending: false,
             watch: Watch::default(),
             reading: ClockReading::now(),
             log: VecDeque::new(),
             failure: None,
             sockets: None,
             drop_warning: DropWarning::default(),
-            looked: Instant::now(),
+            last_check: Instant::now(),
             deadline: None,
         }
     }
@@ -110,7 +111,7 @@ impl Live {
 
     /// Returns the next event, or `None` at the end of the input. Waits for at most 20 ms.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
-        if mem::take(&mut self.is_told) {
+        if mem::take(&mut self.is_tick_pending) {
             self.channel.deliveries.pass();
         }
         loop {
@@ -121,7 +122,7 @@ impl Live {
                 }
             }
             if let Some(now) = self.time.take() {
-                (self.told, self.is_told) = (now, true);
+                (self.last_tick, self.is_tick_pending) = (now, true);
                 return Ok(Some(Next::Event(Event::Time(now))));
             }
             if let Some(line) = self.log.pop_front() {
@@ -130,17 +131,17 @@ impl Live {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
-            if self.looked.elapsed() >= LOOK {
-                self.looked = Instant::now();
+            if self.last_check.elapsed() >= CHECK_INTERVAL {
+                self.last_check = Instant::now();
                 match &mut self.sockets {
-                    Some(sockets) => self.log.extend(sockets.look()),
+                    Some(sockets) => self.log.extend(sockets.check_counters()),
                     None => self.log.extend(self.drop_warning.of(self.channel.status().drops)),
                 }
                 continue;
             }
             // The clock is read before the queue, so that everything read before this time is on the queue.
             let now = now_ns();
-            self.log.extend(self.watch.take(now));
+            self.log.extend(self.watch.check(now));
             let mut queued = self.channel.queue.take(mem::take(&mut self.contacts));
             let reading = ClockReading::now();
             let step = reading.set_forward_since(self.reading);
@@ -165,7 +166,7 @@ impl Live {
                 let event = Event::SetForward { step, now_ns: reading.time_ns };
                 return Ok(Some(Next::Event(event)));
             }
-            self.time = Some(self.channel.deliveries.tick(now, self.told));
+            self.time = Some(self.channel.deliveries.tick(now, self.last_tick));
         }
     }
 

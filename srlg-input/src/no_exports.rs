@@ -36,7 +36,7 @@ impl Exports {
         match *self {}
     }
 
-    pub(crate) fn look(&mut self) -> Vec<LogLine> {
+    pub(crate) fn check_counters(&mut self) -> Vec<LogLine> {
         match *self {}
     }
 

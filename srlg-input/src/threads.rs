@@ -16,7 +16,7 @@ pub(crate) use channel::Channel;
 pub(crate) use sender::{ContactSender, ContactSenders};
 
 /// Interval at which drops are counted, the status is updated and a quiet interface is checked.
-pub(crate) const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum time for which pending input is still read after a request to stop.
 pub(crate) const DRAIN: Duration = Duration::from_secs(1);

@@ -41,21 +41,21 @@ impl PacketCounts {
         self.first_link_type
     }
 
-    /// Finds the outermost IP header of a frame. If there is none, remembers the type of the frame.
+    /// Finds the outermost IP header of a frame. If there is none, records the type of the frame.
     #[inline(always)]
     pub(crate) fn headers<'a>(&mut self, frame: &Frame<'a>) -> Result<Headers<'a>, Skip> {
         let headers = frame::headers(frame.link_type, frame.bytes);
         if let Err(reason) = headers {
-            self.note(reason, frame.link_type, frame.bytes);
+            self.record_type(reason, frame.link_type, frame.bytes);
         }
         headers
     }
 
     #[cold]
-    fn note(&mut self, reason: Skip, link_type: u16, frame: &[u8]) {
+    fn record_type(&mut self, reason: Skip, link_type: u16, frame: &[u8]) {
         match reason {
             Skip::NotIp => {
-                self.note_ether_type(|| frame::ether_type_of(link_type, frame));
+                self.record_ether_type(|| frame::ether_type_of(link_type, frame));
             }
             Skip::LinkType => {
                 self.first_link_type.get_or_insert(link_type);
@@ -64,7 +64,7 @@ impl PacketCounts {
         }
     }
 
-    fn note_ether_type(&mut self, ether_type: impl FnOnce() -> Option<u16>) {
+    fn record_ether_type(&mut self, ether_type: impl FnOnce() -> Option<u16>) {
         if self.first_ether_type.is_none_or(|first| first == ARP) {
             self.first_ether_type = ether_type().or(self.first_ether_type);
         }
@@ -89,7 +89,7 @@ impl AddAssign<&Self> for PacketCounts {
         for (count, more) in self.skips.iter_mut().zip(other.skips) {
             *count += more;
         }
-        self.note_ether_type(|| other.first_ether_type);
+        self.record_ether_type(|| other.first_ether_type);
         self.first_link_type = self.first_link_type.or(other.first_link_type);
     }
 }

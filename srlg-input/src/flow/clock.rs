@@ -59,8 +59,8 @@ impl Clock {
         last: Option<RecordTime>,
         init_ms: Option<u64>,
     ) -> Last {
-        let first = first.and_then(|told| self.resolve(told, init_ms));
-        let last = last.and_then(|told| self.resolve(told, init_ms));
+        let first = first.and_then(|time| self.resolve(time, init_ms));
+        let last = last.and_then(|time| self.resolve(time, init_ms));
         let is_reversed = first.zip(last).is_some_and(|(first, last)| last < first);
         let latest = first.max(last).unwrap_or(self.export_ns);
         let is_future = latest > self.export_ns.saturating_add(self.cut_ns);
@@ -69,8 +69,8 @@ impl Clock {
     }
 
     #[inline]
-    fn resolve(&self, told: RecordTime, init_ms: Option<u64>) -> Option<u64> {
-        let at_ms = match told {
+    fn resolve(&self, time: RecordTime, init_ms: Option<u64>) -> Option<u64> {
+        let at_ms = match time {
             RecordTime::At(ns) => return Some(ns),
             RecordTime::Before(us) => {
                 return Some(self.export_ns.saturating_sub(us.saturating_mul(1_000)));
@@ -144,7 +144,7 @@ struct Row {
 impl Skew {
     /// Adds the times of a datagram and returns the skew that applies to it. A difference of more than an hour is
     /// returned unchanged and is not adopted.
-    pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) -> i64 {
+    pub(crate) fn add(&mut self, export_ns: u64, received_ns: u64) -> i64 {
         let difference = received_ns.wrapping_sub(export_ns) as i64;
         if difference.unsigned_abs() > LARGE {
             return difference;
@@ -153,7 +153,7 @@ impl Skew {
         if self.least == [None; 2] {
             self.begin(difference, false);
         }
-        let is_agreed = self.row.take(difference, received_ns);
+        let is_agreed = self.row.add(difference, received_ns);
         let gap = difference - self.base;
         if gap.unsigned_abs() <= SMALL {
             self.is_confirmed |= is_agreed;
@@ -192,7 +192,7 @@ impl Skew {
 impl Row {
     /// Adds a datagram. If it does not agree with the first datagram of the row, it starts a new row. Returns whether
     /// the row has at least [`AGREEING`] datagrams and is at least [`AGREEING_SPAN`] long.
-    fn take(&mut self, difference: i64, received_ns: u64) -> bool {
+    fn add(&mut self, difference: i64, received_ns: u64) -> bool {
         let is_new = self.count == 0 || received_ns < self.since_ns;
         if is_new || difference.abs_diff(self.difference) > SMALL {
             *self = Self { count: 0, since_ns: received_ns, difference };

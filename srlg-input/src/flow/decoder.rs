@@ -45,8 +45,8 @@ impl Decoder {
         Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
     }
 
-    /// Decodes the `payload` of one UDP datagram that `exporter` sent, and passes its contacts to `take`. `received_ns`
-    /// is the time of receipt, in nanoseconds since the Unix epoch.
+    /// Decodes the `payload` of one UDP datagram that `exporter` sent, and passes its contacts to `receive`.
+    /// `received_ns` is the time of receipt, in nanoseconds since the Unix epoch.
     ///
     /// Data sets with an unknown template are held, within the limits of the options. Their contacts are passed on once
     /// the template arrives.
@@ -55,7 +55,7 @@ impl Decoder {
         exporter: SocketAddr,
         received_ns: u64,
         payload: &[u8],
-        take: impl FnMut(Contact),
+        receive: impl FnMut(Contact),
     ) {
         let options = self.options;
         let key = exporter::Key::new(exporter, &options);
@@ -63,7 +63,7 @@ impl Decoder {
         let before = entry.usage();
         let mut counts = FlowCounts::default();
         counts.datagrams = 1;
-        let mut sink = Sink { options: &options, exporter: key.address.into(), counts, take };
+        let mut sink = Sink { options: &options, exporter: key.address.into(), counts, receive };
         let is_read = match Version::of(payload) {
             Some(version @ (Version::V5 | Version::V7)) => {
                 Export::new(version, payload).map(|it| entry.legacy(received_ns, &it, &mut sink))

@@ -123,7 +123,7 @@ impl Exporter {
         let (export_ns, skew_ns) = if export_ns == 0 {
             (received_ns, 0)
         } else {
-            (export_ns, skew.take(export_ns, received_ns))
+            (export_ns, skew.add(export_ns, received_ns))
         };
         let timestamps = options.timestamps;
         (Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }, skew)
@@ -150,7 +150,7 @@ impl Exporter {
         uptime_ms: Option<u32>,
     ) {
         let before = sequence.losses;
-        sequence.take(number, count, uptime_ms);
+        sequence.add(number, count, uptime_ms);
         self.losses.change(before, sequence.losses);
     }
 

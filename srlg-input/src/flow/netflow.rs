@@ -100,8 +100,8 @@ impl<'a> Export<'a> {
         if packets == 0 && octets == 0 {
             return sink.count(Reason::NoPackets);
         }
-        let told = |at| Some(word(at)).filter(|ms| *ms > 0).map(RecordTime::Uptime);
-        let time_ns = sink.time_ns(clock.last(told(24), told(28), None));
+        let uptime = |at| Some(word(at)).filter(|ms| *ms > 0).map(RecordTime::Uptime);
+        let time_ns = sink.time_ns(clock.last(uptime(24), uptime(28), None));
         let details = Details {
             packets: NonZeroU64::new(packets.into()),
             octets: NonZeroU64::new(octets.into()),

@@ -55,11 +55,11 @@ impl Samplers {
     }
 
     /// Stores the rate that an options record of `domain` states.
-    pub(crate) fn learn(&mut self, domain: u32, told: &SamplingFields) {
-        let Some(rate) = told.rate() else { return };
-        self.put((Some(domain), told.sampler), rate);
-        if told.sampler.is_some() {
-            self.put((None, told.sampler), rate);
+    pub(crate) fn learn(&mut self, domain: u32, fields: &SamplingFields) {
+        let Some(rate) = fields.rate() else { return };
+        self.put((Some(domain), fields.sampler), rate);
+        if fields.sampler.is_some() {
+            self.put((None, fields.sampler), rate);
         }
     }
 
@@ -72,13 +72,13 @@ impl Samplers {
     /// - the rate of the record's sampler in `domain`;
     /// - the rate of the record's sampler in any domain;
     /// - the rate of `domain`.
-    pub(crate) fn rate(&self, domain: u32, told: &SamplingFields) -> Option<NonZeroU32> {
+    pub(crate) fn rate(&self, domain: u32, fields: &SamplingFields) -> Option<NonZeroU32> {
         let of = |scope| self.rates.peek(&scope).copied();
         let of_sampler = || {
-            told.sampler?;
-            of((Some(domain), told.sampler)).or_else(|| of((None, told.sampler)))
+            fields.sampler?;
+            of((Some(domain), fields.sampler)).or_else(|| of((None, fields.sampler)))
         };
-        told.rate().or_else(of_sampler).or_else(|| of((Some(domain), None)))
+        fields.rate().or_else(of_sampler).or_else(|| of((Some(domain), None)))
     }
 
     /// Returns all rates, starting with the rate that was stored least recently.
@@ -93,15 +93,15 @@ mod tests {
 
     use super::{Samplers, SamplingFields};
 
-    fn told(interval: Option<u64>, sampler: Option<u64>) -> SamplingFields {
+    fn fields(interval: Option<u64>, sampler: Option<u64>) -> SamplingFields {
         SamplingFields { interval, sampler, ..SamplingFields::default() }
     }
 
     #[test]
     fn an_interval_and_a_space_make_a_rate() {
         let of = |taken, left_out| {
-            let told = SamplingFields { taken, left_out, ..SamplingFields::default() };
-            told.rate().map(NonZeroU32::get)
+            let fields = SamplingFields { taken, left_out, ..SamplingFields::default() };
+            fields.rate().map(NonZeroU32::get)
         };
         assert_eq!(of(Some(1), Some(99)), Some(100));
         assert_eq!(of(Some(2), Some(98)), Some(50));
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(of(None, Some(99)), None);
         assert_eq!(of(Some(1), Some(u64::MAX)), Some(u32::MAX));
         let of = |size, population| {
-            let told = SamplingFields { size, population, ..SamplingFields::default() };
-            told.rate().map(NonZeroU32::get)
+            let fields = SamplingFields { size, population, ..SamplingFields::default() };
+            fields.rate().map(NonZeroU32::get)
         };
         assert_eq!(of(Some(2), Some(200)), Some(100));
         assert_eq!(of(Some(0), Some(200)), None);
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn the_least_recent_sampler_is_removed() {
         let mut samplers = Samplers::new(2);
-        (0..100).for_each(|id| samplers.learn(1, &told(Some(id + 1), Some(id))));
+        (0..100).for_each(|id| samplers.learn(1, &fields(Some(id + 1), Some(id))));
         assert_eq!(samplers.iter().count(), 4);
-        assert_eq!(samplers.rate(1, &told(None, Some(99))), NonZeroU32::new(100));
-        assert_eq!(samplers.rate(1, &told(None, Some(9))), None);
+        assert_eq!(samplers.rate(1, &fields(None, Some(99))), NonZeroU32::new(100));
+        assert_eq!(samplers.rate(1, &fields(None, Some(9))), None);
     }
 }

@@ -73,7 +73,7 @@ impl Sequence {
     ///
     /// A sequence number is the number of units before the datagram. In the IPFIX exports of softflowd, the sequence
     /// number includes the units of the datagram.
-    pub(crate) fn take(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
+    pub(crate) fn add(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
         if let Some((last, before)) = self.before {
             let expected = last.wrapping_add(before.all);
             let (gap, back) = (number.wrapping_sub(expected), expected.wrapping_sub(number));
@@ -112,7 +112,7 @@ mod tests {
 
     fn losses(count: u32, numbers: &[u32]) -> Losses {
         let mut sequence = Sequence::default();
-        numbers.iter().for_each(|number| sequence.take(*number, Count::of(count), None));
+        numbers.iter().for_each(|number| sequence.add(*number, Count::of(count), None));
         sequence.losses
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let after = |datagrams: &[(u32, u32)]| {
             let mut sequence = Sequence::default();
             for (number, uptime_ms) in datagrams {
-                sequence.take(*number, Count::of(1), Some(*uptime_ms));
+                sequence.add(*number, Count::of(1), Some(*uptime_ms));
             }
             sequence.losses
         };
@@ -181,10 +181,10 @@ mod tests {
     #[test]
     fn an_unknown_number_of_units_makes_no_claim() {
         let mut sequence = Sequence::default();
-        sequence.take(10, None, None);
-        sequence.take(500, Count::of(2), None);
+        sequence.add(10, None, None);
+        sequence.add(500, Count::of(2), None);
         assert_eq!(sequence.losses, lost(0));
-        sequence.take(503, Count::of(2), None);
+        sequence.add(503, Count::of(2), None);
         assert_eq!(sequence.losses, lost(1));
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let after = |numbers: [u32; 3]| {
             let mut sequence = Sequence::default();
             let counts = [count(25, 24), count(32, 32), count(20, 19)];
-            numbers.into_iter().zip(counts).for_each(|(it, count)| sequence.take(it, count, None));
+            numbers.into_iter().zip(counts).for_each(|(it, count)| sequence.add(it, count, None));
             sequence.losses
         };
         assert_eq!(after([0, 25, 57]), lost(0), "counts as RFC 7011 defines them");

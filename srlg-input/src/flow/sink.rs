@@ -18,7 +18,7 @@ pub(crate) struct Sink<'a, F> {
     pub(crate) options: &'a DecoderOptions,
     pub(crate) exporter: Host,
     pub(crate) counts: FlowCounts,
-    pub(crate) take: F,
+    pub(crate) receive: F,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +53,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
     #[inline(always)]
     pub(crate) fn contact(&mut self, time_ns: u64, hosts: [Host; 2], details: &Details) {
         self.counts.contacts += 1;
-        (self.take)(details.contact(time_ns, hosts, self.exporter, self.options.sampling));
+        (self.receive)(details.contact(time_ns, hosts, self.exporter, self.options.sampling));
     }
 }
 

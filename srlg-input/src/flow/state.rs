@@ -31,13 +31,13 @@ pub enum BadState {
     Magic,
     /// The bytes are truncated or modified.
     #[error(
-        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {told:#010x}); start with an empty state"
+        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {expected:#010x}); start with an empty state"
     )]
     Checksum {
         /// Checksum of the bytes.
         found: u32,
         /// Checksum stored after the bytes.
-        told: u32,
+        expected: u32,
     },
     /// The checksum is correct, but the content is invalid.
     #[error(
@@ -132,10 +132,10 @@ fn checked(bytes: &[u8]) -> Result<&[u8], BadState> {
     if !bytes.starts_with(MAGIC) {
         return Err(BadState::Magic);
     }
-    let (content, told) = bytes.split_last_chunk().ok_or(BadState::Magic)?;
-    let (found, told) = (crc32fast::hash(content), u32::from_be_bytes(*told));
-    if found != told {
-        return Err(BadState::Checksum { found, told });
+    let (content, expected) = bytes.split_last_chunk().ok_or(BadState::Magic)?;
+    let (found, expected) = (crc32fast::hash(content), u32::from_be_bytes(*expected));
+    if found != expected {
+        return Err(BadState::Checksum { found, expected });
     }
     content.get(MAGIC.len()..).ok_or(BadState::Magic)
 }
@@ -166,10 +166,10 @@ fn take_source<'a>(bytes: &mut &'a [u8]) -> Option<SavedSource<'a>> {
 fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {
     let key = take_exporter(bytes)?;
     let rates = take_all(bytes, |bytes| {
-        let (told, domain) = (bytes::u8(bytes)?, bytes::u32(bytes)?);
+        let (flags, domain) = (bytes::u8(bytes)?, bytes::u32(bytes)?);
         let sampler = bytes::u64(bytes)?;
         let rate = NonZeroU32::new(bytes::u32(bytes)?)?;
-        let scope = ((told & 1 != 0).then_some(domain), (told & 2 != 0).then_some(sampler));
+        let scope = ((flags & 1 != 0).then_some(domain), (flags & 2 != 0).then_some(sampler));
         Some((scope, rate))
     });
     Some((key, rates?))

@@ -26,7 +26,7 @@ use crate::options::{CaptureOptions, InputOptions, Tunnels};
 use crate::packet::Skip;
 
 use crate::status::Status;
-use crate::threads::{ContactSender, ContactSenders, DRAIN, LOOK};
+use crate::threads::{CHECK_INTERVAL, ContactSender, ContactSenders, DRAIN};
 
 /// Maximum number of packets that are read at a time.
 const BLOCK: usize = 512;
@@ -64,7 +64,7 @@ pub struct Capture {
     /// Whether this is not the first of several captures. Only the first one counts the drops of the interface.
     is_further: bool,
     /// Time from which a quiet interface is checked again.
-    next_look: Instant,
+    next_check: Instant,
     ended: Option<LiveError>,
 }
 
@@ -94,7 +94,7 @@ impl Capture {
             since_ns: 0,
             drops: Default::default(),
             is_further: false,
-            next_look: Instant::now() + LOOK,
+            next_check: Instant::now() + CHECK_INTERVAL,
             ended: None,
         })
     }
@@ -207,14 +207,14 @@ impl Capture {
     fn fill(&mut self) -> Result<(), LiveError> {
         let mut deadline = None;
         loop {
-            let is_quiet = self.take_waiting()?;
+            let is_quiet = self.read_waiting()?;
             if !self.contacts.is_empty() {
                 return Ok(());
             }
             let now = Instant::now();
             let left = deadline.get_or_insert(now + WAIT).saturating_duration_since(now);
             if is_quiet {
-                self.look(now)?;
+                self.check_interface(now)?;
             }
             if left.is_zero() {
                 return Ok(());
@@ -226,7 +226,7 @@ impl Capture {
     }
 
     /// Reads up to [`BLOCK`] packets. Returns `true` if it stopped because no packet was waiting.
-    fn take_waiting(&mut self) -> Result<bool, LiveError> {
+    fn read_waiting(&mut self) -> Result<bool, LiveError> {
         let Self { handle, link_type, tunnels, counts, contacts, since_ns, .. } = self;
         let mut left = BLOCK;
         while left > 0 {
@@ -272,11 +272,11 @@ impl Capture {
 
     /// Checks once a second whether a quiet interface still exists and is up, because libpcap does not report that an
     /// interface was set down.
-    fn look(&mut self, now: Instant) -> Result<(), LiveError> {
-        if now < self.next_look {
+    fn check_interface(&mut self, now: Instant) -> Result<(), LiveError> {
+        if now < self.next_check {
             return Ok(());
         }
-        self.next_look = now + LOOK;
+        self.next_check = now + CHECK_INTERVAL;
         problem(&self.interface, true).map_or(Ok(()), Err)
     }
 
@@ -386,7 +386,7 @@ pub(crate) fn open(
 
 /// Captures until the input is asked to stop. Then reads the waiting packets for at most [`DRAIN`].
 fn run(mut capture: Capture, part: usize, sender: &mut ContactSender) -> Result<(), InputError> {
-    let mut looked = Instant::now();
+    let mut published = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
         let contacts = capture.next_contacts()?;
@@ -400,8 +400,8 @@ fn run(mut capture: Capture, part: usize, sender: &mut ContactSender) -> Result<
                 break;
             }
         }
-        if looked.elapsed() >= LOOK {
-            looked = Instant::now();
+        if published.elapsed() >= CHECK_INTERVAL {
+            published = Instant::now();
             sender.channel.set_status(part, capture.status()?);
         }
     }

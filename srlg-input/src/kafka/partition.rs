@@ -135,7 +135,7 @@ impl Partition {
                 // Messages of an open transaction count in the end offset, but cannot be read yet.
                 let is_stuck = messages.is_empty() && self.empty + 1 >= EMPTY_ANSWERS;
                 let is_open = is_stuck && offset_at(leader, OffsetAt::Latest).await? <= offset;
-                Ok(self.take(offset, messages, if is_open { offset } else { end }))
+                Ok(self.advance(offset, messages, if is_open { offset } else { end }))
             }
             Err(error) if is_out_of_range(&error) => {
                 let earliest = offset_at(leader, OffsetAt::Earliest).await?;
@@ -145,7 +145,8 @@ impl Partition {
         }
     }
 
-    fn take(&mut self, offset: i64, messages: Vec<RecordAndOffset>, end: i64) -> Fetched {
+    /// Moves the offset past the `messages` that were fetched from `offset`. `end` is the end of the partition.
+    fn advance(&mut self, offset: i64, messages: Vec<RecordAndOffset>, end: i64) -> Fetched {
         let mut next = messages.last().map_or(offset, |last| last.offset + 1);
         self.empty = if messages.is_empty() && end > offset { self.empty + 1 } else { 0 };
         if self.empty == EMPTY_ANSWERS {
@@ -188,7 +189,7 @@ mod tests {
         let mut partition = Partition::new(0, Start::At(7));
         let next = |partition: &mut Partition, end| {
             let offset = partition.offset.unwrap();
-            let fetched = partition.take(offset, Vec::new(), end);
+            let fetched = partition.advance(offset, Vec::new(), end);
             (fetched.next, fetched.lag.unwrap())
         };
         let answers = [9, 9, 9, 9].map(|end| next(&mut partition, end));

@@ -181,13 +181,13 @@ impl Session<'_> {
                     Ok(numbers) => {
                         lookup_backoff.reset();
                         reporter.recover(Subject::Source);
-                        let is_first_look = known.is_empty();
+                        let is_first_lookup = known.is_empty();
                         bytes = bytes_of(numbers.len());
                         for number in numbers.into_iter().filter(|number| known.insert(*number)) {
-                            if !is_first_look {
+                            if !is_first_lookup {
                                 reporter.info(format!("{} has the new partition {number}", reporter.status.source));
                             }
-                            let partition = Partition::new(number, origin.start(number, is_first_look));
+                            let partition = Partition::new(number, origin.start(number, is_first_lookup));
                             self.fetch(partition, bytes);
                         }
                     }
@@ -207,7 +207,7 @@ impl Session<'_> {
                     Ok(schema) => {
                         schema_backoff.reset();
                         reporter.recover(Subject::Schema);
-                        self.note_schema(schema, reporter);
+                        self.record_schema(schema, reporter);
                     }
                     // The current schema stays valid for its topic, but a replacement topic cannot be detected.
                     Err(error) => {
@@ -221,7 +221,7 @@ impl Session<'_> {
                         Ok(fetched) => {
                             partition.succeed();
                             reporter.recover(Subject::Partition(partition.number));
-                            if !self.take(partition.number, fetched, reporter)? {
+                            if !self.deliver(partition.number, fetched, reporter)? {
                                 return Ok(End::Stop);
                             }
                         }
@@ -245,7 +245,7 @@ impl Session<'_> {
     }
 
     /// Delivers the contacts of the fetched messages. Returns `false` if the input was dropped.
-    fn take(
+    fn deliver(
         &mut self,
         number: i32,
         fetched: Fetched,
@@ -287,7 +287,7 @@ impl Session<'_> {
 
     /// Records the schema that was fetched last. A schema of the current topic applies immediately. Any other schema
     /// applies after the current topic has been read to its end.
-    fn note_schema(&mut self, schema: Format, reporter: &StatusReporter<'_>) {
+    fn record_schema(&mut self, schema: Format, reporter: &StatusReporter<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
             if schema != self.format {
@@ -360,20 +360,20 @@ mod tests {
             next: None,
         };
         let reporter = StatusReporter::new(topic.to_string(), &channel);
-        session.note_schema(format("FlowMessagevA", 2), &reporter);
+        session.record_schema(format("FlowMessagevA", 2), &reporter);
         assert_eq!((&session.format, &session.next), (&format("FlowMessagevA", 2), &None));
         let next = format("FlowMessagevB", 1);
-        session.note_schema(next.clone(), &reporter);
+        session.record_schema(next.clone(), &reporter);
         assert_eq!(session.format, format("FlowMessagevA", 2));
         let earlier = Instant::now().checked_sub(QUIET).unwrap();
         session.next = Some((next.clone(), earlier));
         // If the same schema is fetched again, the time is kept.
-        session.note_schema(next.clone(), &reporter);
+        session.record_schema(next.clone(), &reporter);
         assert_eq!(session.next, Some((next.clone(), earlier)));
         session.last_message = earlier;
         assert_eq!(session.replacement(2), None, "messages are yet to be read");
         session.lags.insert(1, 0);
-        assert_eq!(session.replacement(3), None, "a partition was not looked at");
+        assert_eq!(session.replacement(3), None, "a partition has not been fetched yet");
         session.last_message = Instant::now();
         assert_eq!(session.replacement(2), None, "messages still come");
         session.last_message = earlier;

@@ -40,7 +40,7 @@ impl FlowReader {
         Self { format, timestamps, sampling, counts, exporters }
     }
 
-    /// Decodes `message` and passes its contacts to `take`. The broker stored the message at `stored_ns`, and the
+    /// Decodes `message` and passes its contacts to `receive`. The broker stored the message at `stored_ns`, and the
     /// current time is `now_ns`, both in nanoseconds since the Unix epoch.
     #[inline]
     pub fn read(
@@ -48,21 +48,21 @@ impl FlowReader {
         message: &[u8],
         stored_ns: u64,
         now_ns: u64,
-        mut take: impl FnMut(Contact),
+        mut receive: impl FnMut(Contact),
     ) {
         self.counts.datagrams += 1;
         match &self.format {
             Format::Protobuf(layout) => {
                 let flow = Flow::of_protobuf(message, layout);
-                self.note(flow, stored_ns, now_ns).into_iter().for_each(take);
+                self.record(flow, stored_ns, now_ns).into_iter().for_each(receive);
             }
             Format::Json => {
                 let lines = message.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
                 let mut is_empty = true;
                 for line in lines.filter(|line| !line.is_empty()) {
                     is_empty = false;
-                    let contact = self.note(Flow::of_json(line), stored_ns, now_ns);
-                    contact.into_iter().for_each(&mut take);
+                    let contact = self.record(Flow::of_json(line), stored_ns, now_ns);
+                    contact.into_iter().for_each(&mut receive);
                 }
                 if is_empty {
                     self.counts.add(Reason::Malformed);
@@ -73,7 +73,7 @@ impl FlowReader {
 
     /// Counts a flow and returns its contact, if it has one.
     #[inline(always)]
-    fn note(
+    fn record(
         &mut self,
         flow: Result<Flow, Malformed>,
         stored_ns: u64,

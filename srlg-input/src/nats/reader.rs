@@ -95,7 +95,7 @@ impl Reader {
                 break Ok(());
             }
         };
-        session.say_losses();
+        session.log_losses();
         session.reporter.publish(Some(&session.flows));
         ended
     }

@@ -140,14 +140,14 @@ impl<'a> Session<'a> {
                 done = &mut work => Wake::Done(done),
             };
             match wake {
-                Wake::Tick => self.look()?,
-                Wake::Event(event) => self.note(event)?,
+                Wake::Tick => self.handle_tick()?,
+                Wake::Event(event) => self.handle_event(event)?,
                 Wake::Done(done) => return Ok(done),
             }
         }
     }
 
-    fn note(&mut self, event: Option<Event>) -> Result<(), Interruption> {
+    fn handle_event(&mut self, event: Option<Event>) -> Result<(), Interruption> {
         match event {
             None | Some(Event::Disconnected | Event::Closed) => {
                 return Err(Interruption::Error(NatsError::Lost));
@@ -165,12 +165,12 @@ impl<'a> Session<'a> {
     }
 
     /// Returns an error if the input is asked to stop. Publishes the status and refetches the schema when they are due.
-    fn look(&mut self) -> Result<(), Interruption> {
+    fn handle_tick(&mut self) -> Result<(), Interruption> {
         if self.reporter.channel.stop.is_asked() {
             return Err(Interruption::Stop);
         }
         if self.reporter.is_status_due() {
-            self.say_losses();
+            self.log_losses();
             self.reporter.publish(Some(&self.flows));
         }
         if self.source.is_url() && self.schemas.is_empty() && self.fetched.elapsed() >= REFRESH {
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
     }
 
     /// Logs how many messages were lost since the last call.
-    pub(super) fn say_losses(&mut self) {
+    pub(super) fn log_losses(&mut self) {
         let source = &self.reporter.status.source;
         if self.expired > 0 {
             self.reporter.warn(format!(
@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
     }
 
     /// Counts messages that were deleted before they were read.
-    pub(super) fn lose(&mut self, messages: u64) {
+    pub(super) fn count_expired(&mut self, messages: u64) {
         self.expired += messages;
         self.reporter.status.expired += messages;
     }

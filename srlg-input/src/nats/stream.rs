@@ -108,8 +108,8 @@ impl Cursor {
         session.reporter.recover(Subject::Source);
         session.reporter.status.partitions = 1;
         session.reporter.status.lag = opening.lag;
-        session.lose(opening.expired);
-        session.say_losses();
+        session.count_expired(opening.expired);
+        session.log_losses();
         if opening.is_renewed {
             let source = &session.reporter.status.source;
             session.reporter.warn(format!(
@@ -124,9 +124,10 @@ impl Cursor {
             let now_ns = now_ns();
             let mut failure = None;
             for message in chunk {
-                let taken = message.map_err(NatsError::from);
-                let taken = taken.and_then(|it| self.take(&it, &mut sequence, session, now_ns));
-                if let Err(error) = taken {
+                let read = message.map_err(NatsError::from);
+                let read =
+                    read.and_then(|it| self.read_message(&it, &mut sequence, session, now_ns));
+                if let Err(error) = read {
                     failure = Some(Interruption::Error(error));
                     break;
                 }
@@ -138,7 +139,7 @@ impl Cursor {
 
     /// Decodes a message. Returns [`NatsError::Missing`] if its consumer sequence number is not `sequence` + 1, or if
     /// its stream sequence number is below `self.next`.
-    fn take(
+    fn read_message(
         &mut self,
         message: &Message,
         sequence: &mut u64,
@@ -151,7 +152,7 @@ impl Cursor {
             return Err(NatsError::Missing(next.saturating_sub(1)));
         }
         *sequence = info.consumer_sequence;
-        session.lose(info.stream_sequence - next);
+        session.count_expired(info.stream_sequence - next);
         self.next = Some(info.stream_sequence + 1);
         session.reporter.status.lag = info.pending;
         let stored_ns = u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0);

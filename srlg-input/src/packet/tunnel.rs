@@ -106,7 +106,7 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
         MPLS_IN_UDP => frame::mpls(payload).map(Some),
         _ => return Ok(None),
     };
-    // A length of 0 does not tell, because a datagram that the network card has yet to split has no other.
+    // A length of 0 is unknown, because a datagram that the network card has yet to split has no other length.
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let is_whole = length != 0 && payload.len() + 8 >= length;
     match inner {

@@ -44,12 +44,12 @@ mod many {
             Self { bytes: vec![0; MOST * LONGEST], headers }
         }
 
-        /// Passes up to [`MOST`] waiting datagrams to `take`. If no datagram is waiting, waits for one, up to the
+        /// Passes up to [`MOST`] waiting datagrams to `receive`. If no datagram is waiting, waits for one, up to the
         /// timeout of `socket`.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
-            mut take: impl FnMut(UdpDatagram<'_>),
+            mut receive: impl FnMut(UdpDatagram<'_>),
         ) -> io::Result<()> {
             let Self { bytes, headers } = self;
             let chunks = bytes.chunks_exact_mut(LONGEST);
@@ -61,7 +61,7 @@ mod many {
                 // A UDP socket reports the sender of each datagram.
                 let Some(from) = datagram.address.as_ref().and_then(address) else { continue };
                 let payload = datagram.iovs().next().unwrap_or_default();
-                take(UdpDatagram { at_ns, from, payload });
+                receive(UdpDatagram { at_ns, from, payload });
             }
             Ok(())
         }
@@ -85,14 +85,14 @@ mod one {
             Self(vec![0; LONGEST])
         }
 
-        /// Waits for a datagram, up to the timeout of `socket`, and passes it to `take`.
+        /// Waits for a datagram, up to the timeout of `socket`, and passes it to `receive`.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
-            mut take: impl FnMut(UdpDatagram<'_>),
+            mut receive: impl FnMut(UdpDatagram<'_>),
         ) -> io::Result<()> {
             let (length, from) = socket.recv_from(&mut self.0)?;
-            take(UdpDatagram { at_ns: now_ns(), from, payload: &self.0[..length] });
+            receive(UdpDatagram { at_ns: now_ns(), from, payload: &self.0[..length] });
             Ok(())
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct ReceiverState {
 
 impl ReceiverState {
     /// Decodes a datagram that arrived on socket `here`, if its sender is permitted.
-    fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut take: impl FnMut(Contact)) {
+    fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut receive: impl FnMut(Contact)) {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.permitted.get(exporter.ip().into()).is_none() {
@@ -44,7 +44,7 @@ impl ReceiverState {
         decoder.decode(exporter, at_ns, payload, |mut contact| {
             // The exporter's clock may be ahead by a skew that is too small to be corrected.
             contact.time_ns = contact.time_ns.min(at_ns);
-            take(contact);
+            receive(contact);
         });
     }
 }

@@ -121,17 +121,17 @@ impl Sockets {
 
     /// Once a minute, saves the templates and returns warnings about increased counters. Until the first warning, every
     /// call checks the counters.
-    pub(crate) fn look(&mut self) -> Vec<LogLine> {
+    pub(crate) fn check_counters(&mut self) -> Vec<LogLine> {
         let is_first = self.warned == Warned::default();
         if !is_first && self.warned_at.elapsed() < MINUTE {
             return Vec::new();
         }
-        let reporter = self.reporter();
-        if reporter.is_empty() && self.warned_at.elapsed() < MINUTE {
-            return reporter;
+        let warnings = self.warnings();
+        if warnings.is_empty() && self.warned_at.elapsed() < MINUTE {
+            return warnings;
         }
         self.warned_at = Instant::now();
-        [self.save(), reporter].concat()
+        [self.save(), warnings].concat()
     }
 
     /// Discards the clock skews of all exporters after the system clock was set, because each skew has changed by the
@@ -141,26 +141,26 @@ impl Sockets {
     }
 
     pub(crate) fn finish(&mut self) -> Vec<LogLine> {
-        [self.save(), self.reporter()].concat()
+        [self.save(), self.warnings()].concat()
     }
 
     /// Returns a warning for each counter that has increased since the last call.
-    fn reporter(&mut self) -> Vec<LogLine> {
+    fn warnings(&mut self) -> Vec<LogLine> {
         let SocketStatus { refused, dropped, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
         let gone = self.decoders().map(|decoder| decoder.counts().of(Reason::SourceGone)).sum();
         let before = mem::replace(&mut self.warned, Warned { refused, dropped, gone });
-        let mut reporter = Vec::new();
+        let mut warnings = Vec::new();
         if dropped > before.dropped {
             let more = dropped - before.dropped;
-            reporter.push(LogLine::warning(format!(
+            warnings.push(LogLine::warning(format!(
                 "the kernel dropped {more} datagrams with exports because the program was too slow; \
                  raise --receive-buffer, or --receivers if there are several exporters"
             )));
         }
         if gone > before.gone {
             let more = gone - before.gone;
-            reporter.push(LogLine::warning(format!(
+            warnings.push(LogLine::warning(format!(
                 "dropped {more} exporters or observation domains and their templates because there are too many; \
                  their addresses may be forged, so list single addresses in --exporters"
             )));
@@ -169,11 +169,11 @@ impl Sockets {
             let more = refused - before.refused;
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
-            reporter.push(LogLine::warning(format!(
+            warnings.push(LogLine::warning(format!(
                 "{more} datagrams refused, because their senders are not among the exporters; the last one came from {last}"
             )));
         }
-        reporter
+        warnings
     }
 
     fn save(&self) -> Vec<LogLine> {

@@ -39,7 +39,7 @@ fn texts_of_errors() {
         &BadView::NoOutside,
         &BadOptions { name: "fields", value: 0, least: 1, most: 16_384 },
         &BadState::Magic,
-        &BadState::Checksum { found: 0x0a, told: 0x0b },
+        &BadState::Checksum { found: 0x0a, expected: 0x0b },
         &BadState::Content,
         &InputError::None,
         &InputError::Open { path: path.into(), error: absent() },

@@ -58,8 +58,8 @@ impl Network {
 
     pub(crate) fn ip(&self, words: &[&str]) {
         let output = Command::new("ip").args(words).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "ip {words:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ip {words:?}: {printed}");
     }
 
     /// Starts sending `traffic` once. `rate` is an option of tcpreplay.
@@ -106,11 +106,11 @@ impl Player {
             return false;
         }
         let output = self.child.take().unwrap().wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let told = format!("Successful packets:        {}\n", self.expected);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let expected = format!("Successful packets:        {}\n", self.expected);
         assert!(
-            output.status.success() && said.contains(&told),
-            "{said}{}",
+            output.status.success() && printed.contains(&expected),
+            "{printed}{}",
             String::from_utf8_lossy(&output.stderr)
         );
         true
@@ -157,11 +157,11 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
     command.arg("--net").args(prefix).arg(program);
     command.args(["--exact", test, "--nocapture", "--include-ignored"]).env(INSIDE, test);
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    println!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    println!("{printed}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test} fails in its namespace");
     // With a wrong name, the second run would succeed without running any test.
-    assert!(said.contains("test result: ok. 1 passed"), "{test} is not a test");
+    assert!(printed.contains("test result: ok. 1 passed"), "{test} is not a test");
 }
 
 fn missing() -> Option<&'static str> {

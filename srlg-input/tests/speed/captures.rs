@@ -60,9 +60,9 @@ fn measure(name: &str, file: &[u8], mut read: impl FnMut(&mut Reader)) {
     println!("{name}: {least:.1} ns a packet");
 }
 
-fn for_each(reader: &mut Reader, mut take: impl FnMut(&Contact)) {
+fn for_each(reader: &mut Reader, mut receive: impl FnMut(&Contact)) {
     while let Some(contacts) = reader.next_contacts().unwrap() {
-        contacts.iter().for_each(&mut take);
+        contacts.iter().for_each(&mut receive);
     }
 }
 

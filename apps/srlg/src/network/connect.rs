@@ -122,7 +122,7 @@ impl Access {
 
     fn options(&self, client: &str, state: watch::Sender<LinkState>) -> Result<ConnectOptions> {
         let (authority, key) = (self.authority()?, self.key(client)?);
-        let told = AtomicBool::new(false);
+        let is_logged = AtomicBool::new(false);
         let options = ConnectOptions::with_nkey(key)
             .name(client)
             .require_tls(true)
@@ -133,7 +133,7 @@ impl Access {
             .max_reconnects(None)
             .reconnect_delay_callback(delay_before)
             .event_callback(move |event| {
-                on_event(&event, &state, &told);
+                on_event(&event, &state, &is_logged);
                 std::future::ready(())
             });
         Ok(options)
@@ -169,13 +169,14 @@ fn is_of_other_authority(error: &ConnectError) -> bool {
     matches!(reason, CertificateError::UnknownIssuer | CertificateError::BadSignature)
 }
 
-/// Updates the state and logs the event. `told` restricts the log to the first failed attempt of an outage.
-fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) {
+/// Updates the state and logs the event. Of an outage, only the first failed attempt is logged, which `is_logged`
+/// records.
+fn on_event(event: &Event, state: &watch::Sender<LinkState>, is_logged: &AtomicBool) {
     match event {
         Event::Connected => {
             state
                 .send_modify(|state| *state = LinkState { connects: state.connects + 1, up: true });
-            told.store(false, Relaxed);
+            is_logged.store(false, Relaxed);
             info!("connected to the broker");
         }
         Event::Disconnected | Event::Closed => {
@@ -184,7 +185,7 @@ fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) 
         }
         Event::ServerError(error) => warn!("the broker reports an error: {error}"),
         Event::ClientError(error) => {
-            if !told.swap(true, Relaxed) {
+            if !is_logged.swap(true, Relaxed) {
                 warn!("cannot connect to the broker: {error}; trying again");
             }
         }
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_tells_connects_and_whether_the_link_is_up() {
+    fn the_state_has_connects_and_whether_the_link_is_up() {
         let (sender, state) = watch::channel(LinkState::default());
         let mut seen = Vec::new();
         for event in [Event::Connected, Event::Disconnected, Event::Connected] {

@@ -43,7 +43,7 @@ impl Default for Zeek {
 impl Zeek {
     pub(super) fn row(&mut self, line: &str) -> Option<Result<Row, Skip>> {
         if let Some(head) = line.strip_prefix('#') {
-            self.take_head(head);
+            self.parse_head(head);
             return None;
         }
         let Some(places) = self.places else { return Some(Err(Skip::BadRow)) };
@@ -55,7 +55,7 @@ impl Zeek {
 
     /// Parses a header line without its `#`: either `separator \x09`, or a keyword and its values, each preceded by
     /// the separator.
-    fn take_head(&mut self, head: &str) {
+    fn parse_head(&mut self, head: &str) {
         if let Some(separator) = head.strip_prefix("separator ") {
             let byte = separator.strip_prefix("\\x").map(|hex| u8::from_str_radix(hex, 16));
             let named = byte.and_then(Result::ok).map(char::from);

@@ -18,8 +18,8 @@ fn good(time_ns: u64) -> Last {
     Last { time_ns, is_future: false, is_reversed: false }
 }
 
-fn last(clock: Clock, told: RecordTime) -> Last {
-    clock.last(None, Some(told), None)
+fn last(clock: Clock, time: RecordTime) -> Last {
+    clock.last(None, Some(time), None)
 }
 
 #[test]
@@ -79,16 +79,16 @@ fn skew_is_corrected_above_5_seconds_and_not_believed_above_an_hour() {
 fn skew_is_the_least_difference_of_one_to_two_minutes() {
     let mut skew = Skew::default();
     assert_eq!(skew.ns(), 0);
-    let mut take = |received_s: u64, difference_s: i64| {
+    let mut add = |received_s: u64, difference_s: i64| {
         let received_ns = received_s * SECOND;
-        skew.take(received_ns.wrapping_add_signed(-difference_s * SECOND as i64), received_ns);
+        skew.add(received_ns.wrapping_add_signed(-difference_s * SECOND as i64), received_ns);
         skew.ns() / SECOND as i64
     };
-    assert_eq!(take(1_000, 9), 9);
-    assert_eq!(take(1_001, 7), 7);
-    assert_eq!(take(1_059, 8), 7);
-    assert_eq!(take(1_060, 8), 7, "of the minute before");
-    assert_eq!(take(1_120, 9), 8);
-    assert_eq!(take(1_400, 20), 20, "older minutes do not count");
-    assert_eq!(take(900, -4), -4, "the clock here was set back");
+    assert_eq!(add(1_000, 9), 9);
+    assert_eq!(add(1_001, 7), 7);
+    assert_eq!(add(1_059, 8), 7);
+    assert_eq!(add(1_060, 8), 7, "of the minute before");
+    assert_eq!(add(1_120, 9), 8);
+    assert_eq!(add(1_400, 20), 20, "older minutes do not count");
+    assert_eq!(add(900, -4), -4, "the clock here was set back");
 }

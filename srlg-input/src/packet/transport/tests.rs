@@ -24,7 +24,7 @@ fn ipv6_packet(next: u8, payload: &[u8]) -> Vec<u8> {
 const TCP_HEADER: [u8; 20] = [1, 2, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x12, 0, 0, 0, 0, 0, 0];
 const UDP_DATAGRAM: [u8; 10] = [8, 7, 0, 53, 0, 10, 0, 0, 0xab, 0xcd];
 
-fn told(protocol: u8, tcp_flags: Option<u8>, destination_port: Option<u16>) -> Transport {
+fn transport(protocol: u8, tcp_flags: Option<u8>, destination_port: Option<u16>) -> Transport {
     Transport { protocol: Some(protocol), tcp_flags, destination_port }
 }
 
@@ -32,24 +32,24 @@ fn told(protocol: u8, tcp_flags: Option<u8>, destination_port: Option<u16>) -> T
 fn ports_and_flags_are_those_behind_the_header_and_its_options() {
     for options in [0, 1, 10] {
         let packet = ipv4_packet(6, options, 0, &TCP_HEADER);
-        assert_eq!(ipv4(&packet).transport(), told(6, Some(0x12), Some(80)));
+        assert_eq!(ipv4(&packet).transport(), transport(6, Some(0x12), Some(80)));
     }
     for protocol in [17, 33, 132, 136] {
         let packet = ipv4_packet(protocol, 0, 0, &UDP_DATAGRAM);
-        assert_eq!(ipv4(&packet).transport(), told(protocol, None, Some(53)));
+        assert_eq!(ipv4(&packet).transport(), transport(protocol, None, Some(53)));
     }
     for protocol in [1, 47, 50, 255] {
         let packet = ipv4_packet(protocol, 0, 0, &TCP_HEADER);
-        assert_eq!(ipv4(&packet).transport(), told(protocol, None, None));
+        assert_eq!(ipv4(&packet).transport(), transport(protocol, None, None));
     }
 }
 
 #[test]
 fn padding_is_no_part_of_a_packet() {
     let packet = [ipv4_packet(6, 0, 0, &[]), vec![0xff; 26]].concat();
-    assert_eq!(ipv4(&packet).transport(), told(6, None, None));
+    assert_eq!(ipv4(&packet).transport(), transport(6, None, None));
     let packet = [ipv6_packet(6, &TCP_HEADER[..8]), vec![0xff; 26]].concat();
-    assert_eq!(ipv6(&packet).unwrap().transport(), told(6, None, Some(80)));
+    assert_eq!(ipv6(&packet).unwrap().transport(), transport(6, None, Some(80)));
 }
 
 #[test]
@@ -58,27 +58,30 @@ fn fields_that_were_not_captured_are_absent() {
         [(20, None, None), (23, None, None), (24, None, Some(80)), (34, Some(0x12), Some(80))]
     {
         let packet = ipv4_packet(6, 0, 0, &TCP_HEADER);
-        assert_eq!(ipv4(&packet[..length]).transport(), told(6, flags, port), "{length}");
+        assert_eq!(ipv4(&packet[..length]).transport(), transport(6, flags, port), "{length}");
     }
     // The header claims options that are missing.
-    assert_eq!(ipv4(&ipv4_packet(6, 10, 0, &TCP_HEADER)[..30]).transport(), told(6, None, None));
+    assert_eq!(
+        ipv4(&ipv4_packet(6, 10, 0, &TCP_HEADER)[..30]).transport(),
+        transport(6, None, None)
+    );
 }
 
 #[test]
 fn later_fragments_have_a_protocol_alone() {
     let first = ipv4_packet(17, 0, 0x2000, &UDP_DATAGRAM);
-    assert_eq!(ipv4(&first).transport(), told(17, None, Some(53)));
+    assert_eq!(ipv4(&first).transport(), transport(17, None, Some(53)));
     assert_eq!(ipv4(&first).udp(), Err(Skip::Fragment));
     let later = ipv4_packet(17, 0, 1, &UDP_DATAGRAM);
-    assert_eq!(ipv4(&later).transport(), told(17, None, None));
+    assert_eq!(ipv4(&later).transport(), transport(17, None, None));
     let fragment = |offset: u16| {
         let header = [17, 0, (offset >> 8) as u8, offset as u8, 0, 0, 0, 9];
         ipv6_packet(44, &[&header[..], &UDP_DATAGRAM].concat())
     };
     assert_eq!(ipv6(&fragment(0)).unwrap().udp().unwrap().0, [0x0807, 53], "an atomic fragment");
     assert_eq!(ipv6(&fragment(1)).unwrap().udp(), Err(Skip::Fragment));
-    assert_eq!(ipv6(&fragment(1)).unwrap().transport(), told(17, None, Some(53)));
-    assert_eq!(ipv6(&fragment(8)).unwrap().transport(), told(17, None, None));
+    assert_eq!(ipv6(&fragment(1)).unwrap().transport(), transport(17, None, Some(53)));
+    assert_eq!(ipv6(&fragment(8)).unwrap().transport(), transport(17, None, None));
 }
 
 #[test]
@@ -91,14 +94,14 @@ fn extension_headers_are_followed_unless_truncated() {
     ]
     .concat();
     let packet = ipv6_packet(0, &chain);
-    assert_eq!(ipv6(&packet).unwrap().transport(), told(6, Some(0x12), Some(80)));
+    assert_eq!(ipv6(&packet).unwrap().transport(), transport(6, Some(0x12), Some(80)));
     for length in 40..40 + 36 {
         assert!(ipv6(&packet[..length]).is_none_or(|segment| segment.bytes.is_empty()), "{length}");
     }
     // The chain of headers never ends.
     assert!(ipv6(&ipv6_packet(0, &[0; 1024])).is_none());
     // ESP hides the rest of the packet.
-    assert_eq!(ipv6(&ipv6_packet(50, &TCP_HEADER)).unwrap().transport(), told(50, None, None));
+    assert_eq!(ipv6(&ipv6_packet(50, &TCP_HEADER)).unwrap().transport(), transport(50, None, None));
 }
 
 #[test]
@@ -130,13 +133,17 @@ fn a_packet_with_a_total_length_of_0_reaches_to_the_end_of_the_frame() {
     };
     for options in [0, 1, 10] {
         let packet = unstated(ipv4_packet(6, options, 0, &TCP_HEADER));
-        assert_eq!(ipv4(&packet).transport(), told(6, Some(0x12), Some(80)));
-        assert_eq!(ipv4(&packet[..20]).transport(), told(6, None, None), "only the fixed header");
+        assert_eq!(ipv4(&packet).transport(), transport(6, Some(0x12), Some(80)));
+        assert_eq!(
+            ipv4(&packet[..20]).transport(),
+            transport(6, None, None),
+            "only the fixed header"
+        );
     }
     let packet = unstated(ipv4_packet(17, 0, 0, &UDP_DATAGRAM));
     assert_eq!(ipv4(&packet).udp(), Ok(([0x0807, 53], &[0xab, 0xcd][..])));
     let first = unstated(ipv4_packet(17, 0, 0x2000, &UDP_DATAGRAM));
-    assert_eq!(ipv4(&first).transport(), told(17, None, Some(53)));
+    assert_eq!(ipv4(&first).transport(), transport(17, None, Some(53)));
     let later = unstated(ipv4_packet(17, 0, 1, &UDP_DATAGRAM));
-    assert_eq!(ipv4(&later).transport(), told(17, None, None));
+    assert_eq!(ipv4(&later).transport(), transport(17, None, None));
 }

@@ -35,8 +35,8 @@ fn several_files_are_read_in_order_and_a_truncated_one_is_reported() {
     let mut input = open(&["--input", &a, "--input", &cut, "--input", &b]).unwrap();
     let come = Come::to_end(&mut input);
     assert_eq!(come.pairs.len(), 2, "the list after the cut file is read, too");
-    let told = [come.log, vec![input.status().to_string()]].concat().join("\n");
-    insta::assert_snapshot!(told.replace(folder.path().to_str().unwrap(), "TMP"));
+    let reported = [come.log, vec![input.status().to_string()]].concat().join("\n");
+    insta::assert_snapshot!(reported.replace(folder.path().to_str().unwrap(), "TMP"));
     let progress = input.progress();
     assert!(
         progress.of == 2 * LIST.len() as u64 + whole.len() as u64 - 1

@@ -198,12 +198,12 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
     let bytes = std::fs::read(&path).unwrap();
     let mut other_version = bytes.clone();
     other_version[4 + 7] += 1;
-    let told = [&bytes[..bytes.len() - 1], &other_version].map(|damaged| {
+    let logged = [&bytes[..bytes.len() - 1], &other_version].map(|damaged| {
         std::fs::write(&path, damaged).unwrap();
         let mut input = open(&[&["--listen", "127.0.0.1:0"], &kept[..]].concat()).unwrap();
         Come::of(&mut input, |come| come.log.len() >= 2).log[0].clone()
     });
-    insta::assert_snapshot!(told.join("\n").replace(folder.path().to_str().unwrap(), "TMP"));
+    insta::assert_snapshot!(logged.join("\n").replace(folder.path().to_str().unwrap(), "TMP"));
     // A file of another program is not changed.
     for text in ["{}", "a text of several words\n"] {
         std::fs::write(&path, text).unwrap();

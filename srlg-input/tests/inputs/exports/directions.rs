@@ -158,8 +158,8 @@ fn biflow(packets: [u32; 2], direction: Option<u8>) -> Vec<(String, Option<bool>
     let (decoder, contacts) = of(DecoderOptions::default(), fields, &record);
     assert_eq!(contacts.len() as u64 + decoder.counts().of(Reason::NoPackets), 2);
     let hosts = hosts(&contacts).into_iter();
-    let told = |(hosts, it): (_, &Contact)| (hosts, it.initiated, it.packets.map(NonZeroU64::get));
-    hosts.zip(&contacts).map(told).collect()
+    let parts = |(hosts, it): (_, &Contact)| (hosts, it.initiated, it.packets.map(NonZeroU64::get));
+    hosts.zip(&contacts).map(parts).collect()
 }
 
 #[test]
@@ -238,16 +238,16 @@ fn the_reverse_direction_has_its_own_port_and_flags() {
     record.extend([vec![0, 0, 0, 1], vec![0, 0, 0, 2]]);
     record.extend([vec![0, 0, 0, 0, 0, 0, 0, 40], vec![0, 90], 70_000_u32.to_be_bytes().to_vec()]);
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);
-    let told = contacts.iter().map(|it| (it.destination_port, it.tcp_flags, counts(it)));
+    let parts = contacts.iter().map(|it| (it.destination_port, it.tcp_flags, counts(it)));
     let expected =
         [(Some(80), NonZeroU8::new(0x02), [1, 40]), (Some(12_345), NonZeroU8::new(0x12), [2, 90])];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(parts.collect::<Vec<_>>(), expected);
     let ingress = contacts.iter().map(|it| it.ingress.map(NonZeroU32::get));
     assert_eq!(ingress.collect::<Vec<_>>(), [Some(70_000), None]);
 }
 
 #[test]
-fn a_uniflow_tells_all_that_it_knows() {
+fn a_contact_has_all_fields_of_a_uniflow() {
     let mut decoder = decoder();
     let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2), (10, 2)]].concat();
     let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![6, 0x12, 0, 80, 1, 2]].concat();
@@ -267,6 +267,6 @@ fn fields_that_a_protocol_lacks_are_absent() {
     let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2)]].concat();
     let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![1, 0, 8, 0]];
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);
-    let told = (contacts[0].protocol, contacts[0].tcp_flags, contacts[0].destination_port);
-    assert_eq!(told, (Some(1), None, None), "ICMP");
+    let parts = (contacts[0].protocol, contacts[0].tcp_flags, contacts[0].destination_port);
+    assert_eq!(parts, (Some(1), None, None), "ICMP");
 }

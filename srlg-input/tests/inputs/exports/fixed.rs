@@ -75,11 +75,11 @@ fn sampled_packets_are_read_from_their_first_bytes() {
         sample(1, &[raw(7, &[&[0, 0x21][..], &ipv4()].concat())]),
     ];
     let found = contacts(&mut decoder, RECEIVED_NS, &datagram("192.0.2.9", 1, &samples));
-    let told =
+    let parts =
         found.iter().map(|it| (it.destination.to_string(), it.sampling.map(NonZeroU32::get)));
     let v4 = |rate| ("192.0.2.2".to_owned(), rate);
     let expected = [v4(Some(100)), v4(Some(200)), ("2001:db8::2".to_owned(), None), v4(Some(1))];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(parts.collect::<Vec<_>>(), expected);
     let first = found[0];
     assert_eq!((first.packets, first.octets), (NonZeroU64::new(1), NonZeroU64::new(40)));
     assert_eq!((first.protocol, first.tcp_flags), (Some(6), NonZeroU8::new(2)));

@@ -75,9 +75,9 @@ fn check(folder: &Path, exports: &[Export]) {
             all.extend(contacts(&mut decoder, RECEIVED_NS, &payload));
         }
         let counts = decoder.counts();
-        let told = (counts.records - counts.of(Reason::Options), counts.of(Reason::Options));
-        println!("{name}: {told:?} {}: {counts}", all.len());
-        assert_eq!((told, all.len()), ((*flows, *options), *found), "{name}: {counts}");
+        let records = (counts.records - counts.of(Reason::Options), counts.of(Reason::Options));
+        println!("{name}: {records:?} {}: {counts}", all.len());
+        assert_eq!((records, all.len()), ((*flows, *options), *found), "{name}: {counts}");
     }
 }
 
