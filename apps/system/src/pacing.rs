@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn problem_is_logged_when_it_is_new_and_when_it_ends() {
+    fn a_problem_is_logged_when_it_is_new_and_when_it_ends() {
         let mut last_error = LastError::default();
         let news =
             ["a", "a", "b"].map(|text| last_error.change_to(&anyhow::anyhow!(text)).is_some());

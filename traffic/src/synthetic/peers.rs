@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peers_of_one_host_are_distinct_and_opposite() {
+    fn peers_of_one_host_are_distinct_and_outside() {
         let kinds =
             [Kind::Client, Kind::PeerToPeer, Kind::Scanner, Kind::FloodVictim, Kind::Server];
         for kind in kinds {

@@ -189,7 +189,7 @@ fn places_equal_the_pinned_vectors() {
 // All hosts touch the same position. With 20,000 hosts, each place of a line receives 625 touches on average. This
 // number is binomial with a standard deviation of 24.6. The tolerance is six deviations.
 #[test]
-fn popular_peer_is_spread_over_the_places_of_lines() {
+fn a_popular_peer_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
     for inside in 0..20_000 {

@@ -109,7 +109,7 @@ proptest! {
 
 // The IDs of both pairs are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
 #[test]
-fn address_that_is_the_id_of_an_ipv6_host_is_another_peer() {
+fn an_address_equal_to_the_id_of_an_ipv6_host_is_another_peer() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let params = params(7, 56, hash);
         let pairs = |is_v6| -> Vec<Ip6Pair> {

@@ -66,7 +66,7 @@ fn distinct_pairs_of_a_window_are_the_load_within_5_percent() {
 }
 
 #[test]
-fn packets_join_an_inside_and_an_peer() {
+fn packets_join_an_inside_host_and_a_peer() {
     use super::super::network::{is_inside, is_opposite};
     for model in Model::ALL {
         let mut packets = model.slices(3, 20, 20_000).flatten();
