@@ -34,7 +34,7 @@ def h(address, key):
     x = x * 0xC2B2AE35 & M32
     return x ^ (x >> 16)
 
-opposite, position, low, high, *columns, line, tag, owner, peer, place = (k for k, _ in zip(keys(0), range(17)))
+peer, position, low, high, *columns, line, tag, owner, cell_peer, place = (k for k, _ in zip(keys(0), range(17)))
 
 def places(aip, z, lines):            # of a touch and of its echo
     seed = h(aip, columns[0])
@@ -64,12 +64,12 @@ def cell(aip, bip, slot, bits, age):  # the number of the cell, and the word of 
     number = image >> 32 - bits ^ h(name, place) >> 32 - bits
     body = 33 + max(38 - bits, 20)    # bits of a word below its age
     veil = ((number + 1) * 0x9E3779B97F4A7C15 & M64) >> 64 - body
-    return number, (age << body) + ((name << 32 | h(bip, peer)) ^ veil)
+    return number, (age << body) + ((name << 32 | h(bip, cell_peer)) ^ veil)
 
 address, q = 0xC0A80101, 17
-print(hex(h(address, opposite)))                                        # hash.rs
+print(hex(h(address, peer)))                                            # hash.rs
 sampled = (0x0A000069, 0x0A0002CB, 0x0A00035F, 0x0A0003DD)
-print([h(bip, opposite) * 8 >> 32 for bip in sampled])                  # finder/params.rs: H2
+print([h(bip, peer) * 8 >> 32 for bip in sampled])                      # finder/params.rs: H2
 print(h(address, position) * 16384 >> 32)                               # counter/rows/params.rs: H3
 print([h(address, k) * 131072 >> 32 for k in columns[:5]])              # counter/rows/params.rs: LH_i
 base = h(address % 2**q, low) >> 32 - q ^ h(address >> q, high) >> 32 - q

@@ -25,7 +25,7 @@ pub struct RsraParams {
     pub(crate) hot_limit: u32,
     pub(crate) epoch_slices: u32,
     pub(crate) hash: HashFamily,
-    pub(crate) opposite_key: Key,
+    pub(crate) peer_key: Key,
     pub(crate) low_key: Key,
     pub(crate) high_key: Key,
 }
@@ -44,7 +44,7 @@ impl RsraParams {
             hot_limit,
             epoch_slices: shortest_epoch(config.window, LARGEST_AGE),
             hash: config.hash,
-            opposite_key: keys.peer,
+            peer_key: keys.peer,
             low_key: keys.low,
             high_key: keys.high,
         })
@@ -152,7 +152,7 @@ impl RsraParams {
     #[inline]
     #[must_use]
     pub fn slot(&self, peer: Address) -> Option<u32> {
-        let hash = self.hash.of(peer, self.opposite_key);
+        let hash = self.hash.of(peer, self.peer_key);
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
     }
 
@@ -161,7 +161,7 @@ impl RsraParams {
     #[must_use]
     pub(crate) fn is_sampled(&self, peer: Address) -> bool {
         // This form of LSB >= τ vectorises. It is valid because τ is less than 32.
-        self.hash.of(peer, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
+        self.hash.of(peer, self.peer_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 }
 

@@ -57,19 +57,19 @@ pub const fn inside_host(index: u32) -> Address {
 }
 
 /// Returns whether a peer can have `address`, that is, whether the address is neither inside nor reserved.
-pub(crate) fn is_opposite(address: Address) -> bool {
+pub(crate) fn is_peer(address: Address) -> bool {
     let octet = address >> 24;
     !matches!(octet, 0 | 10 | 127 | 224..) && !is_inside(address)
 }
 
-pub(crate) fn random_opposite(rng: &mut Rng) -> Address {
-    opposite_from(rng.bits())
+pub(crate) fn random_peer(rng: &mut Rng) -> Address {
+    peer_from(rng.bits())
 }
 
 /// Returns a peer that depends only on `name`, which can be any integer.
-pub(crate) fn opposite_from(name: u64) -> Address {
+pub(crate) fn peer_from(name: u64) -> Address {
     let mut bits = mix(name);
-    while !is_opposite((bits >> 32) as Address) {
+    while !is_peer((bits >> 32) as Address) {
         bits = mix(bits);
     }
     (bits >> 32) as Address
@@ -84,7 +84,7 @@ mod tests {
         let mut seen = vec![false; 1 << 24];
         for index in 0..INSIDE_HOSTS {
             let host = inside_host(index);
-            assert!(is_inside(host) && !is_opposite(host), "{host:#x}");
+            assert!(is_inside(host) && !is_peer(host), "{host:#x}");
             let network = INSIDE_NETWORKS.iter().position(|n| n.to_bits() == host & 0xFFF0_0000);
             let position = network.unwrap() << 20 | (host & 0x000F_FFFF) as usize;
             assert!(!std::mem::replace(&mut seen[position], true), "{host:#x} twice");
@@ -95,7 +95,7 @@ mod tests {
     fn peers_are_routable_and_not_inside() {
         let mut rng = Rng::new(1, 2);
         for _ in 0..100_000 {
-            let host = Ipv4Addr::from_bits(random_opposite(&mut rng));
+            let host = Ipv4Addr::from_bits(random_peer(&mut rng));
             assert!(!host.is_loopback() && !host.is_multicast() && !is_inside(host.to_bits()));
         }
     }

@@ -3,7 +3,7 @@
 //! The kind of the host determines how a peer is chosen. If the chosen peer has already occurred, a random peer
 //! replaces it. The peers of a host are therefore distinct.
 
-use super::network::{is_opposite, opposite_from, random_opposite};
+use super::network::{is_peer, peer_from, random_peer};
 use super::rng::Rng;
 use rustc_hash::FxHashSet;
 use srlg_core::Address;
@@ -42,28 +42,28 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) fn new(kind: Kind, rng: &mut Rng) -> Self {
-        Self { kind, next: random_opposite(rng), seen: FxHashSet::default() }
+        Self { kind, next: random_peer(rng), seen: FxHashSet::default() }
     }
 
     pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
         let mut peer = match self.kind {
-            Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),
+            Kind::Client if rng.below(10) < 3 => peer_from(rng.popular_rank(SERVERS)),
             Kind::Client | Kind::PeerToPeer => networked(rng.bits()),
             Kind::Scanner => self.scan(),
-            Kind::FloodVictim => random_opposite(rng),
+            Kind::FloodVictim => random_peer(rng),
             // A multiplication by an odd number is a bijection and spreads the ranks over the networks.
             Kind::Server => {
                 networked(rng.popular_rank(CLIENTS).wrapping_mul(0x9E37_79B9_7F4A_7C15))
             }
         };
         while !self.seen.insert(peer) {
-            peer = random_opposite(rng);
+            peer = random_peer(rng);
         }
         peer
     }
 
     fn scan(&mut self) -> Address {
-        while !is_opposite(self.next) {
+        while !is_peer(self.next) {
             self.next = self.next.wrapping_add(1);
         }
         let peer = self.next;
@@ -77,7 +77,7 @@ fn networked(bits: u64) -> Address {
     let network = ((bits >> 32) * u64::from(PEER_NETWORKS)) >> 32;
     // Reserved and inside networks are whole multiples of 2^12 addresses. If one address of a network can be a peer,
     // all of its addresses can.
-    let base = opposite_from(network ^ (1 << 63)) & !0xFFF;
+    let base = peer_from(network ^ (1 << 63)) & !0xFFF;
     base | (bits as Address & 0xFFF)
 }
 
@@ -94,7 +94,7 @@ mod tests {
             let mut peers = Peers::new(kind, &mut rng);
             let drawn: FxHashSet<Address> = (0..50_000).map(|_| peers.draw(&mut rng)).collect();
             assert_eq!(drawn.len(), 50_000, "{kind:?}");
-            assert!(drawn.iter().all(|&peer| is_opposite(peer)), "{kind:?}");
+            assert!(drawn.iter().all(|&peer| is_peer(peer)), "{kind:?}");
         }
     }
 

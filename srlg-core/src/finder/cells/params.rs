@@ -50,7 +50,7 @@ pub struct CellsParams {
     /// Key for hashing the inside host of a pair, to sample pairs and select their slots.
     pub(crate) host_key: Key,
     /// Key for hashing the peer of a pair, to sample pairs and select their slots.
-    pub(crate) opposite_key: Key,
+    pub(crate) peer_hash_key: Key,
     /// Key of the bijection of IPv4 hosts, and of the hash that computes the fingerprints and banks of IPv6 hosts.
     pub(crate) owner_key: Key,
     /// Key of the bijection of peers.
@@ -79,7 +79,7 @@ impl CellsParams {
             candidate_limit,
             hash,
             host_key: keys.columns[0],
-            opposite_key: keys.position,
+            peer_hash_key: keys.position,
             owner_key,
             peer_key,
             place_key,

@@ -72,7 +72,7 @@ impl CellsParams {
 
     #[inline(always)]
     fn hash_of_ids(&self, host: u32, peer: u32) -> u32 {
-        join(self.hash.of(host, self.host_key), self.hash.of(peer, self.opposite_key))
+        join(self.hash.of(host, self.host_key), self.hash.of(peer, self.peer_hash_key))
     }
 
     /// Returns whether the pair of the IPv4 `host` and `peer` is sampled and touches a cell in `slot`.

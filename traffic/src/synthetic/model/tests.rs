@@ -67,10 +67,10 @@ fn distinct_pairs_of_a_window_are_the_load_within_5_percent() {
 
 #[test]
 fn packets_join_an_inside_host_and_a_peer() {
-    use super::super::network::{is_inside, is_opposite};
+    use super::super::network::{is_inside, is_peer};
     for model in Model::ALL {
         let mut packets = model.slices(3, 20, 20_000).flatten();
-        assert!(packets.all(|pair| is_inside(pair.inside) && is_opposite(pair.peer)), "{model}");
+        assert!(packets.all(|pair| is_inside(pair.inside) && is_peer(pair.peer)), "{model}");
     }
 }
 
