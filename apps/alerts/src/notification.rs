@@ -17,7 +17,7 @@ mod kind;
 mod rates;
 mod text;
 
-pub use counts::{SiteNotification, WindowNotification};
+pub use counts::{NotifiedSite, NotifiedWindow};
 pub use kind::{Direction, Kind, Unit};
 pub use rates::{InterfaceShare, Rates};
 
@@ -84,10 +84,10 @@ pub struct Notification {
     /// Peer count in the most severe active window, or in the most severe window if no window is active. Among equally
     /// severe windows, the shortest one is used.
     #[serde(flatten)]
-    pub main: WindowNotification,
+    pub main: NotifiedWindow,
     /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
     /// both groups start with the most severe window.
-    pub windows: Vec<WindowNotification>,
+    pub windows: Vec<NotifiedWindow>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opposite: Option<f64>,
@@ -105,7 +105,7 @@ pub struct Notification {
     /// Peer count of the host within the main window, at each site that saw the host, in descending order. For a
     /// network, these are the counts of the host that has the most peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sites: Vec<SiteNotification>,
+    pub sites: Vec<NotifiedSite>,
     /// Sites that did not report the host's peer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites_without_details: Vec<String>,
@@ -324,7 +324,7 @@ impl Notification {
         let with = |status| Self { status, ..Self::sample() };
         let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
         let Self { main, .. } = Self::sample();
-        let main = WindowNotification { unsampled_most: None, ..main };
+        let main = NotifiedWindow { unsampled_most: None, ..main };
         samples.push(Self {
             port: None,
             network: None,
@@ -362,12 +362,12 @@ impl Notification {
     /// Creates a notification from `alert` and its `context`.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
-        let sites = SiteNotification::of(&context.evidence.sites, alert.main().cardinality);
+        let sites = NotifiedSite::of(&context.evidence.sites, alert.main().cardinality);
         let facts = text::facts(&alert, &context, &sites);
         let unit = context.unit();
         let Context { direction, is_inside, opposite, host_packing, peer_packing, former, .. } =
             context;
-        let windows = alert.windows.iter().map(|count| WindowNotification::new(*count, &context));
+        let windows = alert.windows.iter().map(|count| NotifiedWindow::new(*count, &context));
         let windows: Vec<_> = windows.collect();
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::Severity;
-use crate::notification::{Notification, Rates, WindowNotification};
+use crate::notification::{Notification, NotifiedWindow, Rates};
 
 /// An active alert.
 ///
@@ -20,18 +20,18 @@ pub struct OpenAlert {
     /// Last notification of the alert.
     pub notification: Arc<Notification>,
     /// Counts after the last slice. `None` until the first slice after the start of the program has closed.
-    pub live: Option<LiveNotification>,
+    pub live: Option<LiveState>,
 }
 
 /// The counts of an active alert after a slice has closed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LiveNotification {
+pub struct LiveState {
     /// End of the slice, in milliseconds since the Unix epoch.
     pub now_ms: u64,
     /// Number of hosts that are part of the alert.
     pub hosts: u32,
     /// Counts within all windows that have been active during the alert, in the order of [`Notification::windows`].
-    pub windows: Vec<WindowNotification>,
+    pub windows: Vec<NotifiedWindow>,
     /// Number of peers within the main window after each of the last slices, oldest first.
     pub line: VecDeque<u32>,
     /// Packets and bits per second of all hosts of the alert.
@@ -58,15 +58,14 @@ impl OpenAlert {
     /// Returns the sort key of the alert. The most severe alerts come first, then those with the most peers, then the
     /// newest.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
-        let main =
-            self.live.as_ref().and_then(LiveNotification::main).unwrap_or(self.notification.main);
+        let main = self.live.as_ref().and_then(LiveState::main).unwrap_or(self.notification.main);
         let severity: Severity = self.notification.severity;
         Reverse((severity, main.cardinality.round() as u64, self.notification.start_ms))
     }
 }
 
-impl LiveNotification {
-    fn main(&self) -> Option<WindowNotification> {
+impl LiveState {
+    fn main(&self) -> Option<NotifiedWindow> {
         self.windows.first().copied()
     }
 }
@@ -96,9 +95,8 @@ mod tests {
     #[test]
     fn counts_are_those_of_the_last_slice_and_all_else_of_the_last_notification() {
         let notification = Notification::sample();
-        let window =
-            |cardinality| WindowNotification { cardinality, peak: 9e4, ..notification.main };
-        let live = LiveNotification {
+        let window = |cardinality| NotifiedWindow { cardinality, peak: 9e4, ..notification.main };
+        let live = LiveState {
             now_ms: notification.now_ms + 1_000,
             hosts: 3,
             windows: vec![window(7.0), window(8.0)],

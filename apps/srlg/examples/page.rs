@@ -16,7 +16,7 @@ use anyhow::Result;
 use serde_json::json;
 use srlg_alerts::LINE;
 use srlg_alerts::notification::Notification;
-use srlg_alerts::open::{LiveNotification, OpenAlert};
+use srlg_alerts::open::{LiveState, OpenAlert};
 use srlg_alerts::status::overview::{
     DatagramCounts, ExporterOverview, InputOverview, MessageCounts, NetworkOverview, Overview,
     SinkOverview, SiteOverview, SpoolOverview, TopHost, ViewOverview,
@@ -196,7 +196,7 @@ fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
         |second| notification(second).map(|notification| notification.main.cardinality as u32);
     let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
     let line = line.collect::<Result<_>>()?;
-    let live = LiveNotification { now_ms, hosts, windows, line, rates, peak_rates: rates };
+    let live = LiveState { now_ms, hosts, windows, line, rates, peak_rates: rates };
     Ok(OpenAlert { notification: Arc::new(notification(second - second % 10)?), live: Some(live) })
 }
 

@@ -11,8 +11,8 @@ use srlg_input::contact::{PeerKey, Sampling};
 use tracing::warn;
 
 use crate::maxima::Maxima;
-use crate::notification::{Context, Evidence, Rates, WindowNotification};
-use crate::open::LiveNotification;
+use crate::notification::{Context, Evidence, NotifiedWindow, Rates};
+use crate::open::LiveState;
 use crate::rules::Rules;
 use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
@@ -351,15 +351,15 @@ impl ViewAlerts {
         self.rates.get(&id).copied().unwrap_or_default()
     }
 
-    pub(crate) fn live(&self, id: AlertId) -> Option<LiveNotification> {
+    pub(crate) fn live(&self, id: AlertId) -> Option<LiveState> {
         let live = self.tracker.live(id)?;
         let (slice_ms, sampling) = (self.slice_ms, self.sampling);
         let context = Context { slice_ms, sampling, ..Context::default() };
-        let windows = live.windows.iter().map(|count| WindowNotification::new(*count, &context));
+        let windows = live.windows.iter().map(|count| NotifiedWindow::new(*count, &context));
         let (windows, line) = (windows.collect(), live.line.clone());
         let LiveRates { now: rates, peak: peak_rates } = self.rates(id);
         let (now_ms, hosts) = (self.now_ms(), live.hosts);
-        Some(LiveNotification { now_ms, hosts, windows, line, rates, peak_rates })
+        Some(LiveState { now_ms, hosts, windows, line, rates, peak_rates })
     }
 
     /// Sets the severity that was reported for the alert of `host`. While its counts suggest a higher severity, each

@@ -9,7 +9,7 @@ use crate::WindowCount;
 
 /// Peer count of a host within one window. For a network, it is the count of the host that has the most peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WindowNotification {
+pub struct NotifiedWindow {
     /// Length of the window, in milliseconds.
     pub window_ms: u64,
     /// Whether the window keeps the alert active. A window becomes active when its count has reached the threshold in
@@ -33,7 +33,7 @@ pub struct WindowNotification {
     pub unsampled_most: Option<f64>,
 }
 
-impl WindowNotification {
+impl NotifiedWindow {
     pub(crate) fn new(count: WindowCount, context: &Context) -> Self {
         let WindowCount { cardinality, is_lower_bound, .. } = count;
         // If `cardinality` is a lower bound, no upper bound is known.
@@ -55,7 +55,7 @@ impl WindowNotification {
 
 /// Number of peers of a host at one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SiteNotification {
+pub struct NotifiedSite {
     /// Name of the site.
     pub site: String,
     /// Number of peers that the site saw.
@@ -64,7 +64,7 @@ pub struct SiteNotification {
     pub share: f64,
 }
 
-impl SiteNotification {
+impl NotifiedSite {
     /// Returns the peer counts at the sites that saw the host, in descending order. `all` is the count over all sites.
     pub(super) fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
         let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
@@ -83,7 +83,7 @@ impl SiteNotification {
     }
 }
 
-impl fmt::Display for SiteNotification {
+impl fmt::Display for NotifiedSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({:.0} %)", self.site, self.share * 100.0)
     }

@@ -49,11 +49,8 @@ fn notification(alert: Alert, counts: &[(&str, f64)]) -> Notification {
 fn a_notification_has_the_sites_that_saw_the_host_the_largest_first() {
     let start = alerts().remove(0);
     let notification = notification(start, &[("ams", 800.0), ("cdg", 0.0), ("fra", 1_240.0)]);
-    let site = |site: &str, cardinality, share| SiteNotification {
-        site: site.to_owned(),
-        cardinality,
-        share,
-    };
+    let site =
+        |site: &str, cardinality, share| NotifiedSite { site: site.to_owned(), cardinality, share };
     assert_eq!(notification.sites, [site("fra", 1_240.0, 0.62), site("ams", 800.0, 0.4)]);
     assert_eq!(notification.sites_without_details, ["lhr"]);
     insta::assert_snapshot!(notification.text);

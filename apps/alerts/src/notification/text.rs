@@ -1,6 +1,6 @@
 //! The facts in the sentence of a notification.
 
-use crate::notification::{Context, MOSTLY, SiteNotification, Unit};
+use crate::notification::{Context, MOSTLY, NotifiedSite, Unit};
 use crate::{Alert, SilentSource, Status, Subject, Why, WindowCount};
 
 /// Maximum number of sites that the text names.
@@ -8,7 +8,7 @@ const NAMED_SITES: usize = 3;
 
 /// Returns the facts about `alert`. `sites` are the sites that saw the host, in descending order of their peer
 /// counts.
-pub(super) fn facts(alert: &Alert, context: &Context, sites: &[SiteNotification]) -> String {
+pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
@@ -74,9 +74,9 @@ pub(super) fn facts(alert: &Alert, context: &Context, sites: &[SiteNotification]
 }
 
 /// Returns the part of the text that names the sites with the largest peer counts.
-fn at(sites: &[SiteNotification]) -> String {
+fn at(sites: &[NotifiedSite]) -> String {
     let (named, others) = sites.split_at(sites.len().min(NAMED_SITES));
-    let named: Vec<_> = named.iter().map(SiteNotification::to_string).collect();
+    let named: Vec<_> = named.iter().map(NotifiedSite::to_string).collect();
     match (named.is_empty(), others.len()) {
         (true, _) => String::new(),
         (false, 0) => format!(", at {}", named.join(", ")),

@@ -99,10 +99,7 @@ mod tests {
         notification.text = "a \"quoted\" text".to_owned();
         notification.windows = vec![
             notification.main,
-            srlg_alerts::notification::WindowNotification {
-                window_ms: 300_000,
-                ..notification.main
-            },
+            srlg_alerts::notification::NotifiedWindow { window_ms: 300_000, ..notification.main },
         ];
         let made_of_notification = made("slack.json", &notification);
         assert_eq!(made_of_notification["text"], notification.text);

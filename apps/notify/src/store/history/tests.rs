@@ -1,6 +1,6 @@
 use super::*;
 use srlg_alerts::Status;
-use srlg_alerts::notification::WindowNotification;
+use srlg_alerts::notification::NotifiedWindow;
 
 fn notification(start_s: u64, host: &str, status: Status) -> Notification {
     let network = host.contains('/').then(|| host.parse().unwrap());
@@ -94,7 +94,7 @@ fn incidents_are_found_by_each_filter() {
 #[test]
 fn an_incident_is_its_last_notification_with_the_ports_before_its_end() {
     let store = Store::open(None).unwrap();
-    let main = |peak| WindowNotification { peak, ..Notification::sample().main };
+    let main = |peak| NotifiedWindow { peak, ..Notification::sample().main };
     let start = Notification { main: main(2e3), ..notification(100, "192.0.2.7", Status::Start) };
     let update = Notification { main: main(9e3), now_ms: 111_000, ..start.clone() };
     let end = Notification { top_ports: Vec::new(), ..notification(100, "192.0.2.7", Status::End) };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use srlg_alerts::notification::{Notification, Rates, WindowNotification};
-use srlg_alerts::open::{LiveNotification, OpenAlert};
+use srlg_alerts::notification::{Notification, NotifiedWindow, Rates};
+use srlg_alerts::open::{LiveState, OpenAlert};
 use srlg_alerts::origins::PeerOrigins;
 use srlg_alerts::status::overview::{Overview, ViewOverview};
 use srlg_alerts::{AlertId, Status};
@@ -36,11 +36,11 @@ fn id(number: u64) -> AlertId {
 
 /// Returns an active alert whose last notification is five slices old.
 fn open(notification: &Notification, cardinality: f64) -> OpenAlert {
-    let window = WindowNotification { cardinality, peak: 9e3, ..notification.main };
-    let windows = vec![window, WindowNotification { window_ms: 600_000, ..window }];
+    let window = NotifiedWindow { cardinality, peak: 9e3, ..notification.main };
+    let windows = vec![window, NotifiedWindow { window_ms: 600_000, ..window }];
     let (now_ms, line) = (notification.now_ms + 5_000, [1, 2, cardinality as u32].into());
     let rates = Rates { packets_per_second: Some(1_234), ..Rates::default() };
-    let live = LiveNotification { now_ms, hosts: 1, windows, line, rates, peak_rates: rates };
+    let live = LiveState { now_ms, hosts: 1, windows, line, rates, peak_rates: rates };
     OpenAlert { notification: Arc::new(notification.clone()), live: Some(live) }
 }
 
