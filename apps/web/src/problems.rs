@@ -35,7 +35,7 @@ const AGAIN: Duration = Duration::from_secs(3_600);
 
 /// Active problems, which are derived from successive overviews.
 #[derive(Debug, Default)]
-pub(crate) struct Problems {
+pub(crate) struct InputProblems {
     /// Counts of the last overview, by exporter. The counts of `None` belong to no exporter.
     counted: HashMap<Option<IpAddr>, ProblemCounts>,
     active: BTreeMap<ProblemKind, Problem>,
@@ -54,7 +54,7 @@ struct Problem {
     exporters: BTreeSet<IpAddr>,
 }
 
-impl Problems {
+impl InputProblems {
     /// Updates the problems with the counts of `overview` at `now`, and returns the problems that are over.
     pub(crate) fn update(&mut self, overview: &Overview, now: Instant) -> Vec<ProblemOverview> {
         let exporters = overview.exporters.iter().map(|exporter| {
@@ -85,12 +85,12 @@ impl Problems {
             is_solved(*kind) || now - problem.last >= QUIET
         };
         let over = self.active.extract_if(.., is_over);
-        over.map(|(kind, problem)| problem.overview(kind)).collect()
+        over.map(|(kind, problem)| problem.describe(kind)).collect()
     }
 
     /// Returns the active problems, ordered by kind.
-    pub(crate) fn overviews(&self) -> Vec<ProblemOverview> {
-        self.active.iter().map(|(kind, problem)| problem.overview(*kind)).collect()
+    pub(crate) fn active(&self) -> Vec<ProblemOverview> {
+        self.active.iter().map(|(kind, problem)| problem.describe(*kind)).collect()
     }
 
     /// Returns the problems for which a warning is due at `now`.
@@ -101,7 +101,7 @@ impl Problems {
         });
         let warned = due.map(|(kind, problem)| {
             problem.warned = Some(now);
-            problem.overview(*kind)
+            problem.describe(*kind)
         });
         warned.collect()
     }
@@ -114,7 +114,7 @@ impl Problems {
         for ProblemOverview { text, remedy, .. } in self.warnings(now) {
             warn!("{text}; {remedy}");
         }
-        overview.problems = self.overviews();
+        overview.problems = self.active();
     }
 }
 
@@ -143,7 +143,7 @@ impl Problem {
         }
     }
 
-    fn overview(&self, kind: ProblemKind) -> ProblemOverview {
+    fn describe(&self, kind: ProblemKind) -> ProblemOverview {
         let Self { since_ms, count, named, exporters, .. } = self;
         let (what, wrong) = kind.words();
         let names: Vec<String> = named.iter().map(ToString::to_string).collect();

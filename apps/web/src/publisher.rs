@@ -11,7 +11,7 @@ use anyhow::Result;
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
-use crate::problems::Problems;
+use crate::problems::InputProblems;
 use crate::recorder::Recorder;
 use crate::server::orders::WaitingOrder;
 use crate::server::{Visitors, Web};
@@ -32,7 +32,7 @@ pub struct Publisher {
     publish: Every,
     lost: OnChange,
     full: OnChange,
-    problems: Problems,
+    problems: InputProblems,
 }
 
 impl Publisher {
@@ -51,7 +51,7 @@ impl Publisher {
             info!("the page is at http://{}/", web.address());
         }
         let (lost, full) = (OnChange::default(), OnChange::default());
-        let problems = Problems::default();
+        let problems = InputProblems::default();
         let recorder = Recorder::start(store.clone(), keep)?;
         let publish = Every::new(OVERVIEW);
         Ok(Self { overviews, web, recorder, publish, lost, full, problems })

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    AGAIN, EXPORTERS, ProblemCounts, ProblemKind, ProblemOverview, Problems, QUIET, SETTLE,
+    AGAIN, EXPORTERS, InputProblems, ProblemCounts, ProblemKind, ProblemOverview, QUIET, SETTLE,
 };
 use srlg_alerts::status::overview::{ExporterOverview, Overview};
 
@@ -26,7 +26,7 @@ fn counts(overviews: &[ProblemOverview]) -> Vec<(ProblemKind, u64)> {
 fn every_kind_has_a_unique_name_and_text() {
     let mut texts = String::new();
     for kind in ProblemKind::ALL {
-        let mut problems = Problems::default();
+        let mut problems = InputProblems::default();
         let is_of_exporters = kind.is_of_exporters();
         let mut overview =
             overview(kind, if is_of_exporters { &[7, 0, 1, 1, 1, 1] } else { &[] }, true);
@@ -34,7 +34,7 @@ fn every_kind_has_a_unique_name_and_text() {
             overview.input.problems.add(kind, 11);
         }
         problems.update(&overview, Instant::now());
-        let [problem] = &problems.overviews()[..] else { panic!("{kind:?}") };
+        let [problem] = &problems.active()[..] else { panic!("{kind:?}") };
         let exporters = [problem.exporters.len(), problem.exporter_count];
         assert_eq!(
             (problem.count, exporters),
@@ -42,11 +42,11 @@ fn every_kind_has_a_unique_name_and_text() {
         );
         texts += &format!("{}: {}; {}\n", kind.name(), problem.text, problem.remedy);
     }
-    let mut problems = Problems::default();
+    let mut problems = InputProblems::default();
     let mut packets = Overview::default();
     packets.input.problems.add(ProblemKind::TooLate, 3);
     problems.update(&packets, Instant::now());
-    let problem = &problems.overviews()[0];
+    let problem = &problems.active()[0];
     texts += &format!("without an exporter: {}; {}\n", problem.text, problem.remedy);
     insta::assert_snapshot!(texts);
 }
@@ -68,7 +68,7 @@ fn every_kind_has_a_rule_for_prometheus() {
 #[test]
 fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
     let kind = ProblemKind::TooLate;
-    let (mut problems, start) = (Problems::default(), Instant::now());
+    let (mut problems, start) = (InputProblems::default(), Instant::now());
     let mut warnings = |after: Duration, count| {
         problems.update(&overview(kind, &[count], false), start + after);
         counts(&problems.warnings(start + after))
@@ -85,10 +85,10 @@ fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
 #[test]
 fn a_problem_is_over_when_its_counts_stop_increasing() {
     let kind = ProblemKind::Malformed;
-    let (mut problems, start) = (Problems::default(), Instant::now());
+    let (mut problems, start) = (InputProblems::default(), Instant::now());
     let mut take = |after, count| {
         let over = problems.update(&overview(kind, &[count], false), start + after);
-        (counts(&over), counts(&problems.overviews()))
+        (counts(&over), counts(&problems.active()))
     };
     assert_eq!(take(Duration::ZERO, 0), (vec![], vec![]));
     assert_eq!(take(Duration::ZERO, 5), (vec![], vec![(kind, 5)]));
@@ -102,10 +102,10 @@ fn a_problem_is_over_when_its_counts_stop_increasing() {
 #[test]
 fn sets_that_wait_are_no_problem_once_their_template_has_come() {
     let kind = ProblemKind::Held;
-    let (mut problems, now) = (Problems::default(), Instant::now());
+    let (mut problems, now) = (InputProblems::default(), Instant::now());
     let mut take = |count, is_waiting| {
         let over = problems.update(&overview(kind, &[count], is_waiting), now);
-        (counts(&over), counts(&problems.overviews()))
+        (counts(&over), counts(&problems.active()))
     };
     assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first overview");
     assert_eq!(take(5, true), (vec![], vec![(kind, 3)]));
@@ -115,12 +115,12 @@ fn sets_that_wait_are_no_problem_once_their_template_has_come() {
 #[test]
 fn missing_inside_hosts_are_no_problem_after_the_first() {
     let kind = ProblemKind::NoInside;
-    let (mut problems, now) = (Problems::default(), Instant::now());
+    let (mut problems, now) = (InputProblems::default(), Instant::now());
     let mut take = |count| {
         let mut overview = Overview::default();
         overview.input.problems.add(kind, count);
         let over = problems.update(&overview, now);
-        (counts(&over), counts(&problems.overviews()))
+        (counts(&over), counts(&problems.active()))
     };
     assert_eq!(take(1_000), (vec![], vec![(kind, 1_000)]));
     assert_eq!(take(0), (vec![(kind, 1_000)], vec![]));
@@ -128,14 +128,14 @@ fn missing_inside_hosts_are_no_problem_after_the_first() {
 
 #[test]
 fn more_exporters_than_are_remembered_are_counted() {
-    let mut problems = Problems::default();
+    let mut problems = InputProblems::default();
     let mut many = overview(ProblemKind::Version, &[1], false);
     many.exporters = vec![many.exporters[0].clone(); EXPORTERS + 100];
     for (address, exporter) in (0x0a00_0000_u32..).zip(&mut many.exporters) {
         exporter.address = std::net::Ipv4Addr::from(address).into();
     }
     problems.update(&many, Instant::now());
-    let problem = &problems.overviews()[0];
+    let problem = &problems.active()[0];
     assert_eq!(problem.count, EXPORTERS as u64 + 100);
     assert_eq!(problem.exporter_count, EXPORTERS);
 }
@@ -144,9 +144,9 @@ fn more_exporters_than_are_remembered_are_counted() {
 fn a_text_names_exporters_and_programs_get_their_addresses() {
     let mut overview = overview(ProblemKind::Version, &[1, 1], false);
     overview.exporters[0].name = Some("edge-1".to_owned());
-    let mut problems = Problems::default();
+    let mut problems = InputProblems::default();
     problems.update(&overview, Instant::now());
-    let [problem] = &problems.overviews()[..] else { panic!("one kind") };
+    let [problem] = &problems.active()[..] else { panic!("one kind") };
     assert_eq!(problem.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
     assert!(problem.text.contains(" from edge-1 (192.0.2.1), 192.0.2.2 "), "{}", problem.text);
 }
