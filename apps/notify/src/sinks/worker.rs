@@ -108,7 +108,7 @@ impl Worker {
             let is_stopped = self.wake.until().is_some();
             let step = if self.is_late() { Ok(false) } else { self.step() };
             if step.is_ok() && std::mem::take(&mut self.is_blind) {
-                self.log_success();
+                self.record_success();
             }
             match step {
                 Ok(true) => {}
@@ -116,7 +116,7 @@ impl Worker {
                 Ok(false) => self.wake.wait(TICK),
                 Err(error) => {
                     self.is_blind = true;
-                    self.log_failure(&error);
+                    self.record_failure(&error);
                     self.update_overview(self.wake.overview().queue as i64);
                     self.wake.pause(PAUSES[0]);
                 }
@@ -192,11 +192,11 @@ impl Worker {
             Ok(told) if told.is_empty() => {}
             Ok(told) => {
                 self.filter.mark_sent(told);
-                self.log_success();
+                self.record_success();
             }
             Err(Failure::Refused(error) | Failure::Failed(error)) => {
                 self.cursor.failed += 1;
-                self.log_failure(&error);
+                self.record_failure(&error);
                 self.back_off();
             }
         }
@@ -232,7 +232,7 @@ impl Worker {
             let error = match self.channel.send_all(group) {
                 Ok(()) => {
                     self.cursor.sent += group.len() as i64;
-                    self.log_success();
+                    self.record_success();
                     return Ok(true);
                 }
                 Err(Failure::Refused(error)) => {
@@ -247,7 +247,7 @@ impl Worker {
                 self.give_up(group, &error);
                 return Ok(true);
             }
-            self.log_failure(&error);
+            self.record_failure(&error);
             self.update_overview(self.store.last() - self.cursor.done);
             if self.is_late() {
                 self.store.set_cursor(&self.name, self.cursor)?;
@@ -271,14 +271,14 @@ impl Worker {
         match self.channel.report_suppressed(held) {
             Err(Failure::Failed(error)) => {
                 self.cursor.failed += 1;
-                self.log_failure(&error);
+                self.record_failure(&error);
                 self.back_off();
                 return;
             }
             Err(Failure::Refused(error)) => {
                 warn!("sink {}: cannot report suppressed notifications: {error:#}", self.name);
             }
-            Ok(()) => self.log_success(),
+            Ok(()) => self.record_success(),
         }
         self.told = Some(Instant::now());
         warn!("sink {}: {}", self.name, self.filter.rate_limit.held_until(now_ms).text());
@@ -316,14 +316,15 @@ impl Worker {
         }
     }
 
-    /// Logs the first failure after a success.
-    fn log_failure(&mut self, error: &anyhow::Error) {
+    /// Stores the last failure, and logs the first one after a success.
+    fn record_failure(&mut self, error: &anyhow::Error) {
         if self.error.replace(format!("{error:#}")).is_none() {
             warn!("sink {}: cannot send, retrying: {error:#}", self.name);
         }
     }
 
-    fn log_success(&mut self) {
+    /// Clears the last failure, and logs the first success after it.
+    fn record_success(&mut self) {
         self.backoff.reset();
         if self.error.take().is_some() {
             info!("sink {}: sending works again", self.name);
