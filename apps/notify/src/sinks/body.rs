@@ -113,9 +113,9 @@ mod tests {
                 "300 s: 12034 hosts, at most 12034, threshold 1024",
             ]
         );
-        let held = made("slack.json", &Suppressed::sample().json());
-        assert_eq!(held["text"], Suppressed::sample().text());
-        assert_eq!(held["blocks"].as_array().unwrap().len(), 1);
+        let report = made("slack.json", &Suppressed::sample().json());
+        assert_eq!(report["text"], Suppressed::sample().text());
+        assert_eq!(report["blocks"].as_array().unwrap().len(), 1);
     }
 
     #[test]
@@ -137,9 +137,9 @@ mod tests {
             (&"critical".into(), &"192.0.2.7".into())
         );
         assert_eq!(payload["custom_details"]["top_ports"], json!([]));
-        let held = made("pagerduty.json", &Suppressed::sample().json());
+        let report = made("pagerduty.json", &Suppressed::sample().json());
         assert_eq!(
-            (&held["event_action"], &held["payload"]["source"]),
+            (&report["event_action"], &report["payload"]["source"]),
             (&"trigger".into(), &"srlg".into())
         );
     }
@@ -160,8 +160,8 @@ mod tests {
             (&"AdaptiveCard".into(), &short().text.into())
         );
         assert_eq!(card["body"][1]["facts"][1], json!({ "title": "Kind", "value": "flood" }));
-        let held = &made("teams.json", &Suppressed::sample().json())["attachments"][0]["content"];
-        assert_eq!(held["body"].as_array().unwrap().len(), 1);
+        let report = &made("teams.json", &Suppressed::sample().json())["attachments"][0]["content"];
+        assert_eq!(report["body"].as_array().unwrap().len(), 1);
     }
 
     #[test]

@@ -195,9 +195,10 @@ fn cannot_append(path: &Path) -> String {
 }
 
 /// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
-/// The last one is that of an earlier version.
-const BEGINNINGS: [[&[u8]; 2]; 3] = [
+/// The last two are those of earlier versions.
+const BEGINNINGS: [[&[u8]; 2]; 4] = [
     [b"{\"number\":", b",\"id\":\""],
+    [b"{\"count\":", b",\"suppressed\":["],
     [b"{\"held\":", b",\"suppressed\":["],
     [b"{\"held\":", b"}"],
 ];
@@ -289,8 +290,9 @@ mod tests {
             ("{\"number\":15", ""),
             ("{\"number\":15,\"id\":\"8c", ""),
             ("{\"held\":4", ""),
+            ("{\"count\":4,\"sup", ""),
             ("{\"held\":4,\"sup", ""),
-            ("{\"held\":4,\"suppressed\":[]}\n{", "{\"held\":4,\"suppressed\":[]}\n"),
+            ("{\"count\":4,\"suppressed\":[]}\n{", "{\"count\":4,\"suppressed\":[]}\n"),
             ("{\"held\":4}\n", "{\"held\":4}\n"),
             ("{\"held\":4}\n{\"number\":1,\"i", "{\"held\":4}\n"),
             ("{\"number\":1,\"id\":\"8c\"}\n", "{\"number\":1,\"id\":\"8c\"}\n"),
@@ -327,20 +329,21 @@ mod tests {
         let path = place.join("alerts");
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
-        let held = |count| Suppressed { count, ..Suppressed::default() };
-        file.report_suppressed(&held(1)).unwrap();
+        let suppressed = |count| Suppressed { count, ..Suppressed::default() };
+        file.report_suppressed(&suppressed(1)).unwrap();
         // A folder with the name of the file is created directly after the rotation.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();
         assert!(
-            file.report_suppressed(&held(2)).is_err() && file.report_suppressed(&held(3)).is_err()
+            file.report_suppressed(&suppressed(2)).is_err()
+                && file.report_suppressed(&suppressed(3)).is_err()
         );
         fs::remove_dir(&path).unwrap();
-        file.report_suppressed(&held(4)).unwrap();
+        file.report_suppressed(&suppressed(4)).unwrap();
         for (path, count) in [(path, 4), (place.join("alerts.1"), 1)] {
             let line: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-            assert_eq!(line["held"], count);
+            assert_eq!(line["count"], count);
         }
     }
 }

@@ -91,9 +91,9 @@ pub(super) struct RateLimit {
     minute_ms: u64,
     passed: u32,
     /// Notifications suppressed in the current minute.
-    held: Suppressed,
+    suppressed: Suppressed,
     /// Notifications suppressed in past minutes and not reported yet.
-    held_before: Suppressed,
+    suppressed_before: Suppressed,
     /// Number of notifications suppressed since the sink was last not degraded.
     recent: u64,
     /// Time of the last suppressed notification, in milliseconds since the Unix epoch.
@@ -106,8 +106,8 @@ impl RateLimit {
             most,
             minute_ms: 0,
             passed: 0,
-            held: Suppressed::default(),
-            held_before: Suppressed::default(),
+            suppressed: Suppressed::default(),
+            suppressed_before: Suppressed::default(),
             recent: 0,
             last_ms: 0,
         }
@@ -121,16 +121,16 @@ impl RateLimit {
             self.passed += 1;
             return true;
         }
-        self.held.add(notification);
-        self.recent = self.suppressed(now_ms) + 1;
+        self.suppressed.add(notification);
+        self.recent = self.recently_suppressed(now_ms) + 1;
         self.last_ms = now_ms;
         false
     }
 
     /// Removes the alert `id` from the reports, because a later notification of it was sent.
     fn sent(&mut self, id: AlertId) {
-        self.held.forget(id);
-        self.held_before.forget(id);
+        self.suppressed.forget(id);
+        self.suppressed_before.forget(id);
     }
 
     /// If the current minute has ended at `now_ms`, starts a new one.
@@ -138,23 +138,23 @@ impl RateLimit {
         // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {
             (self.minute_ms, self.passed) = (now_ms, 0);
-            self.held_before.append(std::mem::take(&mut self.held));
+            self.suppressed_before.append(std::mem::take(&mut self.suppressed));
         }
     }
 
     /// Returns the notifications that were suppressed in past minutes and not reported yet.
-    pub(super) fn held_until(&mut self, now_ms: u64) -> &Suppressed {
+    pub(super) fn suppressed_until(&mut self, now_ms: u64) -> &Suppressed {
         self.end_minute(now_ms);
-        &self.held_before
+        &self.suppressed_before
     }
 
-    pub(super) fn forget_held(&mut self) {
-        self.held_before = Suppressed::default();
+    pub(super) fn forget_suppressed(&mut self) {
+        self.suppressed_before = Suppressed::default();
     }
 
     /// Returns the number of recently suppressed notifications. It is 0 if none was suppressed within
     /// [`DEGRADED_MS`] before `now_ms`.
-    pub(super) fn suppressed(&self, now_ms: u64) -> u64 {
+    pub(super) fn recently_suppressed(&self, now_ms: u64) -> u64 {
         if now_ms.abs_diff(self.last_ms) < DEGRADED_MS { self.recent } else { 0 }
     }
 }
@@ -183,11 +183,11 @@ mod tests {
         assert_eq!([1, 2, 4, 5].map(&mut may_pass), [true, false, false, false]);
         assert_eq!([6, 7, 8].map(&mut may_pass), [true, true, false]);
         assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is sent once");
-        let held = [1_059_999, 1_060_000, 1_060_001]
-            .map(|now_ms| filter.rate_limit.held_until(now_ms).count);
-        assert_eq!(held, [0, 6, 6]);
-        filter.rate_limit.forget_held();
-        assert_eq!(filter.rate_limit.held_until(1_060_002), &Suppressed::default());
+        let suppressed = [1_059_999, 1_060_000, 1_060_001]
+            .map(|now_ms| filter.rate_limit.suppressed_until(now_ms).count);
+        assert_eq!(suppressed, [0, 6, 6]);
+        filter.rate_limit.forget_suppressed();
+        assert_eq!(filter.rate_limit.suppressed_until(1_060_002), &Suppressed::default());
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         ];
         let passed = passed.map(|(at, severity)| filter.may_pass(&of(at, severity), 1_000_000));
         assert_eq!(passed, [true, true, false, true, true, false]);
-        assert_eq!(filter.rate_limit.suppressed(1_000_000), 2);
+        assert_eq!(filter.rate_limit.recently_suppressed(1_000_000), 2);
         // The ends of all alerts pass, because an earlier notification was sent.
         assert!([6, 7, 8].iter().all(|at| filter.may_pass(&told[*at], 1_000_000)));
     }
@@ -269,12 +269,12 @@ mod tests {
     fn a_sink_is_degraded_for_five_minutes_after_a_suppressed_notification() {
         let mut rate_limit = RateLimit::new(0);
         let minute = |minute: u64| 1_000_000 + minute * MINUTE_MS;
-        assert_eq!(rate_limit.suppressed(minute(0)), 0);
+        assert_eq!(rate_limit.recently_suppressed(minute(0)), 0);
         assert_eq!([0, 1, 5].map(|at| rate_limit.admit(&warning(), minute(at))), [false; 3]);
-        assert_eq!([5, 9].map(|at| rate_limit.suppressed(minute(at))), [3, 3]);
-        assert_eq!(rate_limit.suppressed(minute(10)), 0);
+        assert_eq!([5, 9].map(|at| rate_limit.recently_suppressed(minute(at))), [3, 3]);
+        assert_eq!(rate_limit.recently_suppressed(minute(10)), 0);
         rate_limit.admit(&warning(), minute(11));
-        assert_eq!(rate_limit.suppressed(minute(11)), 1);
+        assert_eq!(rate_limit.recently_suppressed(minute(11)), 1);
     }
 
     #[test]
@@ -284,12 +284,15 @@ mod tests {
         let admit = |rate_limit: &mut RateLimit, at| rate_limit.admit(&warning(), second(at));
         assert_eq!([0, 1, 2, 59].map(|at| admit(&mut rate_limit, at)), [true, true, false, false]);
         assert!(admit(&mut rate_limit, 60));
-        assert_eq!(rate_limit.held_until(second(60)).count, 2);
+        assert_eq!(rate_limit.suppressed_until(second(60)).count, 2);
         assert_eq!([61, 62].map(|at| admit(&mut rate_limit, at)), [true, false]);
-        rate_limit.forget_held();
-        assert_eq!([119, 120, 121].map(|at| rate_limit.held_until(second(at)).count), [0, 1, 1]);
-        rate_limit.forget_held();
-        assert_eq!(rate_limit.held_until(second(180)).count, 0);
+        rate_limit.forget_suppressed();
+        assert_eq!(
+            [119, 120, 121].map(|at| rate_limit.suppressed_until(second(at)).count),
+            [0, 1, 1]
+        );
+        rate_limit.forget_suppressed();
+        assert_eq!(rate_limit.suppressed_until(second(180)).count, 0);
     }
 
     #[test]

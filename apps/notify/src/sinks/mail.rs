@@ -145,6 +145,6 @@ impl Channel for Mail {
     }
 
     fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
-        self.deliver(self.writer.held(suppressed, SystemTime::now()))
+        self.deliver(self.writer.suppressed(suppressed, SystemTime::now()))
     }
 }

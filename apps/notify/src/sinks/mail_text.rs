@@ -77,12 +77,12 @@ impl Writer {
     }
 
     /// Writes an email that reports suppressed notifications.
-    pub(super) fn held(&self, suppressed: &Suppressed, now: SystemTime) -> Result<Message> {
+    pub(super) fn suppressed(&self, suppressed: &Suppressed, now: SystemTime) -> Result<Message> {
         let subject = format!("{} notifications suppressed", suppressed.count);
         let body = suppressed.text().replace(char::is_control, " ") + "\n";
         let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
         let name = format!("{}.{time}", std::process::id());
-        self.write(&subject, body, "held", &name)
+        self.write(&subject, body, "suppressed", &name)
     }
 
     /// Writes an email that belongs to the thread `thread`. `name` must be unique within the thread.

@@ -112,7 +112,7 @@ impl Suppressed {
 
     /// Returns the report as JSON. Its fields differ from those of a notification.
     pub(super) fn json(&self) -> Value {
-        json!({ "held": self.count, "suppressed": self.alerts, "text": self.text() })
+        json!({ "count": self.count, "suppressed": self.alerts, "text": self.text() })
     }
 
     /// Returns a report with all fields, for checking templates.
@@ -160,7 +160,7 @@ mod tests {
         later.add(&notification(2, Severity::Warning, Kind::Flood, 1_100.0));
         suppressed.append(later);
         insta::assert_snapshot!(suppressed.text());
-        assert_eq!(suppressed.json()["held"], 2);
+        assert_eq!(suppressed.json()["count"], 2);
         assert_eq!(suppressed.json()["suppressed"][1]["host"], "10.0.0.1");
     }
 }

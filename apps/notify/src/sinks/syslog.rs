@@ -112,8 +112,8 @@ impl Channel for Syslog {
     }
 
     fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
-        let text = format!("held={} text={}", suppressed.count, quoted(&suppressed.text()));
-        Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
+        let text = format!("count={} text={}", suppressed.count, quoted(&suppressed.text()));
+        Ok(self.write(&form(4, "suppressed", &text, SystemTime::now()))?)
     }
 }
 

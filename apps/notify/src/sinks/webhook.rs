@@ -64,7 +64,7 @@ impl Channel for Webhook {
 
     fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let key = format!("held-{}-{}", std::process::id(), now.as_millis());
+        let key = format!("suppressed-{}-{}", std::process::id(), now.as_millis());
         self.post(&key, &suppressed.json())
     }
 }

@@ -264,11 +264,11 @@ impl Worker {
     /// Reports the notifications that were suppressed in minutes that are over at `now_ms`, unless they were reported
     /// before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
     fn report_suppressed(&mut self, now_ms: u64) {
-        let held = self.filter.rate_limit.held_until(now_ms);
-        if held.count == 0 {
+        let suppressed = self.filter.rate_limit.suppressed_until(now_ms);
+        if suppressed.count == 0 {
             return;
         }
-        match self.channel.report_suppressed(held) {
+        match self.channel.report_suppressed(suppressed) {
             Err(Failure::Failed(error)) => {
                 self.cursor.failed += 1;
                 self.record_failure(&error);
@@ -281,8 +281,8 @@ impl Worker {
             Ok(()) => self.record_success(),
         }
         self.told = Some(Instant::now());
-        warn!("sink {}: {}", self.name, self.filter.rate_limit.held_until(now_ms).text());
-        self.filter.rate_limit.forget_held();
+        warn!("sink {}: {}", self.name, self.filter.rate_limit.suppressed_until(now_ms).text());
+        self.filter.rate_limit.forget_suppressed();
     }
 
     /// Waits before the next attempt.
@@ -338,7 +338,7 @@ impl Worker {
             sent: count(self.cursor.sent),
             failed: count(self.cursor.failed),
             dropped: count(self.cursor.dropped),
-            suppressed: self.filter.rate_limit.suppressed(now_ms()),
+            suppressed: self.filter.rate_limit.recently_suppressed(now_ms()),
             queue: count(queue),
             error: self.error.clone(),
         });

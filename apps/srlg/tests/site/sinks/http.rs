@@ -229,9 +229,9 @@ fn an_end_is_sent_if_the_start_was_sent_before_a_restart() {
     assert_eq!((overview.sent, overview.dropped), (9, 3));
     // Suppressed notifications are also reported at the end.
     sinks.finish(Duration::from_secs(10));
-    let (head, held) = posted(&requests);
-    assert!(head.to_lowercase().contains("idempotency-key: held-"), "{head}");
-    assert_eq!(held["held"], 3);
+    let (head, report) = posted(&requests);
+    assert!(head.to_lowercase().contains("idempotency-key: suppressed-"), "{head}");
+    assert_eq!(report["count"], 3);
 }
 
 #[test]

@@ -249,10 +249,10 @@ fn beyond_the_rate_notifications_are_counted_and_one_mail_says_so() {
     let overview = sinks.wait(is_done);
     assert_eq!((overview.sent, overview.dropped), (3, 7));
     sinks.finish(MOST);
-    let held = next(&mails);
-    assert_eq!(held.header("Subject"), ["srlg: 7 notifications suppressed"]);
+    let report = next(&mails);
+    assert_eq!(report.header("Subject"), ["srlg: 7 notifications suppressed"]);
     let hosts = starts[3..].iter().map(|start| format!("warning flood of {}", start.subject()));
-    assert!(held.lines()[0].ends_with(&hosts.collect::<Vec<_>>().join(", ")), "{held:?}");
+    assert!(report.lines()[0].ends_with(&hosts.collect::<Vec<_>>().join(", ")), "{report:?}");
 }
 
 #[test]
