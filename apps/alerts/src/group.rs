@@ -48,8 +48,10 @@ pub(crate) struct Group {
     pub(crate) end: Why,
     /// Silent witnesses of the members. The list is empty unless they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
-    told_ms: u64,
-    told_members: usize,
+    #[serde(alias = "told_ms")]
+    notified_ms: u64,
+    #[serde(alias = "told_members")]
+    notified_members: usize,
 }
 
 /// Silent witnesses of a group's members.
@@ -103,18 +105,18 @@ impl Group {
             start_ms: now_ms,
             severity: Severity::Warning,
             windows: BTreeMap::new(),
-            told_members: members.len(),
+            notified_members: members.len(),
             members,
             alone: BTreeSet::new(),
             until_ms: now_ms,
             end: Why::Below,
             silent: Vec::new(),
-            told_ms: now_ms,
+            notified_ms: now_ms,
         }
     }
 
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
-        self.told_ms += step_ms;
+        self.notified_ms += step_ms;
     }
 
     /// Returns whether `host` is a member that has no notifications of its own.
@@ -161,20 +163,21 @@ impl Group {
             return None;
         } else if severity > self.severity {
             Why::Severity
-        } else if self.members.len() >= 2 * self.told_members {
+        } else if self.members.len() >= 2 * self.notified_members {
             Why::Peak
         } else if was_unconfirmed {
             match is_any_silent {
                 false => Why::Resumed,
                 true => Why::Above,
             }
-        } else if now_ms.saturating_sub(self.told_ms) >= repeat_ms {
+        } else if now_ms.saturating_sub(self.notified_ms) >= repeat_ms {
             Why::Repeat
         } else {
             return None;
         };
         self.severity = self.severity.max(severity);
-        (self.told_ms, self.told_members) = (now_ms, self.told_members.max(self.members.len()));
+        (self.notified_ms, self.notified_members) =
+            (now_ms, self.notified_members.max(self.members.len()));
         Some(why)
     }
 

@@ -31,7 +31,9 @@ pub(crate) struct Active {
     pub(crate) start_ms: u64,
     /// Highest severity so far.
     pub(crate) severity: Severity,
-    told_ms: u64,
+    /// Time of the last notification, in milliseconds since the Unix epoch.
+    #[serde(alias = "told_ms")]
+    notified_ms: u64,
     /// Time since which the counts of all ended windows have been low; 0 if no window has ended.
     until_ms: u64,
     /// Silent witnesses. The list is empty unless they prevent confirmation of the end.
@@ -70,8 +72,9 @@ struct WindowHistory {
     severity: Severity,
     peak: f64,
     peak_ms: u64,
-    /// Largest count at the time of a report.
-    told: f64,
+    /// Largest count at the time of a notification.
+    #[serde(alias = "told")]
+    notified_count: f64,
     /// Time since which the count has been below the level at which the window ends.
     below_since_ms: Option<u64>,
     /// Time since which the count has been low and the window has had neither a data gap nor a silent witness.
@@ -146,7 +149,7 @@ impl HostState {
                     rule,
                     start_ms,
                     severity,
-                    told_ms: now_ms,
+                    notified_ms: now_ms,
                     until_ms: 0,
                     silent: Vec::new(),
                 });
@@ -176,7 +179,7 @@ impl HostState {
                 let doubled = |(length, window): (&u32, &WindowState)| {
                     let history = window.history.as_ref();
                     history.is_some_and(|it| {
-                        it.is_active && sighting(*length).cardinality >= 2.0 * it.told
+                        it.is_active && sighting(*length).cardinality >= 2.0 * it.notified_count
                     })
                 };
                 let why = if severity > active.severity {
@@ -191,20 +194,20 @@ impl HostState {
                         false => Why::Above,
                     }
                 } else if !trust.is_input_lost
-                    && now_ms.saturating_sub(active.told_ms) >= rule.repeat_ms()
+                    && now_ms.saturating_sub(active.notified_ms) >= rule.repeat_ms()
                 {
                     Why::Repeat
                 } else {
                     return None;
                 };
                 active.severity = active.severity.max(severity);
-                active.told_ms = now_ms;
+                active.notified_ms = now_ms;
                 Change::Update(why)
             }
         };
         for (length, window) in &mut self.windows {
             if let Some(history) = &mut window.history {
-                history.told = history.told.max(sighting(*length).cardinality);
+                history.notified_count = history.notified_count.max(sighting(*length).cardinality);
             }
         }
         Some(step)
@@ -212,7 +215,7 @@ impl HostState {
 
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         if let Some(active) = &mut self.active {
-            active.told_ms += step_ms;
+            active.notified_ms += step_ms;
         }
         for history in self.histories_mut() {
             for since_ms in [&mut history.below_since_ms, &mut history.whole_since_ms] {
@@ -342,7 +345,7 @@ impl WindowHistory {
             severity: Severity::of(cardinality, is_lower_bound, threshold),
             peak: cardinality,
             peak_ms: now_ms,
-            told: 0.0,
+            notified_count: 0.0,
             below_since_ms: None,
             whole_since_ms: None,
         }

@@ -127,8 +127,8 @@ impl AlertManager {
         }
         // A view knows peaks only since the start of the program, so an earlier notification may contain a larger
         // peak.
-        let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
-        context.peak_rates = told.max(context.peak_rates);
+        let notified = last.and_then(|last| last.peak_rates).unwrap_or_default();
+        context.peak_rates = notified.max(context.peak_rates);
         context.former = last.map(|last| last.former());
         context.direction = Direction::from(self.views[at].role);
         let (view, rules) = (&self.views[at], self.by_view[at].rules());

@@ -504,7 +504,7 @@ impl Notification {
         })
     }
 
-    pub(crate) fn note_rates(&mut self, rates: Rates) {
+    pub(crate) fn raise_peak_rates(&mut self, rates: Rates) {
         let peak = self.peak_rates.unwrap_or_default().max(rates);
         self.peak_rates = Some(peak).filter(Rates::is_known);
     }

@@ -51,7 +51,7 @@ impl OpenAlert {
         notification.main = live.main().unwrap_or(notification.main);
         notification.windows.clone_from(&live.windows);
         notification.rates = live.rates;
-        notification.note_rates(live.peak_rates);
+        notification.raise_peak_rates(live.peak_rates);
         Cow::Owned(notification)
     }
 
@@ -104,8 +104,8 @@ mod tests {
             rates: Rates { packets_per_second: Some(8), ..Rates::default() },
             peak_rates: Rates { bits_per_second: Some(u64::MAX), ..Rates::default() },
         };
-        let told = OpenAlert { notification: Arc::new(notification.clone()), live: None };
-        let alert = OpenAlert { live: Some(live.clone()), ..told.clone() };
+        let notified = OpenAlert { notification: Arc::new(notification.clone()), live: None };
+        let alert = OpenAlert { live: Some(live.clone()), ..notified.clone() };
         let now = alert.notification_now();
         assert_eq!((now.main, &now.windows), (window(7.0), &live.windows));
         assert_eq!((now.now_ms, now.hosts), (live.now_ms, 3));
@@ -118,7 +118,7 @@ mod tests {
             (&7.0.into(), &notification.now_ms.into())
         );
         assert_eq!(json["line"], serde_json::json!([5, 7]));
-        assert_eq!(*told.notification_now(), notification);
-        assert!(alert.rank() > told.rank(), "alerts with fewer peers must come later");
+        assert_eq!(*notified.notification_now(), notification);
+        assert!(alert.rank() > notified.rank(), "alerts with fewer peers must come later");
     }
 }

@@ -269,14 +269,14 @@ impl Tracker {
             self.end(host, now_ms, Why::Rule, slice);
             return false;
         };
-        let is_told = !self.is_grouped(host);
+        let is_individual = !self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, trust) {
             Some(Change::Start) => {
                 self.near_misses.forget(self.packing.name(host));
                 return true;
             }
-            Some(Change::Update(why)) if is_told => {
+            Some(Change::Update(why)) if is_individual => {
                 self.push_alert(host, Status::Update, why, slice);
             }
             Some(Change::Update(why)) if state.is_severe() => self.start_alone(host, why, slice),
@@ -376,8 +376,8 @@ impl Tracker {
             let (counts, severity) = self.largest(group, slice);
             let silence = self.silence(group);
             if let Some(why) = group.step(&counts, severity, silence, repeat_ms, slice.now_ms) {
-                let told = self.of_network(*network, group, Status::Update, why, slice);
-                slice.alerts.push(told);
+                let update = self.of_network(*network, group, Status::Update, why, slice);
+                slice.alerts.push(update);
             }
             true
         });

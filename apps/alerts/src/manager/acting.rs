@@ -191,9 +191,9 @@ mod tests {
         assert_eq!(site.close(0..0), []);
         // The silence expires in the slice in which the alert ends.
         let ended = site.close(0..0);
-        let told: Vec<_> =
+        let notified: Vec<_> =
             ended.iter().map(|notification| (notification.status, notification.why)).collect();
-        assert_eq!((told, site.manager.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
+        assert_eq!((notified, site.manager.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
         assert!(!site.manager.is_open(id));
     }
 
@@ -204,11 +204,11 @@ mod tests {
         site.act(id, silence(9), 1_000);
         // This has the same effect as a user ending the silence through another alert of the same host.
         site.manager.silences = Silences::default();
-        let told = site.close(2_000..9_000);
-        let told: Vec<_> =
-            told.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
+        let notified = site.close(2_000..9_000);
+        let notified: Vec<_> =
+            notified.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
         let severity = Severity::Major;
-        assert_eq!(told, [(Why::Severity, severity, None), (Why::Unsilenced, severity, None)]);
+        assert_eq!(notified, [(Why::Severity, severity, None), (Why::Unsilenced, severity, None)]);
     }
 
     #[test]
@@ -239,28 +239,29 @@ mod tests {
         // The repetition is not reported, because the alert is still that of a server.
         assert!((0..2).all(|_| site.close(0..500).is_empty()));
         // A high count without peers in the opposite direction is a flood.
-        let told: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
-        let told: Vec<_> = told.iter().map(|it| (it.why, it.kind, it.kind_at_start)).collect();
-        assert_eq!(told, [(Why::Repeat, Kind::Flood, Kind::ServerOrP2p)]);
+        let notified: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
+        let notified: Vec<_> =
+            notified.iter().map(|it| (it.why, it.kind, it.kind_at_start)).collect();
+        assert_eq!(notified, [(Why::Repeat, Kind::Flood, Kind::ServerOrP2p)]);
     }
 
     #[test]
     fn a_server_becomes_neither_more_severe_nor_repeated() {
         for repeat_ms in [3_000, 3_600_000] {
             let mut site = Site::new(Terms { repeat_ms, ..terms() }, &BOTH);
-            let mut told = Vec::new();
+            let mut notified = Vec::new();
             for peers in [3_000, 3_000, 3_000, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000] {
                 site.opposite = f64::from(peers);
-                told.extend(site.close(0..peers));
+                notified.extend(site.close(0..peers));
             }
-            let of: Vec<_> = told.iter().map(|it| (it.status, it.why, it.severity)).collect();
+            let of: Vec<_> = notified.iter().map(|it| (it.status, it.why, it.severity)).collect();
             assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
             // A slow flood is severe as soon as its peers are three times those in the opposite direction.
             site.opposite = 2_000.0;
-            let told: Vec<_> =
+            let notified: Vec<_> =
                 [5_000, 5_500, 7_000, 7_000].map(|peers| site.close(0..peers)).into();
-            let of = told.iter().map(|told| {
-                told.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
+            let of = notified.iter().map(|notified| {
+                notified.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
             });
             let flood = vec![(Why::Severity, Kind::Flood, Severity::Major)];
             assert_eq!(of.collect::<Vec<_>>(), [vec![], vec![], flood, vec![]], "{repeat_ms}");
@@ -272,9 +273,9 @@ mod tests {
         let mut site = Site::new(terms(), &BOTH);
         site.opposite = 10_000.0;
         let counts = [3_000, 5_000, 5_500, 7_000, 7_000, 9_000];
-        let told: Vec<_> = counts.into_iter().flat_map(|peers| site.close(0..peers)).collect();
-        let of: Vec<_> = told.iter().map(|it| (it.why, it.severity)).collect();
+        let notified: Vec<_> = counts.into_iter().flat_map(|peers| site.close(0..peers)).collect();
+        let of: Vec<_> = notified.iter().map(|it| (it.why, it.severity)).collect();
         assert_eq!(of, [(Why::Threshold, Severity::Warning), (Why::Peak, Severity::Warning)]);
-        assert!(told[1].main.cardinality > 6_000.0, "{:?}", told[1].main);
+        assert!(notified[1].main.cardinality > 6_000.0, "{:?}", notified[1].main);
     }
 }

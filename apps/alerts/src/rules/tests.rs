@@ -107,12 +107,12 @@ fn what_is_allowed_does_not_count_and_is_counted() {
 #[test]
 fn an_explanation_names_the_rule_its_network_and_what_is_allowed() {
     let rules = rules();
-    let told = rules.explain(host("10.1.2.9"));
-    let (set, network) = told.rule.unwrap();
+    let explanation = rules.explain(host("10.1.2.9"));
+    let (set, network) = explanation.rule.unwrap();
     assert_eq!((set.name.as_str(), network.to_string().as_str()), ("servers", "10.1.2.0/24"));
-    let others: Vec<&str> = told.others.iter().map(|(set, _)| set.name.as_str()).collect();
+    let others: Vec<&str> = explanation.others.iter().map(|(set, _)| set.name.as_str()).collect();
     assert_eq!(others, ["all", "site"]);
-    let allows: Vec<&str> = told.allows.iter().map(|allow| allow.why.as_str()).collect();
+    let allows: Vec<&str> = explanation.allows.iter().map(|allow| allow.why.as_str()).collect();
     assert_eq!(allows, ["busy", "dns", "web"]);
 }
 
