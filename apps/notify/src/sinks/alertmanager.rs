@@ -27,14 +27,15 @@ const BATCH: usize = 512;
 pub(super) struct Alertmanager {
     client: Client,
     resend: Duration,
-    told: Option<Instant>,
+    /// Time at which active alerts were last sent again.
+    sent: Option<Instant>,
     /// Highest severity that was sent for each active alert.
     severities: HashMap<AlertId, Severity>,
 }
 
 impl Alertmanager {
     pub(super) fn new(client: Client, resend: Duration) -> Self {
-        Self { client, resend, told: None, severities: HashMap::new() }
+        Self { client, resend, sent: None, severities: HashMap::new() }
     }
 
     /// Posts `notifications`, which must belong to different alerts.
@@ -154,7 +155,7 @@ impl Channel for Alertmanager {
         &mut self,
         open: &dyn Fn() -> Result<Vec<Notification>>,
     ) -> Result<Vec<AlertId>, Failure> {
-        if self.told.is_some_and(|told| told.elapsed() < self.resend) {
+        if self.sent.is_some_and(|sent| sent.elapsed() < self.resend) {
             return Ok(Vec::new());
         }
         let mut open = open()?;
@@ -165,7 +166,7 @@ impl Channel for Alertmanager {
         let ids: HashSet<AlertId> = open.iter().map(|notification| notification.id).collect();
         // Alerts whose ends were rejected or dropped are removed here.
         self.severities.retain(|id, _| ids.contains(id));
-        self.told = Some(Instant::now());
+        self.sent = Some(Instant::now());
         Ok(ids.into_iter().collect())
     }
 }

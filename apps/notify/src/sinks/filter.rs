@@ -171,12 +171,12 @@ mod tests {
     fn an_end_passes_if_and_only_if_anything_before_it_came_through() {
         let store = Store::open(None).unwrap();
         // The list has the starts of three alerts, their updates and their ends.
-        let told = notifications(3);
-        store.add(&told[..1], &[]).unwrap();
+        let notifications = notifications(3);
+        store.add(&notifications[..1], &[]).unwrap();
         let mut filter = SinkFilter::new(1, &store, 1).unwrap();
         let mut may_pass = |at: usize| {
-            let passes = filter.may_pass(&told[at], 1_000_000);
-            filter.done(&told[at]);
+            let passes = filter.may_pass(&notifications[at], 1_000_000);
+            filter.done(&notifications[at]);
             passes
         };
         // The first alert was sent before the restart, and the third one was never sent.
@@ -209,15 +209,15 @@ mod tests {
             remark: Some(remark.clone()),
             ..notification
         };
-        let told = [of(0, true), of(1, false), by_ann(of(2, true)), by_ann(of(3, true))];
+        let notifications = [of(0, true), of(1, false), by_ann(of(2, true)), by_ann(of(3, true))];
         let store = Store::open(None).unwrap();
-        store.add(&told, &[]).unwrap();
+        store.add(&notifications, &[]).unwrap();
         let mut filter = SinkFilter::new(9, &store, 0).unwrap();
         let passes = |filter: &mut SinkFilter, notification: &Notification| {
             filter.may_pass(notification, 1_000_000)
         };
         let passed: Vec<bool> =
-            told.iter().map(|notification| passes(&mut filter, notification)).collect();
+            notifications.iter().map(|notification| passes(&mut filter, notification)).collect();
         assert_eq!(passed, [false, true, false, true]);
         // The result is the same before and after a restart.
         for filter in [&mut filter, &mut SinkFilter::new(9, &store, 4).unwrap()] {
@@ -229,12 +229,12 @@ mod tests {
     #[test]
     fn alerts_changed_elsewhere_end_and_dropped_ones_do_not() {
         let store = Store::open(None).unwrap();
-        let told = notifications(2);
+        let notifications = notifications(2);
         let mut filter = SinkFilter::new(0, &store, 0).unwrap();
-        filter.mark_sent(vec![told[0].id, told[1].id]);
-        store.add(&told[..5], &[]).unwrap();
+        filter.mark_sent(vec![notifications[0].id, notifications[1].id]);
+        store.add(&notifications[..5], &[]).unwrap();
         filter.dropped(&store, 5).unwrap();
-        assert!(!filter.may_pass(&told[4], 0) && filter.may_pass(&told[5], 0));
+        assert!(!filter.may_pass(&notifications[4], 0) && filter.may_pass(&notifications[5], 0));
     }
 
     /// Returns a warning, to which the rate limit applies.
@@ -246,8 +246,8 @@ mod tests {
     fn severe_alerts_bypass_the_rate_limit() {
         let store = Store::open(None).unwrap();
         let mut filter = SinkFilter::new(1, &store, 0).unwrap();
-        let told = notifications(3);
-        let of = |at: usize, severity| Notification { severity, ..told[at].clone() };
+        let notifications = notifications(3);
+        let of = |at: usize, severity| Notification { severity, ..notifications[at].clone() };
         use Severity::{Critical, Major, Warning};
         let passed = [
             (0, Major),
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(passed, [true, true, false, true, true, false]);
         assert_eq!(filter.rate_limit.recently_suppressed(1_000_000), 2);
         // The ends of all alerts pass, because an earlier notification was sent.
-        assert!([6, 7, 8].iter().all(|at| filter.may_pass(&told[*at], 1_000_000)));
+        assert!([6, 7, 8].iter().all(|at| filter.may_pass(&notifications[*at], 1_000_000)));
     }
 
     #[test]

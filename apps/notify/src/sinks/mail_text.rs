@@ -148,31 +148,35 @@ mod tests {
     #[test]
     fn a_mail_has_the_newest_state_of_each_alert_and_all_comments() {
         // The list has the starts of three alerts, their updates and their ends.
-        let mut told = notifications(3);
-        told[2].severity = Severity::Critical;
-        told[5].severity = Severity::Critical;
-        told[1].remark = Some(Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() });
-        told[1].text = "acknowledged by ann: ours".to_owned();
-        told[4].url = Some("https://srlg.example/#1".to_owned());
-        told.truncate(7);
-        insta::assert_snapshot!(text(&writer().digest(&numbered(told)).unwrap()));
+        let mut notifications = notifications(3);
+        notifications[2].severity = Severity::Critical;
+        notifications[5].severity = Severity::Critical;
+        notifications[1].remark =
+            Some(Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() });
+        notifications[1].text = "acknowledged by ann: ours".to_owned();
+        notifications[4].url = Some("https://srlg.example/#1".to_owned());
+        notifications.truncate(7);
+        insta::assert_snapshot!(text(&writer().digest(&numbered(notifications)).unwrap()));
     }
 
     #[test]
     fn servers_come_last_and_give_a_mail_its_subject_only_without_other_alerts() {
-        let mut told = notifications(3);
-        told.truncate(3);
-        for notification in &mut told[..2] {
+        let mut notifications = notifications(3);
+        notifications.truncate(3);
+        for notification in &mut notifications[..2] {
             (notification.kind, notification.syn_only) = (Kind::ServerOrP2p, None);
         }
-        told[0].severity = Severity::Critical;
-        let mail =
-            |told: &[Notification]| text(&writer().digest(&numbered(told.to_vec())).unwrap());
-        let all = mail(&told);
+        notifications[0].severity = Severity::Critical;
+        let mail = |notifications: &[Notification]| {
+            text(&writer().digest(&numbered(notifications.to_vec())).unwrap())
+        };
+        let all = mail(&notifications);
         assert!(all.contains("Subject: srlg: warning: 10.2.0.1 and 2 more\n"), "{all}");
         let places = ["10.2.0.1 was", "10.0.0.1 was", "10.1.0.1 was"].map(|host| all.find(host));
         assert!(places.is_sorted() && places[0].is_some(), "{all}");
-        assert!(mail(&told[..2]).contains("Subject: srlg: critical: 10.0.0.1 and 1 more\n"));
+        assert!(
+            mail(&notifications[..2]).contains("Subject: srlg: critical: 10.0.0.1 and 1 more\n")
+        );
     }
 
     #[test]
@@ -182,15 +186,20 @@ mod tests {
             let text = "acknowledged by ann: ours".to_owned();
             Notification { status, text, remark: Some(remark), ..notification.clone() }
         };
-        let told = notifications(2);
+        let notifications = notifications(2);
         let mail = |notifications| text(&writer().digest(&numbered(notifications)).unwrap());
-        let active = mail(vec![told[0].clone(), by_ann(&told[0], Status::Update)]);
+        let active =
+            mail(vec![notifications[0].clone(), by_ann(&notifications[0], Status::Update)]);
         assert!(active.contains("Subject: srlg: warning: 10.0.0.1\n"), "{active}");
         assert!(active.contains("was contacted by 2000"), "{active}");
         assert!(active.contains("acknowledged by ann"), "{active}");
-        let is_closed = by_ann(&told[0], Status::End);
-        for end in [vec![by_ann(&told[0], Status::Update), told[4].clone()], vec![is_closed]] {
-            let notifications = [vec![told[0].clone()], end, vec![told[5].clone()]].concat();
+        let is_closed = by_ann(&notifications[0], Status::End);
+        for end in [
+            vec![by_ann(&notifications[0], Status::Update), notifications[4].clone()],
+            vec![is_closed],
+        ] {
+            let notifications =
+                [vec![notifications[0].clone()], end, vec![notifications[5].clone()]].concat();
             let over = mail(notifications);
             assert!(over.contains("Subject: srlg: ended: 10.0.0.1 and 1 more\n"), "{over}");
             assert!(!over.contains("Ended:"), "{over}");
@@ -220,13 +229,15 @@ mod tests {
 
     #[test]
     fn mails_of_an_alert_are_one_thread_with_unique_ids() {
-        let told = numbered(notifications(1));
-        let mails: Vec<String> =
-            told.chunks(1).map(|told| text(&writer().digest(told).unwrap())).collect();
+        let notifications = numbered(notifications(1));
+        let mails: Vec<String> = notifications
+            .chunks(1)
+            .map(|notifications| text(&writer().digest(notifications).unwrap()))
+            .collect();
         let lines = |name: &str| -> Vec<&str> {
             mails.iter().flat_map(|mail| mail.lines()).filter(|it| it.starts_with(name)).collect()
         };
-        let thread = format!("<{}@example.org>", told[0].1.id);
+        let thread = format!("<{}@example.org>", notifications[0].1.id);
         assert_eq!(lines("References: "), vec![format!("References: {thread}"); 3]);
         assert_eq!(lines("In-Reply-To: "), vec![format!("In-Reply-To: {thread}"); 3]);
         let names = [1, 2, 3].map(|number| format!("Message-ID: <{number}.{}", &thread[1..]));

@@ -45,7 +45,7 @@ pub(super) struct Worker {
     /// Minimum time between two messages; zero if each notification is a separate message.
     digest: Duration,
     /// Time of the last message.
-    told: Option<Instant>,
+    last_sent: Option<Instant>,
     /// Notifications that the next message will contain.
     group: Vec<NumberedNotification>,
     /// Number of the last notification that was read, including notifications that were filtered out.
@@ -78,7 +78,7 @@ impl Worker {
             store,
             cursor,
             digest: options.digest(),
-            told: None,
+            last_sent: None,
             group: Vec::new(),
             read: cursor.done,
             queue: i64::from(options.queue),
@@ -179,7 +179,7 @@ impl Worker {
     fn is_time(&self) -> bool {
         let is_urgent = self.group.iter().any(|(_, notification)| notification.is_urgent());
         let digest = if is_urgent { self.digest.min(URGENT) } else { self.digest };
-        self.told.is_none_or(|told| told.elapsed() >= digest) || self.wake.until().is_some()
+        self.last_sent.is_none_or(|sent| sent.elapsed() >= digest) || self.wake.until().is_some()
     }
 
     fn tick(&mut self) {
@@ -189,9 +189,9 @@ impl Worker {
             Ok(open.into_iter().map(|(_, notification)| notification).collect::<Vec<_>>())
         };
         match self.channel.tick(&open) {
-            Ok(told) if told.is_empty() => {}
-            Ok(told) => {
-                self.filter.mark_sent(told);
+            Ok(sent) if sent.is_empty() => {}
+            Ok(sent) => {
+                self.filter.mark_sent(sent);
                 self.record_success();
             }
             Err(Failure::Refused(error) | Failure::Failed(error)) => {
@@ -212,7 +212,7 @@ impl Worker {
                 self.group = group;
                 return sent;
             }
-            self.told = Some(Instant::now());
+            self.last_sent = Some(Instant::now());
         }
         for (_, notification) in &group {
             self.filter.done(notification);
@@ -280,7 +280,7 @@ impl Worker {
             }
             Ok(()) => self.record_success(),
         }
-        self.told = Some(Instant::now());
+        self.last_sent = Some(Instant::now());
         warn!("sink {}: {}", self.name, self.filter.rate_limit.suppressed_until(now_ms).text());
         self.filter.rate_limit.forget_suppressed();
     }

@@ -19,14 +19,14 @@ pub(crate) fn notifications(hosts: u8) -> Vec<Notification> {
     let mut notifications = Vec::new();
     for (now_ms, points) in [(1_000, &points[..]), (2_000, &points), (3_000, &[])] {
         let sightings = [(60, points.to_vec())].into();
-        let told = tracker.close(
+        let alerts = tracker.close(
             now_ms,
             &sightings,
             |_| Some(&rule),
             Condition::default(),
             |_, _| Witnesses::default(),
         );
-        notifications.extend(told.into_iter().map(|alert| {
+        notifications.extend(alerts.into_iter().map(|alert| {
             let context = Context {
                 direction: Direction::FanIn,
                 is_inside: true,
@@ -194,15 +194,15 @@ fn an_alert_silenced_from_its_start_counts_as_not_sent() {
         Notification { silence: is_silenced.then_some(silencing), ..notification }
     };
     // The first alert is silenced until its update. The second alert is silenced from its update on.
-    let told = [of(0, true), of(1, false), of(2, false), of(3, true)];
-    let ids = [told[0].id, told[1].id];
-    for stored in 0..=told.len() {
+    let notifications = [of(0, true), of(1, false), of(2, false), of(3, true)];
+    let ids = [notifications[0].id, notifications[1].id];
+    for stored in 0..=notifications.len() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(Some(folder.path())).unwrap();
-        store.add(&told[..stored], &[]).unwrap();
+        store.add(&notifications[..stored], &[]).unwrap();
         store.with(|it| Ok(it.pragma_update(None, "max_page_count", 1)?)).unwrap();
         let full = [("a".to_owned(), vec![0; 90_000])];
-        store.add(&told[stored..], &full).unwrap_err();
+        store.add(&notifications[stored..], &full).unwrap_err();
         let open = |number| ids.map(|id| store.open_at(number).unwrap().contains(&id));
         assert_eq!(
             [1, 2, 3, 4].map(open),

@@ -67,11 +67,12 @@ impl Waiting {
         let before = || self.notifications.iter().take_while(|(of, _)| *of <= number);
         let last = last_of_each(before());
         let unsilenced = before().filter(|(_, notification)| notification.silence.is_none());
-        let told = unsilenced.map(|(_, notification)| notification.id).chain(open.iter().copied());
-        let told: BTreeSet<AlertId> = told.collect();
+        let notified =
+            unsilenced.map(|(_, notification)| notification.id).chain(open.iter().copied());
+        let notified: BTreeSet<AlertId> = notified.collect();
         open.retain(|id| !last.contains_key(id));
         let is_open = |notification: &Notification| {
-            notification.status != Status::End && told.contains(&notification.id)
+            notification.status != Status::End && notified.contains(&notification.id)
         };
         let active = last.into_values().filter(|(_, notification)| is_open(notification));
         open.extend(active.map(|(_, notification)| notification.id));
