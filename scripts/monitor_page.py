@@ -261,10 +261,10 @@ async def look(socket_url, url, folder, process):
             # The browser also logs the lost connection, which is expected.
             page.problems = []
             os.kill(process, signal.SIGTERM)
-            is_told = await page.until("byId('state').textContent === 'connection lost, reconnecting'")
+            is_shown = await page.until("byId('state').textContent === 'connection lost, reconnecting'")
             says = await page.value("byId('state').textContent")
             print(f"after srlg stopped, the page shows: {says}")
-            if not is_told:
+            if not is_shown:
                 problems.append(f"the page does not show that the connection is lost: {says}")
         page.problems = problems
         page.problems += [f"request to another server: {it}" for it in page.requests

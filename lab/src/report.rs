@@ -45,11 +45,11 @@ pub(crate) fn run(options: &Report) -> Result<()> {
     for section in chosen {
         let begun = Instant::now();
         let outcome = take(section, &commit);
-        let told = match &outcome {
+        let result = match &outcome {
             Ok(()) => "written".to_owned(),
             Err(error) => format!("failed: {error:#}"),
         };
-        writeln!(io::stderr(), "{}: {told} after {} s", section.name, begun.elapsed().as_secs())
+        writeln!(io::stderr(), "{}: {result} after {} s", section.name, begun.elapsed().as_secs())
             .context("cannot write to standard error")?;
         if outcome.is_err() {
             failed.push(section.name);

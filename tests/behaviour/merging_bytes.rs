@@ -49,18 +49,14 @@ fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
 
 /// The form in which a node sends its recent slices.
 #[derive(Clone, Debug)]
-enum Telling {
+enum Form {
     Whole,
     Parts(usize),
     Snapshot,
 }
 
-fn telling() -> impl Strategy<Value = Telling> {
-    prop_oneof![
-        Just(Telling::Whole),
-        (130usize..400).prop_map(Telling::Parts),
-        Just(Telling::Snapshot),
-    ]
+fn form() -> impl Strategy<Value = Form> {
+    prop_oneof![Just(Form::Whole), (130usize..400).prop_map(Form::Parts), Just(Form::Snapshot)]
 }
 
 /// A message in transit. Messages that arrive in the same slice are merged in the order of `place`.
@@ -71,15 +67,15 @@ struct Message {
     place: u32,
 }
 
-fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
-    match telling {
-        Telling::Whole => vec![node.delta(1 + LATE).unwrap().to_bytes().unwrap()],
-        Telling::Parts(most) => {
+fn messages_of(node: &mut SlidingDetector, form: &Form) -> Vec<Vec<u8>> {
+    match form {
+        Form::Whole => vec![node.delta(1 + LATE).unwrap().to_bytes().unwrap()],
+        Form::Parts(most) => {
             let parts = node.delta(1 + LATE).unwrap().into_parts(*most).unwrap();
             assert!(parts.iter().all(|part| part.len() <= *most));
             parts
         }
-        Telling::Snapshot => vec![node.snapshot().unwrap().to_bytes().unwrap()],
+        Form::Snapshot => vec![node.snapshot().unwrap().to_bytes().unwrap()],
     }
 }
 
@@ -116,31 +112,31 @@ fn one_kind_has_epochs_of_several_slices() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
-    fn nodes_that_tell_in_bytes_equal_one_node_that_saw_everything(
+    fn nodes_that_send_bytes_equal_one_node_that_saw_everything(
         kind in 0usize..4,
         first in prop::sample::select(FIRST.to_vec()),
         slices in slices(),
-        tellings in prop::collection::vec((telling(), 0..u64::from(WINDOW), 1usize..3), 1..9),
+        forms in prop::collection::vec((form(), 0..u64::from(WINDOW), 1usize..3), 1..9),
         places in prop::collection::vec(any::<u32>(), 1..9),
     ) {
         DETECTORS.with_borrow_mut(|detectors| {
             let all = detectors[kind].anew();
             all.iter_mut().for_each(|detector| detector.skip_to(first).unwrap());
-            all_tell(all, &slices, &tellings, &places)
+            merge_all(all, &slices, &forms, &places)
         })?;
     }
 }
 
 /// Ingests `slices` into the nodes and into the detector that sees everything. Sends the messages of the nodes to the
 /// collectors, and compares the results.
-fn all_tell(
+fn merge_all(
     detectors: &mut [SlidingDetector; DETECTORS_PER_KIND],
     slices: &[Vec<Contact>],
-    tellings: &[(Telling, u64, usize)],
+    forms: &[(Form, u64, usize)],
     places: &[u32],
 ) -> Result<(), TestCaseError> {
     let [one, prompt, late, nodes @ ..] = detectors;
-    let (mut on_their_way, mut tellings) = (Vec::new(), tellings.iter().cycle());
+    let (mut on_their_way, mut forms) = (Vec::new(), forms.iter().cycle());
     let mut places = places.iter().cycle();
     let first = one.slice();
     for (slice, contacts) in (first..).zip(slices) {
@@ -150,8 +146,8 @@ fn all_tell(
         }
         let mut now = Vec::new();
         for node in &mut *nodes {
-            let (telling, delay, times) = tellings.next().unwrap();
-            for bytes in told(node, telling) {
+            let (form, delay, times) = forms.next().unwrap();
+            for bytes in messages_of(node, form) {
                 for again in 0..*times {
                     let place = *places.next().unwrap();
                     let arrives = slice + (delay + again as u64) % u64::from(WINDOW);

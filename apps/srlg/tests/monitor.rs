@@ -43,7 +43,7 @@ fn config(folder: &Path, views: &[&str]) -> Config {
 /// Lets `peers` hosts contact 10.0.0.1 in each second, for `seconds` seconds from `start_ms`. Returns the
 /// notifications.
 fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notification> {
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for second in 0..seconds {
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
         monitor.advance(time_ns).unwrap();
@@ -51,9 +51,9 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
             let peer = (0xc633_0000 + peer).to_be_bytes();
             monitor.ingest(&Contact::new(time_ns, peer.into(), [10, 0, 0, 1].into())).unwrap();
         }
-        told.extend(monitor.notifications().unwrap());
+        notified.extend(monitor.notifications().unwrap());
     }
-    told
+    notified
 }
 
 /// Stores `notifications` of a monitor and stops the monitor.
@@ -68,9 +68,9 @@ fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
     let open = |views: &[&str]| Continued::open(&config(folder.path(), views)).unwrap();
     let start_ms = now_ms() - 200_000;
     let mut first = open(&["a", "b"]);
-    let told = feed(&mut first.monitor, start_ms, 10, 100);
-    assert_eq!(told.len(), 2);
-    end(first, &told);
+    let notified = feed(&mut first.monitor, start_ms, 10, 100);
+    assert_eq!(notified.len(), 2);
+    end(first, &notified);
 
     let second = open(&["a"]);
     let ended = second.ended.clone();
@@ -80,10 +80,12 @@ fn alerts_of_a_view_that_went_and_came_back_have_ended_once() {
 
     let mut third = open(&["a", "b"]);
     assert_eq!(third.ended, []);
-    let told = feed(&mut third.monitor, start_ms + 20_000, 60, 1);
-    let told: Vec<_> =
-        told.iter().map(|notification| (notification.view.as_str(), notification.status)).collect();
-    assert_eq!(told, [("a", Status::End)]);
+    let notified = feed(&mut third.monitor, start_ms + 20_000, 60, 1);
+    let notified: Vec<_> = notified
+        .iter()
+        .map(|notification| (notification.view.as_str(), notification.status))
+        .collect();
+    assert_eq!(notified, [("a", Status::End)]);
 }
 
 #[test]
@@ -98,14 +100,14 @@ fn after_a_restart_each_window_waits_for_its_own_length() {
     let config = Config::parse(&text).unwrap();
     let start_ms = (now_ms() / 1_000 - 200) * 1_000;
     let mut first = Continued::open(&config).unwrap();
-    let told = feed(&mut first.monitor, start_ms, 20, 100);
-    end(first, &told);
+    let notified = feed(&mut first.monitor, start_ms, 20, 100);
+    end(first, &notified);
 
     // The flood stops 10 s after the restart.
     let mut second = Continued::open(&config).unwrap();
-    let mut told = feed(&mut second.monitor, start_ms + 22_000, 10, 100);
-    told.extend(feed(&mut second.monitor, start_ms + 32_000, 60, 1));
-    let [end] = &told[..] else { panic!("{told:?}") };
+    let mut notified = feed(&mut second.monitor, start_ms + 22_000, 10, 100);
+    notified.extend(feed(&mut second.monitor, start_ms + 32_000, 60, 1));
+    let [end] = &notified[..] else { panic!("{notified:?}") };
     assert_eq!((end.status, end.main.window_ms), (Status::End, 10_000));
     let after_ms = end.now_ms - (start_ms + 32_000);
     // This is the window plus the hold time.
@@ -116,7 +118,7 @@ fn after_a_restart_each_window_waits_for_its_own_length() {
 struct SteppedMonitor {
     monitor: Monitor,
     start_ms: u64,
-    told: Vec<Notification>,
+    notified: Vec<Notification>,
 }
 
 impl SteppedMonitor {
@@ -124,12 +126,12 @@ impl SteppedMonitor {
         let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
         let text = format!("{input}{}{rule}", view("a", "destination"));
         let monitor = Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap();
-        Self { monitor, start_ms: 1_750_000_000_000, told: Vec::new() }
+        Self { monitor, start_ms: 1_750_000_000_000, notified: Vec::new() }
     }
 
     fn feed(&mut self, seconds: Range<u64>, peers: u32) {
         let (start_ms, length) = (self.start_ms + seconds.start * 1_000, seconds.count() as u64);
-        self.told.extend(feed(&mut self.monitor, start_ms, length, peers));
+        self.notified.extend(feed(&mut self.monitor, start_ms, length, peers));
     }
 
     /// Sets the clock forward by `step_ms` to `now_ms`.
@@ -141,7 +143,7 @@ impl SteppedMonitor {
     /// Returns the status and the reason of each notification, and the second in which it was sent.
     fn changes(&self) -> Vec<(Status, Why, u64)> {
         let second = |notification: &Notification| (notification.now_ms - self.start_ms) / 1_000;
-        self.told
+        self.notified
             .iter()
             .map(|notification| (notification.status, notification.why, second(notification)))
             .collect()
@@ -158,8 +160,8 @@ fn a_clock_set_forward_by_an_hour_neither_ends_nor_restarts_alerts() {
         stepped.feed(3_610..3_618, 0);
         stepped.feed(3_618..3_640, 100);
         stepped.feed(3_640..3_670, 1);
-        let [start, ..] = &stepped.told[..] else { panic!() };
-        assert!(stepped.told.iter().all(|notification| notification.id == start.id));
+        let [start, ..] = &stepped.notified[..] else { panic!() };
+        assert!(stepped.notified.iter().all(|notification| notification.id == start.id));
         let changes = [(Status::Start, Why::Threshold, 3), (Status::End, Why::Below, 3_650)];
         assert_eq!(stepped.changes(), changes);
     }
@@ -233,12 +235,12 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     let start_ms = (now_ms() / 1_000 - 300) * 1_000;
     let [a, b] = [[127, 0, 0, 1], [127, 0, 0, 2]];
     let mut of = open();
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for second in 0..200 {
         if second == 20 {
             // The last checkpoint was written in second 19.
             of.checkpoints.finish(&mut of.monitor).unwrap();
-            of.alert_store.keep(of.monitor.manager(), &told).unwrap();
+            of.alert_store.keep(of.monitor.manager(), &notified).unwrap();
             drop(of.alert_store);
             of = open();
         }
@@ -259,10 +261,10 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
             false => status(start_ms, [(a, second)]),
         };
         of.monitor.observe_input(&input, time_ns);
-        told.extend(of.monitor.notifications().unwrap());
+        notified.extend(of.monitor.notifications().unwrap());
     }
-    let ends = told.iter().filter(|notification| notification.status == Status::End).count();
-    assert_eq!(ends, 0, "{told:?}");
+    let ends = notified.iter().filter(|notification| notification.status == Status::End).count();
+    assert_eq!(ends, 0, "{notified:?}");
     let overview = of.monitor.overview(&status(start_ms, [(a, 199)]));
     let exporters = overview.exporters.iter();
     let exporters: Vec<_> =
@@ -272,7 +274,7 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     assert_eq!(exporters, expected);
     let health = Health::of(&overview).text;
     assert!(health.contains("edge-2 (127.0.0.2)"), "{health}");
-    let last = told.last().unwrap();
+    let last = notified.last().unwrap();
     assert_eq!(last.why, Why::Unconfirmed);
     let [silent] = &last.silent[..] else { panic!("{last:?}") };
     assert_eq!((silent.source.as_str(), silent.name.as_deref()), ("127.0.0.2", Some("edge-2")));
@@ -301,14 +303,14 @@ fn an_exporter_that_never_sends_is_shown_and_holds_up_no_end() {
         let seen_ms = Some(start_ms + second * 1_000);
         vec![("127.0.0.1".to_owned(), seen_ms, false), ("127.0.0.9".to_owned(), None, is_silent)]
     };
-    let mut told = feed(&mut monitor, start_ms, 4, 100);
+    let mut notified = feed(&mut monitor, start_ms, 4, 100);
     assert_eq!(look(&mut monitor, 4), (expected(4, false), Level::Good));
-    told.extend(feed(&mut monitor, start_ms + 4_000, 10, 100));
+    notified.extend(feed(&mut monitor, start_ms + 4_000, 10, 100));
     assert_eq!(look(&mut monitor, 14), (expected(14, true), Level::Warn));
-    told.extend(feed(&mut monitor, start_ms + 14_000, 20, 1));
+    notified.extend(feed(&mut monitor, start_ms + 14_000, 20, 1));
     look(&mut monitor, 34);
-    told.extend(feed(&mut monitor, start_ms + 34_000, 5, 1));
-    let changes = told.iter().filter(|notification| notification.status != Status::Update);
+    notified.extend(feed(&mut monitor, start_ms + 34_000, 5, 1));
+    let changes = notified.iter().filter(|notification| notification.status != Status::Update);
     let changes: Vec<_> =
         changes.map(|notification| (notification.status, notification.why)).collect();
     assert_eq!(changes, [(Status::Start, Why::Threshold), (Status::End, Why::Below)]);
@@ -319,12 +321,12 @@ fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path(), &["a"]);
     let mut first = Continued::open(&config).unwrap();
-    let told = feed(&mut first.monitor, now_ms() + 3_600_000, 10, 100);
-    end(first, &told);
+    let notified = feed(&mut first.monitor, now_ms() + 3_600_000, 10, 100);
+    end(first, &notified);
 
     let mut second = Continued::open(&config).unwrap();
     let ends = feed(&mut second.monitor, now_ms(), 30, 1);
-    assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, told[0].id));
+    assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, notified[0].id));
 }
 
 /// Creates a monitor for a replay. Its configuration consists of `text` and two views: contacts into 10.0.0.0/8 and
@@ -350,7 +352,7 @@ fn flood(monitor: &mut Monitor, seconds: Range<u64>) {
 #[test]
 fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
     let mut monitor = replay(RULE);
-    let (mut told, mut rates) = (Vec::new(), Vec::new());
+    let (mut notified, mut rates) = (Vec::new(), Vec::new());
     for second in 0..130 {
         // 120 hosts send ten packets of 1,250 bytes per second each. One packet in ten is sampled.
         let flood = (0..120).filter(|_| second < 90).map(|peer| ([192, 0, 2, peer], [10, 0, 0, 1]));
@@ -361,7 +363,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
             contact.exporter = Some([198, 51, 100, 1].into());
             monitor.ingest(&contact).unwrap();
         }
-        told.extend(monitor.notifications().unwrap());
+        notified.extend(monitor.notifications().unwrap());
         let alerts = monitor.overview(&InputStatus::default()).alerts;
         rates.extend(alerts.iter().map(|alert| (second, alert.notification_now().rates)));
     }
@@ -378,27 +380,28 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
         assert!(!rates.is_rate_lower_bound && !rates.is_rate_upper_bound);
         assert_eq!(rates.is_rate_scaled, packets > 0);
     }
-    let of_flood = told.iter().filter(|notification| notification.view == "in").collect::<Vec<_>>();
+    let of_flood =
+        notified.iter().filter(|notification| notification.view == "in").collect::<Vec<_>>();
     let (start, end) = (of_flood[0], of_flood[of_flood.len() - 1]);
     assert_eq!((start.status, end.status), (Status::Start, Status::End));
     let peak = end.peak_rates.unwrap();
     assert!((1_190..1_300).contains(&peak.packets_per_second.unwrap()), "{peak:?}");
-    let told = ", 1.2 kpps, 12 Mbit/s (estimated from samples)";
-    assert!(end.text.ends_with(told), "{}", end.text);
+    let notified = ", 1.2 kpps, 12 Mbit/s (estimated from samples)";
+    assert!(end.text.ends_with(notified), "{}", end.text);
 }
 
 #[test]
 fn a_gap_in_a_file_is_not_its_end() {
     let mut monitor = replay(&RULE.replace("hold = '5s'", "hold = '2m'"));
     flood(&mut monitor, 0..10);
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     // The count has been below the threshold since second 14, and the end stays unconfirmed for ten minutes.
     for second in [15].into_iter().chain(600..730) {
         monitor.ingest(&contact(second, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
         let notifications = monitor.notifications().unwrap().into_iter();
-        told.extend(notifications.filter(|notification| notification.status != Status::Update));
+        notified.extend(notifications.filter(|notification| notification.status != Status::Update));
     }
-    let [start, end] = &told[..] else { panic!("{told:?}") };
+    let [start, end] = &notified[..] else { panic!("{notified:?}") };
     assert_eq!((start.status, end.status), (Status::Start, Status::End));
     let second = (end.now_ms - 1_750_000_000_000) / 1_000;
     assert!((720..725).contains(&second), "{second}");
@@ -426,8 +429,8 @@ fn a_flood_is_compared_with_what_its_victim_did_meanwhile() {
     monitor.ingest(&contact(59, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
     monitor.notifications().unwrap();
     flood(&mut monitor, 60..70);
-    let told = monitor.notifications().unwrap();
-    let flood = told.iter().find(|it| it.view == "in").unwrap();
+    let notified = monitor.notifications().unwrap();
+    let flood = notified.iter().find(|it| it.view == "in").unwrap();
     assert_eq!(flood.kind, Kind::Flood, "{flood:?}");
 }
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 fn run(args: &[&str]) -> (Output, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_srlg")).args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let (printed, told) = (text(&output.stdout), text(&output.stderr));
-    (output, printed, told)
+    let (printed, logged) = (text(&output.stdout), text(&output.stderr));
+    (output, printed, logged)
 }
 
 fn file(name: &str) -> PathBuf {
@@ -30,8 +30,8 @@ fn lines(text: &str) -> Vec<Value> {
 fn play(name: &str, options: &[&str]) {
     let alerts = file(name);
     let args = [&["demo", "--alerts", alerts.to_str().unwrap()], options].concat();
-    let (output, printed, told) = run(&args);
-    assert_eq!(output.status.code(), Some(0), "{printed}{told}");
+    let (output, printed, logged) = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{printed}{logged}");
     let alerts = lines(&std::fs::read_to_string(alerts).unwrap());
     let of = |status: &str| alerts.iter().filter(|alert| alert["status"] == status).count();
     assert_eq!((of("start"), of("end")), (4, 4));
@@ -86,9 +86,9 @@ fn a_replay_has_the_notifications_of_a_live_monitor() {
     std::fs::write(&list, attack(200)).unwrap();
     let options = ["--inside", "10.0.0.0/8", "--window", "30s", "--threshold", "1000"];
     let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
-    let (output, printed, told) = run(&args);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(!told.contains("a host can have at most"), "{told}");
+    let (output, printed, logged) = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{logged}");
+    assert!(!logged.contains("a host can have at most"), "{logged}");
     let [start, end] = &lines(&printed)[..] else { panic!("{printed}") };
     let ms = |second: u64| (1_750_000_000 + second) * 1_000;
     assert_eq!((&start["status"], start["start_ms"].as_u64()), (&"start".into(), Some(ms(13))));
@@ -123,9 +123,9 @@ fn a_busy_resolver_is_a_server_from_start_to_end() {
     }
     std::fs::write(&list, text).unwrap();
     let options = ["--inside", "10.0.0.0/8", "--window", "10s", "--threshold", "1000"];
-    let (output, printed, told) =
+    let (output, printed, logged) =
         run(&[&["run", "--input", list.to_str().unwrap()], &options[..]].concat());
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_eq!(output.status.code(), Some(0), "{logged}");
     let notifications = lines(&printed);
     let of = |notification: &Value| {
         ["view", "status", "why", "severity", "kind", "kind_at_start"]
@@ -150,11 +150,11 @@ fn a_run_warns_once_of_a_threshold_that_its_inside_networks_make_unreachable() {
     let list = file("small.csv");
     std::fs::write(&list, attack(1)).unwrap();
     let args = ["run", "--input", list.to_str().unwrap(), "--inside", "10.0.0.0/24"];
-    let (output, _, told) = run(&args);
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let (output, _, logged) = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{logged}");
     let warning = "view outside: a host can have at most 256 IPv4 peers";
-    assert_eq!(told.matches(warning).count(), 1, "{told}");
-    assert_eq!(told.matches("WARN").count(), 1, "{told}");
+    assert_eq!(logged.matches(warning).count(), 1, "{logged}");
+    assert_eq!(logged.matches("WARN").count(), 1, "{logged}");
 }
 
 /// Returns a capture of NetFlow v5 datagrams with one flow each. Their exporter announces the sampling rates `rates`.
@@ -193,9 +193,9 @@ fn a_run_warns_once_of_each_higher_sampling_rate_that_an_exporter_announces() {
     std::fs::write(&capture, exports(&[1, 100, 100, 50, 1_000, 1_000])).unwrap();
     let warned = |options: &[&str]| {
         let args = [&["run", "--input", capture.to_str().unwrap(), "--exports"], options].concat();
-        let (output, _, told) = run(&args);
-        assert_eq!(output.status.code(), Some(0), "{told}");
-        let rates = told.split("sampling 1:").skip(1).map(|rest| rest.split(' ').next().unwrap());
+        let (output, _, logged) = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{logged}");
+        let rates = logged.split("sampling 1:").skip(1).map(|rest| rest.split(' ').next().unwrap());
         let rates = rates.filter(|rate| rate.ends_with(':')).map(ToOwned::to_owned);
         rates.collect::<Vec<_>>()
     };
@@ -210,21 +210,21 @@ fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_nam
     std::fs::write(&list, attack(11)).unwrap();
     let options = ["--inside", "10.0.0.0/8", "--threshold", "1000", "--window"];
     let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
-    let (output, printed, told) = run(&[&args[..], &["30s"]].concat());
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let (output, printed, logged) = run(&[&args[..], &["30s"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{logged}");
     let [start] = &lines(&printed)[..] else { panic!("{printed}") };
     assert_eq!((&start["status"], &start["host"]), (&"start".into(), &"10.0.0.1".into()));
-    let summary = |told: &str| -> String {
-        let texts = told.lines().filter_map(|line| Some(line.split_once("INFO ")?.1));
+    let summary = |logged: &str| -> String {
+        let texts = logged.lines().filter_map(|line| Some(line.split_once("INFO ")?.1));
         texts.filter(|text| text.contains("raised")).map(|text| format!("{text}\n")).collect()
     };
-    let with_alert = summary(&told);
+    let with_alert = summary(&logged);
     // With a window of one slice, the flood exceeds the threshold only in that slice.
-    let (output, printed, told) = run(&[&args[..], &["1s"]].concat());
-    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
-    let miss = told.lines().find(|line| line.contains("no alert in view fan-in")).unwrap();
+    let (output, printed, logged) = run(&[&args[..], &["1s"]].concat());
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{logged}");
+    let miss = logged.lines().find(|line| line.contains("no alert in view fan-in")).unwrap();
     assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
-    insta::assert_snapshot!("replay_summary", with_alert + &summary(&told));
+    insta::assert_snapshot!("replay_summary", with_alert + &summary(&logged));
 }
 
 /// Returns a CSV file in which one IPv6 host has `contacts` contacts within ten seconds. `from` maps the number of a
@@ -247,9 +247,9 @@ fn a_machine_with_all_addresses_of_a_64_is_one_peer() {
         let path = file(&format!("{name}-64.csv"));
         std::fs::write(&path, list).unwrap();
         let args = ["--inside", "2001:db8::/32", "--threshold", "1000", "--window", "5s"];
-        let (output, printed, told) =
+        let (output, printed, logged) =
             run(&[&["run", "--input", path.to_str().unwrap()], &args[..]].concat());
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert_eq!(output.status.code(), Some(0), "{logged}");
         let is_start = |it: &&Value| it["status"] == "start";
         assert_eq!(lines(&printed).iter().filter(is_start).count(), alerts, "{name}: {printed}");
     }
@@ -271,10 +271,10 @@ fn impossible_input_is_one_line_and_exit_code_2() {
         &["run", "--input", "-", "--alerts", "/no/such/folder/file"],
         &["demo", "--seconds", "5"],
     ] {
-        let (output, printed, told) = run(args);
-        assert_eq!((output.status.code(), printed.as_str()), (Some(2), ""), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        texts += &told;
+        let (output, printed, logged) = run(args);
+        assert_eq!((output.status.code(), printed.as_str()), (Some(2), ""), "{logged}");
+        assert_eq!(logged.lines().count(), 1, "{logged}");
+        texts += &logged;
     }
     insta::assert_snapshot!(texts);
 }
@@ -295,13 +295,13 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
     std::fs::write(path("srlg.toml"), config).unwrap();
     let config = path("srlg.toml");
     for args in [&["alerts", "--state", &path("state")][..], &["suggest", "--config", &config]] {
-        let (output, _, told) = run(args);
+        let (output, _, logged) = run(args);
         assert_eq!(output.status.code(), Some(2));
-        insta::assert_snapshot!("no_state", told.replace(&path("state"), "STATE"));
+        insta::assert_snapshot!("no_state", logged.replace(&path("state"), "STATE"));
     }
-    let (output, printed, told) =
+    let (output, printed, logged) =
         run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
-    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
+    assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{logged}");
     let notifications = lines(&std::fs::read_to_string(path("alerts")).unwrap());
     let [start, end] = &notifications[..] else { panic!("{notifications:?}") };
     assert_eq!((&start["label"], &end["number"]), (&"shop".into(), &2.into()));
@@ -322,9 +322,9 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
     let masked: String = printed.split(' ').map(count).collect();
     insta::assert_snapshot!("suggestions", masked);
     // This data is older than the state.
-    let (output, _, told) = run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
+    let (output, _, logged) = run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
     assert_eq!(output.status.code(), Some(2));
-    insta::assert_snapshot!("old_data", told.lines().last().unwrap());
+    insta::assert_snapshot!("old_data", logged.lines().last().unwrap());
 }
 
 /// Returns the text of a configuration with the keys and tables that are commented out, except those that need other
@@ -355,8 +355,8 @@ fn a_configuration_is_checked_and_explained() {
     for (name, text) in [("check", text.clone()), ("check_all", with_comments(&text))] {
         std::fs::write(&here, text).unwrap();
         let here = here.to_str().unwrap();
-        let (output, printed, told) = run(&["check", "--config", here]);
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        let (output, printed, logged) = run(&["check", "--config", here]);
+        assert_eq!(output.status.code(), Some(0), "{logged}");
         insta::assert_snapshot!(name, printed.replace(here, "EXAMPLE"));
     }
     let here = here.to_str().unwrap();
@@ -366,13 +366,13 @@ fn a_configuration_is_checked_and_explained() {
     insta::assert_snapshot!("explain", printed);
     let bad = file("bad.toml");
     std::fs::write(&bad, "slice = '1s'\nthreshold = 7\n").unwrap();
-    let (output, _, told) = run(&["check", "--config", bad.to_str().unwrap()]);
+    let (output, _, logged) = run(&["check", "--config", bad.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     let (output, _, of_run) = run(&["run", "--config", bad.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(of_run.lines().count(), 1, "the input of run may be overridden: {of_run}");
-    assert!(told.contains(of_run.trim_start_matches("srlg: ")), "{of_run}");
-    insta::assert_snapshot!("bad", told.replace(env!("CARGO_TARGET_TMPDIR"), "FOLDER"));
+    assert!(logged.contains(of_run.trim_start_matches("srlg: ")), "{of_run}");
+    insta::assert_snapshot!("bad", logged.replace(env!("CARGO_TARGET_TMPDIR"), "FOLDER"));
 }
 
 const COMMANDS: [&str; 13] = [

@@ -142,7 +142,7 @@ impl Drop for Recorder {
         self.minutes.take();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has already been logged.
-            let _told = thread.join();
+            let _joined = thread.join();
         }
     }
 }

@@ -194,7 +194,7 @@ impl Drop for Web {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has already been logged.
-            let _told = thread.join();
+            let _joined = thread.join();
         }
     }
 }

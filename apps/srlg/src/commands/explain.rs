@@ -57,14 +57,14 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         writeln!(text, "  {host} is {is}, so this view does not count it")?;
         return Ok(());
     }
-    let told = rules.explain(host);
+    let explanation = rules.explain(host);
     let (contacts, hosts): (Vec<&Allow>, Vec<&Allow>) =
-        told.allows.into_iter().partition(|allow| allow.is_of_contacts());
+        explanation.allows.into_iter().partition(|allow| allow.is_of_contacts());
     for allow in &hosts {
         writeln!(text, "  no alert: {host} is ignored (allow list: {})", allow.why)?;
     }
     let would = if hosts.is_empty() { "" } else { "otherwise, " };
-    match told.rule {
+    match explanation.rule {
         Some((rule, network)) => {
             writeln!(
                 text,
@@ -90,7 +90,7 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         }
         None => writeln!(text, "  no alert: no rule applies to {host}")?,
     }
-    for (rule, network) in told.others {
+    for (rule, network) in explanation.others {
         writeln!(
             text,
             "  rule {} does not apply: its network {network} has a shorter prefix",

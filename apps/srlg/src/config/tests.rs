@@ -264,17 +264,17 @@ fn a_reload_names_keys_that_need_a_restart_and_applies_the_others() {
     ] {
         let text = WHOLE.replace("60s = 1024", "60s = 2048").replace(from, to);
         let mut config = before.clone();
-        let told = config.take_over(Config::parse(&text).unwrap());
-        assert_eq!(told.len(), usize::from(from != "\"customers\""), "{told:?}");
+        let logged = config.take_over(Config::parse(&text).unwrap());
+        assert_eq!(logged.len(), usize::from(from != "\"customers\""), "{logged:?}");
         let expected = if to == "1s" { 1024.0 } else { 2048.0 };
         assert_eq!(threshold(&config), Some(expected), "{to}");
-        texts += &format!("{told:?}\n");
+        texts += &format!("{logged:?}\n");
     }
     for (from, to) in [("60s = 1024", "60s = 512"), ("1h = 8192", "2h = 8192")] {
         let mut config = before.clone();
-        let told = config.take_over(Config::parse(&WHOLE.replace(from, to)).unwrap());
+        let logged = config.take_over(Config::parse(&WHOLE.replace(from, to)).unwrap());
         assert_eq!(threshold(&config), Some(1024.0));
-        texts += &format!("{told:?}\n");
+        texts += &format!("{logged:?}\n");
     }
     insta::assert_snapshot!(texts);
 }

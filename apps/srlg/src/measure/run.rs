@@ -267,8 +267,8 @@ impl Loop<'_> {
     }
 
     fn finish(mut self) -> Result<()> {
-        let told = self.delivery.finish(self.monitor.manager());
+        let delivered = self.delivery.finish(self.monitor.manager());
         let saved = self.checkpoints.finish(&mut self.monitor);
-        told.and(saved)
+        delivered.and(saved)
     }
 }

@@ -28,19 +28,19 @@ fn read(command: &str, input: &[u8]) -> (bool, String, String) {
 
 #[test]
 fn a_list_comes_out_as_it_went_in() {
-    let (_, printed, told) = contacts(LIST);
+    let (_, printed, logged) = contacts(LIST);
     let expected =
         "time_ms,src,dst\n1500,192.0.2.1,198.51.100.7\n1501.250000,2001:db8::1,2001:db8::2\n";
     assert_eq!(printed, expected);
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(logged);
     assert_eq!(contacts(&printed).1, printed);
 }
 
 #[test]
 fn rows_of_a_log_are_contacts_or_counted() {
-    let (_, printed, told) = contacts(LOG);
+    let (_, printed, logged) = contacts(LOG);
     assert_eq!(printed, "time_ms,src,dst\n7000,10.0.0.1,10.0.0.2\n");
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(logged);
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn invalid_input_is_one_line_and_a_failure() {
     let output = srlg("contacts").args(["--input", "/no/such/file"]).output().unwrap();
     let no_file =
         (output.status.success(), String::new(), String::from_utf8(output.stderr).unwrap());
-    let texts = [contacts(""), contacts("hello\n"), no_file].map(|(succeeds, _, told)| {
-        assert!(!succeeds && told.lines().count() == 1, "{told}");
-        told
+    let texts = [contacts(""), contacts("hello\n"), no_file].map(|(succeeds, _, logged)| {
+        assert!(!succeeds && logged.lines().count() == 1, "{logged}");
+        logged
     });
     insta::assert_snapshot!(texts.concat());
 }
@@ -61,10 +61,10 @@ fn an_input_without_usable_data_causes_one_warning() {
     let words = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 239, 1, 0, 4, 4, 0];
     let capture: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
     for command in ["contacts", "detect"] {
-        let (succeeds, _, told) = read(command, &capture);
-        let warnings: Vec<_> = told.lines().filter(|line| line.contains("warning: ")).collect();
-        let [warning] = warnings[..] else { panic!("{told}") };
-        assert!(succeeds, "{told}");
+        let (succeeds, _, logged) = read(command, &capture);
+        let warnings: Vec<_> = logged.lines().filter(|line| line.contains("warning: ")).collect();
+        let [warning] = warnings[..] else { panic!("{logged}") };
+        assert!(succeeds, "{logged}");
         insta::allow_duplicates!(insta::assert_snapshot!(warning));
     }
 }

@@ -38,8 +38,8 @@ fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
     for name in WHOLE {
         let path = data.join(format!("flows/{name}.pcap"));
         let exports = ["--input", path.to_str().unwrap(), "--exports"];
-        let (list, told) = output("contacts", &exports);
-        assert_eq!(pairs(&list), expected, "{name}: {told}");
+        let (list, logged) = output("contacts", &exports);
+        assert_eq!(pairs(&list), expected, "{name}: {logged}");
         assert_eq!(last_points(&detected(&exports)), last_points(&points), "{name}");
     }
 }
@@ -106,8 +106,8 @@ fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
         let path = data.join(format!("flows/{name}.pcap"));
         let line = detected(&["--input", path.to_str().unwrap(), "--exports"]);
         let line: Value = serde_json::from_str(line.trim_end()).unwrap();
-        let told = serde_json::json!({"least": rate, "most": rate, "unknown": false});
-        assert_eq!((&line["sampling"], &line["host"]), (&told, &"10.10.10.10".into()));
+        let sampling = serde_json::json!({"least": rate, "most": rate, "unknown": false});
+        assert_eq!((&line["sampling"], &line["host"]), (&sampling, &"10.10.10.10".into()));
         let [least, most] = [0, 1].map(|at| line["unsampled"][at].as_f64().unwrap());
         let (rate, error) = (f64::from(rate), line["std_error"].as_f64().unwrap());
         let chance = |hosts: f64| 5.0 * (hosts * (rate - 1.0)).sqrt().hypot(rate * error);

@@ -104,9 +104,9 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
         let collectors = exported.expect("exports that end in the slice in which they started");
         for (collector, version) in collectors.into_iter().zip(versions) {
             collector.wait_for(|it| !last_points(&it.printed()).is_empty());
-            let (printed, told) = collector.stop();
-            assert_eq!(last_points(&printed), expected, "{told}");
-            assert_whole(&format!("softflowd{}-detect", version.concat()), &told);
+            let (printed, logged) = collector.stop();
+            assert_eq!(last_points(&printed), expected, "{logged}");
+            assert_whole(&format!("softflowd{}-detect", version.concat()), &logged);
         }
     });
 }
@@ -123,20 +123,20 @@ fn sampled_packets_are_counted_unscaled_and_the_sampling_is_reported() {
             let options = ["-v", version, "-s", "10"];
             let collector = Collector::start("contacts", &[]);
             softflowd(&file, collector.port, &options);
-            let (printed, told) = collector.stop();
+            let (printed, logged) = collector.stop();
             let found = pairs(&printed);
-            assert!(found.is_subset(&all) && found.len() == sampled, "{} {told}", found.len());
-            assert_whole("softflowd-sampled", &told);
+            assert!(found.is_subset(&all) && found.len() == sampled, "{} {logged}", found.len());
+            assert_whole("softflowd-sampled", &logged);
             let collector =
                 Collector::start("detect", &["--threshold", "64", "--output", "ndjson"]);
             softflowd(&file, collector.port, &options);
             collector.wait_for(|it| !it.printed().is_empty());
-            let (printed, told) = collector.stop();
+            let (printed, logged) = collector.stop();
             let line: serde_json::Value =
                 serde_json::from_str(printed.lines().next().unwrap()).unwrap();
             let rates = serde_json::json!({"least": 10, "most": 10, "unknown": false});
-            assert_eq!(line["sampling"], rates, "{told}");
-            assert_whole("softflowd-sampled-detect", &told);
+            assert_eq!(line["sampling"], rates, "{logged}");
+            assert_whole("softflowd-sampled-detect", &logged);
         }
     });
 }

@@ -71,9 +71,9 @@ fn pairs(list: &str) -> Pairs {
 fn output(command: &str, args: &[&str]) -> (String, String) {
     let output = srlg(command).args(args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (printed, told) = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success(), "{command} {args:?}: {told}");
-    (printed, told)
+    let (printed, logged) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{command} {args:?}: {logged}");
+    (printed, logged)
 }
 
 /// Cardinality and standard error, as `detect` prints them.

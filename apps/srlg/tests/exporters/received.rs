@@ -49,10 +49,10 @@ pub(crate) fn pairs_of(file: &Path) -> Pairs {
 
 /// Asserts that the summary matches the snapshot `name`, in which all counts of lost data are 0. In the snapshot, N
 /// replaces all other numbers, and texts that depend on the time of the export are left out.
-pub(crate) fn assert_whole(name: &str, told: &str) {
-    let told = steady(told);
+pub(crate) fn assert_whole(name: &str, logged: &str) {
+    let logged = steady(logged);
     // The first line ends with the port and is skipped.
-    let lines = told.lines().skip(1).map(|line| {
+    let lines = logged.lines().skip(1).map(|line| {
         let words = line.split_inclusive([' ', ',', ';', ')']).map(|word| {
             let number = word.trim_end_matches([' ', ',', ';', ')']);
             let is_counted = number != "0" && number.parse::<f64>().is_ok();
@@ -81,15 +81,15 @@ pub(crate) fn assert_pairs_within(
         let collector = Collector::start("contacts", &[]);
         export(&collector);
         // All sent datagrams are received before the program exits.
-        let (printed, told) = collector.stop();
+        let (printed, logged) = collector.stop();
         let found = pairs(&printed);
         if left > 0 && found.len() < expected.len() {
             eprintln!("{name} exported {} of {} pairs; trying again", found.len(), expected.len());
             continue;
         }
         let others: Vec<_> = found.symmetric_difference(expected).take(3).collect();
-        assert!(others.is_empty(), "{} of {}, {others:?}: {told}", found.len(), expected.len());
-        return assert_whole(name, &told);
+        assert!(others.is_empty(), "{} of {}, {others:?}: {logged}", found.len(), expected.len());
+        return assert_whole(name, &logged);
     }
 }
 

@@ -50,8 +50,8 @@ fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
     let name = file.to_str().unwrap();
     let options =
         ["--input", name, "--slice", "1h", "--threshold", THRESHOLD, "--output", "ndjson"];
-    let (printed, told) = output("detect", &[&options[..], more].concat());
-    (last_points(&printed), told)
+    let (printed, logged) = output("detect", &[&options[..], more].concat());
+    (last_points(&printed), logged)
 }
 
 impl Truth {
@@ -85,13 +85,13 @@ impl Truth {
     /// rates, and shows that no data was lost.
     fn is_of(&self, name: &str, file: &Path) {
         let exports = ["--input", file.to_str().unwrap(), "--exports"];
-        let (list, told) = output("contacts", &exports);
+        let (list, logged) = output("contacts", &exports);
         let found = pairs(&list);
         let more: Vec<_> = found.symmetric_difference(&self.pairs).take(3).collect();
-        assert!(more.is_empty(), "{} of {}, {more:?}: {told}", found.len(), self.pairs.len());
+        assert!(more.is_empty(), "{} of {}, {more:?}: {logged}", found.len(), self.pairs.len());
         let (points, summary) = points(file, &["--exports"]);
         assert_eq!(points, self.points, "{name}");
-        insta::assert_snapshot!(name, steady(&(told + &summary)));
+        insta::assert_snapshot!(name, steady(&(logged + &summary)));
     }
 }
 

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::alertmanager::{GROUP_INTERVAL, Server};
 use crate::http::{Request, serve};
 use crate::nats::has_broker;
-use crate::notifications::{assert_told_once, by_key};
+use crate::notifications::{assert_notified_once, by_key};
 use crate::process::{PATIENCE, Process};
 use crate::{Kill, kills};
 
@@ -156,7 +156,7 @@ struct Inbox {
     /// Notifications that the webhook has received, by idempotency key.
     notifications: BTreeMap<String, Value>,
     /// States that the Alertmanager has sent, by host: `firing`, then `resolved`.
-    told: BTreeMap<String, Vec<String>>,
+    statuses: BTreeMap<String, Vec<String>>,
 }
 
 impl Inbox {
@@ -173,7 +173,7 @@ impl Inbox {
             let body: Value = serde_json::from_str(&body).unwrap();
             for alert in body["alerts"].as_array().unwrap() {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
-                self.told
+                self.statuses
                     .entry(text(&alert["labels"]["host"]))
                     .or_default()
                     .push(text(&alert["status"]));
@@ -182,11 +182,11 @@ impl Inbox {
     }
 
     fn ends(&self) -> [usize; 2] {
-        let resolved = |told: &&Vec<String>| told.iter().any(|status| status == "resolved");
+        let resolved = |statuses: &&Vec<String>| statuses.iter().any(|status| status == "resolved");
         let is_end = |notification: &&Value| notification["status"] == "end";
         [
             self.notifications.values().filter(is_end).count(),
-            self.told.values().filter(resolved).count(),
+            self.statuses.values().filter(resolved).count(),
         ]
     }
 }
@@ -196,17 +196,17 @@ fn alerts_of_a_network_start_and_end_once_despite_kills() {
     if !has_broker() {
         return;
     }
-    let ((webhook, notifications), (receiver, told)) = (serve(&["200 OK"]), serve(&["200 OK"]));
+    let ((webhook, notifications), (receiver, requests)) = (serve(&["200 OK"]), serve(&["200 OK"]));
     let Some(alertmanager) = Server::start(&format!("http://{receiver}/")) else { return };
     let mut network = Network::start(webhook, alertmanager.address);
     let mut inbox = Inbox::default();
     let hosts = kill_while_flooded(&mut network, || {
-        inbox.read(&notifications, &told);
-        inbox.told.len()
+        inbox.read(&notifications, &requests);
+        inbox.statuses.len()
     });
     let calm = Instant::now();
     loop {
-        inbox.read(&notifications, &told);
+        inbox.read(&notifications, &requests);
         let ends = network.read("alerts").matches("\"status\":\"end\"").count();
         let [of_webhook, of_alertmanager] = inbox.ends();
         let counts = [ends, of_webhook, of_alertmanager];
@@ -218,38 +218,42 @@ fn alerts_of_a_network_start_and_end_once_despite_kills() {
     }
     // Repeated notifications may still arrive during this time.
     thread::sleep(3 * GROUP_INTERVAL);
-    inbox.read(&notifications, &told);
+    inbox.read(&notifications, &requests);
     let alerts = network.read("alerts");
-    let ids = assert_told_once(&alerts);
+    let ids = assert_notified_once(&alerts);
     assert_eq!((ids.len(), &network.stored()), (hosts, &ids), "{alerts}");
     assert_eq!(inbox.notifications, by_key(&alerts));
-    assert!(inbox.told.values().all(|told| told == &["firing", "resolved"]), "{:?}", inbox.told);
-    assert_eq!(inbox.told.len(), hosts);
+    assert!(
+        inbox.statuses.values().all(|statuses| statuses == &["firing", "resolved"]),
+        "{:?}",
+        inbox.statuses
+    );
+    assert_eq!(inbox.statuses.len(), hosts);
     println!("{hosts} alerts, each with one start and one end");
 }
 
-/// Floods hosts one after the other while random processes are killed. Returns the number of flooded hosts. `told`
+/// Floods hosts one after the other while random processes are killed. Returns the number of flooded hosts. `sent`
 /// returns the number of hosts of which the Alertmanager has sent an alert. A flood lasts until its alert has been
 /// sent, because the Alertmanager sends nothing if it receives the start and the end at the same time.
-fn kill_while_flooded(network: &mut Network, mut told: impl FnMut() -> usize) -> usize {
+fn kill_while_flooded(network: &mut Network, mut sent: impl FnMut() -> usize) -> usize {
     let (mut host, mut started) = (1, Instant::now());
     network.target.store(1, Relaxed);
-    let mut is_told = |host: u64, started: Instant| {
+    let mut is_sent = |host: u64, started: Instant| {
         thread::sleep(PAUSE);
         assert!(started.elapsed() < PATIENCE, "no alert of host {host}");
-        started.elapsed() > PHASE && told() as u64 == host
+        started.elapsed() > PHASE && sent() as u64 == host
     };
     for Kill { after, victim } in kills(5, 2_000) {
         let until = Instant::now() + after;
         while Instant::now() < until {
-            if is_told(host, started) {
+            if is_sent(host, started) {
                 (host, started) = (host + 1, Instant::now());
                 network.target.store(host, Relaxed);
             }
         }
         network.kill(victim);
     }
-    while !is_told(host, started) {}
+    while !is_sent(host, started) {}
     network.target.store(0, Relaxed);
     host as usize
 }

@@ -12,7 +12,7 @@ use srlg_notify::store::history::IncidentFilter;
 use srlg_notify::store::series::{MinuteRange, Series};
 use srlg_system::now_ms;
 
-use crate::notifications::assert_told_once;
+use crate::notifications::assert_notified_once;
 use crate::process::{PATIENCE, Process};
 use crate::{Kill, kills};
 
@@ -92,7 +92,7 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     monitor.hang_up();
     let (code, said) = monitor.end();
     assert_eq!(code, Some(0), "{said}");
-    let ids = assert_told_once(&alerts());
+    let ids = assert_notified_once(&alerts());
     assert!(ids.len() as u64 >= HOSTS, "{ids:?}");
     // The database has the same notifications after any number of restarts.
     let store = Store::read(&state).unwrap();

@@ -81,14 +81,14 @@ fn feed(
     seconds: u64,
     contacts: impl Fn(u64) -> Vec<Contact>,
 ) -> Vec<Notification> {
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for second in 0..seconds {
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
         monitor.advance(time_ns).unwrap();
         contacts(time_ns).iter().for_each(|contact| monitor.ingest(contact).unwrap());
-        told.extend(monitor.notifications().unwrap());
+        notified.extend(monitor.notifications().unwrap());
     }
-    told
+    notified
 }
 
 fn names(names: &[Name]) -> Vec<String> {
@@ -102,7 +102,7 @@ fn alerts_of_ports_and_services_are_about_them() {
     // for the second.
     let services =
         [([192, 0, 2, 7], 53), ([10, 0, 0, 2], 443), ([10, 0, 0, 9], 80), ([10, 0, 1, 1], 443)];
-    let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));
+    let notified = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));
     let of = |notification: &Notification| {
         let Notification { ref view, status, kind, unit, ref label, .. } = *notification;
         (view.clone(), status, notification.subject(), kind, unit, label.clone())
@@ -110,7 +110,7 @@ fn alerts_of_ports_and_services_are_about_them() {
     let start = |view: &str, subject: &str, kind, unit, label: Option<&str>| {
         (view.to_owned(), Status::Start, subject.to_owned(), kind, unit, label.map(str::to_owned))
     };
-    let mut found: Vec<_> = told.iter().map(of).collect();
+    let mut found: Vec<_> = notified.iter().map(of).collect();
     found.sort_by(|a, b| (&a.0, &a.2).cmp(&(&b.0, &b.2)));
     let expected = [
         start("ports", "10.0.0.1", Kind::PortScan, Unit::Ports, Some("servers")),
@@ -119,13 +119,13 @@ fn alerts_of_ports_and_services_are_about_them() {
     ];
     assert_eq!(found, expected);
     let ports_in = |view| {
-        let of_view = told.iter().filter(move |notification| notification.view == view);
+        let of_view = notified.iter().filter(move |notification| notification.view == view);
         of_view.map(|notification| notification.port).collect::<BTreeSet<_>>()
     };
     let port = |number| Some(Port { protocol: TCP, number });
     assert_eq!(ports_in("ports"), BTreeSet::from([None]));
     assert_eq!(ports_in("services"), BTreeSet::from([port(53), port(443)]));
-    let scan = told.iter().find(|notification| notification.view == "ports").unwrap();
+    let scan = notified.iter().find(|notification| notification.view == "ports").unwrap();
     assert!(names(&scan.peers).iter().all(|peer| peer.starts_with("tcp/")), "{:?}", scan.peers);
 
     let overview = monitor.overview(&InputStatus::default());
@@ -141,8 +141,8 @@ fn details_of_a_port_scan_name_its_ports_and_the_network_of_the_scanner() {
     let text = VIEWS.replace("hold = '5s'", "hold = '5s'\nrepeat = '5s'");
     let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
     let mut monitor = Monitor::new(&Config::parse(&format!("{input}{text}")).unwrap(), 1).unwrap();
-    let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &[]));
-    let last = told.last().unwrap();
+    let notified = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &[]));
+    let last = notified.last().unwrap();
     assert_eq!(last.status, Status::Update);
     assert_eq!((last.peers.len(), last.top_prefixes.len()), (32, 1));
     assert!(names(&last.peers).iter().all(|peer| peer.starts_with("tcp/")));
@@ -154,9 +154,10 @@ fn details_of_a_port_scan_name_its_ports_and_the_network_of_the_scanner() {
 fn services_of_one_network_that_start_together_are_one_alert() {
     let mut monitor = Monitor::new(&config(""), 1).unwrap();
     let services: Vec<_> = (10..20).map(|host| ([10, 0, 0, host], 443)).collect();
-    let told = feed(&mut monitor, 1_750_000_000_000, 10, |time_ns| second(time_ns, &services));
-    let told: Vec<_> = told.iter().filter(|notification| notification.view == "services").collect();
-    let [of_network] = &told[..] else { panic!("{told:?}") };
+    let notified = feed(&mut monitor, 1_750_000_000_000, 10, |time_ns| second(time_ns, &services));
+    let notified: Vec<_> =
+        notified.iter().filter(|notification| notification.view == "services").collect();
+    let [of_network] = &notified[..] else { panic!("{notified:?}") };
     assert_eq!((of_network.subject(), of_network.hosts), ("10.0.0.0/24".to_owned(), 10));
     assert_eq!(of_network.label.as_deref(), Some("servers"));
     assert_eq!(of_network.port, None);
@@ -173,15 +174,16 @@ fn an_alert_of_a_service_outlives_a_restart() {
     let start_ms = (now_ms() / 1_000 - 200) * 1_000;
     let services = [([10, 0, 0, 2], 443)];
     let mut first = Continued::open(&config).unwrap();
-    let told = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
-    end(first, &told);
+    let notified = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
+    end(first, &notified);
     let is_of_service = |notification: &&Notification| notification.view == "services";
-    let start = told.iter().find(is_of_service).unwrap().clone();
+    let start = notified.iter().find(is_of_service).unwrap().clone();
 
     let mut second_run = Continued::open(&config).unwrap();
-    let told = feed(&mut second_run.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
-    let told: Vec<_> = told.iter().filter(is_of_service).collect();
-    let [over] = &told[..] else { panic!("{told:?}") };
+    let notified =
+        feed(&mut second_run.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
+    let notified: Vec<_> = notified.iter().filter(is_of_service).collect();
+    let [over] = &notified[..] else { panic!("{notified:?}") };
     assert_eq!((over.id, over.status), (start.id, Status::End));
     assert_eq!((over.host, over.subject()), (start.host, "10.0.0.2 tcp/443".to_owned()));
     assert_eq!(over.kind, Kind::ServiceFlood);
@@ -193,17 +195,17 @@ fn an_alert_keeps_its_name_when_the_prefix_length_of_its_view_changes() {
     let state = format!("state = '{}'", folder.path().display());
     let start_ms = (now_ms() / 1_000 - 200) * 1_000;
     let mut first = Continued::open(&config(&state)).unwrap();
-    let told =
+    let notified =
         feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &[([10, 0, 0, 2], 443)]));
-    end(first, &told);
-    let start = told.iter().find(|notification| notification.view == "services").unwrap();
+    end(first, &notified);
+    let start = notified.iter().find(|notification| notification.view == "services").unwrap();
 
     let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
     let views = VIEWS.replace("host-prefix6 = 64", "host-prefix6 = 64\nhost-prefix4 = 24");
     let changed = Config::parse(&format!("{state}\n{input}{views}")).unwrap();
     let mut next = Continued::open(&changed).unwrap();
-    let told = feed(&mut next.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
-    let over = told.iter().find(|notification| notification.id == start.id).unwrap();
+    let notified = feed(&mut next.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
+    let over = notified.iter().find(|notification| notification.id == start.id).unwrap();
     assert_eq!((over.status, over.host), (Status::End, start.host));
 }
 
@@ -236,8 +238,8 @@ fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
     let start_ms = (now_ms() / 1_000 - 200) * 1_000;
     let services = [([10, 0, 0, 2], 443)];
     let mut first = Continued::open(&config(&state)).unwrap();
-    let told = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
-    end(first, &told);
+    let notified = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
+    end(first, &notified);
 
     let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
     let views = VIEWS.replace("host = 'address+port'\nhost-prefix6 = 64\n", "");
@@ -246,8 +248,8 @@ fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
     let [over] = &next.ended.clone()[..] else { panic!("{:?}", next.ended) };
     assert_eq!((over.view.as_str(), over.subject()), ("services", "10.0.0.2 tcp/443".to_owned()));
     assert_eq!(over.status, Status::End);
-    let told = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
-    assert!(told.iter().all(|notification| notification.view != "services"), "{told:?}");
+    let notified = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
+    assert!(notified.iter().all(|notification| notification.view != "services"), "{notified:?}");
     // The alert of the other view stays active.
     assert_eq!(next.monitor.overview(&InputStatus::default()).alerts.len(), 1);
     let ended = next.ended.clone();

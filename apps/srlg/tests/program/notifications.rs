@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Asserts that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns the
 /// IDs of all alerts.
-pub(crate) fn assert_told_once(text: &str) -> BTreeSet<String> {
+pub(crate) fn assert_notified_once(text: &str) -> BTreeSet<String> {
     let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
     for (at, line) in text.lines().enumerate() {
         let notification: Value = serde_json::from_str(line).unwrap();

@@ -84,8 +84,8 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert_eq!((&silence["by"], &silence["text"]), (&json!("ann"), &json!("a test of ours")));
         let left_ms = silence["until_ms"].as_u64().unwrap() - before_ms;
         assert!((3_600_000..3_660_000).contains(&left_ms), "{left_ms}");
-        let (told, _) = wait_for(&requests, "silenced");
-        assert_eq!(told["remark"]["by"], "ann");
+        let (notification, _) = wait_for(&requests, "silenced");
+        assert_eq!(notification["remark"]["by"], "ann");
         assert_eq!(heard(&requests, Duration::from_secs(3)), Vec::<String>::new());
         let page = site.page();
         assert_eq!(
@@ -109,8 +109,8 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert_eq!((silent, &over["remark"]), (vec!["silenced".to_owned()], &Value::Null));
 
         assert_eq!(act(json!({"act": "acknowledge", "text": "on it"})).0, 200);
-        let (told, _) = wait_for(&requests, "acknowledged");
-        assert_eq!(told["text"], "cause unknown: 10.0.0.1: acknowledged by ann: on it");
+        let (notification, _) = wait_for(&requests, "acknowledged");
+        assert_eq!(notification["text"], "cause unknown: 10.0.0.1: acknowledged by ann: on it");
         assert_eq!(
             heard(&requests, Duration::from_secs(3)),
             Vec::<String>::new(),
@@ -139,9 +139,9 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
             thread::sleep(Duration::from_millis(200));
         };
         assert_eq!((&closed["status"], &closed["why"]), (&json!("end"), &json!("closed")));
-        let (told, _) = wait_for(&requests, "closed");
-        assert_eq!(told["remark"]["text"], "it was us");
-        assert!(told["peak"].as_f64().unwrap() > 150.0, "{told}");
+        let (notification, _) = wait_for(&requests, "closed");
+        assert_eq!(notification["remark"]["text"], "it was us");
+        assert!(notification["peak"].as_f64().unwrap() > 150.0, "{notification}");
         site.alerts_when(<[Value]>::is_empty);
 
         assert_eq!(act(json!({"act": "acknowledge"})).0, 409, "the incident has ended");
@@ -160,9 +160,12 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert_eq!(before, Vec::<String>::new());
         assert_eq!(heard(&requests, Duration::from_secs(3)), Vec::<String>::new());
         assert_eq!(act(json!({"act": "unsilence"})).0, 200);
-        let (told, _) = wait_for(&requests, "unsilenced");
-        assert_eq!((&told["status"], &told["id"]), (&json!("end"), &alert["id"]));
-        let (told, _) = wait_for(&requests, "unsilenced");
-        assert_eq!((&told["status"], &told["id"]), (&json!("update"), &again[0]["id"]));
+        let (notification, _) = wait_for(&requests, "unsilenced");
+        assert_eq!((&notification["status"], &notification["id"]), (&json!("end"), &alert["id"]));
+        let (notification, _) = wait_for(&requests, "unsilenced");
+        assert_eq!(
+            (&notification["status"], &notification["id"]),
+            (&json!("update"), &again[0]["id"])
+        );
     });
 }

@@ -62,7 +62,7 @@ fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
 
 /// Asserts that the monitor reports `attack` with a count within 3 % of the truth. Returns a row of the printed table,
 /// which states the delay.
-fn told(attack: &Attack, path: &Path) -> String {
+fn check_attack(attack: &Attack, path: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (capture, truth) = capture(attack, path, folder.path());
     let threshold = attack.threshold.to_string();
@@ -118,7 +118,7 @@ fn attacks_are_reported_and_counted() {
         let data = &data;
         let runs: Vec<_> = ATTACKS
             .iter()
-            .map(|attack| scope.spawn(|| told(attack, &data.join(attack.file))))
+            .map(|attack| scope.spawn(|| check_attack(attack, &data.join(attack.file))))
             .collect();
         println!(
             "\n| attack | started after the last export | estimated count | true count |\n|---|---|---|---|"

@@ -31,14 +31,14 @@ struct Run {
     tracker: Tracker,
     rule: Rule,
     second: u64,
-    told: Vec<Alert>,
+    alerts: Vec<Alert>,
     witnesses: Witnesses,
 }
 
 impl Run {
     fn new() -> Self {
         let (tracker, witnesses) = (Tracker::new("v"), Witnesses::default());
-        Self { tracker, rule: rule(), second: 0, told: Vec::new(), witnesses }
+        Self { tracker, rule: rule(), second: 0, alerts: Vec::new(), witnesses }
     }
 
     fn close_with(&mut self, points: &[Sighting], condition: Condition) -> Vec<Alert> {
@@ -50,10 +50,10 @@ impl Run {
         let now_ms = self.second * 1_000;
         let (rule, witnesses) = (&self.rule, &self.witnesses);
         let tracker = &mut self.tracker;
-        let told =
+        let alerts =
             tracker.close(now_ms, sightings, |_| Some(rule), condition, |_, _| witnesses.clone());
-        self.told.extend(told.clone());
-        told
+        self.alerts.extend(alerts.clone());
+        alerts
     }
 
     fn close(&mut self, points: &[Sighting]) -> Vec<Alert> {
@@ -69,8 +69,8 @@ impl Run {
         self
     }
 
-    fn told(&self) -> Vec<(u64, Status, Why)> {
-        self.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why)).collect()
+    fn changes(&self) -> Vec<(u64, Status, Why)> {
+        self.alerts.iter().map(|it| (it.now_ms / 1_000, it.status, it.why)).collect()
     }
 
     fn restart(&mut self) {
@@ -85,8 +85,8 @@ fn an_attack_starts_once_and_ends_once_with_the_same_id() {
     run.host(2, 2_000.0).host(1, 0.0).host(4, 2_000.0).host(4, 500.0).host(3, 2_000.0);
     run.host(20, 0.0);
     let expected = [(4, Status::Start, Why::Threshold), (20, Status::End, Why::Below)];
-    assert_eq!(run.told(), expected);
-    let [start, end] = &run.told.clone()[..] else { panic!() };
+    assert_eq!(run.changes(), expected);
+    let [start, end] = &run.alerts.clone()[..] else { panic!() };
     assert_eq!((start.id, start.start_ms), (end.id, end.start_ms));
     assert_eq!(
         (end.until_ms, end.main().peak, end.main().cardinality),
@@ -95,7 +95,7 @@ fn an_attack_starts_once_and_ends_once_with_the_same_id() {
     assert_eq!(run.tracker.active(), 0);
     assert_eq!(run.tracker.hosts().count(), 0, "the tracker must be empty");
     run.host(3, 2_000.0);
-    assert_ne!(run.told[2].id, end.id, "another attack");
+    assert_ne!(run.alerts[2].id, end.id, "another attack");
 }
 
 #[test]
@@ -103,7 +103,8 @@ fn updates_tell_of_peaks_severity_and_time() {
     let mut run = Run::new();
     run.host(3, 1_500.0).host(1, 2_999.0).host(1, 3_000.0).host(1, 4_200.0).host(1, 16_500.0);
     run.host(400, 16_600.0);
-    let why: Vec<_> = run.told.iter().map(|it| (it.now_ms / 1_000, it.why, it.severity)).collect();
+    let why: Vec<_> =
+        run.alerts.iter().map(|it| (it.now_ms / 1_000, it.why, it.severity)).collect();
     let (warning, major, critical) = (Severity::Warning, Severity::Major, Severity::Critical);
     let expected = [
         (3, Why::Threshold, warning),
@@ -125,8 +126,8 @@ fn more_than_can_be_counted_is_critical_and_no_end() {
     };
     (0..3).for_each(|_| drop(run.close(&[beyond(10.0)])));
     (0..20).for_each(|_| drop(run.close(&[beyond(10.0)])));
-    assert_eq!(run.told(), [(3, Status::Start, Why::Threshold)]);
-    assert_eq!(run.told[0].severity, Severity::Critical);
+    assert_eq!(run.changes(), [(3, Status::Start, Why::Threshold)]);
+    assert_eq!(run.alerts[0].severity, Severity::Critical);
 }
 
 #[test]
@@ -138,11 +139,11 @@ fn neither_silence_nor_overload_ends_alerts() {
         let mut run = Run::new();
         run.host(3, 2_000.0).host(4, 0.0);
         (0..100).for_each(|_| drop(run.close_with(&[], condition)));
-        assert_eq!(run.told.len(), 1, "{condition:?}");
+        assert_eq!(run.alerts.len(), 1, "{condition:?}");
         run.host(5, 0.0);
-        assert_eq!(run.told.len(), 1, "the time below the threshold must restart: {condition:?}");
+        assert_eq!(run.alerts.len(), 1, "the time below the threshold must restart: {condition:?}");
         run.host(1, 0.0);
-        assert_eq!(run.told[1].status, Status::End);
+        assert_eq!(run.alerts[1].status, Status::End);
     }
 }
 
@@ -151,14 +152,14 @@ fn a_host_that_no_rule_is_about_any_more_ends() {
     let mut run = Run::new();
     run.host(3, 2_000.0);
     let sightings = [(SHORT, vec![sighting(HOST, 2_000.0)])].into();
-    let told = run.tracker.close(
+    let alerts = run.tracker.close(
         4_000,
         &sightings,
         |_| None,
         Condition::default(),
         |_, _| Witnesses::default(),
     );
-    assert_eq!((told.len(), told[0].status, told[0].why), (1, Status::End, Why::Rule));
+    assert_eq!((alerts.len(), alerts[0].status, alerts[0].why), (1, Status::End, Why::Rule));
     assert!(
         run.tracker
             .close(
@@ -190,8 +191,8 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
     // One slice at the threshold neither activates the short window nor raises the severity.
     close(1, 20_000.0, 7_000.0);
     close(10, 0.0, 0.0);
-    let told: Vec<_> =
-        run.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why, it.severity)).collect();
+    let changes: Vec<_> =
+        run.alerts.iter().map(|it| (it.now_ms / 1_000, it.status, it.why, it.severity)).collect();
     let expected = [
         (3, Status::Start, Why::Threshold, Severity::Warning),
         (4, Status::Update, Why::Peak, Severity::Warning),
@@ -199,23 +200,23 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
         (17, Status::Update, Why::Peak, Severity::Major),
         (23, Status::End, Why::Below, Severity::Major),
     ];
-    assert_eq!(told, expected);
-    assert!(run.told.iter().all(|it| it.id == run.told[0].id));
+    assert_eq!(changes, expected);
+    assert!(run.alerts.iter().all(|it| it.id == run.alerts[0].id));
     let windows = |at: usize| -> Vec<_> {
-        run.told[at].windows.iter().map(|it| (it.slices, it.cardinality, it.peak)).collect()
+        run.alerts[at].windows.iter().map(|it| (it.slices, it.cardinality, it.peak)).collect()
     };
     assert_eq!(windows(0), [(LONG, 1_500.0, 1_500.0)]);
     assert_eq!(windows(2), [(SHORT, 5_000.0, 5_000.0), (LONG, 3_500.0, 3_500.0)]);
     assert_eq!(windows(3), [(LONG, 7_000.0, 7_000.0), (SHORT, 20_000.0, 5_000.0)]);
     assert_eq!(
-        run.told[3].windows.iter().map(|it| it.is_active).collect::<Vec<_>>(),
+        run.alerts[3].windows.iter().map(|it| it.is_active).collect::<Vec<_>>(),
         [true, false]
     );
     // If no window is active, the most severe window comes first. Among windows of equal severity, the shortest window
     // comes first.
     assert_eq!(windows(4), [(SHORT, 0.0, 5_000.0), (LONG, 0.0, 7_000.0)]);
     // The long window was below its threshold from this time on.
-    assert_eq!(run.told[4].until_ms, Some(18_000));
+    assert_eq!(run.alerts[4].until_ms, Some(18_000));
     assert_eq!(run.tracker.hosts().count(), 0);
 }
 
@@ -228,7 +229,7 @@ fn each_window_waits_until_it_is_whole_itself() {
         run.host(3, 2_000.0);
         let condition = Condition { whole_slices, ..Condition::default() };
         (0..20).for_each(|_| drop(run.close_with(&[], condition)));
-        let ends = run.told.iter().filter(|it| it.status == Status::End).count();
+        let ends = run.alerts.iter().filter(|it| it.status == Status::End).count();
         assert_eq!(ends, usize::from(is_over), "{whole_slices}");
     }
 }
@@ -245,10 +246,13 @@ fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
     (0..3).for_each(|_| drop(run.close_windows(&both(), Condition::default())));
     run.rule.windows.remove(&SHORT);
     run.close_windows(&both(), Condition::default());
-    assert_eq!(run.told(), [(3, Status::Start, Why::Threshold), (6, Status::Update, Why::Window)]);
+    assert_eq!(
+        run.changes(),
+        [(3, Status::Start, Why::Threshold), (6, Status::Update, Why::Window)]
+    );
     run.rule.windows = [(7, terms)].into();
     run.close_windows(&both(), Condition::default());
-    let end = &run.told[2];
+    let end = &run.alerts[2];
     assert_eq!((end.status, end.why, end.until_ms), (Status::End, Why::Rule, Some(8_000)));
     let windows: Vec<_> = end.windows.iter().map(|it| (it.slices, it.peak)).collect();
     assert_eq!(windows, [(SHORT, 1_500.0), (LONG, 1_500.0)]);
@@ -265,7 +269,7 @@ fn many_hosts_of_a_network_are_one_alert() {
     // Each of these additional hosts would have started an alert.
     (0..5).for_each(|_| drop(run.close(&carpet(0..255))));
     (0..20).for_each(|_| drop(run.close(&[])));
-    let [start, end] = &run.told[..] else { panic!("{:?}", run.told()) };
+    let [start, end] = &run.alerts[..] else { panic!("{:?}", run.changes()) };
     assert_eq!((start.status, end.status, start.id), (Status::Start, Status::End, end.id));
     let Subject::Network { network, hosts, largest } = &start.subject else { panic!() };
     assert_eq!((network.to_string().as_str(), *hosts, largest.len()), ("198.51.100.0/24", 200, 20));
@@ -277,23 +281,23 @@ fn many_hosts_of_a_network_are_one_alert() {
 fn alerts_that_started_alone_stay_active_when_their_network_has_an_alert() {
     let mut run = Run::new();
     (0..3).for_each(|_| drop(run.close(&carpet(0..8))));
-    assert_eq!(run.told.len(), 8, "this number of hosts must be reported individually");
+    assert_eq!(run.alerts.len(), 8, "this number of hosts must be reported individually");
     (0..3).for_each(|_| drop(run.close(&carpet(0..9))));
-    let network = &run.told[8];
+    let network = &run.alerts[8];
     assert_eq!((network.status, network.why), (Status::Start, Why::Threshold));
     assert!(matches!(network.subject, Subject::Network { hosts: 9, .. }), "{network:?}");
-    for (joined, started) in run.told[9..].iter().zip(&run.told[..8]) {
+    for (joined, started) in run.alerts[9..].iter().zip(&run.alerts[..8]) {
         assert_eq!(
             (joined.status, joined.why, joined.id),
             (Status::Update, Why::Group, started.id)
         );
         assert_eq!(joined.group.map(|group| group.id), Some(network.id));
     }
-    assert_eq!((run.told.len(), run.tracker.active()), (17, 9));
+    assert_eq!((run.alerts.len(), run.tracker.active()), (17, 9));
     (0..20).for_each(|_| drop(run.close(&[])));
-    let ends: BTreeSet<AlertId> = run.told[17..].iter().map(|it| it.id).collect();
-    assert!(run.told[17..].iter().all(|it| (it.status, it.why) == (Status::End, Why::Below)));
-    assert_eq!((run.told.len(), ends.len()), (17 + 9, 9), "each alert must end once");
+    let ends: BTreeSet<AlertId> = run.alerts[17..].iter().map(|it| it.id).collect();
+    assert!(run.alerts[17..].iter().all(|it| (it.status, it.why) == (Status::End, Why::Below)));
+    assert_eq!((run.alerts.len(), ends.len()), (17 + 9, 9), "each alert must end once");
 }
 
 /// A flood of one host, while neighbours of the host have a few more peers than the threshold.
@@ -306,8 +310,8 @@ fn flood_beside(neighbours: std::ops::Range<u8>, flood: Option<f64>) -> Vec<Sigh
 /// Returns what was reported about the host of the flood.
 fn of_flood(run: &Run) -> Vec<(Status, Why, Severity)> {
     let host = Subject::Host([198, 51, 100, 254].into());
-    let told = run.told.iter().filter(|alert| alert.subject == host);
-    told.map(|alert| (alert.status, alert.why, alert.severity)).collect()
+    let alerts = run.alerts.iter().filter(|alert| alert.subject == host);
+    alerts.map(|alert| (alert.status, alert.why, alert.severity)).collect()
 }
 
 #[test]
@@ -356,11 +360,11 @@ fn the_first_of_many_waits_for_no_other() {
     (0..20).for_each(|_| drop(run.close(&carpet(0..100))));
     let expected = [(3, Status::Start, Why::Threshold), (4, Status::Update, Why::Peak)];
     assert_eq!(
-        run.told(),
+        run.changes(),
         expected,
         "there must be a start of the network, and an update about the joined alerts"
     );
-    assert!(run.told.iter().all(|it| matches!(&it.subject, Subject::Network { network, .. } if network.to_string() == "198.51.100.0/24")));
+    assert!(run.alerts.iter().all(|it| matches!(&it.subject, Subject::Network { network, .. } if network.to_string() == "198.51.100.0/24")));
 }
 
 #[test]
@@ -369,7 +373,7 @@ fn notifications_a_minute_apart_are_separate_mails() {
     for host in 0..20 {
         (0..8).for_each(|_| drop(run.close(&carpet(0..host + 1))));
     }
-    assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
+    assert!(run.alerts.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
 /// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Each host is in a different
@@ -389,14 +393,14 @@ fn the_number_of_tracked_hosts_is_bounded_and_the_largest_are_kept() {
         assert!(run.tracker.hosts().count() <= Tracker::MOST_HOSTS);
     }
     assert_eq!(run.tracker.left_out(), 5_000);
-    assert_eq!(run.told.len(), Tracker::MOST_HOSTS, "each tracked host must start once");
-    let of_last: Vec<_> = run.told.iter().filter(|it| it.now_ms > 9_000).collect();
+    assert_eq!(run.alerts.len(), Tracker::MOST_HOSTS, "each tracked host must start once");
+    let of_last: Vec<_> = run.alerts.iter().filter(|it| it.now_ms > 9_000).collect();
     let last = 20_000 - (most - 15_000);
     assert!(of_last.iter().all(|it| it.main().cardinality >= 2_000.0 + f64::from(last)));
     // The tracked alerts end, and others take their places.
     (0..20).for_each(|_| drop(run.close(&[])));
     assert_eq!((run.tracker.hosts().count(), run.tracker.left_out()), (0, 0));
-    assert_eq!(run.told.len(), 2 * Tracker::MOST_HOSTS);
+    assert_eq!(run.alerts.len(), 2 * Tracker::MOST_HOSTS);
 }
 
 /// A SplitMix64 generator.
@@ -429,7 +433,7 @@ fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
                 run.close(&[Sighting::new(HOST.into(), cardinality, std_error)]);
             }
             (0..10).for_each(|_| drop(run.close(&[])));
-            let of = |status| run.told.iter().filter(|it| it.status == status).count();
+            let of = |status| run.alerts.iter().filter(|it| it.status == status).count();
             (of(Status::Start), of(Status::End)) != (starts, starts)
         })
         .count()
@@ -463,9 +467,9 @@ fn an_alert_with_a_silent_witness_ends_after_a_whole_window_of_data() {
     run.host(10, 2_000.0);
     run.witnesses = silent(10);
     run.host(400, 0.0);
-    let unconfirmed = run.told.last().unwrap().clone();
+    let unconfirmed = run.alerts.last().unwrap().clone();
     assert_eq!(unconfirmed.silent, silent(10).silent);
-    assert_eq!(run.told()[1..], [(16, Status::Update, Why::Unconfirmed)]);
+    assert_eq!(run.changes()[1..], [(16, Status::Update, Why::Unconfirmed)]);
     // The exporter sends again, but only `whole_slices` slices of the window are complete.
     for whole_slices in 0..SHORT + 5 {
         run.witnesses = Witnesses { seen_ms: u64::MAX, whole_slices, silent: Vec::new() };
@@ -473,9 +477,9 @@ fn an_alert_with_a_silent_witness_ends_after_a_whole_window_of_data() {
     }
     run.witnesses = Witnesses::default();
     run.host(5, 0.0);
-    let told = &run.told()[2..];
-    assert_eq!(told, [(411, Status::Update, Why::Resumed), (476, Status::End, Why::Below)]);
-    assert_eq!(run.told.last().unwrap().silent, []);
+    let changes = &run.changes()[2..];
+    assert_eq!(changes, [(411, Status::Update, Why::Resumed), (476, Status::End, Why::Below)]);
+    assert_eq!(run.alerts.last().unwrap().silent, []);
 }
 
 #[test]
@@ -484,10 +488,14 @@ fn a_witness_that_is_silent_since_the_count_fell_delays_the_end() {
     run.host(10, 2_000.0);
     run.witnesses = Witnesses { seen_ms: 10_999, ..Witnesses::default() };
     run.host(100, 0.0);
-    assert_eq!(run.told.len(), 1, "there must be no end and no notification during a usual pause");
+    assert_eq!(
+        run.alerts.len(),
+        1,
+        "there must be no end and no notification during a usual pause"
+    );
     run.witnesses.seen_ms = 11_000;
     run.host(1, 0.0);
-    assert_eq!(run.told()[1..], [(111, Status::End, Why::Below)]);
+    assert_eq!(run.changes()[1..], [(111, Status::End, Why::Below)]);
 }
 
 #[test]
@@ -497,9 +505,9 @@ fn an_alert_without_confirmation_ends_as_unconfirmed() {
     run.host(10, 2_000.0);
     run.witnesses = silent(10);
     run.host(200, 0.0);
-    let told = [(16, Status::Update, Why::Unconfirmed), (111, Status::End, Why::Unconfirmed)];
-    assert_eq!(run.told()[1..], told);
-    assert_eq!(run.told.last().unwrap().until_ms, Some(11_000));
+    let changes = [(16, Status::Update, Why::Unconfirmed), (111, Status::End, Why::Unconfirmed)];
+    assert_eq!(run.changes()[1..], changes);
+    assert_eq!(run.alerts.last().unwrap().until_ms, Some(11_000));
 }
 
 #[test]
@@ -510,7 +518,7 @@ fn the_alert_of_a_network_is_unconfirmed_if_all_its_hosts_are() {
     run.witnesses = silent(5);
     (0..200).for_each(|_| drop(run.close(&[])));
     let (whys, subjects): (Vec<_>, Vec<_>) =
-        run.told.iter().map(|alert| (alert.why, &alert.subject)).unzip();
+        run.alerts.iter().map(|alert| (alert.why, &alert.subject)).unzip();
     assert_eq!(whys, [Why::Threshold, Why::Unconfirmed, Why::Unconfirmed]);
     assert!(subjects.iter().all(|subject| matches!(subject, Subject::Network { .. })));
 }
@@ -522,13 +530,13 @@ fn lost_input_is_reported_and_neither_starts_nor_ends_alerts() {
     run.host(2, 2_000.0);
     run.witnesses = silent(2);
     (0..20).for_each(|_| drop(run.close_with(&[sighting(HOST, 2_000.0)], lost)));
-    assert_eq!(run.told, []);
+    assert_eq!(run.alerts, []);
     run.witnesses = Witnesses::default();
     run.host(1, 2_000.0);
     run.witnesses = silent(23);
     (0..20).for_each(|_| drop(run.close_with(&[], lost)));
-    let told = [(23, Status::Start, Why::Threshold), (29, Status::Update, Why::Unconfirmed)];
-    assert_eq!(run.told(), told);
+    let changes = [(23, Status::Start, Why::Threshold), (29, Status::Update, Why::Unconfirmed)];
+    assert_eq!(run.changes(), changes);
 }
 
 proptest! {
@@ -553,9 +561,9 @@ proptest! {
         }
         (run.witnesses, other.witnesses) = (Witnesses::default(), Witnesses::default());
         (0..20).for_each(|_| drop((run.close(&[]), other.close(&[]))));
-        prop_assert_eq!(&run.told, &other.told);
+        prop_assert_eq!(&run.alerts, &other.alerts);
         let mut open: BTreeMap<AlertId, bool> = BTreeMap::new();
-        for alert in &run.told {
+        for alert in &run.alerts {
             match alert.status {
                 Status::Start => prop_assert_eq!(open.insert(alert.id, true), None),
                 Status::Update => prop_assert_eq!(open.get(&alert.id), Some(&true)),
@@ -563,7 +571,7 @@ proptest! {
             }
         }
         prop_assert!(open.values().all(|is_open| !is_open));
-        prop_assert!(run.told.iter().all(|it| !it.windows.is_empty()));
+        prop_assert!(run.alerts.iter().all(|it| !it.windows.is_empty()));
         prop_assert_eq!((run.tracker.active(), run.tracker.hosts().count()), (0, 0));
     }
 }

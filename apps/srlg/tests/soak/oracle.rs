@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::http::Request;
-use crate::notifications::{assert_told_once, by_key};
+use crate::notifications::{assert_notified_once, by_key};
 use crate::traffic::Pair;
 
 /// Time from the start of an attack to the start of the next one.
@@ -139,7 +139,7 @@ impl Inbox {
         file: &str,
         incidents: &Value,
     ) -> Delays {
-        let ids = assert_told_once(file);
+        let ids = assert_notified_once(file);
         let expected = attacks.expected();
         let incidents = incidents["incidents"].as_array().unwrap();
         let stored: BTreeSet<String> = incidents.iter().map(|it| text(&it["id"])).collect();

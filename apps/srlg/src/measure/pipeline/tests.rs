@@ -96,7 +96,7 @@ fn a_pipeline_does_what_one_thread_does() {
     for (grace, early_ns) in [("0s", SECOND / 2), ("100ms", 3 * SECOND), ("2500ms", 11 * SECOND)] {
         let [mut one, mut other] = [monitor(grace), monitor(grace)];
         let (mut sink, mut numbers) = (other.pipeline().unwrap(), Numbers(7));
-        let mut told = (Vec::new(), Vec::new());
+        let mut notified = (Vec::new(), Vec::new());
         for step in 0..2_400_u64 {
             // The jump is a long silence, and the stalled steps are a pause of the main thread.
             let step = if step > 1_500 { step + 40_000 } else { step };
@@ -113,16 +113,16 @@ fn a_pipeline_does_what_one_thread_does() {
             contacts.iter().for_each(|contact| one.ingest(contact).unwrap());
             sink.accept(&contacts).unwrap();
             let [of_one, of_other] = [&mut one, &mut other].map(|it| it.notifications().unwrap());
-            told.0.extend(of_one.into_iter().map(comparable));
-            told.1.extend(of_other.into_iter().map(comparable));
+            notified.0.extend(of_one.into_iter().map(comparable));
+            notified.1.extend(of_other.into_iter().map(comparable));
         }
-        assert!(told.0.len() > 8, "{}", told.0.len());
+        assert!(notified.0.len() > 8, "{}", notified.0.len());
         // After a pause, several slices close at once. Their notifications are then ordered by view first.
         let by_time =
             |notification: &Notification| (notification.now_ms, notification.view.clone());
-        told.0.sort_by_key(by_time);
-        told.1.sort_by_key(by_time);
-        assert_eq!(told.0, told.1, "{grace}");
+        notified.0.sort_by_key(by_time);
+        notified.1.sort_by_key(by_time);
+        assert_eq!(notified.0, notified.1, "{grace}");
         for view in 0..2 {
             let [of_one, of_other] = [&mut one, &mut other].map(|it| detector(it, view));
             assert!(of_one == of_other, "{grace}, view {view}");

@@ -199,9 +199,9 @@ fn syslog_uses_tls_and_reconnects() {
     let text =
         format!("type = 'syslog'\naddress = 'tls://{address}'\n{}", tls(folder.path(), &CLIENT));
     let sinks = Delivery::new(&text);
-    let told = notifications(2);
-    for told in [&told[..1], &told[1..2]] {
-        sinks.send(told);
+    let notifications = notifications(2);
+    for notifications in [&notifications[..1], &notifications[1..2]] {
+        sinks.send(notifications);
         let connection = ServerConnection::new(config.clone()).unwrap();
         let mut stream = StreamOwned::new(connection, listener.accept().unwrap().0);
         let mut buffer = vec![0; 1 << 14];
@@ -209,7 +209,7 @@ fn syslog_uses_tls_and_reconnects() {
         let text = std::str::from_utf8(&buffer[..length]).unwrap();
         let (count, message) = text.split_once(' ').unwrap();
         assert_eq!(count.parse::<usize>().unwrap(), message.len());
-        assert!(message.contains(&told[0].id.to_string()), "{message}");
+        assert!(message.contains(&notifications[0].id.to_string()), "{message}");
         stream.conn.send_close_notify();
         stream.flush().unwrap();
     }

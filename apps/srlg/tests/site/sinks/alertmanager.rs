@@ -33,7 +33,7 @@ fn wait_for(server: &Server, severities: &[&str]) {
 }
 
 /// Waits for the next message to the webhook. Returns its status (firing or resolved) and its severity.
-fn told(requests: &Receiver<Request>) -> (String, String) {
+fn receive(requests: &Receiver<Request>) -> (String, String) {
     let (_, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     let body: Value = serde_json::from_str(&body).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -61,7 +61,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
         ["alertname", "direction", "host", "rule", "severity", "vector", "victim_ip", "view"];
     assert_eq!(names, expected);
     assert_eq!((&labels["rule"], &labels["direction"]), (&"r\"] x".into(), &"fan-in".into()));
-    assert_eq!(told(&requests), pair("firing", "warning"));
+    assert_eq!(receive(&requests), pair("firing", "warning"));
 
     // A restart of the monitor causes no new message.
     sinks.finish(Duration::ZERO);
@@ -75,7 +75,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     std::thread::sleep(Duration::from_millis(1_500));
     sinks.send(&[critical]);
     wait_for(&server, &["critical"]);
-    let mut both = [told(&requests), told(&requests)];
+    let mut both = [receive(&requests), receive(&requests)];
     both.sort();
     assert_eq!(both, [pair("firing", "critical"), pair("resolved", "warning")]);
 
@@ -92,7 +92,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     wait_for(&server, &[]);
     loop {
         // After a kill, the server may not know that it has already sent a start.
-        let (status, severity) = told(&requests);
+        let (status, severity) = receive(&requests);
         assert_eq!(severity, "critical");
         if status == "resolved" {
             break;

@@ -309,7 +309,7 @@ fn there_are_at_most_ten_routes_and_none_to_a_listed_address() {
 #[test]
 fn a_flood_is_announced_while_its_alert_is_active() {
     let Some(routers) = Routers::start() else { return };
-    let told = floods(1);
+    let notifications = floods(1);
     for (way, question, route) in [
         ("blackhole", &["global", "rib", "10.0.0.1/32"][..], "Communities: blackhole"),
         ("flowspec", &["global", "rib", "-a", "ipv4-flowspec"], "destination: 10.0.0.1/32"),
@@ -317,16 +317,16 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         let state = tempfile::tempdir().unwrap();
         let sinks = Delivery::new(&sink(state.path(), way, routers.ports[0]));
         // While another alert of the same host is active, the route stays.
-        let mut other = told.clone();
+        let mut other = notifications.clone();
         other
             .iter_mut()
             .for_each(|notification| notification.id = "00000000000000aa".parse().unwrap());
-        sinks.send(&[told[0].clone(), other[0].clone()]);
+        sinks.send(&[notifications[0].clone(), other[0].clone()]);
         routers.wait(1, question, route);
         sinks.send(&other[1..]);
         sinks.wait(|overview| overview.sent == 3);
         assert!(routers.ask(1, question).contains(route));
-        sinks.send(&told[1..]);
+        sinks.send(&notifications[1..]);
         sinks.wait(|overview| overview.sent == 4);
         let start = Instant::now();
         while routers.ask(1, question).contains(route) {
@@ -343,14 +343,14 @@ fn what_is_no_flood_of_an_inside_host_is_not_announced() {
         return;
     }
     let state = tempfile::tempdir().unwrap();
-    let mut told = floods(4)[..4].to_vec();
-    told[0].is_inside = false;
-    told[1].kind = Kind::Scan;
-    told[2].hosts = 12;
-    told[3].direction = Direction::FanOut;
+    let mut notifications = floods(4)[..4].to_vec();
+    notifications[0].is_inside = false;
+    notifications[1].kind = Kind::Scan;
+    notifications[2].hosts = 12;
+    notifications[3].direction = Direction::FanOut;
     // Port 1 is not in use, so an announcement would fail.
     let sinks = Delivery::new(&sink(state.path(), "blackhole", 1));
-    sinks.send(&told);
+    sinks.send(&notifications);
     let overview = sinks.wait(|overview| overview.sent + overview.dropped == 4);
     assert_eq!((overview.sent, overview.failed), (4, 0));
 }

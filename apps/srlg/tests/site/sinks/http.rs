@@ -31,9 +31,9 @@ fn served(options: &str, answers: &'static [&'static str]) -> (Delivery, Receive
 #[test]
 fn a_webhook_gets_each_notification_in_order_with_a_unique_key() {
     let (sinks, requests) = served("type = 'webhook'", &["200 OK"]);
-    let told = notifications(2);
-    sinks.send(&told);
-    for (at, notification) in told.iter().enumerate() {
+    let notifications = notifications(2);
+    sinks.send(&notifications);
+    for (at, notification) in notifications.iter().enumerate() {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x/ HTTP/1.1\r\n"), "{head}");
         let key =
@@ -64,17 +64,17 @@ fn an_unreachable_server_loses_nothing_that_fits_into_the_queue() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let sinks = Delivery::new(&format!("type = 'webhook'\nqueue = 3\nurl = 'http://{address}'"));
-    let told = notifications(4);
-    sinks.send(&told[..2]);
+    let notifications = notifications(4);
+    sinks.send(&notifications[..2]);
     let overview = sinks.wait(|overview| overview.failed > 0);
     assert_eq!((overview.queue, overview.dropped), (2, 0));
     assert!(overview.error.unwrap().contains("refused"));
-    sinks.store.add(&told[2..], &[]).unwrap();
+    sinks.store.add(&notifications[2..], &[]).unwrap();
     sinks.wait(|overview| overview.dropped == 5);
     let listener = TcpListener::bind(address).unwrap();
     let (sender, requests) = channel();
     thread::spawn(move || answer(&listener, &[], &sender));
-    for notification in &told[5..] {
+    for notification in &notifications[5..] {
         assert_eq!(posted(&requests).1["id"], notification.id.to_string());
     }
     let overview = sinks.wait(is_done);
@@ -94,9 +94,9 @@ fn beyond_the_rate_notifications_are_summarised_but_ends_are_sent() {
 #[test]
 fn an_alertmanager_gets_active_alerts_and_ends_repeatedly() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
-    let told = notifications(1);
+    let notifications = notifications(1);
     let now = SystemTime::now();
-    sinks.send(&told[..1]);
+    sinks.send(&notifications[..1]);
     for _ in 0..3 {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x/api/v2/alerts HTTP/1.1\r\n"), "{head}");
@@ -108,7 +108,7 @@ fn an_alertmanager_gets_active_alerts_and_ends_repeatedly() {
         assert!(time(alert, "endsAt") > now + Duration::from_secs(1));
         assert_eq!(alert["startsAt"], "2023-11-14T22:13:20.000Z");
     }
-    sinks.send(&told[1..]);
+    sinks.send(&notifications[1..]);
     while time(&posted(&requests).1[0], "endsAt") > SystemTime::now() {}
     sinks.finish(Duration::from_secs(5));
 }
@@ -210,13 +210,13 @@ fn an_end_is_sent_if_the_start_was_sent_before_a_restart() {
     let (address, requests) = serve(&["200 OK"]);
     let options = sink(&format!("type = 'webhook'\nmost-per-minute = 3\nurl = 'http://{address}'"));
     let store = Store::open(None).unwrap();
-    let told = notifications(3);
+    let of_three = notifications(3);
     let sinks = Delivery::start(std::slice::from_ref(&options), &store);
-    store.add(&told[..3], &[]).unwrap();
+    store.add(&of_three[..3], &[]).unwrap();
     sinks.finish(Duration::from_secs(10));
     // Starts of other alerts are sent before the ends, and reach the limit of the minute.
     store.add(&notifications(9)[3..9], &[]).unwrap();
-    store.add(&told[3..], &[]).unwrap();
+    store.add(&of_three[3..], &[]).unwrap();
     let sinks = Delivery::start(&[options], &store);
     let count = |status: &str, number: usize| {
         for _ in 0..number {
@@ -239,12 +239,12 @@ fn an_alertmanager_gets_active_alerts_and_their_ends_despite_the_rate_limit() {
     let (address, requests) = serve(&["200 OK"]);
     let options = "type = 'alertmanager'\nmost-per-minute = 1\nresend = '1h'";
     let store = Store::open(None).unwrap();
-    let told = notifications(3);
+    let notifications = notifications(3);
     // All active alerts are sent when a sink starts.
-    store.add(&told[..3], &[]).unwrap();
+    store.add(&notifications[..3], &[]).unwrap();
     let sinks = Delivery::start(&[sink(&format!("{options}\nurl = 'http://{address}'"))], &store);
     while posted(&requests).1.as_array().unwrap().len() != 3 {}
-    sinks.send(&told[3..]);
+    sinks.send(&notifications[3..]);
     let mut ends = 0;
     while ends < 3 {
         let alerts = posted(&requests).1;
@@ -266,7 +266,7 @@ fn an_alertmanager_gets_a_new_severity_and_the_end_of_the_old_one_together() {
         alerts.map(|it| (severity(it), time(it, "endsAt") < soon)).collect()
     };
     let mut last = Vec::new();
-    for (severity, told) in [
+    for (severity, expected) in [
         (Severity::Warning, &[("warning", false)][..]),
         (Severity::Critical, &[("warning", true), ("critical", false)]),
         // The waiting notification is older than the last notification that was sent.
@@ -275,10 +275,11 @@ fn an_alertmanager_gets_a_new_severity_and_the_end_of_the_old_one_together() {
         notification.severity = severity;
         sinks.send(std::slice::from_ref(&notification));
         // The first alert may be sent twice, because active alerts are sent when a sink starts.
-        let mut told_next = std::iter::repeat_with(|| states(&posted(&requests).1));
-        last = told_next.find(|states| *states != last).unwrap();
-        let told: Vec<_> = told.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
-        assert_eq!(last, told);
+        let mut sent_states = std::iter::repeat_with(|| states(&posted(&requests).1));
+        last = sent_states.find(|states| *states != last).unwrap();
+        let expected: Vec<_> =
+            expected.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
+        assert_eq!(last, expected);
     }
 }
 

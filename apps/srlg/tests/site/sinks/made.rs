@@ -23,14 +23,14 @@ pub(crate) fn notifications(hosts: u16) -> Vec<Notification> {
     let mut notifications = Vec::new();
     for (now_ms, points) in [(1_700_000_000_000, &points[..]), (1_700_000_060_000, &[])] {
         let sightings = [(60, points.to_vec())].into();
-        let told = tracker.close(
+        let alerts = tracker.close(
             now_ms,
             &sightings,
             |_| Some(&rule),
             Condition::default(),
             |_, _| Witnesses::default(),
         );
-        notifications.extend(told.into_iter().map(flood));
+        notifications.extend(alerts.into_iter().map(flood));
     }
     assert_eq!(
         notifications.iter().filter(|it| it.status == Status::End).count(),

@@ -64,15 +64,15 @@ fn a_mail_goes_over_tls_with_a_password_by_either_way() {
         let scheme = if is_tls_from_start { "smtps" } else { "smtp" };
         let keys = keys(&format!("{scheme}://{address}"), &format!("{tls}\n{secret}"));
         let sinks = Delivery::new(&keys);
-        let told = notifications(1).remove(0);
-        sinks.send(std::slice::from_ref(&told));
+        let notification = notifications(1).remove(0);
+        sinks.send(std::slice::from_ref(&notification));
         let mail = next(&mails);
         assert_eq!((mail.is_encrypted, mail.is_logged_in), (true, true));
         assert_eq!(mail.sender, "srlg@example.org");
         assert_eq!(mail.recipients, ["a@example.net", "b@example.net"]);
-        let subject = format!("srlg: {}: 10.0.0.1", told.severity);
+        let subject = format!("srlg: {}: 10.0.0.1", notification.severity);
         assert_eq!(mail.header("Subject"), [subject]);
-        assert!(mail.lines()[0].ends_with(&told.text), "{mail:?}");
+        assert!(mail.lines()[0].ends_with(&notification.text), "{mail:?}");
         assert_eq!(sinks.wait(is_done).sent, 1);
     }
 }
@@ -207,9 +207,9 @@ fn notifications_within_the_digest_are_one_mail() {
     assert!(first.elapsed() > Duration::from_secs(2), "{:?}", first.elapsed());
     assert!(mail.header("Subject")[0].ends_with(": 10.0.1.1 and 48 more"), "{mail:?}");
     let lines = mail.lines();
-    let told =
+    let named =
         starts[1..].iter().filter(|start| lines.iter().any(|line| line.ends_with(&start.text)));
-    assert_eq!(told.count(), 49);
+    assert_eq!(named.count(), 49);
     // All waiting notifications are sent at the end, even if they are not due yet.
     sinks.send(&ends);
     thread::sleep(Duration::from_millis(100));

@@ -68,8 +68,8 @@ fn syslog_reconnects_without_loss() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://{to}'"));
-    let told = notifications(1);
-    for (at, notification) in told.iter().enumerate() {
+    let notifications = notifications(1);
+    for (at, notification) in notifications.iter().enumerate() {
         sinks.send(std::slice::from_ref(notification));
         let (mut stream, _) = listener.accept().unwrap();
         sinks.wait(|overview| overview.sent == at as u64 + 1);
@@ -115,17 +115,20 @@ fn a_program_reads_each_notification_and_is_killed_with_its_children() {
         let script = script.replace("FILE", file.to_str().unwrap());
         Delivery::new(&format!("type = 'exec'\ncommand = ['sh', '-c', '{script}']\n{more}"))
     };
-    let told = notifications(1);
+    let notifications = notifications(1);
     let sinks = exec("cat >> FILE; echo >> FILE", &out, "");
-    sinks.send(&told);
+    sinks.send(&notifications);
     let overview = sinks.wait(is_done);
     assert_eq!((overview.sent, overview.failed, overview.dropped), (2, 0, 0));
     let text = fs::read_to_string(&out).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines, told.iter().map(|it| serde_json::to_value(it).unwrap()).collect::<Vec<_>>());
+    assert_eq!(
+        lines,
+        notifications.iter().map(|it| serde_json::to_value(it).unwrap()).collect::<Vec<_>>()
+    );
 
     let sinks = exec("sleep 300 & echo $! >> FILE; wait", &children, "timeout = '1s'");
-    sinks.send(&told[..1]);
+    sinks.send(&notifications[..1]);
     let overview = sinks.wait(is_done);
     assert_eq!((overview.sent, overview.failed, overview.dropped), (0, 3, 1));
     let pids = fs::read_to_string(&children).unwrap();

@@ -41,12 +41,12 @@ fn a_severe_start_reaches_all_sinks_behind_two_hundred_small_alerts() {
         format!("type = 'syslog'\naddress = 'udp://{}'", syslog.local_addr().unwrap()),
     ];
     let sinks = Delivery::start(&options.map(|it| sink(&it)), &Store::open(None).unwrap());
-    let mut told = notifications(201);
-    told.truncate(201);
-    let flood = told.pop().unwrap();
+    let mut notifications = notifications(201);
+    notifications.truncate(201);
+    let flood = notifications.pop().unwrap();
     let flood = Notification { severity: Severity::Major, ..flood };
-    told.iter_mut().for_each(|scan| scan.kind = Kind::Scan);
-    sinks.send(&told);
+    notifications.iter_mut().for_each(|scan| scan.kind = Kind::Scan);
+    sinks.send(&notifications);
     let (started, host) = (Instant::now(), flood.subject());
     sinks.send(&[flood]);
     wait(started, "webhook", || requests.try_iter().any(|(_, body)| body.contains(&host)));
