@@ -86,44 +86,48 @@ fn a_warning_comes_within_seconds_and_hourly_with_the_count_so_far() {
 fn a_problem_is_over_when_its_counts_stop_increasing() {
     let kind = ProblemKind::Malformed;
     let (mut problems, start) = (InputProblems::default(), Instant::now());
-    let mut take = |after, count| {
+    let mut update = |after, count| {
         let over = problems.update(&overview(kind, &[count], false), start + after);
         (counts(&over), counts(&problems.active()))
     };
-    assert_eq!(take(Duration::ZERO, 0), (vec![], vec![]));
-    assert_eq!(take(Duration::ZERO, 5), (vec![], vec![(kind, 5)]));
-    assert_eq!(take(QUIET / 2, 7), (vec![], vec![(kind, 7)]));
-    assert_eq!(take(QUIET, 7), (vec![], vec![(kind, 7)]));
-    assert_eq!(take(QUIET * 3 / 2, 7), (vec![(kind, 7)], vec![]));
-    assert_eq!(take(QUIET * 2, 8), (vec![], vec![(kind, 1)]), "counts since the problem started");
-    assert_eq!(take(QUIET * 2, 3), (vec![], vec![(kind, 4)]), "counts that were reset");
+    assert_eq!(update(Duration::ZERO, 0), (vec![], vec![]));
+    assert_eq!(update(Duration::ZERO, 5), (vec![], vec![(kind, 5)]));
+    assert_eq!(update(QUIET / 2, 7), (vec![], vec![(kind, 7)]));
+    assert_eq!(update(QUIET, 7), (vec![], vec![(kind, 7)]));
+    assert_eq!(update(QUIET * 3 / 2, 7), (vec![(kind, 7)], vec![]));
+    assert_eq!(update(QUIET * 2, 8), (vec![], vec![(kind, 1)]), "counts since the problem started");
+    assert_eq!(update(QUIET * 2, 3), (vec![], vec![(kind, 4)]), "counts that were reset");
 }
 
 #[test]
 fn sets_that_wait_are_no_problem_once_their_template_has_come() {
     let kind = ProblemKind::Held;
     let (mut problems, now) = (InputProblems::default(), Instant::now());
-    let mut take = |count, is_waiting| {
+    let mut update = |count, is_waiting| {
         let over = problems.update(&overview(kind, &[count], is_waiting), now);
         (counts(&over), counts(&problems.active()))
     };
-    assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first overview");
-    assert_eq!(take(5, true), (vec![], vec![(kind, 3)]));
-    assert_eq!(take(5, false), (vec![(kind, 3)], vec![]));
+    assert_eq!(
+        update(2, false),
+        (vec![], vec![]),
+        "the template arrived before the first overview"
+    );
+    assert_eq!(update(5, true), (vec![], vec![(kind, 3)]));
+    assert_eq!(update(5, false), (vec![(kind, 3)], vec![]));
 }
 
 #[test]
 fn missing_inside_hosts_are_no_problem_after_the_first() {
     let kind = ProblemKind::NoInside;
     let (mut problems, now) = (InputProblems::default(), Instant::now());
-    let mut take = |count| {
+    let mut update = |count| {
         let mut overview = Overview::default();
         overview.input.problems.add(kind, count);
         let over = problems.update(&overview, now);
         (counts(&over), counts(&problems.active()))
     };
-    assert_eq!(take(1_000), (vec![], vec![(kind, 1_000)]));
-    assert_eq!(take(0), (vec![(kind, 1_000)], vec![]));
+    assert_eq!(update(1_000), (vec![], vec![(kind, 1_000)]));
+    assert_eq!(update(0), (vec![(kind, 1_000)], vec![]));
 }
 
 #[test]
