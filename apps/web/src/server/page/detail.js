@@ -5,7 +5,7 @@ const REFRESH_MS = 5000;
 const [sort, key] = location.pathname.split("/").slice(-2).map(decodeURIComponent);
 const view = new URLSearchParams(location.search).get("view") ?? "";
 let found;
-let course;
+let peerChart;
 
 function title(text) {
   write(byId("title"), text);
@@ -43,16 +43,16 @@ function showPeers({ id, peers, origins = {}, top_prefixes: prefixes }) {
   byId("peers-links").replaceChildren(...links);
 }
 
-function drawCourse(notifications, alert) {
+function drawPeerChart(notifications, alert) {
   const points = notifications.filter((notification) => notification.status !== "end").map((notification) => [notification.now_ms / 1e3, notification.cardinality]);
   if (alert && alert.now_ms / 1e3 > points.at(-1)?.[0]) points.push([alert.now_ms / 1e3, alert.cardinality]);
-  byId("course-section").hidden = points.length < 2;
+  byId("peer-chart-section").hidden = points.length < 2;
   if (points.length < 2) return;
-  course ??= new Chart(byId("course"), [{ label: "peers", color: "--accent", scale: "peers" }]);
-  course.stored = [points.map(([time]) => time), points.map(([, count]) => count)];
-  course.end = points.at(-1)[0];
-  course.span = Math.max(60, course.end - points[0][0]);
-  course.show();
+  peerChart ??= new Chart(byId("peer-chart"), [{ label: "peers", color: "--accent", scale: "peers" }]);
+  peerChart.stored = [points.map(([time]) => time), points.map(([, count]) => count)];
+  peerChart.end = points.at(-1)[0];
+  peerChart.span = Math.max(60, peerChart.end - points[0][0]);
+  peerChart.show();
 }
 
 function showIncident({ alert, notifications }) {
@@ -61,7 +61,7 @@ function showIncident({ alert, notifications }) {
   title(`${end.kind === "unknown" ? "incident" : end.kind} of ${subject(end)} (${end.severity})`);
   const lasted = lasting((alert ?? end).duration_ms);
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
-  list(byId("alerts"), alert ? [alert] : [], (notification) => notification.id, makeAlert, updateAlert);
+  list(byId("alerts"), alert ? [alert] : [], (alert) => alert.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice has no counts for this alert.");
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
@@ -73,7 +73,7 @@ function showIncident({ alert, notifications }) {
   write(byId("notifications-count"), round(notifications.length));
   list(byId("notifications").tBodies[0], [...notifications.keys()], (index) => index, () => row(6), (node, index) => updateNotification(node, notifications[index]));
   for (const part of ["facts", "notifications"]) byId(`${part}-section`).hidden = false;
-  drawCourse(notifications, alert);
+  drawPeerChart(notifications, alert);
 }
 
 // A host
@@ -95,7 +95,7 @@ function updateCount(node, count) {
 function showHost({ host, counts, alerts, incidents, next }) {
   title(view ? `${host} in ${view}` : host);
   write(byId("state"), alerts.length ? "alert active" : "no alert", alerts.length ? "bad" : "good");
-  list(byId("alerts"), alerts, (notification) => notification.id, makeAlert, updateAlert);
+  list(byId("alerts"), alerts, (alert) => alert.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alerts.length ? "" : "This host has no active alerts.");
   byId("counts-section").hidden = !counts.length;
   list(byId("counts").tBodies[0], counts, (count) => count.view + count.host, makeCount, updateCount);

@@ -106,22 +106,22 @@ function makeAlert() {
   return made;
 }
 
-function updateAlert(node, notification) {
-  if (node.className !== notification.severity) node.className = notification.severity;
+function updateAlert(node, alert) {
+  if (node.className !== alert.severity) node.className = alert.severity;
   const [summary, links, all] = node.children;
   const [severity, name, says, line, since, windows] = summary.children;
-  write(severity, notification.severity);
-  write(name.children[0], subject(notification));
-  write(name.children[1], notification.label ?? "");
-  write(says, about(notification));
-  updateLine(line, notification.line ?? []);
-  write(since, `for ${lasting(notification.duration_ms)}`);
-  list(windows, notification.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(notification, count), count.is_active ? "" : "past"));
-  const shown = `${notification.told_ms} ${notification.text} ${isUtc} ${canAct}`;
+  write(severity, alert.severity);
+  write(name.children[0], subject(alert));
+  write(name.children[1], alert.label ?? "");
+  write(says, about(alert));
+  updateLine(line, alert.line ?? []);
+  write(since, `for ${lasting(alert.duration_ms)}`);
+  list(windows, alert.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(alert, count), count.is_active ? "" : "past"));
+  const shown = `${alert.told_ms} ${alert.text} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
-  links.replaceChildren(link("Incident", `incident/${notification.id}`), link(notification.network ? "Incidents of this network" : "Host", subjectPath(subject(notification), notification.view)), ...actButtons(notification));
-  writeFacts(all, notification);
+  links.replaceChildren(link("Incident", `incident/${alert.id}`), link(alert.network ? "Incidents of this network" : "Host", subjectPath(subject(alert), alert.view)), ...actButtons(alert));
+  writeFacts(all, alert);
 }
 
 // Table of incidents
