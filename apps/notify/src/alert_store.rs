@@ -1,5 +1,7 @@
 //! Alerts in the database, which are stored together with their notifications.
 //!
+//! The alert store also holds the database itself and the seed of the detectors, which is part of the database.
+//!
 //! Invariant: the stored alerts are at least as recent as the last stored notification.
 
 use std::collections::BTreeSet;
@@ -20,7 +22,7 @@ const MAXIMA: Duration = Duration::from_secs(60);
 
 const SILENCES: &str = "silences";
 
-/// The stored alerts of an alert manager.
+/// The database, with the stored alerts of an alert manager and the seed of the detectors.
 pub struct AlertStore {
     store: Store,
     /// Whether sinks receive only notifications that are in the database.

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use crate::alert_store::AlertStore;
 use crate::sinks::{SinkOptions, Sinks};
+use crate::store::Store;
 use srlg_alerts::Status;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::notification::Notification;
@@ -59,6 +60,11 @@ impl Delivery {
         &self.alert_store
     }
 
+    /// Returns the database.
+    pub const fn store(&self) -> &Store {
+        self.alert_store.store()
+    }
+
     /// Restores the alerts of `manager`. Returns the notifications that end the alerts whose view was removed or now
     /// counts something else.
     pub fn restore(&mut self, manager: &mut AlertManager) -> Result<Vec<Notification>> {
@@ -106,7 +112,7 @@ impl Delivery {
 
     /// Returns the number of notifications that the database has not stored yet.
     pub fn waiting(&self) -> usize {
-        self.alert_store.store().waiting_len()
+        self.store().waiting_len()
     }
 
     /// Stores the alerts of `manager` together with all waiting notifications, and wakes the sinks.
@@ -120,7 +126,7 @@ impl Delivery {
     /// only if it is due.
     pub fn maintain(&mut self, manager: &AlertManager, before_ms: u64) {
         if self.forget.is_due() {
-            let forgotten = self.alert_store.store().forget(before_ms).map(drop);
+            let forgotten = self.store().forget(before_ms).map(drop);
             let (failure, recovery) =
                 ("cannot prune old notifications", "old notifications can be pruned again");
             self.forget_error.log(forgotten, failure, recovery);

@@ -23,7 +23,7 @@ impl Publisher {
             let order = &waiting.order;
             let ended = match manager.is_open(order.id) {
                 true => Ok(None),
-                false => delivery.alert_store().store().last_of(order.id),
+                false => delivery.store().last_of(order.id),
             };
             let ended = match ended {
                 Ok(ended) => ended,

@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<()> {
             config.general.http,
             config.general.visitors(),
             config.general.keep,
-            delivery.alert_store().store(),
+            delivery.store(),
         )?,
         sampling: SamplingNotes::new(config.source.decoding.sampling),
         config,
