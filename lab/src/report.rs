@@ -233,17 +233,17 @@ const SECTIONS: &[Section] = &[
         "cargo test --release --test behaviour growth_of_deltas -- --ignored --nocapture",
     ]),
     Section::table("network", "deltas that a collector merges per second, and messages that a broker stores per second", &[
-        "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
-        "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
+        "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture --test-threads=1",
+        "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture --test-threads=1",
     ]),
     Section::table("captured-packet", "time per captured packet, with one and two threads", &[
-        "cargo test --release -p srlg-cli --features live --test load captured -- --ignored --nocapture",
+        "cargo test --release -p srlg-cli --features live --test load captured -- --ignored --nocapture --test-threads=1",
     ]),
     Section::table("monitor-throughput", "records per second that `srlg run` receives over loopback", &[
-        "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test load records_of_netflow -- --ignored --nocapture",
+        "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test load records_of_netflow -- --ignored --nocapture --test-threads=1",
     ]),
     Section::table("monitor-memory", "memory of `srlg run` during a replayed hour", &[
-        "cargo test -p srlg-cli --test load an_hour -- --nocapture",
+        "cargo test --release -p srlg-cli --test load an_hour -- --ignored --nocapture --test-threads=1",
     ]),
     Section::table("monitor-attacks", "alerts for recorded attacks that softflowd exports", &[
         "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test site attacks -- --nocapture",
