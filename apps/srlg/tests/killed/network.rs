@@ -101,9 +101,13 @@ impl Network {
         }
     }
 
-    /// Returns the log of the collector since it was last started.
-    fn log(&self) -> String {
-        self.collector.as_ref().map(Process::log).unwrap_or_default()
+    /// Returns the logs of the collector and of all probes, each since its process was last started.
+    fn logs(&self) -> String {
+        let collector = self.collector.iter().map(|process| ("collector", process));
+        let probes = PROBES.into_iter().zip(&self.probes);
+        let probes = probes.filter_map(|(site, process)| Some((site, process.as_ref()?)));
+        let log = |(name, process): (&str, &Process)| format!("{name}:\n{}", process.log());
+        collector.chain(probes).map(log).collect::<Vec<_>>().join("\n")
     }
 
     fn read(&self, name: &str) -> String {
@@ -213,7 +217,7 @@ fn alerts_of_a_network_start_and_end_once_despite_kills() {
         if counts.iter().all(|ends| *ends >= hosts) {
             break;
         }
-        assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.log());
+        assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.logs());
         thread::sleep(PAUSE);
     }
     // Repeated notifications may still arrive during this time.
@@ -238,22 +242,22 @@ fn alerts_of_a_network_start_and_end_once_despite_kills() {
 fn kill_while_flooded(network: &mut Network, mut sent: impl FnMut() -> usize) -> usize {
     let (mut host, mut started) = (1, Instant::now());
     network.target.store(1, Relaxed);
-    let mut is_sent = |host: u64, started: Instant| {
+    let mut is_sent = |network: &Network, host: u64, started: Instant| {
         thread::sleep(PAUSE);
-        assert!(started.elapsed() < PATIENCE, "no alert of host {host}");
+        assert!(started.elapsed() < PATIENCE, "no alert of host {host}\n{}", network.logs());
         started.elapsed() > PHASE && sent() as u64 == host
     };
     for Kill { after, victim } in kills(5, 2_000) {
         let until = Instant::now() + after;
         while Instant::now() < until {
-            if is_sent(host, started) {
+            if is_sent(network, host, started) {
                 (host, started) = (host + 1, Instant::now());
                 network.target.store(host, Relaxed);
             }
         }
         network.kill(victim);
     }
-    while !is_sent(host, started) {}
+    while !is_sent(network, host, started) {}
     network.target.store(0, Relaxed);
     host as usize
 }

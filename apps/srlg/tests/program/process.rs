@@ -22,7 +22,7 @@ pub(crate) struct Process {
     printed: Lines,
 }
 
-/// The whole lines that a process has written to a stream so far.
+/// The lines that a process has written to a stream so far. An unfinished last line is added when the stream ends.
 #[derive(Default)]
 struct Lines {
     text: Arc<Mutex<String>>,
@@ -30,7 +30,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Reads `stream`, and also writes its lines to `file`.
+    /// Reads `stream`, and also writes its lines to `file`. An unfinished last line counts as a line.
     fn of(stream: impl Read + Send + 'static, mut file: impl Write + Send + 'static) -> Self {
         let text = Arc::<Mutex<String>>::default();
         let to = Arc::clone(&text);
@@ -87,12 +87,12 @@ impl Process {
         self.child.id()
     }
 
-    /// Returns the whole lines of the standard error so far.
+    /// Returns the lines of the standard error so far. An unfinished last line is included once the stream has ended.
     pub(crate) fn log(&self) -> String {
         self.log.text()
     }
 
-    /// Returns the whole lines of the standard output so far.
+    /// Returns the lines of the standard output so far. An unfinished last line is included once the stream has ended.
     pub(crate) fn printed(&self) -> String {
         self.printed.text()
     }
