@@ -25,7 +25,7 @@ fn start(folder: &Path) -> Process {
     let (config, alerts) = (path("srlg.toml"), path("alerts"));
     let args = ["run", "--config", &config, "--input", "-", "--live", "--alerts", &alerts];
     let mut monitor = Process::srlg(args);
-    monitor.tell("time_ms,src,dst\n");
+    monitor.write("time_ms,src,dst\n");
     monitor
 }
 
@@ -45,7 +45,7 @@ fn contacts(is_calm: bool) -> String {
 fn feed(monitor: &mut Process, time: Duration, is_calm: bool) {
     let until = Instant::now() + time;
     while Instant::now() < until {
-        monitor.tell(&contacts(is_calm));
+        monitor.write(&contacts(is_calm));
         thread::sleep(Duration::from_millis(40));
     }
 }

@@ -146,7 +146,7 @@ fn slices_of_a_growing_capture_end_by_the_clock() {
     run(net.stream());
     let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
-    probe.tell(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
+    probe.write(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
     // The input has one packet and does not end, so only the clock closes these slices.
     let first = u64::try_from(now).unwrap() / slice_ms;
     let started = Instant::now();

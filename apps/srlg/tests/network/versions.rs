@@ -68,7 +68,7 @@ impl Contacts {
             assert!(since.elapsed() < PATIENCE, "the condition was never met");
             for step in self.next..now_ms() / self.step_ms {
                 let (time_ms, peer) = (step * self.step_ms, step % 100 + 1);
-                probe.tell(&format!("{time_ms},192.0.2.{peer},10.0.0.1\n"));
+                probe.write(&format!("{time_ms},192.0.2.{peer},10.0.0.1\n"));
                 self.next = step + 1;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -92,7 +92,7 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     let options = ["--folder", folder_text, "--spool", spool, "--broker", &address];
     let input = ["--input", "-", "--live"];
     let mut probe = Process::srlg(["probe", "a"].into_iter().chain(options).chain(input));
-    probe.tell("time_ms,src,dst\n");
+    probe.write("time_ms,src,dst\n");
     let mut contacts = Contacts::begin();
     contacts.until(&mut probe, || !lines(&notifications).is_empty());
 

@@ -134,7 +134,7 @@ impl Process {
     }
 
     /// Writes to the standard input of the process.
-    pub(crate) fn tell(&mut self, text: &str) {
+    pub(crate) fn write(&mut self, text: &str) {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 

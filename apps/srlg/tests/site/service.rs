@@ -36,7 +36,7 @@ fn feed(monitor: &mut Process, mut is_done: impl FnMut() -> bool) {
                 writeln!(lines, "{now},198.51.100.{peer},10.{host}.0.1").unwrap();
             }
         }
-        monitor.tell(&lines);
+        monitor.write(&lines);
         thread::sleep(Duration::from_millis(40));
     }
 }
@@ -76,7 +76,7 @@ fn a_service_manager_is_notified_and_a_reload_applies_what_it_can() {
         .env("NOTIFY_SOCKET", path("notify"))
         .env("WATCHDOG_USEC", "400000");
     let mut monitor = Process::start(&mut command);
-    monitor.tell("time_ms,src,dst\n");
+    monitor.write("time_ms,src,dst\n");
     let reload = |monitor: &Process, text: &str| {
         fs::write(path("srlg.toml"), text).unwrap();
         monitor.signal("HUP");
