@@ -28,7 +28,7 @@ fn read(mut files: Files, sender: &mut ContactSender) -> Result<(), InputError> 
     let mut published = Instant::now();
     let mut asked: Option<Instant> = None;
     while let Some(next) = files.advance()? {
-        if sender.channel.stop.is_asked()
+        if sender.shared.stop.is_asked()
             && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
         {
             break;
@@ -39,14 +39,14 @@ fn read(mut files: Files, sender: &mut ContactSender) -> Result<(), InputError> 
                     break;
                 }
             }
-            Next::Event(Event::Log(log)) => sender.channel.queue.log(log),
+            Next::Event(Event::Log(log)) => sender.shared.queue.log(log),
             Next::Event(_) => {}
         }
         if published.elapsed() >= TICK {
             published = Instant::now();
-            sender.channel.set_status(0, files.status());
+            sender.shared.set_status(0, files.status());
         }
     }
-    sender.channel.set_status(0, files.status());
+    sender.shared.set_status(0, files.status());
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::options::InputOptions;
 use crate::position::Position;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
 use crate::status::Status;
-use crate::threads::{Channel, ContactSenders};
+use crate::threads::{ContactSenders, SharedState};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
@@ -196,8 +196,8 @@ fn open_live(
     sinks: Option<SinkMaker<'_>>,
 ) -> Result<Live, InputError> {
     // If an error follows, `live` is dropped, which stops the threads that have been started.
-    let mut live = Live::of(Channel::new(stop));
-    let mut senders = ContactSenders { channel: live.channel(), sinks };
+    let mut live = Live::of(SharedState::new(stop));
+    let mut senders = ContactSenders { shared: live.shared(), sinks };
     if !options.sockets.listen.is_empty() {
         live.set_sockets(Sockets::open(options, &mut senders)?);
     } else if let Some(name) = &options.interface {

@@ -24,7 +24,7 @@ use crate::event::{Event, LogLine, Next};
 use crate::exports::Sockets;
 use crate::position::Position;
 use crate::status::Status;
-use crate::threads::{CHECK_INTERVAL, Channel};
+use crate::threads::{CHECK_INTERVAL, SharedState};
 #[cfg(feature = "flow")]
 use crate::udp::Sockets;
 
@@ -49,7 +49,7 @@ const STEP: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Live {
-    channel: Channel,
+    shared: SharedState,
     contacts: Vec<Contact>,
     /// Whether the contacts still have to be yielded.
     is_loaded: bool,
@@ -75,9 +75,9 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn of(channel: Channel) -> Self {
+    pub(crate) fn of(shared: SharedState) -> Self {
         Self {
-            channel,
+            shared,
             contacts: Vec::new(),
             is_loaded: false,
             position: Position::default(),
@@ -96,8 +96,8 @@ impl Live {
         }
     }
 
-    pub(crate) fn channel(&self) -> Channel {
-        self.channel.clone()
+    pub(crate) fn shared(&self) -> SharedState {
+        self.shared.clone()
     }
 
     pub(crate) fn set_sockets(&mut self, sockets: Sockets) {
@@ -112,7 +112,7 @@ impl Live {
     /// Returns the next event, or `None` at the end of the input. Waits for at most 20 ms.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         if mem::take(&mut self.is_tick_pending) {
-            self.channel.deliveries.pass();
+            self.shared.deliveries.pass();
         }
         loop {
             if mem::take(&mut self.is_loaded) {
@@ -135,14 +135,14 @@ impl Live {
                 self.last_check = Instant::now();
                 match &mut self.sockets {
                     Some(sockets) => self.log.extend(sockets.check_counters()),
-                    None => self.log.extend(self.drop_warning.of(self.channel.status().drops)),
+                    None => self.log.extend(self.drop_warning.of(self.shared.status().drops)),
                 }
                 continue;
             }
             // The clock is read before the queue, so that everything read before this time is on the queue.
             let now = now_ns();
             self.log.extend(self.watch.check(now));
-            let mut queued = self.channel.queue.take(mem::take(&mut self.contacts));
+            let mut queued = self.shared.queue.take(mem::take(&mut self.contacts));
             let reading = ClockReading::now();
             let step = reading.set_forward_since(self.reading);
             self.reading = reading;
@@ -166,7 +166,7 @@ impl Live {
                 let event = Event::SetForward { step, now_ns: reading.time_ns };
                 return Ok(Some(Next::Event(event)));
             }
-            self.time = Some(self.channel.deliveries.tick(now, self.last_tick));
+            self.time = Some(self.shared.deliveries.tick(now, self.last_tick));
         }
     }
 
@@ -178,7 +178,7 @@ impl Live {
     fn has_ended(&mut self, readers: usize) -> bool {
         let deadline = || Instant::now() + PATIENCE;
         readers == 0
-            || self.channel.stop.is_asked()
+            || self.shared.stop.is_asked()
                 && Instant::now() >= *self.deadline.get_or_insert_with(deadline)
     }
 
@@ -186,9 +186,9 @@ impl Live {
     fn finish(&mut self) -> Result<Option<Next>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
             self.log.extend(sockets.finish());
-            self.channel.set_status(0, sockets.status());
+            self.shared.set_status(0, sockets.status());
         }
-        self.log.extend(self.drop_warning.of(self.channel.status().drops));
+        self.log.extend(self.drop_warning.of(self.shared.status().drops));
         Ok(self.log.pop_front().map(|line| Next::Event(Event::Log(line))))
     }
 
@@ -203,16 +203,16 @@ impl Live {
     pub(crate) fn status(&self) -> Status {
         match &self.sockets {
             Some(sockets) => sockets.status(),
-            None => self.channel.status(),
+            None => self.shared.status(),
         }
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.channel.stop.stop();
-        self.channel.queue.leave();
-        self.channel.deliveries.leave();
+        self.shared.stop.stop();
+        self.shared.queue.leave();
+        self.shared.deliveries.leave();
     }
 }
 
@@ -225,9 +225,9 @@ mod tests {
     fn live(
         work: impl FnOnce(&mut ContactSender) -> Result<(), InputError> + Send + 'static,
     ) -> Live {
-        let channel = Channel::default();
-        ContactSenders { channel: channel.clone(), sinks: None }.spawn("read", work).unwrap();
-        Live::of(channel)
+        let shared = SharedState::default();
+        ContactSenders { shared: shared.clone(), sinks: None }.spawn("read", work).unwrap();
+        Live::of(shared)
     }
 
     fn is_time(next: Option<&Next>) -> bool {
@@ -252,9 +252,9 @@ mod tests {
     fn a_step_of_some_seconds_is_an_event_before_the_contacts_that_wait() {
         let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
         for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
-            let channel = Channel::default();
-            channel.queue.put([contact]);
-            let mut live = Live::of(channel);
+            let shared = SharedState::default();
+            shared.queue.put([contact]);
+            let mut live = Live::of(shared);
             assert!(is_time(live.advance().unwrap().as_ref()));
             live.reading.time_ns -= step_s * SECOND;
             let mut next = live.advance().unwrap();

@@ -5,15 +5,15 @@
 //!
 //! Invariant: a contact is never later than the time at which it was read.
 
-mod channel;
 mod deliveries;
 pub(crate) mod queue;
 mod sender;
+mod shared;
 
 use std::time::Duration;
 
-pub(crate) use channel::Channel;
 pub(crate) use sender::{ContactSender, ContactSenders};
+pub(crate) use shared::SharedState;
 
 /// Interval at which drops are counted, the status is updated and a quiet interface is checked.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -373,7 +373,7 @@ pub(crate) fn open(
     senders: &mut ContactSenders<'_>,
 ) -> Result<(), InputError> {
     let InputOptions { capture: options, tunnels, .. } = options;
-    senders.channel.queue.log(LogLine::info(format!("capturing packets on {name}")));
+    senders.shared.queue.log(LogLine::info(format!("capturing packets on {name}")));
     for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
         let (capture, cpus) = (capture.with_tunnels(*tunnels), options.capture_cpus.clone());
         senders.spawn(&format!("capture {part}"), move |sender| {
@@ -394,7 +394,7 @@ fn run(mut capture: Capture, part: usize, sender: &mut ContactSender) -> Result<
         if !is_quiet && !sender.deliver(contacts)? {
             break;
         }
-        if sender.channel.stop.is_asked() {
+        if sender.shared.stop.is_asked() {
             let asked = *asked.get_or_insert_with(Instant::now);
             if is_quiet || asked.elapsed() >= DRAIN {
                 break;
@@ -402,9 +402,9 @@ fn run(mut capture: Capture, part: usize, sender: &mut ContactSender) -> Result<
         }
         if published.elapsed() >= CHECK_INTERVAL {
             published = Instant::now();
-            sender.channel.set_status(part, capture.status()?);
+            sender.shared.set_status(part, capture.status()?);
         }
     }
-    sender.channel.set_status(part, capture.status()?);
+    sender.shared.set_status(part, capture.status()?);
     Ok(())
 }

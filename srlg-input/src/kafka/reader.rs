@@ -94,9 +94,9 @@ impl Reader {
     }
 
     async fn read(self, sender: &mut ContactSender) -> Result<(), InputError> {
-        let channel = sender.channel.clone();
+        let shared = sender.shared.clone();
         let Self { topic, source, cluster, decoding, is_earliest, mut start } = self;
-        let mut reporter = StatusReporter::new(topic.to_string(), &channel);
+        let mut reporter = StatusReporter::new(topic.to_string(), &shared);
         let cluster = Rc::new(cluster);
         let Some(mut format) = read_schema(&source, &mut reporter).await else { return Ok(()) };
         let mut next = None;
@@ -158,7 +158,7 @@ impl Session<'_> {
                 // The branches are polled in this order, so that a busy topic does not delay the first ones.
                 biased;
                 _ = tick.tick() => {
-                    if reporter.channel.stop.is_asked() {
+                    if reporter.shared.stop.is_asked() {
                         return Ok(End::Stop);
                     }
                     if reporter.is_status_due() {
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use crate::messages::Layout;
     use crate::options::BrokerOptions;
-    use crate::threads::{Channel, ContactSenders};
+    use crate::threads::{ContactSenders, SharedState};
 
     fn format(message: &str, source: i32) -> Format {
         let fields = format!("bytes SrcAddr = {source}; bytes DstAddr = 9;");
@@ -344,8 +344,8 @@ mod tests {
     #[test]
     fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
         let topic = Topic { brokers: vec!["broker:9092".to_owned()], name: "flows".to_owned() };
-        let (channel, first) = (Channel::default(), format("FlowMessagevA", 1));
-        let mut senders = ContactSenders { channel: channel.clone(), sinks: None };
+        let (shared, first) = (SharedState::default(), format("FlowMessagevA", 1));
+        let mut senders = ContactSenders { shared: shared.clone(), sinks: None };
         let mut session = Session {
             sender: &mut senders.sender().unwrap(),
             name: "flows-A".into(),
@@ -359,7 +359,7 @@ mod tests {
             last_message: Instant::now(),
             next: None,
         };
-        let reporter = StatusReporter::new(topic.to_string(), &channel);
+        let reporter = StatusReporter::new(topic.to_string(), &shared);
         session.record_schema(format("FlowMessagevA", 2), &reporter);
         assert_eq!((&session.format, &session.next), (&format("FlowMessagevA", 2), &None));
         let next = format("FlowMessagevB", 1);

@@ -37,7 +37,7 @@ pub(crate) async fn read_schema(
         }
         let until = Instant::now() + backoff.delay();
         while Instant::now() < until {
-            if reporter.channel.stop.is_asked() {
+            if reporter.shared.stop.is_asked() {
                 return None;
             }
             if reporter.is_status_due() {

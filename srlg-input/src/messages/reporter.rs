@@ -8,7 +8,7 @@ use crate::event::LogLine;
 use crate::flow::{FlowCounts, Reason};
 use crate::messages::decoder::FlowReader;
 use crate::status::{BrokerStatus, Status};
-use crate::threads::Channel;
+use crate::threads::SharedState;
 
 /// Minimum interval between updates of the status.
 const STATUS: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Reports the status and the failures of a topic, a stream or a subject.
 pub(crate) struct StatusReporter<'a> {
-    pub(crate) channel: &'a Channel,
+    pub(crate) shared: &'a SharedState,
     pub(crate) status: BrokerStatus,
     failures: BTreeMap<Subject, String>,
     failing_since: Option<Instant>,
@@ -44,17 +44,10 @@ struct Minute {
 }
 
 impl<'a> StatusReporter<'a> {
-    pub(crate) fn new(source: String, channel: &'a Channel) -> Self {
+    pub(crate) fn new(source: String, shared: &'a SharedState) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
-        Self {
-            channel,
-            status,
-            failures: BTreeMap::new(),
-            failing_since: None,
-            shown: None,
-            minute,
-        }
+        Self { shared, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
     }
 
     /// Records that `subject` cannot be read. If several subjects fail at the same time, only the first failure is
@@ -124,15 +117,15 @@ impl<'a> StatusReporter<'a> {
             broker: Some(self.status.clone()),
             ..Status::default()
         };
-        self.channel.set_status(0, status);
+        self.shared.set_status(0, status);
     }
 
     pub(crate) fn info(&self, text: String) {
-        self.channel.queue.log(LogLine::info(text));
+        self.shared.queue.log(LogLine::info(text));
     }
 
     pub(crate) fn warn(&self, text: String) {
-        self.channel.queue.log(LogLine::warning(text));
+        self.shared.queue.log(LogLine::warning(text));
     }
 }
 

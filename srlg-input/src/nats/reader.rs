@@ -62,9 +62,9 @@ impl Reader {
     }
 
     async fn read(self, sender: &mut ContactSender) -> Result<(), InputError> {
-        let channel = sender.channel.clone();
+        let shared = sender.shared.clone();
         let Self { url, source, access, decoding, is_earliest, start } = self;
-        let mut reporter = StatusReporter::new(url.to_string(), &channel);
+        let mut reporter = StatusReporter::new(url.to_string(), &shared);
         let Some(format) = read_schema(&source, &mut reporter).await else { return Ok(()) };
         reporter.info(format!("reading flows from {url} ({format})"));
         let mut target = match &url.source {

@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
 
     /// Returns an error if the input is asked to stop. Publishes the status and refetches the schema when they are due.
     fn handle_tick(&mut self) -> Result<(), Interruption> {
-        if self.reporter.channel.stop.is_asked() {
+        if self.reporter.shared.stop.is_asked() {
             return Err(Interruption::Stop);
         }
         if self.reporter.is_status_due() {

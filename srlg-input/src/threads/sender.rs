@@ -14,21 +14,21 @@ use crate::error::InputError;
 #[cfg(feature = "messages")]
 use crate::position::Position;
 
-use super::channel::Channel;
 use super::deliveries::IDLE;
+use super::shared::SharedState;
 use crate::clock::now_ns;
 use crate::sink::{ContactSink, SinkMaker};
 
 /// The creator of an input's senders and threads.
 pub(crate) struct ContactSenders<'a> {
-    pub(crate) channel: Channel,
+    pub(crate) shared: SharedState,
     /// Function that creates a sink for each thread. Without one, contacts are put on the queue.
     pub(crate) sinks: Option<SinkMaker<'a>>,
 }
 
 /// The destination of one thread's contacts.
 pub(crate) struct ContactSender {
-    pub(crate) channel: Channel,
+    pub(crate) shared: SharedState,
     sink: Option<Sink>,
 }
 
@@ -48,25 +48,25 @@ impl ContactSenders<'_> {
         work: impl FnOnce(&mut ContactSender) -> Result<(), InputError> + Send + 'static,
     ) -> Result<(), InputError> {
         let (mut sender, thread) = (self.sender()?, name.to_owned());
-        self.channel.queue.begin();
+        self.shared.queue.begin();
         let work = move || {
             // Without this, a panic would not be reported, and the input would never end.
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut sender)));
-            sender.channel.queue.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
+            sender.shared.queue.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
         };
         let started = thread::Builder::new().name(name.to_owned()).spawn(work);
         started.map(drop).map_err(|error| {
-            self.channel.queue.end(Ok(()));
+            self.shared.queue.end(Ok(()));
             InputError::Thread(error)
         })
     }
 
     pub(crate) fn sender(&mut self) -> Result<ContactSender, InputError> {
-        let channel = self.channel.clone();
-        let Some(make) = &mut self.sinks else { return Ok(ContactSender { channel, sink: None }) };
+        let shared = self.shared.clone();
+        let Some(make) = &mut self.sinks else { return Ok(ContactSender { shared, sink: None }) };
         let contacts = make().map_err(InputError::Sink)?;
-        let (time, in_time) = (channel.deliveries.begin(), Vec::new());
-        Ok(ContactSender { channel, sink: Some(Sink { contacts, time, in_time }) })
+        let (time, in_time) = (shared.deliveries.begin(), Vec::new());
+        Ok(ContactSender { shared, sink: Some(Sink { contacts, time, in_time }) })
     }
 }
 
@@ -74,14 +74,14 @@ impl ContactSender {
     /// Delivers `contacts`. Times in the future are replaced by the current time, because the clock of an exporter or a
     /// sender may be ahead. Returns `false` if the input was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
-        let Self { channel, sink } = self;
+        let Self { shared, sink } = self;
         let Some(Sink { contacts: sink, time, in_time }) = sink else {
-            return Ok(channel.queue.put(not_after(now_ns(), contacts)));
+            return Ok(shared.queue.put(not_after(now_ns(), contacts)));
         };
         if contacts.is_empty() {
             return Ok(true);
         }
-        if !channel.deliveries.wait_for_caller() {
+        if !shared.deliveries.wait_for_caller() {
             return Ok(false);
         }
         // If a caller does not see this time yet, it has read the clock before this thread reads the clock again below.
@@ -106,7 +106,7 @@ impl ContactSender {
         contacts: &[Contact],
         position: Position,
     ) -> Result<bool, InputError> {
-        let queue = Arc::clone(&self.channel.queue);
+        let queue = Arc::clone(&self.shared.queue);
         match self.sink {
             Some(_) => Ok(self.deliver(contacts)? && queue.put_until([], position)),
             None => Ok(queue.put_until(not_after(now_ns(), contacts), position)),

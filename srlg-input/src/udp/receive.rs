@@ -90,7 +90,7 @@ pub(super) fn receive(
     let mut contacts = Vec::new();
     let mut asked: Option<Instant> = None;
     loop {
-        if sender.channel.stop.is_asked()
+        if sender.shared.stop.is_asked()
             && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
         {
             return Ok(());

@@ -73,7 +73,7 @@ impl Sockets {
         });
         if let Some(path) = &options.templates {
             let damage = load_templates(path, &shared)?;
-            damage.into_iter().for_each(|damage| senders.channel.queue.log(damage));
+            damage.into_iter().for_each(|damage| senders.shared.queue.log(damage));
             // The templates are saved at the start, so that an unwritable file is detected at once. A full disk is not
             // an error, because it may have room later.
             match save_templates(path, &shared) {
@@ -86,12 +86,12 @@ impl Sockets {
         for (here, (socket, address)) in bound.into_iter().enumerate() {
             drops.watch(&socket);
             if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
-                senders.channel.queue.log(warning);
+                senders.shared.queue.log(warning);
             }
             // A program may have set `receivers` to 0, which means 1.
             if here % options.receivers.max(1) as usize == 0 {
                 senders
-                    .channel
+                    .shared
                     .queue
                     .log(LogLine::info(format!("receiving flow exports on {address}")));
             }

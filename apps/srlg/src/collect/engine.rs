@@ -369,7 +369,7 @@ impl Engine {
         })?;
         self.delivery.deliver(manager, &notifications)?;
         sites.ask(watched);
-        self.tell_of_close(close);
+        self.record_close(close);
         Ok(())
     }
 
@@ -383,7 +383,7 @@ impl Engine {
     }
 
     /// Logs which probes do not deliver whole slices if this changes, and stores `close` for the overview.
-    fn tell_of_close(&mut self, close: &Close) {
+    fn record_close(&mut self, close: &Close) {
         let names = &self.plan.options.probes;
         let Close { slice, cause, .. } = close;
         let cause = cause.name();

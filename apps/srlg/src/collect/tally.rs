@@ -20,12 +20,12 @@ pub(super) struct Tally {
     names: Vec<String>,
     pub(super) counts: Vec<MessageCounts>,
     pub(super) refused: BTreeMap<&'static str, u64>,
-    told: BTreeMap<&'static str, Line>,
+    lines: BTreeMap<&'static str, LogLimit>,
 }
 
 /// Rate limit of the log lines about one reason.
 #[derive(Debug)]
-struct Line {
+struct LogLimit {
     due: Every,
     left_out: u64,
 }
@@ -33,7 +33,7 @@ struct Line {
 impl Tally {
     pub(super) fn new(names: &[String]) -> Self {
         let counts = vec![MessageCounts::default(); names.len()];
-        Self { names: names.to_vec(), counts, refused: BTreeMap::new(), told: BTreeMap::new() }
+        Self { names: names.to_vec(), counts, refused: BTreeMap::new(), lines: BTreeMap::new() }
     }
 
     /// Counts a rejected message. `probe` is the sender, or `None` if the sender is not a probe of this network.
@@ -57,8 +57,8 @@ impl Tally {
 
     /// Returns the number of suppressed log lines about `reason`, if a line is due.
     fn may_tell(&mut self, reason: &'static str) -> Option<u64> {
-        let first = || Line { due: Every::new(SILENCE), left_out: 0 };
-        let line = self.told.entry(reason).or_insert_with(first);
+        let first = || LogLimit { due: Every::new(SILENCE), left_out: 0 };
+        let line = self.lines.entry(reason).or_insert_with(first);
         if line.due.is_due() {
             return Some(std::mem::take(&mut line.left_out));
         }

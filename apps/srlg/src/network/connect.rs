@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use crate::network::subjects;
 
-/// Delays between attempts to use the broker.
+/// Delays between attempts to use the broker or the spool.
 pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), LONGEST_WAIT);
 
 /// Name of the file with the certificate of the authority that signed the broker's certificate.

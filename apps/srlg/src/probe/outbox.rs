@@ -30,7 +30,7 @@ pub(super) struct Outbox {
     /// Signal that the spool has room, or that the probe is stopping.
     room: Condvar,
     /// Signal that the publisher has new work.
-    news: Notify,
+    work: Notify,
     /// Signal that all slices of the spool must be sent again.
     again: Notify,
     /// Configured maximum number of slices in the spool, or `None` to use the length of the longest window.
@@ -73,7 +73,7 @@ impl Outbox {
         Self {
             state: Mutex::new(state),
             room: Condvar::new(),
-            news: Notify::new(),
+            work: Notify::new(),
             again: Notify::new(),
             keep,
             live,
@@ -147,7 +147,7 @@ impl Outbox {
         if has_waited {
             info!("the spool can be written again: slice {slice} is stored");
         }
-        self.news.notify_one();
+        self.work.notify_one();
         self.make_room(state)
     }
 
@@ -217,13 +217,13 @@ impl Outbox {
         state.durable = state.durable.max(Some(slice));
         state.forget();
         self.room.notify_all();
-        self.news.notify_one();
+        self.work.notify_one();
     }
 
     /// Notes that there will be no more slices.
     pub(super) fn end(&self) {
         self.state().ended = true;
-        self.news.notify_one();
+        self.work.notify_one();
     }
 
     /// Interrupts all calls that wait for room or until the spool can be written.
@@ -233,8 +233,8 @@ impl Outbox {
     }
 
     /// Waits until the publisher has new work.
-    pub(super) async fn news(&self) {
-        self.news.notified().await;
+    pub(super) async fn new_work(&self) {
+        self.work.notified().await;
     }
 
     /// Returns whether the input has ended and all its slices come before `next`. If `durably` is set, the collector

@@ -93,7 +93,7 @@ impl SlicePublisher {
                 if self.outbox.is_done(next, durably) {
                     return;
                 }
-                self.outbox.news().await;
+                self.outbox.new_work().await;
                 continue;
             }
             let mut sent = stream::iter(slices).map(|slice| self.send(slice)).buffered(AHEAD);

@@ -48,8 +48,8 @@ fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second
     Broker::start(folder.path()).unwrap();
     let again = setup();
     assert_eq!(again.status.code(), Some(2));
-    let told = String::from_utf8(again.stderr).unwrap();
-    assert!(told.lines().count() == 1 && told.contains("ca.pem"), "{told}");
+    let stderr = String::from_utf8(again.stderr).unwrap();
+    assert!(stderr.lines().count() == 1 && stderr.contains("ca.pem"), "{stderr}");
 }
 
 #[test]

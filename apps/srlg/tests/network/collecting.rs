@@ -38,7 +38,7 @@ pub fn alerts_of(state: &Path) -> PathBuf {
 }
 
 pub struct Collector {
-    node: Process,
+    program: Process,
     state: PathBuf,
     reports: PathBuf,
 }
@@ -78,11 +78,11 @@ impl Collector {
         fs::write(&config, text + &sink).unwrap();
         let paths = [&config, &reports].map(|path| path.to_str().unwrap());
         let args = ["collect", "--config", paths[0], "--reports", paths[1]];
-        Self { node: Process::srlg(args.into_iter().chain(options)), state, reports }
+        Self { program: Process::srlg(args.into_iter().chain(options)), state, reports }
     }
 
     pub fn kill(&mut self) {
-        self.node.kill();
+        self.program.kill();
     }
 
     /// Returns the reports of the collector. Repeated reports must be equal and are returned once.
@@ -96,25 +96,25 @@ impl Collector {
 
     /// Waits until the collector accepts HTTP requests and signals.
     pub fn wait(&mut self) {
-        self.node.wait_for(LISTENS);
+        self.program.wait_for(LISTENS);
     }
 
     pub fn wait_for_numbers(&mut self, numbers: &[u64]) {
-        self.node.wait_for_numbers(numbers);
+        self.program.wait_for_numbers(numbers);
     }
 
     pub fn ends_within(&mut self, patience: Duration) -> bool {
-        self.node.wait(patience).is_some()
+        self.program.wait(patience).is_some()
     }
 
     /// Waits for the collector to exit by itself. Returns its exit code and log.
     pub fn end(&mut self) -> (Option<i32>, String) {
-        self.node.end()
+        self.program.end()
     }
 
     /// Returns the body of the response to a GET request. The request must succeed.
     pub fn get(&mut self, path: &str) -> String {
-        let line = self.node.wait_for(LISTENS);
+        let line = self.program.wait_for(LISTENS);
         let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/');
         let mut stream = TcpStream::connect(address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -135,7 +135,7 @@ impl Collector {
             if is(&status) {
                 return status;
             }
-            let ended = self.node.wait(Duration::from_millis(10));
+            let ended = self.program.wait(Duration::from_millis(10));
             let goes_on = ended.is_none() && start.elapsed() < PATIENCE;
             assert!(goes_on, "{status}\n{}", self.stop().1);
         }
@@ -143,12 +143,12 @@ impl Collector {
 
     /// Stops the collector with SIGTERM. Returns its exit code and log.
     pub fn stop(&mut self) -> (Option<i32>, String) {
-        if self.node.wait(Duration::ZERO).is_none() {
+        if self.program.wait(Duration::ZERO).is_none() {
             // Before this line, a signal would kill the collector at once.
-            self.node.wait_for(LISTENS);
-            self.node.terminate();
+            self.program.wait_for(LISTENS);
+            self.program.terminate();
         }
-        self.node.end()
+        self.program.end()
     }
 
     /// Stops the collector. Asserts that the collector's reports and last checkpoint are identical to the results of

@@ -29,8 +29,8 @@ fn start(folder: &Path, name: &str, input: &str) -> Process {
 }
 
 /// Returns the error of a rejected probe, with `FOLDER` instead of the path of its folder.
-fn refusal(mut node: Process, folder: &tempfile::TempDir) -> String {
-    let (code, said) = node.end();
+fn refusal(mut program: Process, folder: &tempfile::TempDir) -> String {
+    let (code, said) = program.end();
     // The link may log one more attempt while the probe stops.
     let last = said.lines().rfind(|line| line.starts_with("srlg: ")).unwrap_or_default();
     assert_eq!(code, Some(2), "{said}");

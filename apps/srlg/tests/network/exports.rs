@@ -45,8 +45,8 @@ fn capture() -> Vec<u8> {
     for (slice, payload) in
         SLICES.flat_map(|slice| exported(slice).into_iter().map(move |it| (slice, it)))
     {
-        let [length, whole] = [8, 28].map(|head| (payload.len() as u16 + head).to_be_bytes());
-        let mut packet = vec![0x45, 0, whole[0], whole[1], 0, 0, 0, 0, 64, 17, 0, 0];
+        let [length, expected] = [8, 28].map(|head| (payload.len() as u16 + head).to_be_bytes());
+        let mut packet = vec![0x45, 0, expected[0], expected[1], 0, 0, 0, 0, 64, 17, 0, 0];
         packet.extend([192, 0, 2, 1, 192, 0, 2, 2, 8, 7, 8, 7, length[0], length[1], 0, 0]);
         packet.extend(payload);
         let captured = packet.len() as u32;
@@ -112,7 +112,7 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     let detector = || {
         srlg_host::SlidingDetector::new(net.network.views[0].sizes, srlg_host::Device::Cpu).unwrap()
     };
-    let (mut merged, mut told) = (detector(), detector());
+    let (mut merged, mut expected) = (detector(), detector());
     let (last, deltas) = (slices[slices.len() - 1], run(net.deltas("a")));
     merged.skip_to(last).unwrap();
     for ((slice, _), payload) in deltas.iter().filter(|((slice, _), _)| *slice <= last) {
@@ -121,8 +121,8 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
             merged.merge_delta(&delta).unwrap();
         }
     }
-    told.skip_to(now - 2).unwrap();
-    told.ingest(&pairs(1, 1000)).unwrap();
-    told.skip_to(last).unwrap();
-    assert!(merged.snapshot().unwrap() == told.snapshot().unwrap());
+    expected.skip_to(now - 2).unwrap();
+    expected.ingest(&pairs(1, 1000)).unwrap();
+    expected.skip_to(last).unwrap();
+    assert!(merged.snapshot().unwrap() == expected.snapshot().unwrap());
 }

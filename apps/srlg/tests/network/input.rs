@@ -49,15 +49,18 @@ pub fn assert_deltas_are(
     slices: Range<u64>,
 ) {
     let detector = || SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
-    let (mut merged, mut told) = (detector(), detector());
+    let (mut merged, mut expected) = (detector(), detector());
     for slice in slices.clone() {
         merged.skip_to(slice).unwrap();
-        told.skip_to(slice).unwrap();
-        told.ingest(&pairs(slice)).unwrap();
+        expected.skip_to(slice).unwrap();
+        expected.ingest(&pairs(slice)).unwrap();
         for payload in deltas.range((slice, String::new())..(slice + 1, String::new())) {
             unpacked(payload.1).iter().for_each(|delta| merged.merge_delta(delta).unwrap());
         }
-        assert!(merged.snapshot().unwrap() == told.snapshot().unwrap(), "slice {slice} differs");
+        assert!(
+            merged.snapshot().unwrap() == expected.snapshot().unwrap(),
+            "slice {slice} differs"
+        );
     }
     let mut found: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
     found.dedup();

@@ -75,7 +75,7 @@ struct Closes {
 }
 
 impl Closes {
-    fn look(&mut self) {
+    fn update(&mut self) {
         self.reports.read_to_string(&mut self.rest).unwrap();
         let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
         let rest = self.rest.split_off(whole);
@@ -161,7 +161,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
             let end_ms = (first + second + 1) * 1_000;
             while now_ms() < end_ms {
                 tokio::time::sleep(Duration::from_millis(20)).await;
-                closes.look();
+                closes.update();
             }
             resident.push(resident_bytes(process));
             let send = |(site, stream): (usize, &jetstream::Context)| {
@@ -185,7 +185,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
     while closes.seen.last_key_value().is_none_or(|(slice, _)| *slice < last) {
         assert!(begun.elapsed() < Duration::from_secs(60), "the last slice did not close");
         std::thread::sleep(Duration::from_millis(20));
-        closes.look();
+        closes.update();
     }
     let used = processor_seconds(process) - used;
     let mut lags: Vec<u64> =

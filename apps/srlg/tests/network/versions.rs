@@ -124,9 +124,9 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
         assert!(since.elapsed() < PATIENCE, "the incident did not end");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let told = lines(&notifications);
-    assert_eq!([&told[0]["status"], &told[1]["status"]], ["start", "end"]);
-    assert_eq!(told[0]["id"], told[1]["id"]);
+    let notifications = lines(&notifications);
+    assert_eq!([&notifications[0]["status"], &notifications[1]["status"]], ["start", "end"]);
+    assert_eq!(notifications[0]["id"], notifications[1]["id"]);
     for versions in ["spool/a", "state/network"] {
         let entries =
             fs::read_dir(folder.join(versions)).unwrap().map(|entry| entry.unwrap().path());

@@ -39,11 +39,9 @@ fn start(
     let ((taking, taken), (may_return, returning)) = (channel(), sync_channel(1 << 10));
     let mut gate = Some(Gate { taken: taking, may_return: returning });
     let mut make = || Ok(Box::new(gate.take().unwrap()) as Box<dyn ContactSink>);
-    let channel = Channel::default();
-    ContactSenders { channel: channel.clone(), sinks: Some(&mut make) }
-        .spawn("read", work)
-        .unwrap();
-    Gated { live: Live::of(channel), taken, may_return }
+    let shared = SharedState::default();
+    ContactSenders { shared: shared.clone(), sinks: Some(&mut make) }.spawn("read", work).unwrap();
+    Gated { live: Live::of(shared), taken, may_return }
 }
 
 impl Gated {

@@ -90,7 +90,11 @@ fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Sn
 }
 
 /// Returns the state at `slice` of a detector that has counted every contact in the slice of its time.
-fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice: u64) -> Snapshot {
+fn expected(
+    network: &Network,
+    contacts: impl Iterator<Item = (u64, IpPair)>,
+    slice: u64,
+) -> Snapshot {
     let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     let (mut batch, mut contacts) = (PairBatch::new(), contacts.collect::<Vec<_>>());
     contacts.sort_by_key(|&(time, _)| time);
@@ -113,7 +117,7 @@ fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
         let totals = measurement.finish(&Pipelines::default()).unwrap();
         assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 3000, 0));
         assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
-        let seen = told(&network, contacts(100..110), 109);
+        let seen = expected(&network, contacts(100..110), 109);
         assert_eq!(merged(&network, &outbox, 109), seen, "parts of {part_bytes} bytes");
     }
 }
@@ -130,7 +134,7 @@ fn a_killed_probe_resumes_the_same_input_with_equal_results() {
     take(&mut second, contacts(100..110));
     let totals = second.finish(&Pipelines::default()).unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
-    assert_eq!(merged(&network, &outbox, 109), told(&network, contacts(100..110), 109));
+    assert_eq!(merged(&network, &outbox, 109), expected(&network, contacts(100..110), 109));
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn time_starts_with_the_first_call_and_never_decreases() {
     assert_eq!(outbox.len(), 0);
     assert_eq!(measurement.finish(&Pipelines::default()).unwrap().too_late, 0, "no contact was");
     assert_eq!(outbox.from(0, 99), [100]);
-    assert_eq!(merged(&network, &outbox, 100), told(&network, contacts(100..101), 100));
+    assert_eq!(merged(&network, &outbox, 100), expected(&network, contacts(100..101), 100));
 }
 
 #[test]
@@ -207,8 +211,8 @@ fn threads_that_read_measure_what_one_thread_does() {
     let totals = measurement.finish(&pipelines).unwrap();
     assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
     assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
-    let told = told(&network, contacts(100..110), 109);
-    (0..2).for_each(|view| assert_eq!(merged_view(view, &network, &outbox, 109), told));
+    let expected = expected(&network, contacts(100..110), 109);
+    (0..2).for_each(|view| assert_eq!(merged_view(view, &network, &outbox, 109), expected));
 }
 
 #[test]
@@ -225,7 +229,7 @@ fn skipped_slices_lose_no_contacts_of_threads() {
     let totals = measurement.finish(&pipelines).unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     let all = contacts(100..105).chain(contacts_from(1 << 20, 100..110));
-    assert_eq!(merged(&network, &outbox, 109), told(&network, all, 109));
+    assert_eq!(merged(&network, &outbox, 109), expected(&network, all, 109));
 }
 
 #[test]
@@ -250,7 +254,7 @@ fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     out.end(true).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101]);
     let all = pairs(1_000..1_300).chain(pairs(2_000..2_300));
-    assert_eq!(merged(&network, &outbox, 101), told(&network, all, 101));
+    assert_eq!(merged(&network, &outbox, 101), expected(&network, all, 101));
 }
 
 #[test]
@@ -274,7 +278,7 @@ fn slices_of_which_pairs_wait_go_out_at_the_end_and_before_a_silence() {
             let totals = measurement.finish(&pipelines).unwrap();
             assert_eq!((totals.pairs, totals.too_late, totals.silent), (900, 0, 0));
             assert_eq!(outbox.from(0, 99), [100, 101, 102]);
-            assert_eq!(merged(&network, &outbox, 102), told(&network, contacts(100..103), 102));
+            assert_eq!(merged(&network, &outbox, 102), expected(&network, contacts(100..103), 102));
         }
     }
 }
@@ -327,7 +331,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     assert_eq!(outbox.from(0, 99), (100..=last).collect::<Vec<_>>());
     let all = (0..THREADS).flat_map(|thread| (0..SLICES * BLOCKS).map(move |it| (thread, it)));
     let all = all.flat_map(|(thread, number)| block(thread, number));
-    assert!(merged(&network, &outbox, last) == told(&network, all, last));
+    assert!(merged(&network, &outbox, last) == expected(&network, all, last));
 }
 
 fn two_views() -> Network {

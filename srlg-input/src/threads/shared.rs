@@ -10,7 +10,7 @@ use crate::status::Status;
 
 /// The state that the threads of a live input share with the caller.
 #[derive(Clone, Default)]
-pub(crate) struct Channel {
+pub(crate) struct SharedState {
     pub(crate) queue: Arc<ContactQueue>,
     pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) stop: Stop,
@@ -18,7 +18,7 @@ pub(crate) struct Channel {
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
-impl Channel {
+impl SharedState {
     /// Creates the state of an input that `stop` stops.
     pub(crate) fn new(stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..Self::default() }
