@@ -186,9 +186,10 @@ fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> Strin
     let (of_truth, of_estimate) = (line(|second| second.truth), line(|second| second.estimate));
     let sent = "distinct hosts that contacted the victim within 300 s";
     let estimated = "estimate of srlg, ± 2 standard errors";
-    for (left, points, colour, stroke, what) in
-        [(LEFT, of_truth, truth, "5", sent), (LEFT + 370.0, of_estimate, estimate, "1.5", estimated)]
-    {
+    for (left, points, colour, stroke, what) in [
+        (LEFT, of_truth, truth, "5", sent),
+        (LEFT + 370.0, of_estimate, estimate, "1.5", estimated),
+    ] {
         svg += &format!(
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{stroke}\" \
              stroke-linejoin=\"round\"/>\n\
