@@ -48,9 +48,7 @@ pub(crate) struct Group {
     pub(crate) end: Why,
     /// Silent witnesses of the members. The list is empty unless they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
-    #[serde(alias = "told_ms")]
     notified_ms: u64,
-    #[serde(alias = "told_members")]
     notified_members: usize,
 }
 

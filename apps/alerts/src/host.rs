@@ -32,7 +32,6 @@ pub(crate) struct Active {
     /// Highest severity so far.
     pub(crate) severity: Severity,
     /// Time of the last notification, in milliseconds since the Unix epoch.
-    #[serde(alias = "told_ms")]
     notified_ms: u64,
     /// Time since which the counts of all ended windows have been low; 0 if no window has ended.
     until_ms: u64,
@@ -73,7 +72,6 @@ struct WindowHistory {
     peak: f64,
     peak_ms: u64,
     /// Largest count at the time of a notification.
-    #[serde(alias = "told")]
     notified_count: f64,
     /// Time since which the count has been below the level at which the window ends.
     below_since_ms: Option<u64>,

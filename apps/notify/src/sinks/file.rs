@@ -195,13 +195,8 @@ fn cannot_append(path: &Path) -> String {
 }
 
 /// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
-/// The last two are those of earlier versions.
-const BEGINNINGS: [[&[u8]; 2]; 4] = [
-    [b"{\"number\":", b",\"id\":\""],
-    [b"{\"count\":", b",\"suppressed\":["],
-    [b"{\"held\":", b",\"suppressed\":["],
-    [b"{\"held\":", b"}"],
-];
+const BEGINNINGS: [[&[u8]; 2]; 2] =
+    [[b"{\"number\":", b",\"id\":\""], [b"{\"count\":", b",\"suppressed\":["]];
 
 /// Number of bytes to read for a prefix in [`BEGINNINGS`], which contains a number of up to 20 digits.
 const BEGINNING: u64 = 64;
@@ -262,21 +257,21 @@ mod tests {
             let opened = File::open(&path, rotation, 0, &Store::open(None).unwrap()).is_ok();
             (opened, fs::read_to_string(&path).unwrap())
         };
-        let long = "{\"held\":4}\n".repeat(20_000);
+        let long = "{\"count\":4,\"suppressed\":[]}\n".repeat(20_000);
         for text in [
             "{\"key\": 1}",
             "{\"number\":5}",
             "{\"number\":5,\"x",
             "{\"number\":,",
-            "{\"held\":4,x",
+            "{\"count\":4,x",
             "secret",
             "a line\n",
             "a line\n{\"num",
-            "a line\n{\"held\":4}\n",
+            "a line\n{\"count\":4,\"suppressed\":[]}\n",
             "\n",
             "secret\n\n",
-            "{\"held\":4}\n\n",
-            "{\"held\":4}\nx",
+            "{\"count\":4,\"suppressed\":[]}\n\n",
+            "{\"count\":4,\"suppressed\":[]}\nx",
             "{\"nu\n",
             "{\"number\":5}\n",
             "{\"number\":5\n",
@@ -289,14 +284,15 @@ mod tests {
             ("{\"nu", ""),
             ("{\"number\":15", ""),
             ("{\"number\":15,\"id\":\"8c", ""),
-            ("{\"held\":4", ""),
+            ("{\"count\":4", ""),
             ("{\"count\":4,\"sup", ""),
-            ("{\"held\":4,\"sup", ""),
-            ("{\"count\":4,\"suppressed\":[]}\n{", "{\"count\":4,\"suppressed\":[]}\n"),
-            ("{\"held\":4}\n", "{\"held\":4}\n"),
-            ("{\"held\":4}\n{\"number\":1,\"i", "{\"held\":4}\n"),
+            ("{\"count\":4,\"suppressed\":[]}\n", "{\"count\":4,\"suppressed\":[]}\n"),
+            (
+                "{\"count\":4,\"suppressed\":[]}\n{\"number\":1,\"i",
+                "{\"count\":4,\"suppressed\":[]}\n",
+            ),
             ("{\"number\":1,\"id\":\"8c\"}\n", "{\"number\":1,\"id\":\"8c\"}\n"),
-            (&format!("{long}{{\"he"), &long),
+            (&format!("{long}{{\"co"), &long),
         ] {
             assert_eq!(open(text), (true, whole.to_owned()));
         }
