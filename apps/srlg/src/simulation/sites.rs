@@ -38,7 +38,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Maximum time in which a test expects a notification, in simulated seconds.
 const PATIENCE: u64 = 60;
 
-/// What a router exports.
+/// The kind of exports that a router sends.
 #[derive(Clone, Copy, PartialEq)]
 enum Exports {
     Flows,
