@@ -100,10 +100,10 @@ fn lost_slices_are_sent_again_after_the_collector_asks_for_them() {
 fn a_killed_probe_counts_again_what_it_had_not_spooled() {
     let mut network = Simulation::new();
     let mut collector = network.collector();
-    for probe in 0..PROBES.len() {
+    for (probe, name) in PROBES.iter().enumerate() {
         for end in [SLICES.start + 10, SLICES.start + 25, SLICES.end] {
             // Each start is after a kill, and it reads the whole input again.
-            let mut node = network.probe(PROBES[probe], None);
+            let mut node = network.probe(name, None);
             (SLICES.start..end).for_each(|slice| node.ingest(&contacts(probe, slice)));
             if end == SLICES.end {
                 node.end();
