@@ -1,6 +1,7 @@
-//! Tests of a network's rules: probes, a broker and a collector in one process, with a simulated clock.
+//! Tests of a network's rules: probes, a broker and a collector in one process.
 //!
-//! The broker is a list of messages, and everything happens when a test says so. The tests in `tests/network` run the
+//! The broker is a list of messages, and a test determines how much time passes. The system clock only sets when a probe
+//! starts and which slices lie too far in the future. The tests in `tests/network` run the
 //! same program as processes with a real broker, where the subject is the broker, a kill or the system clock.
 
 mod alerts;

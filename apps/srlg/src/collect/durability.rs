@@ -42,7 +42,7 @@ pub(super) async fn send(
             }
             for (probe, slice) in probes.iter().zip(slices) {
                 if let Some(slice) = slice {
-                    send_to(&link, probe, format!("{version} {slice}")).await;
+                    send_to(&link, probe, message(version, slice)).await;
                 }
                 if again {
                     send_to(&link, probe, AGAIN.to_owned()).await;
@@ -57,6 +57,11 @@ pub(super) async fn send(
     if link.state.borrow().up {
         let _flushed = timeout(PATIENCE, link.client.flush()).await;
     }
+}
+
+/// Returns the message to a probe whose deltas up to `slice` are durable.
+pub(super) fn message(version: VersionId, slice: u64) -> String {
+    format!("{version} {slice}")
 }
 
 async fn send_to(link: &Link, probe: &str, message: String) {

@@ -70,7 +70,7 @@ pub(super) struct Engine {
     pub(super) numbers: HashMap<String, usize>,
     /// Number of closed slices between two checkpoints.
     pub(super) every: u64,
-    /// The engine stops after this slice has closed.
+    /// The engine stops after this slice was closed or skipped.
     pub(super) until: Option<u64>,
     /// Position in the stream. After a restart, `witness` may be a later message than `sequence`, because the messages
     /// after `sequence` are read again.
@@ -119,7 +119,7 @@ impl Progress {
 }
 
 impl Engine {
-    /// Runs until a stop event or until the slice `until` has closed, and then saves a checkpoint. After an error, a
+    /// Runs until a stop event or until the slice `until` was closed or skipped, and then saves a checkpoint. After an error, a
     /// restarted collector reads the messages since the last checkpoint from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
@@ -413,8 +413,8 @@ impl Engine {
         self.progress.last = Some(close.clone());
     }
 
-    /// Returns whether a stop was requested or the slice `until` has closed.
-    pub(super) fn is_done(&self) -> bool {
+    /// Returns whether a stop was requested or the slice `until` was closed or skipped.
+    fn is_done(&self) -> bool {
         self.progress.is_stopped
             || self.until.is_some_and(|until| self.rule.running() > Some(until))
     }

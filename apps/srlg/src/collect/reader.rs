@@ -33,9 +33,11 @@ use srlg_system::pacing::LastError;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Time without a message after which the reader checks whether the stream exists, or whether the broker is reachable
-/// again.
+/// Time without a message after which the reader checks whether the stream exists.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// Time between two events while the broker is unreachable. The engine needs events for its periodic work.
+const AWAY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(super) enum Event {
@@ -114,8 +116,11 @@ impl Reader {
         self.send(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
-            // The engine receives an event from time to time, so that it can do its periodic work.
-            let _up = timeout(QUIET, self.link.state.wait_for(|state| state.up)).await;
+            let up = timeout(AWAY, self.link.state.wait_for(|state| state.up)).await;
+            // If the connection was closed permanently, the wait fails at once.
+            if up.is_ok_and(|up| up.is_err()) {
+                tokio::time::sleep(AWAY).await;
+            }
             return Ok(());
         }
         match self.open().await {

@@ -1,4 +1,4 @@
-//! A collector without threads, connection and clock, for tests that simulate a network.
+//! A collector without threads and connection, for tests that simulate a network. Tests determine how long it waits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use srlg_alerts::status::overview::MessageCounts;
 use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
 
+use super::durability;
 use super::engine::Engine;
 use super::options::Plan;
 use super::reader::{Event, Message};
@@ -50,7 +51,7 @@ impl SimulatedCollector {
         let config = Config::read(&args.config).unwrap();
         let options = config.network.clone().unwrap();
         let plan = Plan::new(config, options, version.clone());
-        let alert_store = AlertStore::open(Some(&state)).unwrap();
+        let alert_store = AlertStore::open(Some(&state)).unwrap().strict();
         let delivery = Delivery::start(alert_store, &[]).unwrap();
         let (engine, position) = open(&args, plan, 0, delivery).unwrap();
         Self { engine, position: position.sequence }
@@ -70,7 +71,7 @@ impl SimulatedCollector {
         }
     }
 
-    /// Waits for messages, in vain.
+    /// Lets time pass in which no message arrives.
     pub(crate) fn wait(&mut self, time: Duration) {
         let ticks = time.as_millis() / TICK.as_millis();
         (0..ticks).for_each(|_| self.step(Event::Tick, TICK));
@@ -97,7 +98,7 @@ impl SimulatedCollector {
     pub(crate) fn durability(&self) -> Vec<Option<String>> {
         let version = self.engine.plan.version;
         let durable = self.engine.durable.borrow();
-        durable.iter().map(|slice| Some(format!("{version} {}", (*slice)?))).collect()
+        durable.iter().map(|slice| Some(durability::message(version, (*slice)?))).collect()
     }
 
     pub(crate) fn running(&self) -> Option<u64> {

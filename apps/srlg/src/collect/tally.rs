@@ -44,7 +44,7 @@ impl Tally {
             self.names[probe].clone()
         });
         *self.refused.entry(reason).or_default() += 1;
-        if let Some(others) = self.may_tell(reason) {
+        if let Some(others) = self.due_line(reason) {
             let name = name.unwrap_or_else(|| "an unknown sender".to_owned());
             let more = if others > 0 {
                 format!(" (similar lines suppressed: {others})")
@@ -56,7 +56,7 @@ impl Tally {
     }
 
     /// Returns the number of suppressed log lines about `reason`, if a line is due.
-    fn may_tell(&mut self, reason: &'static str) -> Option<u64> {
+    fn due_line(&mut self, reason: &'static str) -> Option<u64> {
         let first = || LogLimit { due: Every::new(SILENCE), left_out: 0 };
         let line = self.lines.entry(reason).or_insert_with(first);
         if line.due.is_due() {

@@ -1,4 +1,4 @@
-//! A probe without threads, connection and clock, for tests that simulate a network.
+//! A probe without threads and connection, for tests that simulate a network. Tests determine the time of its input.
 
 use std::path::Path;
 use std::sync::Arc;

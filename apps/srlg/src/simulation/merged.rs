@@ -79,7 +79,7 @@ fn a_probe_keeps_its_slices_until_the_collector_has_stored_them() {
 }
 
 #[test]
-fn lost_slices_are_sent_again_after_the_collector_asks_for_them() {
+fn all_slices_in_the_spool_are_sent_again_on_request() {
     let mut network = Simulation::new();
     let mut probes = probes(&network);
     measure(&mut network, &mut probes, |_| {});

@@ -11,9 +11,7 @@ use serde_json::Value;
 
 use crate::input::csv;
 use crate::net::Net;
-use crate::network_traffic::{
-    OneNode, PROBES, configuration, configuration_with, distinct_reports, seen,
-};
+use crate::network_traffic::{OneNode, PROBES, configuration, distinct_reports, seen};
 use crate::process::{PATIENCE, Process};
 
 /// Starts probe number `probe` with the traffic of its router.
@@ -45,21 +43,19 @@ pub struct Collector {
 
 impl Collector {
     /// Starts a collector with a long deadline. Options in `more` that the command does not support are written as keys
-    /// of the configuration. `--rules` replaces the views and rules.
+    /// of the configuration.
     pub fn start(net: &Net, more: &[&str]) -> Self {
         let (mut state, mut reports) =
             (net.folder().join("state"), net.folder().join("reports.ndjson"));
-        let (mut broker, mut deadline, mut skew) = (net.broker.address(), "1h", "100000");
+        let (mut broker, mut skew) = (net.broker.address(), "100000");
         let (mut checkpoint, mut options) = ("10".to_owned(), Vec::new());
-        let mut text = configuration(net.folder());
+        let text = configuration(net.folder());
         for option in more.chunks(2) {
             let &[name, value] = option else { panic!("{option:?} requires a value") };
             match name {
-                "--rules" => text = configuration_with(net.folder(), value),
                 "--state" => state = value.into(),
                 "--reports" => reports = value.into(),
                 "--broker" => value.clone_into(&mut broker),
-                "--deadline" => deadline = value,
                 "--max-skew" => skew = value,
                 "--checkpoint-every" => value.clone_into(&mut checkpoint),
                 _ => options.extend(option),
@@ -69,7 +65,7 @@ impl Collector {
             "[network]\n",
             &format!(
                 "http = '127.0.0.1:0'\nstate = '{}'\ncheckpoint = '{checkpoint}s'\n[network]\nbroker = '{broker}'\n\
-                 deadline = '{deadline}'\nmax-skew = {skew}\n",
+                 deadline = '1h'\nmax-skew = {skew}\n",
                 state.display()
             ),
         );
@@ -97,6 +93,11 @@ impl Collector {
     /// Waits until the collector accepts HTTP requests and signals.
     pub fn wait(&mut self) {
         self.program.wait_for(LISTENS);
+    }
+
+    /// Waits until the collector logs that it cannot reach the broker at `address`.
+    pub fn wait_for_broker(&mut self, address: &str) {
+        self.program.wait_for(address);
     }
 
     pub fn wait_for_numbers(&mut self, numbers: &[u64]) {

@@ -146,3 +146,24 @@ fn two_collectors_cannot_have_the_same_folder() {
     assert_eq!(code, Some(2));
     insta::assert_snapshot!(said.replace(net.folder().to_str().unwrap(), "FOLDER"));
 }
+
+#[test]
+fn a_collector_stops_without_its_broker_and_later_continues_where_it_was() {
+    let Some(net) = Net::start() else { return };
+    run(net.stream());
+    let messages = whole(SLICES);
+    let (before, after) = messages.split_at(messages.len() / 2);
+    run(publish(&net, before));
+    let mut collector = Collector::start(&net, &[]);
+    collector.status(|status| status["sequence"] == before.len());
+    assert_eq!(collector.stop().0, Some(0));
+    // A collector that stops before it has read a message must not skip unmerged messages.
+    let mut early = Collector::start(&net, &["--broker", "localhost:1"]);
+    early.wait_for_broker("localhost:1");
+    assert_eq!(early.stop().0, Some(0));
+    run(publish(&net, after));
+    let (mut collector, _) = collect_until(&net, SLICES.end - 1);
+    collector.assert_is(&one());
+    // All slices are closed already.
+    collect_until(&net, SLICES.end - 1);
+}
