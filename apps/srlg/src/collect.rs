@@ -159,7 +159,7 @@ fn open(
         config.general.http,
         config.general.visitors(),
         config.general.keep,
-        delivery.alert_store().store(),
+        delivery.store(),
     )?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
