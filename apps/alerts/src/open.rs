@@ -13,7 +13,7 @@ use crate::notification::{Notification, NotifiedWindow, Rates};
 
 /// An active alert.
 ///
-/// The serialised form is the last notification with two additional fields, `told_ms` and `line`. The fields `now_ms`,
+/// The serialised form is the last notification with two additional fields, `notified_ms` and `line`. The fields `now_ms`,
 /// `duration_ms` and `hosts`, and all counts and rates, are updated after each slice.
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
@@ -76,12 +76,12 @@ impl Serialize for OpenAlert {
         struct Fields<'a> {
             #[serde(flatten)]
             notification: &'a Notification,
-            told_ms: u64,
+            notified_ms: u64,
             line: Option<&'a VecDeque<u32>>,
         }
         Fields {
             notification: &self.notification_now(),
-            told_ms: self.notification.now_ms,
+            notified_ms: self.notification.now_ms,
             line: self.live.as_ref().map(|live| &live.line),
         }
         .serialize(serializer)
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((&now.peers, &now.text), (&notification.peers, &notification.text));
         let json = serde_json::to_value(&alert).unwrap();
         assert_eq!(
-            (&json["cardinality"], &json["told_ms"]),
+            (&json["cardinality"], &json["notified_ms"]),
             (&7.0.into(), &notification.now_ms.into())
         );
         assert_eq!(json["line"], serde_json::json!([5, 7]));

@@ -62,7 +62,7 @@ fn an_incident_of_two_windows_is_one_row_with_the_counts_of_the_last_slice() {
         assert_eq!(alert["packets_per_second"], 1_234);
         assert_eq!(alert["windows"].as_array().unwrap().len(), 2);
         assert_eq!(alert["now_ms"], notifications[0].now_ms + 5_000);
-        assert_eq!(alert["told_ms"], notifications[0].now_ms);
+        assert_eq!(alert["notified_ms"], notifications[0].now_ms);
         assert_eq!(alert["line"], json!([1, 2, cardinality as u32]));
         assert_eq!(
             (&alert["id"], &alert["text"]),

@@ -85,7 +85,7 @@ function facts(notification) {
     ["silent", (notification.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
     ["sites without data for the slice", (notification.missing_sites || []).join(", ")],
     ["seen by", (notification.exporters || []).map((it) => withName(it, notification.exporter_names?.[it])).join(", "), "code"],
-    ["last notification", `${moment(notification.told_ms ?? notification.now_ms)}: ${notification.text}`],
+    ["last notification", `${moment(notification.notified_ms ?? notification.now_ms)}: ${notification.text}`],
     ["id", notification.id, "code"],
   ].filter(([, value]) => value);
 }
@@ -117,7 +117,7 @@ function updateAlert(node, alert) {
   updateLine(line, alert.line ?? []);
   write(since, `for ${lasting(alert.duration_ms)}`);
   list(windows, alert.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(alert, count), count.is_active ? "" : "past"));
-  const shown = `${alert.told_ms} ${alert.text} ${isUtc} ${canAct}`;
+  const shown = `${alert.notified_ms} ${alert.text} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
   links.replaceChildren(link("Incident", `incident/${alert.id}`), link(alert.network ? "Incidents of this network" : "Host", subjectPath(subject(alert), alert.view)), ...actButtons(alert));
