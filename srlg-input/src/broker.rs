@@ -22,6 +22,7 @@ pub(crate) fn open(
 }
 
 /// Checks the files that the options of a broker name: the schema, the certificates, the password and the keys.
+/// [`InputOptions::check`] checks the options themselves.
 ///
 /// # Errors
 /// If a file cannot be used, or if the feature for the broker is off, returns the [`InputError`] that

@@ -105,8 +105,9 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Ce
     Ok(certificates)
 }
 
-/// Returns the certificates of the authorities in the file that the option `ca` names. Without a file, returns the
-/// [`system_authorities`].
+/// Returns the certificates of the authorities in the file that the option `ca` names. Without a file, returns those
+/// of the authorities that the system trusts, without the ones that cannot be used. The environment variables
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` override the places of the system's certificates.
 ///
 /// # Errors
 /// Returns [`CertificatesError`] if the file cannot be used, or if the system has no certificate that can be used.
@@ -122,7 +123,7 @@ pub fn authorities(ca: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, Ce
 ///
 /// # Errors
 /// Returns [`NoAuthorities`] if the system has no certificate that can be used.
-pub fn system_authorities() -> Result<Vec<CertificateDer<'static>>, NoAuthorities> {
+pub(crate) fn system_authorities() -> Result<Vec<CertificateDer<'static>>, NoAuthorities> {
     let mut system = rustls_native_certs::load_native_certs();
     let found = system.certs.len();
     system.certs.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());

@@ -34,7 +34,7 @@ pub use crate::drops::Drops;
 pub use crate::interface::{Capture, LiveError};
 pub use crate::options::{
     BadUrl, BrokerOptions, BrokerUrl, CaptureOptions, CaptureSplit, Mechanism, MessageFormat,
-    MessageOptions, NatsSource, NatsUrl, SocketOptions, Topic,
+    MessageOptions, NatsSource, NatsUrl, SocketOptions, Topic, mask_user,
 };
 pub use crate::sink::{ContactSink, SinkError};
 pub use crate::status::SocketStatus;

@@ -14,13 +14,10 @@ mod kafka;
 mod messages;
 mod nats;
 
-pub use broker::{BadUrl, BrokerOptions, BrokerUrl, Mechanism};
+pub use broker::{BadUrl, BrokerOptions, BrokerUrl, Mechanism, mask_user};
 pub use kafka::Topic;
 pub use messages::{MessageFormat, MessageOptions};
 pub use nats::{NatsSource, NatsUrl};
-
-#[cfg(feature = "messages")]
-pub(crate) use broker::mask_user;
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///

@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use rustix::fs::Mode;
@@ -24,6 +24,7 @@ use srlg_cli::commands::{
 };
 use srlg_cli::progress;
 use srlg_cli::{collect, config, measure, probe};
+use srlg_input::live::mask_user;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
@@ -77,7 +78,7 @@ enum Task {
 fn main() -> ExitCode {
     let command = match Command::try_parse() {
         Ok(command) => command,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(error),
     };
     // Files and the journal get no colour codes.
     let lines = tracing_subscriber::fmt::layer()
@@ -125,13 +126,18 @@ fn keep_files_private() {
 }
 
 /// Prints the requested help, or the error as one line.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(mut error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return error.print().map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _nobody_reads = error.print();
         return ExitCode::from(2);
+    }
+    // The value of an option may be a URL with a password.
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        let masked = mask_user(value);
+        error.insert(ContextKind::InvalidValue, ContextValue::String(masked));
     }
     let text = error.to_string();
     // The error and the options that it names end at the first empty line.

@@ -269,11 +269,13 @@ fn impossible_input_is_one_line_and_exit_code_2() {
         &["run", "--input", "-", "--slice", "0s"],
         &["run", "--input", "-", "--threshold", "0"],
         &["run", "--input", "-", "--alerts", "/no/such/folder/file"],
+        &["run", "--url", "kafka://user:secret@broker/flows"],
         &["demo", "--seconds", "5"],
     ] {
         let (output, printed, logged) = run(args);
         assert_eq!((output.status.code(), printed.as_str()), (Some(2), ""), "{logged}");
         assert_eq!(logged.lines().count(), 1, "{logged}");
+        assert!(!logged.contains("secret"), "{logged}");
         texts += &logged;
     }
     insta::assert_snapshot!(texts);

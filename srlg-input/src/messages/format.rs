@@ -117,7 +117,7 @@ fn tls(url: &str) -> Result<TlsConfig, NoAuthorities> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
     let authorities = match system_authorities() {
-        Err(error) if url.starts_with("https:") => return Err(error),
+        Err(error) if has_scheme(url, "https") => return Err(error),
         // A server without TLS may redirect to one with TLS.
         authorities => authorities.unwrap_or_default(),
     };
@@ -126,8 +126,13 @@ fn tls(url: &str) -> Result<TlsConfig, NoAuthorities> {
     Ok(tls.root_certs(RootCerts::new_with_certs(&authorities)).build())
 }
 
+/// Returns whether `scheme` is the scheme of `url`, in upper or lower case.
+fn has_scheme(url: &str, scheme: &str) -> bool {
+    url.split_once("://").is_some_and(|(name, _)| name.eq_ignore_ascii_case(scheme))
+}
+
 fn is_url(name: &str) -> bool {
-    ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
+    ["http", "https"].iter().any(|scheme| has_scheme(name, scheme))
 }
 
 #[cfg(test)]
@@ -136,10 +141,15 @@ mod tests {
 
     #[test]
     fn passwords_are_in_no_error() {
-        for url in ["http://u:secret@127.0.0.1:1/schema", "http://u:secret@"] {
-            let error = Source::Url(url.to_owned()).read().unwrap_err().to_string();
-            assert!(error.contains("http://***@"), "{error}");
-            assert!(!error.contains("secret"), "{error}");
+        for scheme in ["http", "HTTP"] {
+            for host in ["127.0.0.1:1/schema", ""] {
+                let url = format!("{scheme}://u:secret@{host}");
+                let options = MessageOptions { schema: Some(url), ..MessageOptions::default() };
+                let source = Source::open(&options).unwrap();
+                let error = source.read().unwrap_err().to_string();
+                assert!(error.contains(&format!("{scheme}://***@{host}")), "{error}");
+                assert!(!error.contains("secret"), "{error}");
+            }
         }
     }
 }

@@ -207,7 +207,14 @@ impl fmt::Display for BrokerUrl {
 
 /// Returns `url` with any user and password masked, for error texts. A password may contain any character, so everything
 /// between the scheme and the last `@` is masked.
-pub(crate) fn mask_user(url: &str) -> String {
+///
+/// ```
+/// use srlg_input::live::mask_user;
+///
+/// assert_eq!(mask_user("kafka://user:password@broker/flows"), "kafka://***@broker/flows");
+/// assert_eq!(mask_user("kafka://broker/flows"), "kafka://broker/flows");
+/// ```
+pub fn mask_user(url: &str) -> String {
     let Some((user, host)) = url.rsplit_once('@') else { return url.to_owned() };
     match user.split_once("://") {
         Some((scheme, _)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
