@@ -202,7 +202,7 @@ async fn serve(
     tokio::spawn(async move {
         stop.asked().await;
         // An engine that has stopped needs no event.
-        let _told = stopped.send(Event::Stop).await;
+        let _stopped = stopped.send(Event::Stop).await;
     });
     let durable = engine.durable.subscribe();
     let (plan, retention) = (&engine.plan, engine.plan.retention());
@@ -222,7 +222,7 @@ async fn serve(
         read = reader => { read.context("the task that reads the stream panicked (this is a bug)")?; engine.await }
         // The engine stops as if by a signal, so that its state is saved.
         kept = keep => {
-            let _told = events.send(Event::Stop).await;
+            let _stopped = events.send(Event::Stop).await;
             let done = engine.await;
             kept.context("the task that maintains the network description panicked (this is a bug)")??;
             done

@@ -58,10 +58,8 @@ impl Simulation {
 
     fn of(text: &str, keys: &str, seed: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let [config, state, reports] =
-            ["srlg.toml", "state", "reports.ndjson"].map(|name| folder.path().join(name));
+        let files = CollectorFiles::of(folder.path());
         let network = Network::of(&Config::parse(text).unwrap(), seed);
-        let files = CollectorFiles { config, state, reports };
         let version = version(network);
         let simulation = Self { folder, version, files, stream: Vec::new() };
         simulation.configure(text, "10s", keys);
@@ -92,12 +90,11 @@ impl Simulation {
     fn collector_in(&self, name: &str) -> (SimulatedCollector, CollectorFiles) {
         let folder = self.path().join(name);
         fs::create_dir(&folder).unwrap();
-        let [config, state, reports] =
-            ["srlg.toml", "state", "reports.ndjson"].map(|name| folder.join(name));
+        let files = CollectorFiles::of(&folder);
         let text = fs::read_to_string(&self.files.config).unwrap();
         let former = self.files.state.display().to_string();
-        fs::write(&config, text.replace(&former, &state.display().to_string())).unwrap();
-        let files = CollectorFiles { config, state, reports };
+        fs::write(&files.config, text.replace(&former, &files.state.display().to_string()))
+            .unwrap();
         (SimulatedCollector::start(&files, &self.version), files)
     }
 

@@ -1,7 +1,7 @@
 //! A collector without threads and connection, for tests that simulate a network. Tests determine how long it waits.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
@@ -41,6 +41,14 @@ pub(crate) struct CollectorFiles {
     pub(crate) config: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) reports: PathBuf,
+}
+
+impl CollectorFiles {
+    pub(crate) fn of(folder: &Path) -> Self {
+        let [config, state, reports] =
+            ["srlg.toml", "state", "reports.ndjson"].map(|name| folder.join(name));
+        Self { config, state, reports }
+    }
 }
 
 impl SimulatedCollector {

@@ -4,52 +4,24 @@
 //! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
 //! With `SRLG_REQUIRE_FAKETIME=1`, the tests fail instead.
 
-use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::collecting::alerts_of;
 use crate::faketime::Clock;
 use crate::net::Net;
-use crate::network_traffic::{PROBES, configuration_with};
-use crate::process::{PATIENCE, Process};
-use crate::routers::{Notifications, Router, start_probe};
+use crate::network_traffic::PROBES;
+use crate::process::PATIENCE;
+use crate::routers::{Notifications, RULES, Router, start_collector, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
 /// A time that is longer than the first window, the hold time and the deadline together.
 const AFTER: Duration = Duration::from_secs(8);
 
-/// A view, and a rule whose alerts start after one slice and send an update every second. The threshold of the second
-/// window is never reached. This window is longer than the first window and the hold time together, so that a silence of
-/// 8 s could end an alert.
-const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
-    pairs = 20_000\nmemory = 3_000_000\n\
-    [[rule]]\nname = 'all'\nthresholds = { 2s = 100, 7s = 5000 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '2s'\n";
-
 fn now_ms(notification: &Value) -> u64 {
     notification["now_ms"].as_u64().unwrap()
-}
-
-fn collect(net: &Net, probes: &[&str]) -> (Process, Notifications) {
-    let state = net.folder().join("state");
-    let file = alerts_of(&state);
-    let text = configuration_with(net.folder(), RULES);
-    let text = text.replace("['a', 'b', 'c']", &format!("{probes:?}"));
-    let broker = format!("[network]\nbroker = '{}'\ndeadline = '2s'", net.broker.address());
-    let config = format!(
-        "http = '127.0.0.1:0'\nstate = '{}'\n{}[[sink]]\ntype = 'file'\npath = '{}'\n",
-        state.display(),
-        text.replace("[network]", &broker),
-        file.display()
-    );
-    let path = net.folder().join("srlg.toml");
-    fs::write(&path, config).unwrap();
-    let mut collector = Process::srlg(["collect", "--config", path.to_str().unwrap()]);
-    collector.wait_for("http://");
-    (collector, Notifications { file })
 }
 
 /// Sets the clock of the first probe forward and back, and asserts that the alert of a scan starts once and does not
@@ -58,11 +30,11 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let Some(clock) = Clock::new(folder.path()) else { return };
     let Some(net) = Net::with_rules(RULES, 7) else { return };
-    let (_collector, notifications) = collect(&net, probes);
+    let (_collector, notifications) = start_collector(&net, probes);
     let (_probe, address) = start_probe(&net, probes[0], &[], Some(&clock));
     let others = probes[1..].iter().map(|name| start_probe(&net, name, &[], None));
     let _others: Vec<_> = others.collect();
-    let mut router = Router::new(&address);
+    let mut router = Router::new("127.0.0.2", &address);
     let mut scan = |time: Duration, last: Option<u64>| {
         let started = Instant::now();
         // The slices of that time must also be closed. A notification follows each close.

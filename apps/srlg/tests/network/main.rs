@@ -9,6 +9,7 @@ mod access;
 mod clock;
 mod collecting;
 mod collector;
+mod details;
 #[path = "../program/disk.rs"]
 mod disk;
 mod errors;

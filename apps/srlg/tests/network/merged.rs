@@ -33,15 +33,17 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
     while !running.is_empty() {
         // The time grows with each kill, so that the processes make progress even on a busy machine.
         std::thread::sleep(Duration::from_millis(random.below(120 + 10 * kills)));
+        // The first three victims are one of each kind.
+        let victim = if kills < 3 { 2 * kills } else { random.below(5) };
         kills += 1;
-        match random.below(5) {
+        match victim {
             0 => net.broker.restart().unwrap(),
             1 | 2 => {
                 collector.kill();
                 collector = Collector::start(&net, &["--checkpoint-every", "3"]);
             }
-            victim => {
-                let victim = running[(victim + random.below(99)) as usize % running.len()];
+            _ => {
+                let victim = running[random.below(running.len() as u64) as usize];
                 probes[victim].kill();
                 probes[victim] = start_probe(&net, victim, SLICES, &pace);
             }
@@ -54,6 +56,7 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
             None => true,
         });
     }
+    assert!(kills >= 3, "round {round}: the probes stopped before three kills");
     collector.wait_for_slice(SLICES.end - 1);
     collector.assert_is(one);
 }

@@ -30,7 +30,7 @@ async fn publish(net: &Net, probe: &str, count: usize, payload: &[u8]) {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test -p srlg-cli --test network rate -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture"]
 fn a_broker_takes_so_many_messages_and_bytes_per_second() {
     println!("\n| what | measured |\n|---|---|");
     for (count, bytes) in [(40_000, 300), (2_000, 120_000), (400, 1_000_000)] {

@@ -10,9 +10,18 @@ use serde_json::Value;
 use srlg_system::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
+use crate::collecting::alerts_of;
 use crate::faketime::Clock;
 use crate::net::Net;
+use crate::network_traffic::configuration_with;
 use crate::process::Process;
+
+/// A view, and a rule whose alerts start after one slice and send an update every second. The threshold of the second
+/// window is never reached. This window is longer than the first window and the hold time together, so that a silence of
+/// 8 s could end an alert.
+pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
+    pairs = 20_000\nmemory = 3_000_000\n\
+    [[rule]]\nname = 'all'\nthresholds = { 2s = 100, 7s = 5000 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '2s'\n";
 
 const SCANNER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
@@ -33,9 +42,9 @@ pub struct Router {
 }
 
 impl Router {
-    /// Creates the router of a probe that receives exports at `to`.
-    pub fn new(to: &str) -> Self {
-        let socket = UdpSocket::bind("127.0.0.2:0").unwrap();
+    /// Creates the router with address `ip` of a probe that receives exports at `to`.
+    pub fn new(ip: &str, to: &str) -> Self {
+        let socket = UdpSocket::bind((ip, 0)).unwrap();
         socket.connect(to).unwrap();
         Self { socket, number: 0, started: Instant::now() }
     }
@@ -82,6 +91,26 @@ impl Notifications {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+}
+
+/// Starts a collector with the [`RULES`] for `probes`, whose only sink is a file.
+pub fn start_collector(net: &Net, probes: &[&str]) -> (Process, Notifications) {
+    let state = net.folder().join("state");
+    let file = alerts_of(&state);
+    let text = configuration_with(net.folder(), RULES);
+    let text = text.replace("['a', 'b', 'c']", &format!("{probes:?}"));
+    let broker = format!("[network]\nbroker = '{}'\ndeadline = '2s'", net.broker.address());
+    let config = format!(
+        "http = '127.0.0.1:0'\nstate = '{}'\n{}[[sink]]\ntype = 'file'\npath = '{}'\n",
+        state.display(),
+        text.replace("[network]", &broker),
+        file.display()
+    );
+    let path = net.folder().join("srlg.toml");
+    fs::write(&path, config).unwrap();
+    let mut collector = Process::srlg(["collect", "--config", path.to_str().unwrap()]);
+    collector.wait_for("http://");
+    (collector, Notifications { file })
 }
 
 /// Starts a live probe with the options in `more`. If `clock` is given, it is the system clock of the probe. Returns

@@ -149,6 +149,8 @@ fn all_strangers_at_once_make_no_difference() {
     });
     collector.status(|status| status["refused"] == refused);
     collector.wait_for_slice(SLICES.end - 1);
+    let closed = format!("srlg_slices_closed_total{{cause=\"complete\"}} {count}\n");
+    assert!(collector.get("/metrics").contains(&closed));
     let said = collector.assert_is(&OneNode::of(&[0, 1, 2], SLICES));
     assert!(said.lines().any(|line| line.contains(" of b, reason corrupt")), "{said}");
 }

@@ -78,7 +78,7 @@ fn delta(config: Sizes, slice: u64, probe: u32) -> Delta {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test -p srlg-cli --lib engine -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture"]
 fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     let probes: Vec<String> = (0..200).map(|probe| format!("p{probe}")).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -106,6 +106,40 @@ fn deltas_of_50_000_recorders_merge_200_times_a_second() {
     assert!(rate >= 200.0, "{rate} deltas/s");
 }
 
+/// Returns the delta of one host with 200 peers.
+fn small_delta(config: Sizes, slice: u64) -> Delta {
+    let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
+    detector.skip_to(slice).unwrap();
+    let pairs: Vec<_> = (0..200).map(|peer| IpPair { inside: 7, peer }).collect();
+    detector.ingest(&pairs).unwrap();
+    detector.delta(1).unwrap()
+}
+
+fn reports(folder: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(folder.join("reports.ndjson")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_collector_whose_last_slice_is_before_the_first_message_ends_without_a_report() {
+    for (until, closed) in [(999, 0..0), (1001, 1000..1002)] {
+        let folder = tempfile::tempdir().unwrap();
+        let config = network(folder.path(), &["p".to_owned()], 3).views[0].sizes;
+        let (sender, events) = mpsc::channel(8);
+        sender.try_send(Event::Opened { created: 1, unread: 0, anew: false }).unwrap();
+        for (number, slice) in (1..).zip(1000..1004) {
+            sender.try_send(message("p", &small_delta(config, slice), number)).unwrap();
+        }
+        drop(sender);
+        let mut engine = engine(folder.path());
+        engine.until = Some(until);
+        engine.run(events).unwrap();
+        let reports = reports(folder.path());
+        let slices = reports.iter().map(|report| report["slice"].as_u64().unwrap());
+        assert!(slices.eq(closed), "{until}: {reports:?}");
+    }
+}
+
 #[test]
 fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,29 +155,22 @@ fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
         sender.try_send(Event::Opened { created: 1, unread: 0, anew: false }).unwrap();
         for &(slice, sampling) in run {
             number += 1;
-            let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-            detector.skip_to(slice).unwrap();
-            detector
-                .ingest(&(0..200).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())
-                .unwrap();
-            let delta = detector.delta(1).unwrap();
+            let delta = small_delta(config, slice);
             sender.try_send(sampled("p", &delta, number, sampling)).unwrap();
         }
         drop(sender);
         engine(folder.path()).run(events).unwrap();
     }
-    let text = std::fs::read_to_string(folder.path().join("reports.ndjson")).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    let found: Vec<_> = lines
-        .map(|line: serde_json::Value| {
-            let unsampled = &line["super_points"][0]["unsampled"];
-            (
-                line["slice"].as_u64().unwrap(),
-                line["sampling"]["most"].as_u64(),
-                unsampled.is_array(),
-            )
-        })
-        .collect();
+    let reports = reports(folder.path());
+    let found = reports.iter().map(|report| {
+        let unsampled = &report["super_points"][0]["unsampled"];
+        (
+            report["slice"].as_u64().unwrap(),
+            report["sampling"]["most"].as_u64(),
+            unsampled.is_array(),
+        )
+    });
+    let found: Vec<_> = found.collect();
     let expected = [
         (1000, Some(10), true),
         (1001, Some(10), true),
