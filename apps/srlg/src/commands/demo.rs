@@ -2,35 +2,49 @@
 //! start and an end.
 //!
 //! ```text
-//! Attacks --NetFlow v9--> site: a monitor in this process               --notifications--> Verdict
-//! [attacks]  [exporter]   network: three probes, a broker, a collector                     [verdict]
+//! Attacks --NetFlow v9--> site: `srlg run`                             --notifications--> Verdict
+//! [attacks]  [exporter]   network: three probes, a broker, a collector                    [verdict]
 //! ```
+//!
+//! All parts except the exporters are processes of this program, which work in a temporary folder and stop with the
+//! demonstration. They write their notifications to a file, which this module reads.
 
 mod attacks;
 mod exporter;
 #[cfg(feature = "network")]
 mod network;
+mod node;
 mod site;
 mod verdict;
 
+use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
 
 #[cfg(not(feature = "network"))]
 use anyhow::bail;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use attacks::{Attacks, ROUND};
+use node::{Node, PAUSE};
 use verdict::Verdict;
 
 /// Top-level settings for both a site and a network, except for the length of a slice.
 const GENERAL: &str = "inside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
 /// Rule for both a site and a network.
-const RULE: &str = "[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
+const RULE: &str = "\n[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
+
+const CONFIG_FILE: &str = "srlg.toml";
+const ALERTS_FILE: &str = "alerts.ndjson";
 
 /// Options of `srlg demo`.
 #[derive(Debug, clap::Args)]
@@ -56,11 +70,25 @@ pub struct Args {
     pub seed: u64,
 }
 
+/// A demonstration before its processes have started.
+struct Stage<'a> {
+    folder: &'a Path,
+    attacks: Attacks,
+    length: Duration,
+    http: SocketAddr,
+    verdict: &'a mut Verdict,
+    /// Text of the configuration file.
+    config: String,
+    /// Whether a signal has stopped the demonstration.
+    is_stopped: Arc<AtomicBool>,
+}
+
 /// Plays the attacks against a site or a network and checks the alerts.
 ///
 /// # Errors
 ///
-/// Returns an error if an option is invalid, or if a part of the demonstration cannot start or stops early.
+/// Returns an error if an option is invalid, if a part of the demonstration cannot start or stops early, or if a signal
+/// stops the demonstration.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure!(
         args.seconds >= ROUND,
@@ -69,27 +97,83 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     );
     let attacks = Attacks::new(args.seed, args.seconds);
     let mut verdict = Verdict::new(&attacks, args.alerts.as_deref())?;
-    let (length, http) = (Duration::from_secs(args.seconds), args.http);
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&is_stopped)).context("cannot handle signals")?;
+    }
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let stage = Stage {
+        folder: folder.path(),
+        attacks,
+        length: Duration::from_secs(args.seconds),
+        http: args.http,
+        verdict: &mut verdict,
+        config: String::new(),
+        is_stopped,
+    };
     if !args.network {
-        site::play(attacks, length, http, &mut verdict)?;
+        site::play(stage)?;
     } else {
         #[cfg(feature = "network")]
-        network::play(attacks, length, http, &mut verdict)?;
+        network::play(stage)?;
         #[cfg(not(feature = "network"))]
         bail!(crate::features::missing("--network", "network"));
     }
     Ok(if verdict.print()? { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{what} for {} s", length.as_secs())?;
-    writeln!(out, "the page is at {page}")?;
-    for planted in attacks.planted() {
-        writeln!(out, "simulated: {planted}")?;
+impl Stage<'_> {
+    /// Writes the configuration file with the top-level settings in `settings` and the tables in `tables`.
+    fn configure(&mut self, settings: &str, tables: &str) -> Result<()> {
+        let http = self.http;
+        self.config = format!(
+            "{GENERAL}{settings}http = '{http}'\nstate = 'state'\n{tables}{RULE}\n\
+             [[sink]]\ntype = 'file'\npath = '{ALERTS_FILE}'\n"
+        );
+        let written = fs::write(self.folder.join(CONFIG_FILE), &self.config);
+        written.context("cannot write into the temporary folder")
     }
-    if attacks.rounds > 1 {
-        writeln!(out, "the attacks are played every {ROUND} s, {} times in total", attacks.rounds)?;
+
+    /// Exports the attacks to the addresses `to`, and records all notifications of `nodes`.
+    fn play(self, what: &str, page: &str, to: &[SocketAddr], mut nodes: Vec<Node>) -> Result<()> {
+        self.announce(what, page)?;
+        let Self { folder, attacks, length, verdict, is_stopped, .. } = self;
+        let exporter = exporter::start(attacks, to, length)?;
+        let (started, mut read) = (Instant::now(), 0);
+        while verdict.may_change(started.elapsed(), length) {
+            thread::sleep(PAUSE);
+            ensure!(!is_stopped.load(Relaxed), "a signal has stopped the demonstration");
+            nodes.iter_mut().try_for_each(Node::check)?;
+            let text = fs::read_to_string(folder.join(ALERTS_FILE)).unwrap_or_default();
+            // A line without a line break is still being written.
+            let end = text.rfind('\n').map_or(0, |end| end + 1);
+            for line in text[read..end].lines() {
+                verdict.record(serde_json::from_str(line)?, started.elapsed())?;
+            }
+            read = end;
+        }
+        exporter.stop()?;
+        writeln!(io::stdout())?;
+        Ok(())
     }
-    writeln!(out)
+
+    fn announce(&self, what: &str, page: &str) -> io::Result<()> {
+        let Self { attacks, length, config, .. } = self;
+        let mut out = io::stdout().lock();
+        writeln!(out, "configuration file:\n")?;
+        for line in config.lines() {
+            let margin = if line.is_empty() { "" } else { "    " };
+            writeln!(out, "{margin}{line}")?;
+        }
+        writeln!(out, "\n{what} for {} s", length.as_secs())?;
+        writeln!(out, "the page is at {page}")?;
+        for planted in attacks.planted() {
+            writeln!(out, "simulated: {planted}")?;
+        }
+        if attacks.rounds > 1 {
+            let rounds = attacks.rounds;
+            writeln!(out, "the attacks are played every {ROUND} s, {rounds} times in total")?;
+        }
+        writeln!(out)
+    }
 }
