@@ -2,6 +2,7 @@
 
 pub mod checkpoints;
 pub(crate) mod counts;
+pub(crate) mod drive;
 pub(crate) mod filter;
 pub mod monitor;
 pub(crate) mod pipeline;

@@ -5,10 +5,10 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use srlg_input::{Contact, Event, Input, InputOptions};
+use srlg_input::{Contact, Input, InputOptions, LogLine};
 
 use super::print_line;
-use super::progress::Progress;
+use crate::measure::drive::{EventConsumer, drive};
 
 /// Options of `srlg contacts`.
 #[derive(Debug, clap::Args)]
@@ -35,33 +35,35 @@ pub fn run(args: &Args) -> Result<()> {
 fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
-    let progress = Progress::new(&input)?;
     let ports = if args.ports { PORTS } else { "" };
     writeln!(out, "time_ms,src,dst{ports}").context("cannot write to standard output")?;
-    while let Some(event) = input.next_event()? {
-        match event {
-            Event::Contacts(contacts) => {
-                let mut contacts = contacts.iter();
-                let printed =
-                    contacts.try_for_each(|contact| print_contact(out, contact, args.ports));
-                progress.print(&input);
-                printed
-            }
-            // A reader may be waiting for the next lines.
-            Event::Time(_) => out.flush(),
-            Event::Log(line) => {
-                print_line(format_args!("{line}"));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-        .context("cannot write to standard output")?;
-    }
-    drop(progress);
+    drive(&mut input, &mut Printer { out, has_ports: args.ports })?;
     let status = input.status();
     status.to_string().lines().for_each(|line| print_line(format_args!("{line}")));
     status.exporters.iter().for_each(|exporter| print_line(format_args!("exporter {exporter}")));
     Ok(())
+}
+
+struct Printer<W> {
+    out: W,
+    has_ports: bool,
+}
+
+impl<W: Write> EventConsumer for Printer<W> {
+    fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
+        let Self { out, has_ports } = self;
+        let printed = contacts.iter().try_for_each(|it| print_contact(out, it, *has_ports));
+        printed.context("cannot write to standard output")
+    }
+
+    fn advance(&mut self, _: u64, _: &Input) -> Result<()> {
+        // A reader may be waiting for the next lines.
+        self.out.flush().context("cannot write to standard output")
+    }
+
+    fn log(&self, line: LogLine) {
+        print_line(format_args!("{line}"));
+    }
 }
 
 /// Prints a contact as a line. The time is in milliseconds, with six decimal places if needed.

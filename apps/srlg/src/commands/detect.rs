@@ -11,11 +11,11 @@ use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Device, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
-use srlg_input::{Event, Input};
+use srlg_input::{Input, LogLine};
 
 use super::print_line;
-use super::progress::Progress;
 use crate::config::PORTS_OF_ANSWERS;
+use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::track::Track;
 pub use args::Args;
 use args::Preset;
@@ -34,19 +34,8 @@ pub fn run(args: &Args) -> Result<()> {
     if args.view.takes_ports_of_answers() {
         print_line(format_args!("warning: {PORTS_OF_ANSWERS}"));
     }
-    let (mut run, progress) = (Run::new(args)?, Progress::new(&input)?);
-    while let Some(event) = input.next_event()? {
-        match event {
-            Event::Contacts(contacts) => {
-                contacts.iter().try_for_each(|contact| run.ingest(contact))?;
-                progress.print(&input);
-            }
-            Event::Time(now_ns) => run.track.advance(now_ns, &mut run.slices)?,
-            Event::Log(line) => print_line(format_args!("{line}")),
-            _ => {}
-        }
-    }
-    drop(progress);
+    let mut run = Run::new(args)?;
+    drive(&mut input, &mut run)?;
     summary::print(&run.finish()?, &input.status());
     Ok(())
 }
@@ -114,7 +103,7 @@ impl Run {
         })
     }
 
-    fn ingest(&mut self, contact: &Contact) -> Result<()> {
+    fn count(&mut self, contact: &Contact) -> Result<()> {
         let Self { track, rules, slices, .. } = self;
         let Reports { paper, totals, .. } = &mut slices.reports;
         let is_v4 = contact.source.as_v4().is_some() && contact.destination.as_v4().is_some();
@@ -155,6 +144,20 @@ impl Run {
             wall: started.elapsed(),
             ..reports.totals
         })
+    }
+}
+
+impl EventConsumer for Run {
+    fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
+        contacts.iter().try_for_each(|contact| self.count(contact))
+    }
+
+    fn advance(&mut self, now_ns: u64, _: &Input) -> Result<()> {
+        self.track.advance(now_ns, &mut self.slices)
+    }
+
+    fn log(&self, line: LogLine) {
+        print_line(format_args!("{line}"));
     }
 }
 

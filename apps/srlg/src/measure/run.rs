@@ -5,19 +5,20 @@
 //! the web page and the writer of checkpoints have their own threads, so the main thread does not wait for them while
 //! it runs.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use srlg_input::{Event, Input, LogLevel, LogLine, Status as InputStatus};
+use srlg_input::{Contact, Input, Status as InputStatus};
 use tracing::{info, warn};
 
 use crate::config::blind_spots::SamplingNotes;
 use crate::config::options::Options;
 use crate::config::{Config, warn_of_views};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
+use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::monitor::Monitor;
 use crate::measure::pipeline::VIEW_BYTES;
-use crate::progress::Progress;
 use crate::service::Service;
 use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::LOOK;
@@ -57,6 +58,7 @@ pub fn run(options: &Options) -> Result<()> {
         service: Service::new()?,
         shown: Instant::now(),
         now_ms: 0,
+        has_closed: false,
         started_ms,
         last_reload_ms: started_ms,
         is_last_reload_good: true,
@@ -119,6 +121,8 @@ struct Loop<'a> {
     shown: Instant,
     /// End of the last closed slice, in milliseconds since the Unix epoch.
     now_ms: u64,
+    /// Whether a slice has closed since the last overview.
+    has_closed: bool,
     started_ms: u64,
     last_reload_ms: u64,
     is_last_reload_good: bool,
@@ -127,55 +131,57 @@ struct Loop<'a> {
     sampling: SamplingNotes,
 }
 
+impl EventConsumer for Loop<'_> {
+    fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
+        for contact in contacts {
+            self.monitor.ingest(contact)?;
+            self.end_slice()?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, now_ns: u64, input: &Input) -> Result<()> {
+        if self.look.is_due() {
+            self.input = input.status();
+            self.monitor.observe_input(&self.input, now_ns);
+        }
+        if let Some(position) = input.position().filter(|_| self.checkpoints.are_kept()) {
+            self.monitor.record_position(position);
+        }
+        self.monitor.advance(now_ns)?;
+        self.maintain()?;
+        if self.shown.elapsed() >= LONGEST {
+            self.publish(input);
+        }
+        Ok(())
+    }
+
+    fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
+        self.monitor.set_forward(step, now_ns);
+        let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
+        warn!(
+            "the system clock was set forward by {step}: a window that includes the skipped time cannot end an alert"
+        );
+        Ok(())
+    }
+
+    fn after_event(&mut self, input: &Input) -> Result<()> {
+        self.end_slice()?;
+        if mem::take(&mut self.has_closed) {
+            self.publish(input);
+        }
+        // The notifications of the slice must be stored before a user closes an alert.
+        let now_ms = self.clock_ms();
+        if self.publisher.take_orders(&mut self.delivery, self.monitor.manager_mut(), now_ms)? {
+            self.publish(input);
+        }
+        Ok(())
+    }
+}
+
 impl Loop<'_> {
     fn run(&mut self, input: &mut Input) -> Result<()> {
-        let progress = Progress::new(input)?;
-        while let Some(event) = input.next_event()? {
-            let mut has_ended = false;
-            match event {
-                Event::Contacts(contacts) => {
-                    for contact in contacts {
-                        self.monitor.ingest(contact)?;
-                        has_ended |= self.end_slice()?;
-                    }
-                    progress.print(input);
-                }
-                Event::SetForward { step, now_ns } => {
-                    self.monitor.set_forward(step, now_ns);
-                    let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
-                    warn!(
-                        "the system clock was set forward by {step}: a window that includes the skipped time cannot end an alert"
-                    );
-                }
-                Event::Time(now_ns) => {
-                    if self.look.is_due() {
-                        self.input = input.status();
-                        self.monitor.observe_input(&self.input, now_ns);
-                    }
-                    if let Some(position) = input.position().filter(|_| self.checkpoints.are_kept())
-                    {
-                        self.monitor.record_position(position);
-                    }
-                    self.monitor.advance(now_ns)?;
-                    self.maintain()?;
-                    if self.shown.elapsed() >= LONGEST {
-                        self.publish(input);
-                    }
-                }
-                Event::Log(LogLine { level: LogLevel::Warning, text }) => warn!("{text}"),
-                Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
-                _ => {}
-            }
-            if self.end_slice()? || has_ended {
-                self.publish(input);
-            }
-            // The notifications of the slice must be stored before a user closes an alert.
-            let now_ms = self.clock_ms();
-            if self.publisher.take_orders(&mut self.delivery, self.monitor.manager_mut(), now_ms)? {
-                self.publish(input);
-            }
-        }
-        drop(progress);
+        drive(input, self)?;
         if !self.config.source.is_live() {
             self.monitor.finish()?;
             for (view, near_miss) in self.monitor.near_misses() {
@@ -187,15 +193,14 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// If a slice has closed since the last call, sends the new notifications. Returns whether a slice has closed.
-    fn end_slice(&mut self) -> Result<bool> {
+    /// If a slice has closed since the last call, sends the new notifications.
+    fn end_slice(&mut self) -> Result<()> {
         let now_ms = self.monitor.now_ms();
-        let has_ended = now_ms != self.now_ms;
-        if has_ended {
-            self.now_ms = now_ms;
+        if now_ms != self.now_ms {
+            (self.now_ms, self.has_closed) = (now_ms, true);
             self.deliver_notifications()?;
         }
-        Ok(has_ended)
+        Ok(())
     }
 
     fn deliver_notifications(&mut self) -> Result<()> {
