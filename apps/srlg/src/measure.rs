@@ -1,5 +1,6 @@
 //! Detection at one site. Each view of the input has its own detector and its own alerts.
 
+pub(crate) mod alerting;
 pub mod checkpoints;
 pub(crate) mod counts;
 pub(crate) mod drive;
@@ -8,8 +9,8 @@ pub mod monitor;
 pub(crate) mod pipeline;
 pub(crate) mod positions;
 pub mod run;
+pub(crate) mod site;
 pub(crate) mod track;
-pub(crate) mod watch;
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The command `srlg probe`, which counts the traffic of one site and sends each slice to the broker.
 //!
 //! ```text
-//! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> SlicePublisher --> broker
-//!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter  [publish], [reporter]
+//! input --contacts--> ProbeSite --delta per slice--> Outbox (spool on disk) --> SlicePublisher --> broker
+//!  [input]             [sending] --report per slice--> [outbox], [spool] --> Reporter  [publish], [reporter]
 //! ```
 //!
 //! A thread puts the slices into the outbox. Asynchronous tasks read them from the outbox and communicate with the
@@ -29,22 +29,22 @@ use crate::network::connect::Access;
 
 mod description;
 mod input;
-mod measure;
 mod outbox;
 mod pace;
 mod publish;
 mod reporter;
+mod sending;
 #[cfg(test)]
 pub(crate) mod simulated;
 mod site;
 mod spool;
 
 use description::Description;
-use measure::Totals;
 use outbox::Outbox;
 use publish::SlicePublisher;
 use reporter::Reporter;
-use site::{Site, SiteOptions};
+use sending::Totals;
+use site::{ProbeSite, SiteOptions};
 use spool::{Spool, SpoolLock};
 
 /// Options of `srlg probe`.
@@ -172,7 +172,7 @@ fn start_measuring(
         let (is_live, exporters) = (source.is_live(), source.sockets.exporters.clone());
         let options = SiteOptions { is_live, pace, device, exporters, silent_after };
         let position = outbox.position();
-        let site = Site::new(options, versions, outbox);
+        let site = ProbeSite::new(options, versions, outbox);
         let measured = site.and_then(|site| input.read(position, site));
         // After a signal, no task waits for the result.
         let _nobody_waits = sender.send(measured);

@@ -36,7 +36,7 @@ use super::stream::{Position, Witness};
 use super::tally::Tally;
 use crate::config::Config;
 use crate::config::blind_spots::SamplingNotes;
-use crate::measure::watch::peers_within;
+use crate::measure::alerting::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::service::Service;
 use srlg_alerts::details::HOSTS;

@@ -23,7 +23,6 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
-use crate::measure::watch::InputState;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::Notification;
 use srlg_notify::alert_store::AlertStore;
@@ -82,13 +81,8 @@ impl Continued {
                 position = Some(position.map_or(next.clone(), |position| position.before(&next)));
             }
         }
-        let (watches, manager) = monitor.parts();
-        let ended = alert_store.restore(manager)?;
-        for (watch, view_alerts) in watches.iter_mut().zip(&manager.by_view) {
-            if view_alerts.is_restored() {
-                watch.miss_contacts();
-            }
-        }
+        let ended = alert_store.restore(monitor.manager_mut())?;
+        monitor.miss_contacts();
         let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
         let checkpoint = config.general.checkpoint;
         let save = Every::from_now(checkpoint / u32::try_from(config.views.len())?);
@@ -106,9 +100,8 @@ fn restore(
     checkpoints: &mut Checkpoints,
     config: &Config,
 ) -> Result<Option<Position>> {
-    let watch = &mut monitor.parts().0[at];
     let name = &view.name;
-    let Some(snapshot) = latest(checkpoints, watch.detector().params(), name)? else {
+    let Some(snapshot) = latest(checkpoints, monitor.params(at), name)? else {
         return Ok(None);
     };
     let slice_ms = u64::try_from(config.general.slice.as_millis())?;
@@ -119,12 +112,11 @@ fn restore(
         );
         return Ok(None);
     }
-    let Some(InputState { exporters, position }) = watch.restore(&snapshot, view.rules.keys())?
-    else {
+    let (is_restored, position) = monitor.restore(at, &snapshot)?;
+    if !is_restored {
         warn!("view {name} starts with an empty window: its host or peer setting was changed");
         return Ok(None);
-    };
-    monitor.restore_exporters(&exporters);
+    }
     let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
     let ago = humantime::format_duration(ago);
     let since = match &position {
@@ -156,7 +148,7 @@ impl ViewCheckpoints {
             return Ok(());
         }
         let at = self.next;
-        self.next = (at + 1) % monitor.parts().0.len();
+        self.next = (at + 1) % monitor.views();
         writer.save(at, monitor)
     }
 
@@ -173,7 +165,7 @@ impl ViewCheckpoints {
     /// Saves a last checkpoint of each view and waits until all are on disk.
     pub fn finish(self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = self.writer else { return Ok(()) };
-        for at in 0..monitor.parts().0.len() {
+        for at in 0..monitor.views() {
             while writer.is_writing.load(Relaxed) && !writer.thread.is_finished() {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -4,194 +4,186 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use srlg_host::Config as Sizes;
+use srlg_host::config::Params;
 use srlg_host::state::Snapshot;
-use srlg_input::contact::{Contact, Sampling};
+use srlg_input::contact::{Contact, PeerKey, Sampling};
 use srlg_input::flow::{ExporterStatus, Reason};
 use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus};
 
 use crate::config::Config;
-use crate::measure::counts::ContactCounts;
-use crate::measure::pipeline::{PipelineCounts, Pipelines};
-use crate::measure::positions::Positions;
-use crate::measure::watch::Watch;
+use crate::measure::alerting::{Alerting, peers_within};
+use crate::measure::filter::FilterCounts;
+use crate::measure::site::{Site, SiteView, SliceTimes};
 use srlg_alerts::NearMiss;
+use srlg_alerts::details::HostExporters;
 use srlg_alerts::manager::AlertManager;
+use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::{
-    BrokerOverview, DatagramCounts, ExporterOverview, InputOverview, Overview,
+    BrokerOverview, DatagramCounts, ExporterOverview, InputOverview, Overview, ViewOverview,
 };
 use srlg_alerts::status::problems::ProblemKind;
-use srlg_alerts::witnesses::table::last_datagrams;
 use srlg_alerts::witnesses::{TableState, WitnessTable};
 use srlg_system::now_ms;
 
-/// A monitor that has all views of one input.
+/// Maximum of the key `of`, the number of recent slices that decide whether an alert starts.
+const MOST_HITS: u32 = 32;
+
+/// Number of contacts after which a view without any inside host is reported. Fewer contacts may be outside by chance.
+const MANY_OUTSIDE: u64 = 1_000;
+
+/// Time that must be closed before a view without any inside host is reported.
+const SURE_MS: u64 = 10_000;
+
+/// A site whose slices raise alerts.
 pub struct Monitor {
-    watches: Vec<Watch>,
-    manager: AlertManager,
-    slice_ms: u64,
-    /// Pipelines of the reader threads of a live input.
-    pipelines: Pipelines,
-    counts: ContactCounts,
-    positions: Positions,
-    exporters: WitnessTable,
+    site: Site<Alerting>,
     /// Exporters of the input at the time of the last overview.
     remembered: HashSet<IpAddr>,
+}
+
+/// Attachment of a checkpoint: state of the view and of its input that the detector does not contain.
+#[derive(Debug, Serialize, Deserialize)]
+struct Attachment {
+    /// Sampling of the contacts in each slice of the window.
+    sampling: Vec<(u64, Sampling)>,
+    /// Exporters that saw the hosts with alerts.
+    hosts: Vec<HostExporters>,
+    exporters: TableState,
+    /// Parts of a contact that form the hosts and the peers of the view.
+    #[serde(default)]
+    keys: [PeerKey; 2],
+    /// Position in the input. The detector contains all contacts before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<Position>,
 }
 
 impl Monitor {
     /// Creates a monitor with the views in `config`. Its detectors use `seed`.
     pub fn new(config: &Config, seed: u64) -> Result<Self> {
-        let watch = |view| Watch::new(view, &config.general, seed);
-        let slice_ms = u64::try_from(config.general.slice.as_millis())?;
-        let (permitted, silent_after) =
-            (&config.source.sockets.exporters, config.general.silent_after);
-        let mut exporters = WitnessTable::new(permitted, silent_after, slice_ms, now_ms());
+        let general = &config.general;
+        let times = SliceTimes { slice: general.slice, grace: general.grace };
+        let view = |view: &ViewConfig| {
+            let ViewConfig { name, view, sizes, rules, .. } = view;
+            SiteView::new(name, view, Sizes { seed, ..*sizes }, general.device, times, rules)
+        };
+        let views = config.views.iter().map(view).collect::<Result<_>>()?;
+        let slice_ms = u64::try_from(general.slice.as_millis())?;
+        let permitted = &config.source.sockets.exporters;
+        let mut exporters = WitnessTable::new(permitted, general.silent_after, slice_ms, now_ms());
         exporters.set_names(config.names.exporters.clone());
-        Ok(Self {
-            watches: config.views.iter().map(watch).collect::<Result<_>>()?,
-            manager: config.manager(),
-            slice_ms,
-            pipelines: Pipelines::default(),
-            counts: ContactCounts::default(),
-            positions: Positions::default(),
-            exporters,
-            remembered: HashSet::new(),
-        })
+        let windows = config.views.iter().map(|view| view.sizes.window);
+        let alerting = Alerting::new(config.manager(), slice_ms, windows);
+        Ok(Self { site: Site::new(views, times, exporters, alerting), remembered: HashSet::new() })
     }
 
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The reader thread passes pairs
     /// directly to the detectors, and [`advance`](Self::advance) closes the slices.
     pub fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {
-        let views = self.watches.iter().zip(&self.manager.by_view);
-        let views =
-            views.map(|(watch, view_alerts)| watch.pipeline(view_alerts)).collect::<Result<_>>()?;
-        Ok(self.pipelines.add(self.slice_ms, 0, views))
-    }
-
-    fn collect(&mut self) {
-        let PipelineCounts { contacts, newest_ns, sampling } = self.pipelines.collect();
-        self.counts.merge(contacts);
-        for watch in &mut self.watches {
-            watch.record_input(newest_ns / 1_000_000, &sampling);
-        }
+        self.site.pipeline()
     }
 
     /// Applies the rules, allow lists, labels, exporter names and databases of `config` from now on.
     pub fn reload(&mut self, config: &Config) {
-        let views = self.watches.iter_mut().zip(&self.manager.by_view);
-        for (at, (watch, view_alerts)) in views.enumerate() {
-            if let Some(next) = config.views.iter().find(|next| next.name == view_alerts.name) {
-                self.pipelines.set_rules(at, &next.rules, watch.counts());
-                watch.reload(view_alerts.rules(), &next.rules);
+        for at in 0..self.site.views.len() {
+            let former = &self.site.consumer.manager.by_view[at];
+            if let Some(next) = config.views.iter().find(|next| next.name == former.name) {
+                let former = former.rules().clone();
+                self.site.set_rules(at, &next.rules);
+                let hits = &mut self.site.views[at].track.filter.counts.hits;
+                *hits = next.rules.hits_after(&former, hits);
             }
         }
-        self.exporters.set_names(config.names.exporters.clone());
-        self.manager.reload(&config.views, config.names.clone());
+        self.site.exporters.set_names(config.names.exporters.clone());
+        self.manager_mut().reload(&config.views, config.names.clone());
     }
 
     /// Returns the alerts of the views.
     #[must_use]
     pub const fn manager(&self) -> &AlertManager {
-        &self.manager
+        &self.site.consumer.manager
     }
 
     pub(crate) const fn manager_mut(&mut self) -> &mut AlertManager {
-        &mut self.manager
+        &mut self.site.consumer.manager
     }
 
-    pub(crate) fn parts(&mut self) -> (&mut [Watch], &mut AlertManager) {
-        (&mut self.watches, &mut self.manager)
+    /// Returns the number of views.
+    pub(crate) const fn views(&self) -> usize {
+        self.site.views.len()
+    }
+
+    pub(crate) fn params(&self, at: usize) -> &Params {
+        self.site.views[at].detector.params()
     }
 
     /// Returns the memory of the recorders of all views, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.watches.iter().map(|watch| watch.detector().memory_bytes()).sum()
+        self.site.views.iter().map(|view| view.detector.memory_bytes()).sum()
     }
 
     /// Returns the maximum additional memory needed while a checkpoint is written, in bytes. It consists of a copy of
     /// the largest view's recorders, and of the serialised copy before and after compression.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
-        let largest = self.watches.iter().map(|watch| watch.detector().memory_bytes()).max();
+        let largest = self.site.views.iter().map(|view| view.detector.memory_bytes()).max();
         3 * largest.unwrap_or(0)
     }
 
     /// Returns the end of the last closed slice, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.manager.now_ms()
+        self.manager().now_ms()
     }
 
     /// Counts a contact in all views.
     #[inline]
     pub fn ingest(&mut self, contact: &Contact) -> Result<()> {
-        self.counts.contacts += 1;
-        self.counts.samplings.record(contact);
-        let mut unused = None;
-        for (watch, view_alerts) in self.watches.iter_mut().zip(&mut self.manager.by_view) {
-            unused = unused.or(watch.ingest(contact, view_alerts, &self.exporters)?);
-        }
-        if let Some(kind) = unused {
-            self.counts.unused.add(contact.exporter.map(IpAddr::from), kind);
-        }
-        Ok(())
+        self.site.ingest(contact)
     }
 
     /// Returns the sampling of the contacts that exporters have reported.
     pub(crate) fn sampling(&self) -> Sampling {
-        self.counts.samplings.all()
+        self.site.counts.samplings.all()
     }
 
     /// Notes that all contacts before `position` have been processed.
     pub fn record_position(&mut self, position: &Position) {
-        self.collect();
         // The next checkpoint of each view includes the contacts of its running slice, so positions up to the oldest
         // running slice need not wait.
-        let running = self.watches.iter().map(|watch| watch.detector().slice()).min();
-        self.positions.reach(running.unwrap_or(0));
-        let newest_ms = self.watches.iter().map(Watch::newest_input_ms).max();
-        self.positions.record(newest_ms.unwrap_or(0) / self.slice_ms, position);
+        let running = self.site.views.iter().map(|view| view.detector.slice()).min();
+        self.site.positions.reach(running.unwrap_or(0));
+        self.site.record_position(position);
     }
 
     /// Notes when each exporter in `input` last sent a datagram. Logs which exporters have fallen silent by `now_ns` or
     /// are sending again.
     pub fn observe_input(&mut self, input: &InputStatus, now_ns: u64) {
-        self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
-    }
-
-    pub(crate) fn restore_exporters(&mut self, exporters: &TableState) {
-        self.exporters.restore(exporters);
+        self.site.observe_input(input, now_ns);
     }
 
     /// Notes that the system clock was set forward by `step` to `now_ns`. The skipped slices change no alert, and a
     /// window that includes them cannot end an alert.
     pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
         let step_ms = step.as_millis() as u64;
-        self.exporters.set_forward(step_ms, now_ns / 1_000_000);
-        for (watch, view_alerts) in self.watches.iter_mut().zip(&mut self.manager.by_view) {
-            watch.set_forward(step_ms, now_ns, view_alerts);
-        }
+        self.site.exporters.set_forward(step_ms, now_ns / 1_000_000);
+        self.site.consumer.set_forward(step_ms, now_ns);
     }
 
     /// Advances time to `now_ns`, which may close slices.
     pub fn advance(&mut self, now_ns: u64) -> Result<()> {
-        self.collect();
-        let Self { watches, manager, exporters, pipelines, .. } = self;
-        let views = watches.iter_mut().zip(&mut manager.by_view).enumerate();
-        for (at, (watch, view_alerts)) in views {
-            watch.advance(now_ns, view_alerts, exporters, pipelines.of(at))?;
-        }
-        Ok(())
+        self.site.advance(now_ns)
     }
 
     /// For each view, returns the hosts that reached their threshold in too few slices for an alert. Only the hosts
     /// with the most peers are returned.
     pub fn near_misses(&self) -> impl Iterator<Item = (&str, NearMiss)> {
-        let by_view = self.manager.by_view.iter();
+        let by_view = self.manager().by_view.iter();
         by_view.flat_map(|view_alerts| {
             view_alerts
                 .near_misses()
@@ -204,44 +196,94 @@ impl Monitor {
     /// During this time, the last contacts may still start an alert. No alert ends, because the traffic after the input
     /// is unknown.
     pub fn finish(&mut self) -> Result<()> {
-        let mut views = self.watches.iter_mut().zip(&mut self.manager.by_view);
-        views.try_for_each(|(watch, view_alerts)| watch.finish(view_alerts, &self.exporters))
+        self.site.finish()?;
+        self.site.each_view(|track, sink| {
+            if !track.clock().is_running() {
+                return Ok(());
+            }
+            let at = sink.view.at;
+            sink.consumer.miss_contacts(at);
+            let window = sink.view.detector.params().window();
+            (0..window.min(MOST_HITS)).try_for_each(|_| {
+                sink.consumer.pass_slice(at);
+                sink.close(true)
+            })
+        })
     }
 
     /// Returns the notifications since the last call.
     pub fn notifications(&mut self) -> Result<Vec<Notification>> {
-        let Self { watches, manager, .. } = self;
-        manager.notifications(|view, hosts, slices| watches[view].peers_within(hosts, slices))
+        let Site { views, consumer, .. } = &mut self.site;
+        let peers = |view: usize, hosts: &[IpAddr], slices| {
+            peers_within(&mut views[view].detector, hosts, slices)
+        };
+        consumer.manager.notifications(peers)
     }
 
+    /// Passes all waiting pairs of opened slices to the detector of a view and returns a snapshot of the detector. The
+    /// attachment of the snapshot includes the last position before which all contacts are in the detector.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
-        self.collect();
-        let Self { watches, manager, exporters, positions, pipelines, .. } = self;
-        watches[at].snapshot(&mut manager.by_view[at], exporters, positions, pipelines.of(at))
+        self.site.flush(at)?;
+        let Site { views, consumer, exporters, positions, .. } = &mut self.site;
+        let SiteView { detector, details, .. } = &views[at];
+        // Pairs of later slices still wait.
+        let position = positions.reach(detector.slice()).cloned();
+        let attachment = Attachment {
+            sampling: consumer.sampling(at),
+            hosts: details.all_exporters(),
+            exporters: exporters.state(),
+            keys: consumer.manager.by_view[at].rules().keys(),
+            position,
+        };
+        Ok(detector.snapshot()?.with_attachment(serde_json::to_vec(&attachment)?))
+    }
+
+    /// Restores a view from `snapshot` and returns the position in the input that it contains. If the hosts or peers of
+    /// the snapshot were formed from other parts of a contact than now, restores nothing and returns false.
+    pub(crate) fn restore(
+        &mut self,
+        at: usize,
+        snapshot: &Snapshot,
+    ) -> Result<(bool, Option<Position>)> {
+        let Attachment { sampling, hosts, exporters, keys, position } =
+            serde_json::from_slice(snapshot.attachment())
+                .context("cannot restore the checkpoint: it was not written by `srlg run`; use another state folder")?;
+        let Site { views, consumer, exporters: table, .. } = &mut self.site;
+        if keys != consumer.manager.by_view[at].rules().keys() {
+            return Ok((false, None));
+        }
+        views[at].detector.restore(snapshot)?;
+        consumer.restore_sampling(at, sampling);
+        views[at].details.resume(hosts);
+        table.restore(&exporters);
+        Ok((true, position))
+    }
+
+    /// Records a data gap in each view whose alerts were restored. The gap lasts until the first slice opens.
+    pub(crate) fn miss_contacts(&mut self) {
+        for at in 0..self.views() {
+            if self.manager().by_view[at].is_restored() {
+                self.site.consumer.miss_contacts(at);
+            }
+        }
     }
 
     /// Returns the current overview, with the status of `input`. Counts of exporters that `input` no longer lists are
     /// removed, so that they start at 0 if the exporters send again.
     #[must_use]
     pub fn overview(&mut self, input: &InputStatus) -> Overview {
-        self.collect();
-        for (at, watch) in self.watches.iter_mut().enumerate() {
-            self.pipelines.collect_view(at, watch.counts());
-        }
+        self.site.collect();
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // An exporter that `input` does not know yet may already have counts.
         for gone in self.remembered.difference(&exporters) {
-            self.counts.forget(*gone);
+            self.site.counts.forget(*gone);
         }
         self.remembered = exporters;
-        let views = self.watches.iter().zip(&self.manager.by_view);
-        let mut views: Vec<_> =
-            views.map(|(watch, view_alerts)| watch.overview(view_alerts)).collect();
-        self.manager.label(&mut views);
+        let mut views: Vec<_> = (0..self.views()).map(|at| self.view(at)).collect();
+        self.manager().label(&mut views);
         let datagrams = DatagramCounts::of(input);
-        let mut problems = self.counts.unused.of(None);
-        let outside =
-            self.watches.iter().zip(&views).map(|(watch, view)| watch.outside(view.slices));
+        let mut problems = self.site.counts.unused.of(None);
+        let outside = (0..self.views()).zip(&views).map(|(at, view)| self.outside(at, view.slices));
         problems.add(ProblemKind::NoInside, outside.min().unwrap_or(0));
         problems.add(ProblemKind::Kernel, datagrams.dropped);
         if let Some(broker) = &input.broker {
@@ -253,36 +295,64 @@ impl Monitor {
         }
         Overview {
             now_ms: self.now_ms(),
-            slice_ms: self.slice_ms,
-            is_input_lost: self.manager.by_view.iter().any(|view_alerts| view_alerts.is_input_lost),
+            slice_ms: self.site.slice_ms(),
+            is_input_lost: self
+                .manager()
+                .by_view
+                .iter()
+                .any(|view_alerts| view_alerts.is_input_lost),
             memory_bytes: self.memory_bytes() as u64,
             views,
-            alerts: self.manager.open_alerts(),
-            silences: self.manager.silences.all(),
-            input: InputOverview { contacts: self.counts.contacts, datagrams, problems },
+            alerts: self.manager().open_alerts(),
+            silences: self.manager().silences.all(),
+            input: InputOverview { contacts: self.site.counts.contacts, datagrams, problems },
             exporters: self.exporter_overviews(input),
             broker: BrokerOverview::of(input),
             ..Overview::default()
         }
     }
 
+    fn view(&self, at: usize) -> ViewOverview {
+        let SiteView { track, detector, .. } = &self.site.views[at];
+        let counts = &track.filter.counts;
+        ViewOverview {
+            threshold: detector.params().threshold(),
+            memory_bytes: detector.memory_bytes() as u64,
+            load: detector.health().load,
+            late: counts.late,
+            allowed: counts.allowed,
+            without_port: counts.without_port,
+            too_late: track.clock().too_late() + counts.too_late,
+            future: track.clock().future(),
+            ..self.manager().by_view[at].overview(&counts.hits)
+        }
+    }
+
+    /// Returns the number of contacts in `closed` slices if none has an inside host and there are enough to be sure,
+    /// otherwise 0.
+    fn outside(&self, at: usize, closed: u64) -> u64 {
+        let FilterCounts { has_inside, outside, .. } = self.site.views[at].track.filter.counts;
+        let is_long = closed.saturating_mul(self.site.slice_ms()) >= SURE_MS;
+        if !has_inside && outside >= MANY_OUTSIDE && is_long { outside } else { 0 }
+    }
+
     /// Returns the overviews of the exporters of `input`. Adds silent exporters that `input` does not list, such as
     /// those from before a restart, and permitted exporters that have never sent data.
     fn exporter_overviews(&self, input: &InputStatus) -> Vec<ExporterOverview> {
-        let silent = self.exporters.silent().map(|times| ExporterOverview {
+        let silent = self.site.exporters.silent().map(|times| ExporterOverview {
             is_silent: true,
             last_seen_ms: Some(times.last_ms),
             ..ExporterOverview::new(times.exporter)
         });
-        let unheard = self.exporters.unheard().map(|exporter| ExporterOverview {
-            is_silent: self.exporters.silent_since(exporter).is_some(),
+        let unheard = self.site.exporters.unheard().map(|exporter| ExporterOverview {
+            is_silent: self.site.exporters.silent_since(exporter).is_some(),
             ..ExporterOverview::new(exporter)
         });
         let others = silent.chain(unheard).filter(|it| !self.remembered.contains(&it.address));
         let known = input.exporters.iter().map(|exporter| self.exporter(exporter));
         let mut overviews: Vec<_> = known.chain(others).collect();
         for overview in &mut overviews {
-            overview.name = self.manager.exporters().name(overview.address).map(str::to_owned);
+            overview.name = self.manager().exporters().name(overview.address).map(str::to_owned);
         }
         overviews.sort_by_key(|overview| overview.address);
         overviews
@@ -290,7 +360,7 @@ impl Monitor {
 
     fn exporter(&self, exporter: &ExporterStatus) -> ExporterOverview {
         let address = exporter.address.ip();
-        let mut problems = self.counts.unused.of(Some(address));
+        let mut problems = self.site.counts.unused.of(Some(address));
         for kind in ProblemKind::ALL {
             problems.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
         }
@@ -305,9 +375,9 @@ impl Monitor {
             problems,
             waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),
             last_seen_ms: Some(exporter.last_seen_ns / 1_000_000),
-            is_silent: self.exporters.silent_since(address).is_some(),
+            is_silent: self.site.exporters.silent_since(address).is_some(),
             skew_ms: -exporter.skew_ns / 1_000_000,
-            sampling: self.counts.samplings.of(address),
+            sampling: self.site.counts.samplings.of(address),
         }
     }
 }

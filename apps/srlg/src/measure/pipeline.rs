@@ -21,9 +21,7 @@
 //!   slices. This holds because the input delivers contacts before the tick, and because the main thread pushes waiting
 //!   pairs.
 
-use std::collections::BTreeMap;
-#[cfg(feature = "network")]
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,13 +119,6 @@ pub(crate) struct Pushed {
     pub(crate) oldest: Option<u64>,
 }
 
-/// Result of [`ViewPipelines::push_waiting`].
-pub(crate) struct PushedWaiting {
-    /// Next slice with waiting pairs.
-    pub(crate) next: Option<u64>,
-    pub(crate) pushed: Pushed,
-}
-
 struct PipelineSink(Arc<Mutex<Pipeline>>);
 
 impl ContactSink for PipelineSink {
@@ -180,7 +171,7 @@ impl Pipelines {
         self.0.iter().map(|pipeline| lock(pipeline))
     }
 
-    #[cfg(feature = "network")]
+    /// Returns the slices with waiting pairs.
     pub(crate) fn waiting(&self) -> BTreeSet<u64> {
         let mut slices = BTreeSet::new();
         for pipeline in self.each() {
@@ -233,16 +224,15 @@ impl ViewPipelines<'_> {
     }
 
     /// Pushes all waiting pairs of slices up to `running` and moves the collected details to `details`.
-    pub(crate) fn push_waiting(self, running: u64, details: &mut Details) -> Result<PushedWaiting> {
-        let mut all = PushedWaiting { next: None, pushed: Pushed::default() };
+    pub(crate) fn push_waiting(self, running: u64, details: &mut Details) -> Result<Pushed> {
+        let mut all = Pushed::default();
         for mut pipeline in self.pipelines.each() {
             let view = &mut pipeline.views[self.view];
             view.push_up_to(running)?;
             details.absorb(&mut view.details);
-            all.next = earlier(all.next, view.waiting.keys().next().copied());
             let Pushed { pairs, oldest } = mem::take(&mut view.output.pushed);
-            all.pushed.pairs += pairs;
-            all.pushed.oldest = earlier(all.pushed.oldest, oldest);
+            all.pairs += pairs;
+            all.oldest = earlier(all.oldest, oldest);
         }
         Ok(all)
     }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::outbox::Outbox;
 use super::publish::{self, PartMessage};
-use super::site::{Site, SiteOptions};
+use super::site::{ProbeSite, SiteOptions};
 use super::spool::{Spool, SpoolLock};
 use crate::network::NetworkVersion;
 use crate::network::report::{SiteReport, Watchlist};
@@ -33,7 +33,7 @@ pub(crate) struct LiveInput {
 pub(crate) struct SimulatedProbe {
     name: String,
     version: NetworkVersion,
-    site: Option<Site>,
+    site: Option<ProbeSite>,
     /// Sink of the only reader thread of a live input.
     sink: Option<Box<dyn ContactSink>>,
     outbox: Arc<Outbox>,
@@ -62,7 +62,7 @@ impl SimulatedProbe {
         let options =
             SiteOptions { is_live, pace: None, device: Device::Cpu, exporters, silent_after };
         let versions = watch::channel(version.clone()).1;
-        let mut site = Site::new(options, versions, Arc::clone(&outbox)).unwrap();
+        let mut site = ProbeSite::new(options, versions, Arc::clone(&outbox)).unwrap();
         let sink = is_live.then(|| site.pipeline().unwrap());
         let reports = outbox.reports.subscribe();
         let (name, version) = (name.to_owned(), version.clone());
@@ -76,7 +76,7 @@ impl SimulatedProbe {
     pub(crate) fn ingest(&mut self, contacts: &[Contact]) {
         match &mut self.sink {
             Some(sink) => sink.accept(contacts).unwrap(),
-            None => contacts.iter().for_each(|contact| self.site().ingest(contact).unwrap()),
+            None => self.site().ingest(contacts).unwrap(),
         }
     }
 
@@ -130,7 +130,7 @@ impl SimulatedProbe {
         self.outbox.is_done(self.next, true)
     }
 
-    fn site(&mut self) -> &mut Site {
+    fn site(&mut self) -> &mut ProbeSite {
         self.site.as_mut().expect("the input has not ended")
     }
 }

@@ -11,23 +11,31 @@ use anyhow::Result;
 use srlg_host::Device;
 use srlg_input::contact::IpNet;
 use srlg_input::live::ContactSink;
-use srlg_input::{Contact, Position, Status};
+use srlg_input::{Contact, Input, Position, Status};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::measure::{Measurement, Totals};
 use super::outbox::Outbox;
 use super::pace::Pace;
-use crate::measure::pipeline::Pipelines;
-use crate::network::NetworkVersion;
-use srlg_alerts::witnesses::WitnessTable;
+use super::sending::{Sending, Totals};
+use crate::measure::drive::EventConsumer;
+use crate::measure::site::{Dropped, Site, SiteView, SliceTimes};
+use crate::network::{NetworkVersion, NetworkView};
+use srlg_alerts::rules::Rules;
+use srlg_alerts::status::overview::DatagramCounts;
+use srlg_alerts::status::problems::ProblemKind;
+use srlg_alerts::witnesses::{LOOK, WitnessTable};
 use srlg_system::now_ms;
+use srlg_system::pacing::Every;
 
 /// Time by which the first slice of a version may be ahead of the system clock without a warning, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
 /// Time allowed for passing new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
+
+/// Minimum time between two log lines about dropped contacts, and between two about missing ports.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// Options that all network versions share.
 pub(super) struct SiteOptions {
@@ -40,19 +48,21 @@ pub(super) struct SiteOptions {
     pub(super) silent_after: Option<Duration>,
 }
 
-pub(super) struct Site {
+/// A site whose slices are sent.
+pub(super) struct ProbeSite {
     options: SiteOptions,
     outbox: Arc<Outbox>,
     versions: watch::Receiver<NetworkVersion>,
-    measurement: Measurement,
-    /// Pipelines of the reader threads of a live input.
-    pipelines: Pipelines,
-    /// Start of the first slice, in nanoseconds since the Unix epoch, or 0 if the first contact determines the first
-    /// slice.
-    from_ns: u64,
+    pub(super) site: Site<Sending>,
+    /// Timer for the status of the input.
+    look: Every,
+    dropped: Dropped,
+    without_port: u64,
+    log_dropped: Every,
+    log_portless: Every,
 }
 
-impl Site {
+impl ProbeSite {
     /// Creates a site that counts with the latest of `versions`.
     pub(super) fn new(
         options: SiteOptions,
@@ -62,38 +72,45 @@ impl Site {
         let version = versions.borrow_and_update().clone();
         let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
         let exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
-        let measurement = options.measurement(&version, &outbox, exporters)?;
-        let pipelines = Pipelines::default();
-        let mut site = Self { options, outbox, versions, measurement, pipelines, from_ns: 0 };
-        if site.options.is_live && version.first_slice > now_ms() / version.network.slice_ms {
-            site.start_at(&version, version.first_slice)?;
+        let site = options.site(&version, &outbox, exporters)?;
+        let is_ahead = options.is_live && version.first_slice > now_ms() / slice_ms;
+        let mut of = Self {
+            options,
+            outbox,
+            versions,
+            site,
+            look: Every::new(LOOK),
+            dropped: Dropped::default(),
+            without_port: 0,
+            log_dropped: Every::new(SILENCE),
+            log_portless: Every::new(SILENCE),
+        };
+        if is_ahead {
+            log_start(&version, version.first_slice);
+            of.site.start_at(version.first_slice)?;
         }
-        Ok(site)
+        Ok(of)
     }
 
-    /// Adds a pipeline for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
-    /// instead of calling [`ingest`](Self::ingest).
+    /// Adds a pipeline for a reader thread of a live input and returns its sink.
     pub(super) fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {
-        let slice_ms = self.measurement.slice_ms();
-        let first_slice = self.from_ns / 1_000_000 / slice_ms;
-        Ok(self.pipelines.add(slice_ms, first_slice, self.measurement.pipeline()?))
+        self.site.pipeline()
     }
 
-    /// Counts a contact. Contacts before the first slice are ignored.
-    #[inline]
-    pub(super) fn ingest(&mut self, contact: &Contact) -> Result<()> {
-        if contact.time_ns < self.from_ns {
-            return Ok(());
-        }
-        self.measurement.ingest(contact, &self.pipelines)
+    /// Counts contacts, except those before the first slice.
+    pub(super) fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
+        contacts.iter().try_for_each(|contact| self.site.ingest(contact))?;
+        self.log_problems();
+        Ok(())
     }
 
-    pub(super) fn record_position(&mut self, position: &Position) {
-        self.measurement.record_position(position, &self.pipelines);
+    fn record_position(&mut self, position: &Position) {
+        self.site.record_position(position);
     }
 
     pub(super) fn observe_input(&mut self, input: &Status, now_ns: u64) {
-        self.measurement.observe_input(input, now_ns);
+        self.site.observe_input(input, now_ns);
+        self.site.consumer.datagrams = DatagramCounts::of(input);
     }
 
     /// Switches to a new network version, if there is one, and advances time to `now_ns`, which may close slices.
@@ -103,13 +120,15 @@ impl Site {
             self.outbox.begin(&version)?;
             self.begin(&version, now_ns)?;
         }
-        self.measurement.advance(now_ns, &self.pipelines)
+        self.site.advance(now_ns)?;
+        self.log_problems();
+        self.store_position()
     }
 
     /// Restarts counting after the system clock was set forward by `step` to `now_ns`. The skipped slices are not sent.
     /// Therefore the collector treats the slices as missing rather than empty, and no alert ends because of the step.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
-        self.measurement.set_forward(step, now_ns);
+        self.site.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
         let version = self.versions.borrow().clone();
         // If the version is new, the next call of `advance` starts it.
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
@@ -118,48 +137,117 @@ impl Site {
     /// Switches to `version`. Counting starts with the first slice of the version or, if that slice has already
     /// opened, with the next whole slice.
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
-        let exporters = self.measurement.exporters().clone();
+        let exporters = self.site.exporters.clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
-        let measurement = self.options.measurement(version, &self.outbox, exporters)?;
+        let site = self.options.site(version, &self.outbox, exporters)?;
         let slice_ms = version.network.slice_ms;
         // Creating a detector takes time. The slice that is running when all threads have the new views is incomplete.
         let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
         let first = (ready_ms / slice_ms + 1).max(version.first_slice);
-        // No thread may push to the former detectors once they are dropped.
-        self.pipelines.set_views(slice_ms, first, || measurement.pipeline())?;
-        self.measurement = measurement;
-        self.start_at(version, first)
+        log_start(version, first);
+        (self.dropped, self.without_port) = (Dropped::default(), 0);
+        self.site.replace(site, first)
     }
 
-    fn start_at(&mut self, version: &NetworkVersion, slice: u64) -> Result<()> {
-        let id = version.id;
-        info!("network version {id} starts at slice {slice}; earlier contacts are ignored");
-        let start_ms = slice * version.network.slice_ms;
-        let ahead_ms = start_ms.saturating_sub(now_ms());
-        if ahead_ms > FAR_MS {
-            let seconds = ahead_ms / 1000;
+    /// Stores the last position before which all contacts are in the spool.
+    fn store_position(&mut self) -> Result<()> {
+        let Some(slice) = self.site.consumer.sent else { return Ok(()) };
+        match self.site.positions.reach(slice) {
+            Some(position) => Ok(self.outbox.put_position(position)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Logs dropped contacts, because a wrong clock may cause all contacts to be dropped. Logs missing ports, too.
+    fn log_problems(&mut self) {
+        let now = self.site.dropped();
+        let Dropped { too_late, future } = now;
+        let of = if too_late > self.dropped.too_late {
+            Some("too late")
+        } else {
+            (future > self.dropped.future).then_some("from the future")
+        };
+        self.dropped = now;
+        if let Some(why) = of.filter(|_| self.log_dropped.is_due()) {
             warn!(
-                "slice {slice} is {seconds} s ahead of the system clock; check the clocks of this machine and of the collector"
+                "dropping contacts that are {why}: {too_late} too late and {future} from the future so far; check the clocks of the exporters and of this machine"
             );
         }
-        self.from_ns = start_ms * 1_000_000;
-        self.measurement.advance(self.from_ns, &self.pipelines)
+        let without_port = self.site.counts.unused.count(ProblemKind::WithoutPort);
+        if without_port > self.without_port && self.log_portless.is_due() {
+            warn!(
+                "recent contacts have no ports, so views of ports do not count them; configure the input to report protocols and destination ports"
+            );
+        }
+        self.without_port = without_port;
     }
 
-    pub(super) fn finish(self) -> Result<Totals> {
-        self.measurement.finish(&self.pipelines)
+    /// Closes the last slices at the end of the input and returns the totals.
+    pub(super) fn finish(mut self) -> Result<Totals> {
+        self.site.finish()?;
+        self.store_position()?;
+        let Dropped { too_late, future } = self.site.dropped();
+        let Site { views, consumer, .. } = self.site;
+        let without_port = views.iter().map(|view| view.track.filter.counts.without_port).max();
+        let without_port = without_port.unwrap_or(0);
+        Ok(Totals { too_late, future, without_port, ..consumer.totals })
+    }
+}
+
+impl EventConsumer for ProbeSite {
+    fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
+        self.ingest(contacts)
+    }
+
+    fn advance(&mut self, now_ns: u64, input: &Input) -> Result<()> {
+        if self.look.is_due() {
+            self.observe_input(&input.status(), now_ns);
+        }
+        if let Some(position) = input.position() {
+            self.record_position(position);
+        }
+        self.advance(now_ns)
+    }
+
+    fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
+        let seconds = step.as_secs();
+        warn!("the system clock was set forward by {seconds} s: the skipped slices are not sent");
+        self.set_forward(step, now_ns)
+    }
+}
+
+fn log_start(version: &NetworkVersion, slice: u64) {
+    let id = version.id;
+    info!("network version {id} starts at slice {slice}; earlier contacts are ignored");
+    let start_ms = slice * version.network.slice_ms;
+    let ahead_ms = start_ms.saturating_sub(now_ms());
+    if ahead_ms > FAR_MS {
+        let seconds = ahead_ms / 1000;
+        warn!(
+            "slice {slice} is {seconds} s ahead of the system clock; check the clocks of this machine and of the collector"
+        );
     }
 }
 
 impl SiteOptions {
-    fn measurement(
+    /// Creates a site with the views of `version`. The slices of a live input wait for delayed contacts.
+    fn site(
         &self,
         version: &NetworkVersion,
         outbox: &Arc<Outbox>,
         exporters: WitnessTable,
-    ) -> Result<Measurement> {
-        let Self { is_live, pace, device, .. } = *self;
-        Measurement::new(version, is_live, pace, device, Arc::clone(outbox), exporters)
+    ) -> Result<Site<Sending>> {
+        let network = &version.network;
+        let grace_ms = if self.is_live { network.grace_ms } else { 0 };
+        let times = SliceTimes { slice: network.slice(), grace: Duration::from_millis(grace_ms) };
+        let rules = |view: &NetworkView| Rules::new(Vec::new(), view.allows.clone());
+        let rules: Vec<_> = network.views.iter().map(rules).collect();
+        let view = |(view, rules): (&NetworkView, &Rules)| {
+            SiteView::new(&view.name, &view.view, view.sizes, self.device, times, rules)
+        };
+        let views = network.views.iter().zip(&rules).map(view).collect::<Result<_>>()?;
+        let sending = Sending::new(version, rules, self.pace, Arc::clone(outbox));
+        Ok(Site::new(views, times, exporters, sending))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
-use crate::probe::measure::tests::network;
+use crate::probe::sending::tests::network;
 use crate::probe::spool::SpoolLock;
 
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };

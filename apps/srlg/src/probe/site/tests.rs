@@ -8,7 +8,7 @@ use srlg_input::Contact;
 
 use super::*;
 use crate::network::VersionId;
-use crate::probe::measure::tests::network;
+use crate::probe::sending::tests::network;
 use crate::probe::spool::{Spool, SpoolLock};
 
 const SECOND: u64 = 1_000_000_000;
@@ -19,7 +19,7 @@ fn version(number: u32, first_slice: u64, slice_ms: u64) -> NetworkVersion {
 }
 
 struct Fixture {
-    site: Site,
+    site: ProbeSite,
     outbox: Arc<Outbox>,
     versions: watch::Sender<NetworkVersion>,
 }
@@ -35,7 +35,7 @@ fn fixture(folder: &Path, first: NetworkVersion) -> Fixture {
         silent_after: None,
     };
     let (versions, receiver) = watch::channel(first);
-    let site = Site::new(options, receiver, Arc::clone(&outbox)).unwrap();
+    let site = ProbeSite::new(options, receiver, Arc::clone(&outbox)).unwrap();
     Fixture { site, outbox, versions }
 }
 
@@ -57,11 +57,11 @@ fn a_version_starts_at_its_first_slice_despite_earlier_contacts() {
     // One contact is from the far future, one is before the first slice, and one is within the day by which clocks may
     // differ.
     for second in [1_000_000_000, 2, 5] {
-        site.ingest(&contact((now + second) * SECOND)).unwrap();
+        site.ingest(&[contact((now + second) * SECOND)]).unwrap();
     }
     site.advance((now + 2) * SECOND).unwrap();
     assert_eq!(outbox.from(0, 9), [now + 3, now + 4]);
-    site.ingest(&contact((now + 4) * SECOND)).unwrap();
+    site.ingest(&[contact((now + 4) * SECOND)]).unwrap();
     site.advance((now + 6) * SECOND).unwrap();
     assert_eq!(outbox.from(0, 9), [now + 3, now + 4, now + 5]);
 }
@@ -84,7 +84,7 @@ fn measuring_starts_at_the_first_slice_of_the_first_version() {
     let now = now_ms() / 1000;
     let Fixture { mut site, outbox, .. } = fixture(folder.path(), version(2, now + 100, 1000));
     for second in [98, 99, 100, 101] {
-        site.ingest(&contact((now + second) * SECOND)).unwrap();
+        site.ingest(&[contact((now + second) * SECOND)]).unwrap();
         site.advance((now + second) * SECOND).unwrap();
     }
     assert_eq!(outbox.from(0, 9), [now + 100]);
@@ -116,8 +116,8 @@ fn slices_that_the_clock_has_skipped_are_not_sent() {
     let step = Duration::from_secs(3_598);
     site.set_forward(step, later * SECOND + SECOND / 2).unwrap();
     site.advance(later * SECOND + SECOND / 2).unwrap();
-    site.ingest(&contact(later * SECOND + SECOND / 2)).unwrap();
-    site.ingest(&contact((later + 1) * SECOND)).unwrap();
+    site.ingest(&[contact(later * SECOND + SECOND / 2)]).unwrap();
+    site.ingest(&[contact((later + 1) * SECOND)]).unwrap();
     site.advance((later + 3) * SECOND).unwrap();
     assert_eq!(outbox.from(0, 9), [now, now + 1, later + 1, later + 2]);
 }
@@ -163,7 +163,7 @@ fn an_exporter_is_not_silent_because_the_clock_has_skipped_an_hour() {
     site.set_forward(Duration::from_secs(3_600), later * SECOND).unwrap();
     let mut silent_since = |second: u64| {
         site.observe_input(&Status::default(), (later + second) * SECOND);
-        site.measurement.exporters().silent_since([192, 0, 2, 1].into())
+        site.site.exporters.silent_since([192, 0, 2, 1].into())
     };
     assert_eq!(silent_since(1), None);
     let since_ms = silent_since(20).unwrap();

@@ -3,15 +3,18 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use srlg_host::ingest::PairBatch;
 use srlg_host::state::{Delta, Snapshot};
-use srlg_host::{Config, IpPair};
+use srlg_host::{Config, Device, IpPair, SlidingDetector};
 use srlg_input::contact::Role;
 use srlg_input::live::ContactSink;
 use srlg_traffic::family::Family;
+use tokio::sync::watch;
 
+use super::super::site::{ProbeSite, SiteOptions};
 use super::super::spool::{Spool, SpoolLock};
 use super::*;
-use crate::network::Network;
+use crate::network::{Network, NetworkView};
 
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
@@ -29,25 +32,31 @@ pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     Network { slice_ms: 1000, grace_ms: 0, part_bytes, views: vec![view] }
 }
 
-fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
-    measurement_of(false, network, folder)
+fn site(network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
+    site_of(false, network, folder)
 }
 
-fn measurement_of(is_live: bool, network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
+fn site_of(is_live: bool, network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
     let (spool, _) = Spool::open(SpoolLock::acquire(folder).unwrap(), VERSION).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
     let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
-    let to = Arc::clone(&outbox);
-    let exporters = WitnessTable::new(&[], None, version.network.slice_ms, 0);
-    (Measurement::new(&version, is_live, None, Device::Cpu, to, exporters).unwrap(), outbox)
+    let options = SiteOptions {
+        is_live,
+        pace: None,
+        device: Device::Cpu,
+        exporters: Vec::new(),
+        silent_after: None,
+    };
+    let versions = watch::channel(version).1;
+    (ProbeSite::new(options, versions, Arc::clone(&outbox)).unwrap(), outbox)
 }
 
-fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
+fn contacts(slices: Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
     contacts_from(0, slices)
 }
 
 /// Returns 300 pairs per slice, whose peers are numbered from `first`. Every seventh pair is up to 3 slices late.
-fn contacts_from(first: u32, slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
+fn contacts_from(first: u32, slices: Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
     slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
             let late = if index % 7 == 0 { u64::from(index % 4) } else { 0 };
@@ -62,10 +71,9 @@ fn contact(time_ns: u64, pair: IpPair) -> Contact {
     Contact::new(time_ns, peer.into(), inside.into())
 }
 
-fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
-    contacts.for_each(|(time, pair)| {
-        measurement.ingest(&contact(time, pair), &Pipelines::default()).unwrap();
-    });
+fn take(site: &mut ProbeSite, contacts: impl Iterator<Item = (u64, IpPair)>) {
+    let contacts: Vec<_> = contacts.map(|(time, pair)| contact(time, pair)).collect();
+    site.ingest(&contacts).unwrap();
 }
 
 /// Returns the state at `slice` of a detector that has merged all parts in the spool.
@@ -112,9 +120,9 @@ fn expected(
 fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
     for part_bytes in [1024, 1 << 20] {
         let (folder, network) = (tempfile::tempdir().unwrap(), network(part_bytes));
-        let (mut measurement, outbox) = measurement(&network, folder.path());
-        take(&mut measurement, contacts(100..110));
-        let totals = measurement.finish(&Pipelines::default()).unwrap();
+        let (mut site, outbox) = site(&network, folder.path());
+        take(&mut site, contacts(100..110));
+        let totals = site.finish().unwrap();
         assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 3000, 0));
         assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
         let seen = expected(&network, contacts(100..110), 109);
@@ -125,14 +133,14 @@ fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
 #[test]
 fn a_killed_probe_resumes_the_same_input_with_equal_results() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let (mut first, outbox) = measurement(&network, folder.path());
+    let (mut first, outbox) = site(&network, folder.path());
     take(&mut first, contacts(100..106));
     // Slice 105 was running, so it was not stored.
     drop((first, outbox));
-    let (mut second, outbox) = measurement(&network, folder.path());
+    let (mut second, outbox) = site(&network, folder.path());
     assert_eq!(outbox.mark(VERSION), Some(104));
     take(&mut second, contacts(100..110));
-    let totals = second.finish(&Pipelines::default()).unwrap();
+    let totals = second.finish().unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     assert_eq!(merged(&network, &outbox, 109), expected(&network, contacts(100..110), 109));
 }
@@ -140,25 +148,25 @@ fn a_killed_probe_resumes_the_same_input_with_equal_results() {
 #[test]
 fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let (mut measurement, outbox) = measurement(&network, folder.path());
-    take(&mut measurement, contacts(100..101));
-    measurement.advance(103 * SECOND + 1, &Pipelines::default()).unwrap();
+    let (mut site, outbox) = site(&network, folder.path());
+    take(&mut site, contacts(100..101));
+    site.advance(103 * SECOND + 1).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101, 102]);
-    measurement.advance(203 * SECOND, &Pipelines::default()).unwrap();
+    site.advance(203 * SECOND).unwrap();
     assert_eq!(outbox.from(103, 99), std::iter::once(103).chain(183..203).collect::<Vec<_>>());
-    assert_eq!(measurement.finish(&Pipelines::default()).unwrap().silent, 79);
+    assert_eq!(site.finish().unwrap().silent, 79);
 }
 
 #[test]
 fn time_starts_with_the_first_call_and_never_decreases() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let (mut measurement, outbox) = measurement(&network, folder.path());
-    measurement.advance(100 * SECOND, &Pipelines::default()).unwrap();
-    take(&mut measurement, contacts(100..101));
-    measurement.advance(98 * SECOND, &Pipelines::default()).unwrap();
-    measurement.advance(50 * SECOND, &Pipelines::default()).unwrap();
+    let (mut site, outbox) = site(&network, folder.path());
+    site.advance(100 * SECOND).unwrap();
+    take(&mut site, contacts(100..101));
+    site.advance(98 * SECOND).unwrap();
+    site.advance(50 * SECOND).unwrap();
     assert_eq!(outbox.len(), 0);
-    assert_eq!(measurement.finish(&Pipelines::default()).unwrap().too_late, 0, "no contact was");
+    assert_eq!(site.finish().unwrap().too_late, 0, "no contact was");
     assert_eq!(outbox.from(0, 99), [100]);
     assert_eq!(merged(&network, &outbox, 100), expected(&network, contacts(100..101), 100));
 }
@@ -166,35 +174,34 @@ fn time_starts_with_the_first_call_and_never_decreases() {
 #[test]
 fn an_invalid_timestamp_is_counted_and_does_not_move_the_clock() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
-    let (mut measurement, outbox) = measurement(&network, folder.path());
-    take(&mut measurement, contacts(100..101));
-    take(&mut measurement, [(u64::MAX, IpPair { inside: 1, peer: 2 })].into_iter());
-    take(&mut measurement, contacts(101..102));
-    let totals = measurement.finish(&Pipelines::default()).unwrap();
+    let (mut site, outbox) = site(&network, folder.path());
+    take(&mut site, contacts(100..101));
+    take(&mut site, [(u64::MAX, IpPair { inside: 1, peer: 2 })].into_iter());
+    take(&mut site, contacts(101..102));
+    let totals = site.finish().unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
     assert_eq!(outbox.from(0, 99), [100, 101]);
 }
 
 struct Threaded {
-    measurement: Measurement,
+    site: ProbeSite,
     outbox: Arc<Outbox>,
-    pipelines: Pipelines,
 }
 
 fn threaded(network: &Network, folder: &Path) -> Threaded {
-    let (measurement, outbox) = measurement_of(true, network, folder);
-    Threaded { measurement, outbox, pipelines: Pipelines::default() }
+    let (site, outbox) = site_of(true, network, folder);
+    Threaded { site, outbox }
 }
 
 impl Threaded {
     fn sink(&mut self) -> Box<dyn ContactSink> {
-        self.pipelines.add(1000, 0, self.measurement.pipeline().unwrap())
+        self.site.pipeline().unwrap()
     }
 
-    fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
+    fn take(&mut self, slices: Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
-            self.measurement.advance(slice * SECOND, &self.pipelines).unwrap();
+            self.site.advance(slice * SECOND).unwrap();
             let contacts = contacts_from(first, slice..slice + 1);
             let contacts: Vec<_> = contacts.map(|(time, pair)| contact(time, pair)).collect();
             contacts.chunks(70).for_each(|block| sink.accept(block).unwrap());
@@ -207,8 +214,8 @@ fn threads_that_read_measure_what_one_thread_does() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
     let mut threaded = threaded(&network, folder.path());
     threaded.take(100..110, 0);
-    let Threaded { measurement, outbox, pipelines } = threaded;
-    let totals = measurement.finish(&pipelines).unwrap();
+    let Threaded { site, outbox } = threaded;
+    let totals = site.finish().unwrap();
     assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
     assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
     let expected = expected(&network, contacts(100..110), 109);
@@ -225,8 +232,8 @@ fn skipped_slices_lose_no_contacts_of_threads() {
     assert_eq!(second.outbox.mark(VERSION), Some(104));
     // These contacts differ, and some belong to slices that were sent before.
     second.take(100..110, 1 << 20);
-    let Threaded { measurement, outbox, pipelines } = second;
-    let totals = measurement.finish(&pipelines).unwrap();
+    let Threaded { site, outbox } = second;
+    let totals = site.finish().unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     let all = contacts(100..105).chain(contacts_from(1 << 20, 100..110));
     assert_eq!(merged(&network, &outbox, 109), expected(&network, all, 109));
@@ -237,21 +244,19 @@ fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let mut threaded = threaded(&network, folder.path());
     let mut sink = threaded.sink();
-    let Threaded { mut measurement, outbox, pipelines } = threaded;
-    measurement.advance(100 * SECOND, &pipelines).unwrap();
-    let pairs =
-        |peers: std::ops::Range<u32>| peers.map(|peer| (100 * SECOND, IpPair { inside: 1, peer }));
+    let Threaded { mut site, outbox } = threaded;
+    site.advance(100 * SECOND).unwrap();
+    let pairs = |peers: Range<u32>| peers.map(|peer| (100 * SECOND, IpPair { inside: 1, peer }));
     let mut take = |peers| {
         let contacts: Vec<_> = pairs(peers).map(|(time, pair)| contact(time, pair)).collect();
         sink.accept(&contacts).unwrap();
     };
     take(1_000..1_300);
-    let Measurement { views, slices, .. } = &mut measurement;
-    let mut out = Sink { of: &mut views[0].measured, slices, pipelines: pipelines.of(0) };
-    out.end(true).unwrap();
+    let (_, mut view) = site.site.view(0);
+    view.close(true).unwrap();
     take(2_000..2_300);
-    out.begin(101).unwrap();
-    out.end(true).unwrap();
+    view.view.detector.skip_to(101).unwrap();
+    view.close(true).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101]);
     let all = pairs(1_000..1_300).chain(pairs(2_000..2_300));
     assert_eq!(merged(&network, &outbox, 101), expected(&network, all, 101));
@@ -264,18 +269,18 @@ fn slices_of_which_pairs_wait_go_out_at_the_end_and_before_a_silence() {
         network.grace_ms = 2_500;
         let mut threaded = threaded(&network, folder.path());
         let mut sink = threaded.sink();
-        let Threaded { mut measurement, outbox, pipelines } = threaded;
+        let Threaded { mut site, outbox } = threaded;
         for now_ns in [100 * SECOND, 102 * SECOND + SECOND / 2 + 1] {
-            measurement.advance(now_ns, &pipelines).unwrap();
+            site.advance(now_ns).unwrap();
         }
         let blocks = contacts(100..103).map(|(time, pair)| contact(time, pair));
         sink.accept(&blocks.collect::<Vec<_>>()).unwrap();
         if let Some(end_ns) = end_ns {
-            measurement.advance(end_ns, &pipelines).unwrap();
+            site.advance(end_ns).unwrap();
             let later: Vec<u64> = [100, 101, 102].into_iter().chain(180..200).collect();
             assert_eq!(outbox.from(0, 99), later);
         } else {
-            let totals = measurement.finish(&pipelines).unwrap();
+            let totals = site.finish().unwrap();
             assert_eq!((totals.pairs, totals.too_late, totals.silent), (900, 0, 0));
             assert_eq!(outbox.from(0, 99), [100, 101, 102]);
             assert_eq!(merged(&network, &outbox, 102), expected(&network, contacts(100..103), 102));
@@ -299,8 +304,8 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     };
     let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
     let sinks: Vec<_> = (0..THREADS).map(|_| threaded.sink()).collect();
-    let Threaded { mut measurement, outbox, pipelines } = threaded;
-    measurement.advance(100 * SECOND, &pipelines).unwrap();
+    let Threaded { mut site, outbox } = threaded;
+    site.advance(100 * SECOND).unwrap();
     let (read, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for (thread, mut sink) in (0..).zip(sinks) {
@@ -321,12 +326,12 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
         }
         while ended.load(Relaxed) < THREADS {
             let slices = read.load(Relaxed) / THREADS * SECOND / BLOCKS;
-            measurement.advance(100 * SECOND + slices, &pipelines).unwrap();
+            site.advance(100 * SECOND + slices).unwrap();
         }
     });
     let last = 100 + SLICES - 1;
-    measurement.advance(last * SECOND, &pipelines).unwrap();
-    let totals = measurement.finish(&pipelines).unwrap();
+    site.advance(last * SECOND).unwrap();
+    let totals = site.finish().unwrap();
     assert_eq!((totals.pairs, totals.too_late), (THREADS * SLICES * BLOCKS * 200, 0));
     assert_eq!(outbox.from(0, 99), (100..=last).collect::<Vec<_>>());
     let all = (0..THREADS).flat_map(|thread| (0..SLICES * BLOCKS).map(move |it| (thread, it)));
@@ -344,7 +349,7 @@ fn host(number: u32) -> IpAddr {
     std::net::Ipv4Addr::from_bits(0x0a00_0000 + number).into()
 }
 
-fn ask(outbox: &Outbox, version: VersionId, hosts: std::ops::Range<u32>) {
+fn ask(outbox: &Outbox, version: VersionId, hosts: Range<u32>) {
     let view = WatchedView { windows: vec![1, 3, 21], hosts: hosts.map(host).collect() };
     let watchlist = Watchlist { version, views: vec![view.clone(), view] };
     outbox.watchlist.send_replace(Some(Arc::new(watchlist)));
@@ -353,17 +358,17 @@ fn ask(outbox: &Outbox, version: VersionId, hosts: std::ops::Range<u32>) {
 #[test]
 fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
-    let (mut measurement, outbox) = measurement(&network, folder.path());
+    let (mut site, outbox) = site(&network, folder.path());
     ask(&outbox, VERSION, 1..2);
     let mut take = |slice: u64| {
         for index in 0..80 {
             let peer = host(1_000 + slice as u32 * 40 + index % 40);
             let contact = Contact::new(slice * SECOND, peer.into(), host(1).into());
-            measurement.ingest(&contact, &Pipelines::default()).unwrap();
+            site.ingest(&[contact]).unwrap();
         }
     };
     (100..105).for_each(&mut take);
-    measurement.advance(105 * SECOND, &Pipelines::default()).unwrap();
+    site.advance(105 * SECOND).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { version: VERSION, slice: 104, hosts, .. }] = &reports[..] else {
         panic!("{reports:?}")
@@ -379,7 +384,7 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
     }
     // If several slices close together, all views report only once.
-    measurement.advance(109 * SECOND, &Pipelines::default()).unwrap();
+    site.advance(109 * SECOND).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(
@@ -392,10 +397,10 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
 #[test]
 fn many_hosts_need_several_reports_and_other_versions_are_ignored() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
-    let (mut measurement, outbox) = measurement(&network, folder.path());
+    let (mut site, outbox) = site(&network, folder.path());
     let mut lengths = |version, hosts, until: u64| {
         ask(&outbox, version, hosts);
-        measurement.advance(until * SECOND, &Pipelines::default()).unwrap();
+        site.advance(until * SECOND).unwrap();
         let reports = outbox.reports.borrow().clone();
         reports.iter().map(|report| report.hosts.len()).collect::<Vec<_>>()
     };

@@ -1,0 +1,297 @@
+//! Slices of a probe, each with one delta per view, which are put into the outbox.
+//!
+//! Invariants:
+//! - Slices are put into the outbox once and in order. Empty slices are included as heartbeats. If time advances by
+//!   more than the longest window at once, the first empty slices are skipped.
+//! - Only closed slices are sent, and all parts of a slice are sent together.
+//! - Slices up to the newest slice that was ever in the spool are skipped, because they have already been spooled.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::Result;
+use bytes::Bytes;
+use srlg_input::contact::{Contact, Sampling};
+use tracing::{info, warn};
+
+use super::outbox::Outbox;
+use super::pace::{Pace, Pacer};
+use crate::measure::pipeline::Pushed;
+use crate::measure::site::{RunningView, SiteView, SliceConsumer};
+use crate::network::payload::{self, ViewDelta};
+use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
+use crate::network::{NetworkVersion, VersionId};
+use srlg_alerts::details::HostDetails;
+use srlg_alerts::rules::Rules;
+use srlg_alerts::status::overview::DatagramCounts;
+use srlg_alerts::witnesses::TableState;
+
+/// A consumer of slices that puts them into the outbox of a probe.
+pub(super) struct Sending {
+    version: VersionId,
+    views: Vec<SentView>,
+    /// Length of the longest window, in slices.
+    window: u32,
+    pacer: Pacer,
+    outbox: Arc<Outbox>,
+    part_bytes: usize,
+    mark: Option<u64>,
+    /// Deltas of slices that have not closed in all views.
+    deltas: BTreeMap<u64, Vec<ViewDelta>>,
+    /// Unsent reports about watched hosts.
+    hosts: Vec<HostReport>,
+    slice_ms: u64,
+    /// Sampling of the contacts in unsent slices, by slice.
+    sampling: BTreeMap<u64, Sampling>,
+    pub(super) datagrams: DatagramCounts,
+    /// Newest slice that is in the spool since the start.
+    pub(super) sent: Option<u64>,
+    pub(super) totals: Totals,
+}
+
+struct SentView {
+    rules: Rules,
+    /// Oldest slice that contains a pair counted since the last delta.
+    oldest: Option<u64>,
+}
+
+/// Totals of a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) pairs: u64,
+    pub(super) slices: u64,
+    /// Number of slices that were skipped because they had already been spooled.
+    pub(super) passed_over: u64,
+    /// Number of slices that were skipped because of a long silence.
+    pub(super) silent: u64,
+    pub(super) bytes: u64,
+    pub(super) too_late: u64,
+    pub(super) future: u64,
+    /// Number of contacts without a port, in the view of ports that has the most of them.
+    pub(super) without_port: u64,
+}
+
+impl Sending {
+    /// Creates a consumer of the views of `version`, which have the given rules.
+    pub(super) fn new(
+        version: &NetworkVersion,
+        rules: Vec<Rules>,
+        pace: Option<Pace>,
+        outbox: Arc<Outbox>,
+    ) -> Self {
+        let NetworkVersion { id: version, network, .. } = version;
+        Self {
+            version: *version,
+            views: rules.into_iter().map(|rules| SentView { rules, oldest: None }).collect(),
+            window: network.window(),
+            pacer: Pacer::new(pace, network.slice()),
+            mark: outbox.mark(*version),
+            outbox,
+            part_bytes: network.part_bytes,
+            deltas: BTreeMap::new(),
+            hosts: Vec::new(),
+            slice_ms: network.slice_ms,
+            sampling: BTreeMap::new(),
+            datagrams: DatagramCounts::default(),
+            sent: None,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Returns whether `slice` has already been spooled.
+    fn is_spooled(&self, slice: u64) -> bool {
+        Some(slice) <= self.mark
+    }
+
+    fn is_last(&self, at: usize) -> bool {
+        at + 1 == self.views.len()
+    }
+
+    fn send(&mut self, slice: u64) -> Result<()> {
+        let sampling = self.sampling_up_to(slice);
+        let deltas = self.deltas.remove(&slice).unwrap_or_default();
+        let parts = payload::pack(self.version, &deltas, self.part_bytes);
+        thread::sleep(self.pacer.wait(Instant::now()));
+        self.totals.slices += 1;
+        self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.outbox.put(slice, &parts, sampling)?;
+        self.sent = Some(slice);
+        Ok(())
+    }
+
+    fn report(&mut self, slice: u64, exporters: TableState) {
+        let (version, spool, datagrams) = (self.version, self.outbox.spool(), self.datagrams);
+        let report = |hosts: &[HostReport]| {
+            let hosts = hosts.to_vec();
+            SiteReport { version, slice, spool, datagrams, exporters: None, hosts }
+        };
+        let mut reports: Vec<_> = self.hosts.chunks(HOSTS_PER_REPORT).map(report).collect();
+        if reports.is_empty() {
+            reports.push(report(&[]));
+        }
+        reports[0].exporters = Some(exporters);
+        self.hosts.clear();
+        self.outbox.reports.send_replace(reports);
+    }
+
+    /// Removes and returns the sampling of the contacts in the delta of `slice`, including late contacts.
+    fn sampling_up_to(&mut self, slice: u64) -> Sampling {
+        let later = self.sampling.split_off(&(slice + 1));
+        let mut sampling = Sampling::default();
+        for (_, of) in std::mem::replace(&mut self.sampling, later) {
+            sampling.merge(of);
+        }
+        sampling
+    }
+}
+
+impl SliceConsumer for Sending {
+    fn rules(&self, at: usize) -> &Rules {
+        &self.views[at].rules
+    }
+
+    fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
+        view.detector.skip_to(slice)?;
+        if let Some(mark) = self.mark.filter(|mark| slice <= *mark && self.is_last(view.at)) {
+            info!("skipping slices {slice} to {mark}, which have already been spooled");
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, at: usize, pairs: u64, running: u64, slice: u64) -> bool {
+        self.totals.pairs += pairs;
+        let counts = !self.is_spooled(running);
+        if counts {
+            let oldest = &mut self.views[at].oldest;
+            *oldest = oldest.iter().copied().chain([slice]).min();
+        }
+        counts
+    }
+
+    fn record(&mut self, _: usize, slice: u64, contact: &Contact) {
+        if contact.exporter.is_some() {
+            self.sampling.entry(slice).or_default().add(contact);
+        }
+    }
+
+    fn record_read(&mut self, views: &[SiteView], _: u64, sampling: &BTreeMap<u64, Sampling>) {
+        // Contacts of earlier slices are too late.
+        let running = views.iter().map(|view| view.detector.slice()).min();
+        let first = (running.unwrap_or(0) + 1).saturating_sub(self.window.into());
+        for (slice, sampling) in sampling.range(first..) {
+            self.sampling.entry(*slice).or_default().merge(*sampling);
+        }
+    }
+
+    /// Adds the delta of the view to the slice. If this is the last view, the slice is then sent with the deltas of all
+    /// views. If several slices close together, reports are sent only for the newest one.
+    fn close(&mut self, view: &mut RunningView<'_>, pushed: Pushed, is_newest: bool) -> Result<()> {
+        let (at, slice) = (view.at, view.detector.slice());
+        let oldest = &mut self.views[at].oldest;
+        *oldest = oldest.iter().copied().chain(pushed.oldest).min();
+        self.totals.pairs += pushed.pairs;
+        let is_spooled = self.is_spooled(slice);
+        if !is_spooled {
+            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that pipelines push before
+            // the next slice opens will be late.
+            let touched = self.views[at].oldest.take().map_or(1, |oldest| slice - oldest + 1);
+            let touched = touched.min(view.detector.params().window().into()) as u32;
+            let delta = view.detector.delta(touched)?;
+            let parts = delta.into_parts(payload::delta_bytes(self.part_bytes))?;
+            let parts = parts.into_iter().map(Bytes::from);
+            let deltas = parts.map(|bytes| ViewDelta { view: at as u8, bytes });
+            self.deltas.entry(slice).or_default().extend(deltas);
+            if is_newest {
+                let end_ms = slice.saturating_add(1).saturating_mul(self.slice_ms);
+                let watchlist = self.outbox.watchlist(self.version);
+                self.hosts.extend(report_hosts(view, watchlist.as_deref(), end_ms)?);
+            }
+        }
+        if !self.is_last(at) {
+            return Ok(());
+        }
+        // The report must come before the slice, because the collector may close the slice as soon as it arrives.
+        if is_newest && !is_spooled {
+            self.report(slice, view.exporters.state());
+        }
+        if !is_spooled {
+            return self.send(slice);
+        }
+        self.totals.passed_over += 1;
+        // Pairs that pipelines push to a spooled slice are sent with a later slice.
+        if !view.pipelines.are_there() {
+            self.sampling_up_to(slice);
+        }
+        Ok(())
+    }
+
+    /// Sends empty slices as heartbeats, but at most as many as the longest window has.
+    fn next_slice(&self, _: usize, closed: u64, slice: u64) -> u64 {
+        slice.saturating_sub(self.window.into()).max(closed + 1)
+    }
+
+    fn skip(&mut self, view: &mut RunningView<'_>, skipped: Range<u64>) {
+        if self.is_last(view.at) {
+            let Range { start, end } = skipped;
+            let silent = end - start;
+            warn!("skipping {silent} silent slices before slice {end}");
+            self.totals.silent += silent;
+        }
+    }
+}
+
+/// Collects details of the hosts of `view` on `watchlist` after a slice has closed, and returns reports about these
+/// hosts.
+fn report_hosts(
+    view: &mut RunningView<'_>,
+    watchlist: Option<&Watchlist>,
+    end_ms: u64,
+) -> Result<Vec<HostReport>> {
+    let RunningView { at, detector, details, pipelines, .. } = view;
+    let watched = watchlist.and_then(|list| list.views.get(*at));
+    let Some(WatchedView { windows, hosts }) = watched else { return Ok(Vec::new()) };
+    let hosts: Vec<_> = hosts.iter().copied().collect();
+    details.track_hosts(&hosts, end_ms);
+    pipelines.track_hosts(&hosts, end_ms);
+    let longest = detector.params().window();
+    let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
+    let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = details.hosts().unzip();
+    let mut counts = vec![Vec::new(); hosts.len()];
+    for &window in windows {
+        let estimates = detector.cardinalities_within(&hosts, window)?;
+        for (counts, estimate) in counts.iter_mut().zip(estimates) {
+            counts.push((window, estimate.cardinality));
+        }
+    }
+    let reports = hosts.into_iter().zip(details).zip(counts);
+    let report = |((host, details), counts): ((IpAddr, &HostDetails), Vec<_>)| HostReport {
+        view: *at as u8,
+        host,
+        counts,
+        details: details.clone(),
+    };
+    Ok(reports.map(report).collect())
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pairs, slices, passed_over, silent, bytes, too_late, future, without_port } =
+            self;
+        write!(
+            f,
+            "{pairs} pairs; {slices} slices and {bytes} bytes sent, {passed_over} already spooled, {silent} silent; {too_late} contacts too late, {future} from the future"
+        )?;
+        match without_port {
+            0 => Ok(()),
+            count => write!(f, ", {count} without a port"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
