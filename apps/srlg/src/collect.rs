@@ -42,13 +42,12 @@ use srlg_input::contact::SamplingWindow;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use crate::config::blind_spots::SamplingNotes;
 use crate::config::{Config, warn_of_views};
+use crate::console::Console;
 use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
-use crate::service::Service;
 use agreement::Agreement;
 pub use agreement::Superseded;
 use checkpoint::Attachment;
@@ -61,7 +60,6 @@ use rule::CloseRule;
 use sites::Sites;
 use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
-use srlg_web::publisher::Publisher;
 use stream::Position;
 use tally::Tally;
 
@@ -94,9 +92,9 @@ pub fn run(args: &Args) -> Result<()> {
             return Ok(());
         };
         let Agreement { version, last_former } = agreement;
-        let plan = Plan::new(config, options, version.clone());
+        let plan = Plan::new(config.general.checkpoint, options, version.clone());
         // The web page has its own runtime, which cannot be created within another one.
-        let (engine, position) = open(args, plan, last_former, delivery)?;
+        let (engine, position) = open(args, config, plan, last_former, delivery)?;
         runtime.block_on(serve(engine, position, link, version, stop))
     };
     let done = work();
@@ -122,14 +120,15 @@ async fn begin(
 
 fn open(
     args: &Args,
+    config: Config,
     plan: Plan,
     last_former: u64,
     mut delivery: Delivery,
 ) -> Result<(Engine, Position)> {
-    let state = plan.config.general.state.clone().unwrap_or_default();
+    let state = config.general.state.clone().unwrap_or_default();
     let folder = checkpoint::folder(&state, plan.version)?;
     let mut checkpoints = Checkpoints::open(folder)?;
-    let Plan { config, network, .. } = &plan;
+    let network = &plan.network;
     let device = config.general.device;
     let detectors = network.views.iter().map(|view| {
         let detector = SlidingDetector::new(view.sizes, device);
@@ -155,26 +154,17 @@ fn open(
     let ended = delivery.restore(&mut manager)?;
     delivery.deliver(&manager, &ended)?;
     let path = args.config.clone();
-    let publisher = Publisher::open(
-        config.general.http,
-        config.general.visitors(),
-        config.general.keep,
-        delivery.store(),
-    )?;
+    let console = Console::open(config, delivery, Some(Box::new(move || Config::read(&path))))?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
-        reload: Box::new(move || Config::read(&path)),
+        console,
         detectors,
         sites: Arc::new(sites),
         rule,
         sampling,
-        sampling_notes: SamplingNotes::new(None),
         checkpoints,
         reports: args.reports.as_deref().map(Reports::open).transpose()?,
         manager,
-        delivery,
-        publisher,
-        service: Service::new()?,
         numbers: names.iter().cloned().zip(0..).collect(),
         every: plan.every(),
         until: args.until_slice,
@@ -213,7 +203,7 @@ async fn serve(
     let durability = tokio::spawn(durability);
     let reader = tokio::spawn(reader.run());
     let views = engine.detectors.len();
-    engine.service.ready(&format!("{views} views, {} sites", plan.options.probes.len()));
+    engine.console.service.ready(&format!("{views} views, {} sites", plan.options.probes.len()));
     let mut engine = tokio::task::spawn_blocking(move || engine.run(queue));
     let done = tokio::select! {
         biased;

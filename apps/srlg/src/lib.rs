@@ -1,9 +1,9 @@
 //! The program `srlg`: alerts on super points, for one site or a whole network.
 //!
 //! ```text
-//! input --contacts--> measure: a detector per view ---------+
-//!                                                           +--closed slices--> srlg-alerts --> srlg-notify: sinks
-//! input --contacts--> probe --deltas over NATS--> collect --+                             `---> srlg-web: page, API
+//! input --contacts--> measure::site --slices of `run`----------------------------+
+//!                         `--slices of `probe`, as deltas over NATS--> collect --+--> srlg-alerts --> srlg-notify: sinks
+//!                                                                                               `---> srlg-web: page, API
 //! ```
 #![forbid(unsafe_code)]
 #![allow(clippy::missing_errors_doc, reason = "each error states its cause in its text")]
@@ -14,6 +14,7 @@ pub mod absent;
 pub mod collect;
 pub mod commands;
 pub mod config;
+mod console;
 pub mod features;
 pub mod measure;
 pub mod network;

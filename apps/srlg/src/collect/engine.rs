@@ -35,10 +35,9 @@ use super::sites::Sites;
 use super::stream::{Position, Witness};
 use super::tally::Tally;
 use crate::config::Config;
-use crate::config::blind_spots::SamplingNotes;
+use crate::console::Console;
 use crate::measure::alerting::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
-use crate::service::Service;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::view_alerts::ClosedSlice;
@@ -47,26 +46,20 @@ use srlg_alerts::status::overview::{
 };
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Condition, Witnesses};
-use srlg_notify::delivery::Delivery;
 use srlg_system::now_ms;
-use srlg_web::publisher::Publisher;
 
 /// State of a collector.
 pub(super) struct Engine {
     pub(super) plan: Plan,
-    pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
+    pub(super) console: Console,
     /// Detectors, in the order of the views.
     pub(super) detectors: Vec<SlidingDetector>,
     pub(super) sites: Arc<Sites>,
     pub(super) rule: CloseRule<SiteSlice>,
     pub(super) sampling: SamplingWindow,
-    pub(super) sampling_notes: SamplingNotes,
     pub(super) checkpoints: Checkpoints,
     pub(super) reports: Option<Reports>,
     pub(super) manager: AlertManager,
-    pub(super) delivery: Delivery,
-    pub(super) publisher: Publisher,
-    pub(super) service: Service,
     pub(super) numbers: HashMap<String, usize>,
     /// Number of closed slices between two checkpoints.
     pub(super) every: u64,
@@ -97,24 +90,12 @@ pub(super) struct Progress {
     last: Option<Close>,
     /// End of the last closed slice that at least one probe delivered completely, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
-    started_ms: u64,
-    last_reload_ms: u64,
-    is_last_reload_good: bool,
     is_stopped: bool,
 }
 
 impl Progress {
     pub(super) fn since(checkpoint: Option<u64>) -> Self {
-        let now_ms = now_ms();
-        Self {
-            checkpoint,
-            resting: true,
-            newest_input_ms: now_ms,
-            started_ms: now_ms,
-            last_reload_ms: now_ms,
-            is_last_reload_good: true,
-            ..Self::default()
-        }
+        Self { checkpoint, resting: true, newest_input_ms: now_ms(), ..Self::default() }
     }
 }
 
@@ -137,7 +118,7 @@ impl Engine {
         self.advance_clock(waited);
         self.handle(event)?;
         self.close_what_may()?;
-        self.publisher.take_orders(&mut self.delivery, &mut self.manager, now_ms())?;
+        self.console.take_orders(&mut self.manager, now_ms())?;
         self.maintain();
         self.publish();
         Ok(())
@@ -145,43 +126,26 @@ impl Engine {
 
     /// Saves a checkpoint and stops the sinks.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.service.stopping();
+        self.console.service.stopping();
         self.save()?;
-        self.delivery.finish(&self.manager)?;
+        self.console.delivery.finish(&self.manager)?;
         info!("the collector has stopped; the last checkpoint contains its complete state");
         Ok(())
     }
 
-    /// Does the periodic work between events: notifies the watchdog, reloads the configuration if requested, and
-    /// maintains the database.
+    /// Does the periodic work between events. If views, sizes or slices were changed, a reload changes nothing.
     fn maintain(&mut self) {
-        self.service.alive();
-        if self.service.wants_reload() {
-            self.reload();
-        }
-        let keep_ms = self.plan.config.general.keep.as_millis() as u64;
-        self.delivery.maintain(&self.manager, self.manager.now_ms().saturating_sub(keep_ms));
-    }
-
-    /// Rereads the configuration file and applies all changes that do not need a restart. If views, sizes or slices
-    /// were changed, no change is applied.
-    fn reload(&mut self) {
-        self.service.reloading();
-        let Plan { config, network, .. } = &mut self.plan;
-        let next = (self.reload)().and_then(|next| {
+        let Self { plan, console, manager, .. } = self;
+        let check = |next: &Config| {
             ensure!(
-                network.is_of(&next),
+                plan.network.is_of(next),
                 "settings of the network description were changed, such as views or slices; restart the collector to create a new network version"
             );
-            Ok(next)
-        });
-        let reloaded = config.reload(next);
-        if reloaded.is_some() {
-            self.manager.reload(&config.views, config.names.clone());
-            self.progress.last_reload_ms = now_ms();
+            Ok(())
+        };
+        if console.maintain(manager, manager.now_ms(), check) {
+            manager.reload(&console.config.views, console.config.names.clone());
         }
-        self.progress.is_last_reload_good = reloaded == Some(true);
-        self.service.ready("running");
     }
 
     fn advance_clock(&mut self, waited: Duration) {
@@ -265,7 +229,7 @@ impl Engine {
     fn merge(&mut self, measured: &SiteSlice) -> Result<()> {
         let SiteSlice { slice, deltas, sampling } = measured;
         self.sampling.merge(*slice, *sampling);
-        self.sampling_notes.log(*sampling, &self.plan.config.views);
+        self.console.log_sampling(*sampling);
         for (view, delta) in deltas {
             let detector = &mut self.detectors[*view];
             // Another view may have a longer window, so this detector may no longer have the slice.
@@ -309,7 +273,7 @@ impl Engine {
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
-        let Self { plan, detectors, manager, reports, progress, sites, rule, .. } = self;
+        let Self { plan, console, detectors, manager, reports, progress, sites, rule, .. } = self;
         let network = &plan.network;
         if !close.delivered.is_empty() {
             progress.newest_input_ms =
@@ -327,7 +291,7 @@ impl Engine {
         for (probe, name) in plan.options.probes.iter().enumerate() {
             if let (newest, true) = rule.heard(probe, progress.now) {
                 let end_ms = |slice: u64| slice.saturating_add(1).saturating_mul(network.slice_ms);
-                let since_ms = newest.map_or(progress.started_ms, end_ms);
+                let since_ms = newest.map_or(console.started_ms, end_ms);
                 silent.merge(Witnesses::silent(format!("site {name}"), since_ms));
             }
         }
@@ -367,7 +331,7 @@ impl Engine {
         let notifications = manager.notifications(|view, hosts, slices| {
             peers_within(&mut detectors[view], hosts, slices)
         })?;
-        self.delivery.deliver(manager, &notifications)?;
+        self.console.delivery.deliver(manager, &notifications)?;
         sites.ask(watched);
         self.record_close(close);
         Ok(())
@@ -422,7 +386,7 @@ impl Engine {
     /// Saves a checkpoint, then reports the durable slices to the probes.
     pub(super) fn save(&mut self) -> Result<()> {
         // Alerts are saved first, because slices after the checkpoint are merged again.
-        self.delivery.save(&self.manager)?;
+        self.console.delivery.save(&self.manager)?;
         let rule = self.rule.state(&self.plan.options.probes);
         let running = rule.running;
         let attachment = Attachment {
@@ -450,9 +414,9 @@ impl Engine {
 
     /// Updates the overview, at most four times per second.
     fn publish(&mut self) {
-        let Self { publisher, plan, detectors, manager, delivery, progress, .. } = self;
+        let Self { console, plan, detectors, manager, progress, .. } = self;
         let network = &plan.network;
-        publisher.publish(|| {
+        console.publish(|| {
             let views = detectors.iter().zip(&manager.by_view).map(|(detector, view_alerts)| {
                 ViewOverview {
                     threshold: detector.params().threshold(),
@@ -487,7 +451,6 @@ impl Engine {
             let mut input = InputOverview::default();
             input.problems.add(ProblemKind::Refused, refused.values().sum());
             Overview {
-                started_ms: progress.started_ms,
                 now_ms: manager.now_ms(),
                 slice_ms: network.slice_ms,
                 deadline_ms: plan.options.deadline.as_millis() as u64,
@@ -510,10 +473,6 @@ impl Engine {
                     refused,
                     sites: sites.collect(),
                 }),
-                sinks: delivery.overviews(),
-                waiting_notifications: delivery.waiting(),
-                last_reload_ms: progress.last_reload_ms,
-                is_last_reload_good: progress.is_last_reload_good,
                 ..Overview::default()
             }
         });

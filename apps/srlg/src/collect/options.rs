@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::rule::Limits;
 use super::stream::Retention;
-use crate::config::Config;
 use crate::network::options::NetworkOptions;
 use crate::network::{Network, NetworkVersion, VersionId};
 
@@ -28,21 +27,26 @@ pub struct Args {
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) config: Config,
+    /// Time between two checkpoints.
+    checkpoint: Duration,
     pub(super) options: NetworkOptions,
     pub(super) version: VersionId,
     pub(super) network: Network,
 }
 
 impl Plan {
-    pub(super) fn new(config: Config, options: NetworkOptions, version: NetworkVersion) -> Self {
+    pub(super) fn new(
+        checkpoint: Duration,
+        options: NetworkOptions,
+        version: NetworkVersion,
+    ) -> Self {
         let NetworkVersion { id: version, network, .. } = version;
-        Self { config, options, version, network }
+        Self { checkpoint, options, version, network }
     }
 
     /// Returns the number of slices between two checkpoints.
     pub(super) fn every(&self) -> u64 {
-        NetworkOptions::slices_of_checkpoint(self.config.general.checkpoint, self.network.slice())
+        NetworkOptions::slices_of_checkpoint(self.checkpoint, self.network.slice())
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -66,7 +70,7 @@ impl Plan {
 
     pub(super) fn retention(&self) -> Retention {
         let slice = self.network.slice();
-        let least_age = self.options.least_age(self.config.general.checkpoint, slice);
+        let least_age = self.options.least_age(self.checkpoint, slice);
         let window = slice * self.network.window();
         let age = (window * 2 + slice * 200).max(Duration::from_secs(86_400));
         let age = self.options.stream_age.unwrap_or(age.max(least_age));

@@ -58,10 +58,10 @@ impl SimulatedCollector {
         let args = Args { config, reports: Some(reports), until_slice: None };
         let config = Config::read(&args.config).unwrap();
         let options = config.network.clone().unwrap();
-        let plan = Plan::new(config, options, version.clone());
+        let plan = Plan::new(config.general.checkpoint, options, version.clone());
         let alert_store = AlertStore::open(Some(&state)).unwrap().strict();
         let delivery = Delivery::start(alert_store, &[]).unwrap();
-        let (engine, position) = open(&args, plan, 0, delivery).unwrap();
+        let (engine, position) = open(&args, config, plan, 0, delivery).unwrap();
         Self { engine, position: position.sequence }
     }
 

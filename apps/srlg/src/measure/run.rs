@@ -12,20 +12,18 @@ use anyhow::{Result, ensure};
 use srlg_input::{Contact, Input, Status as InputStatus};
 use tracing::{info, warn};
 
-use crate::config::blind_spots::SamplingNotes;
 use crate::config::options::Options;
 use crate::config::{Config, warn_of_views};
+use crate::console::{Console, ReadConfig};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::monitor::Monitor;
 use crate::measure::pipeline::VIEW_BYTES;
-use crate::service::Service;
 use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::LOOK;
 use srlg_notify::delivery::Delivery;
 use srlg_system::now_ms;
 use srlg_system::pacing::Every;
-use srlg_web::publisher::Publisher;
 
 /// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {
@@ -41,41 +39,33 @@ pub fn run(options: &Options) -> Result<()> {
     let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.pipeline()?))?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
-    let started_ms = now_ms();
+    let read = options.config.is_some().then(|| {
+        let options = options.clone();
+        Box::new(move || options.config()) as ReadConfig
+    });
     let mut it = Loop {
-        options,
-        publisher: Publisher::open(
-            config.general.http,
-            config.general.visitors(),
-            config.general.keep,
-            delivery.store(),
-        )?,
-        sampling: SamplingNotes::new(config.source.decoding.sampling),
-        config,
+        console: Console::open(config, delivery, read)?,
         monitor,
         checkpoints,
-        delivery,
-        service: Service::new()?,
         shown: Instant::now(),
         now_ms: 0,
         has_closed: false,
-        started_ms,
-        last_reload_ms: started_ms,
-        is_last_reload_good: true,
         look: Every::new(LOOK),
         input: InputStatus::default(),
     };
-    it.delivery.deliver(it.monitor.manager(), &ended)?;
+    it.console.delivery.deliver(it.monitor.manager(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
-    it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
+    let views = it.console.config.views.len();
+    it.console.service.ready(&format!("{views} views, {memory:.1} MB"));
     let run = it.run(&mut input);
-    it.service.stopping();
-    if run.is_ok() && !it.config.source.is_live() {
-        let (started, open) = (it.delivery.started(), it.monitor.manager().open_alerts().len());
+    it.console.service.stopping();
+    if run.is_ok() && !it.is_live() {
+        let (started, open) =
+            (it.console.delivery.started(), it.monitor.manager().open_alerts().len());
         info!("alerts raised in this run: {started}; active at the end: {open}");
     }
     // A reload may have changed the names.
-    let exporters = it.config.names.exporters.clone();
+    let exporters = it.console.config.names.exporters.clone();
     let finish = it.finish();
     let status = input.status();
     status.to_string().lines().for_each(|line| info!("{line}"));
@@ -110,28 +100,20 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
 /// hours long.
 const LONGEST: Duration = Duration::from_secs(2);
 
-struct Loop<'a> {
-    options: &'a Options,
-    config: Config,
+struct Loop {
+    console: Console,
     monitor: Monitor,
     checkpoints: ViewCheckpoints,
-    delivery: Delivery,
-    publisher: Publisher,
-    service: Service,
     shown: Instant,
     /// End of the last closed slice, in milliseconds since the Unix epoch.
     now_ms: u64,
     /// Whether a slice has closed since the last overview.
     has_closed: bool,
-    started_ms: u64,
-    last_reload_ms: u64,
-    is_last_reload_good: bool,
     look: Every,
     input: InputStatus,
-    sampling: SamplingNotes,
 }
 
-impl EventConsumer for Loop<'_> {
+impl EventConsumer for Loop {
     fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
         for contact in contacts {
             self.monitor.ingest(contact)?;
@@ -172,17 +154,17 @@ impl EventConsumer for Loop<'_> {
         }
         // The notifications of the slice must be stored before a user closes an alert.
         let now_ms = self.clock_ms();
-        if self.publisher.take_orders(&mut self.delivery, self.monitor.manager_mut(), now_ms)? {
+        if self.console.take_orders(self.monitor.manager_mut(), now_ms)? {
             self.publish(input);
         }
         Ok(())
     }
 }
 
-impl Loop<'_> {
+impl Loop {
     fn run(&mut self, input: &mut Input) -> Result<()> {
         drive(input, self)?;
-        if !self.config.source.is_live() {
+        if !self.is_live() {
             self.monitor.finish()?;
             for (view, near_miss) in self.monitor.near_misses() {
                 info!("no alert in view {view}: {near_miss}");
@@ -205,9 +187,9 @@ impl Loop<'_> {
 
     fn deliver_notifications(&mut self) -> Result<()> {
         let notifications = self.monitor.notifications()?;
-        self.delivery.deliver(self.monitor.manager(), &notifications)?;
+        self.console.delivery.deliver(self.monitor.manager(), &notifications)?;
         // Files have no clock ticks.
-        if !self.config.source.is_live() {
+        if !self.is_live() {
             self.maintain()?;
         }
         Ok(())
@@ -215,64 +197,39 @@ impl Loop<'_> {
 
     fn publish(&mut self, input: &Input) {
         self.shown = Instant::now();
-        let Self { publisher, config, monitor, delivery, .. } = self;
-        let is_live = config.source.is_live();
-        publisher.publish(|| {
+        let is_live = self.is_live();
+        let is_checkpoint_failing = self.checkpoints.is_failing();
+        self.console.publish(|| {
             // A replay does not update the status regularly.
             if !is_live {
                 self.input = input.status();
             }
-            Overview {
-                started_ms: self.started_ms,
-                is_live,
-                sinks: delivery.overviews(),
-                waiting_notifications: delivery.waiting(),
-                is_checkpoint_failing: self.checkpoints.is_failing(),
-                last_reload_ms: self.last_reload_ms,
-                is_last_reload_good: self.is_last_reload_good,
-                ..monitor.overview(&self.input)
-            }
+            Overview { is_live, is_checkpoint_failing, ..self.monitor.overview(&self.input) }
         });
     }
 
-    /// Does periodic work: notifies the watchdog, reloads the configuration on request, notes new sampling rates,
-    /// prunes old notifications and saves checkpoints.
+    /// Does periodic work: reloads the configuration on request, notes new sampling rates and saves checkpoints.
     fn maintain(&mut self) -> Result<()> {
-        self.service.alive();
-        if self.service.wants_reload() {
-            self.reload();
-        }
-        self.sampling.log(self.monitor.sampling(), &self.config.views);
         let now_ms = self.clock_ms();
-        let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
-        self.delivery.maintain(self.monitor.manager(), before_ms);
+        if self.console.maintain(self.monitor.manager(), now_ms, |_| Ok(())) {
+            self.monitor.reload(&self.console.config);
+        }
+        self.console.log_sampling(self.monitor.sampling());
         self.checkpoints.save_if_due(&mut self.monitor)
+    }
+
+    fn is_live(&self) -> bool {
+        self.console.config.source.is_live()
     }
 
     /// Returns the current time, in milliseconds since the Unix epoch. In a replay, this is the end of the last closed
     /// slice.
     fn clock_ms(&self) -> u64 {
-        if self.config.source.is_live() { now_ms() } else { self.now_ms }
-    }
-
-    /// Reloads the configuration file and applies the changes that need no restart.
-    fn reload(&mut self) {
-        if self.options.config.is_none() {
-            warn!("cannot reload: there is no configuration file; start with --config");
-            return;
-        }
-        self.service.reloading();
-        let reloaded = self.config.reload(self.options.config());
-        if reloaded.is_some() {
-            self.monitor.reload(&self.config);
-            self.last_reload_ms = now_ms();
-        }
-        self.is_last_reload_good = reloaded == Some(true);
-        self.service.ready("running");
+        if self.is_live() { now_ms() } else { self.now_ms }
     }
 
     fn finish(mut self) -> Result<()> {
-        let delivered = self.delivery.finish(self.monitor.manager());
+        let delivered = self.console.delivery.finish(self.monitor.manager());
         let saved = self.checkpoints.finish(&mut self.monitor);
         delivered.and(saved)
     }

@@ -14,6 +14,7 @@ use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 use crate::network::{Network, NetworkVersion, VersionId};
 use srlg_notify::alert_store::AlertStore;
+use srlg_notify::delivery::Delivery;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
@@ -35,9 +36,9 @@ fn engine(folder: &Path) -> Engine {
     let config = Config::read(&args.config).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: Network::of(&config, 1) };
     let options = config.network.clone().unwrap();
-    let plan = Plan::new(config, options, version);
+    let plan = Plan::new(config.general.checkpoint, options, version);
     let alert_store = AlertStore::open(Some(&folder.join("state"))).unwrap();
-    open(&args, plan, 0, Delivery::start(alert_store, &[]).unwrap()).unwrap().0
+    open(&args, config, plan, 0, Delivery::start(alert_store, &[]).unwrap()).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
