@@ -78,34 +78,35 @@ impl Console {
         self.sampling.log(sampling, &self.config.views);
     }
 
-    /// Does periodic work: notifies the watchdog, and prunes notifications that are too old at `now_ms`. If a reload is
-    /// requested, reloads the configuration, unless `check` rejects it. Returns whether the configuration has changed.
-    pub(crate) fn maintain(
-        &mut self,
-        manager: &AlertManager,
-        now_ms: u64,
-        check: impl FnOnce(&Config) -> Result<()>,
-    ) -> bool {
+    /// Notifies the watchdog, and prunes notifications that are too old at `now_ms`.
+    pub(crate) fn maintain(&mut self, manager: &AlertManager, now_ms: u64) {
         self.service.alive();
         let keep_ms = self.config.general.keep.as_millis() as u64;
         self.delivery.maintain(manager, now_ms.saturating_sub(keep_ms));
-        self.service.wants_reload() && self.reload(check)
     }
 
-    /// Reads the configuration again and applies the changes that need no restart.
-    fn reload(&mut self, check: impl FnOnce(&Config) -> Result<()>) -> bool {
+    /// If a reload was requested, reads the configuration again and passes it to `apply`, with all changes that need no
+    /// restart. If `check` rejects the new configuration, the previous one stays in use.
+    pub(crate) fn reload_if_requested(
+        &mut self,
+        check: impl FnOnce(&Config) -> Result<()>,
+        apply: impl FnOnce(&Config),
+    ) {
+        if !self.service.wants_reload() {
+            return;
+        }
         let Some(read) = &self.read else {
             warn!("cannot reload: there is no configuration file; start with --config");
-            return false;
+            return;
         };
         self.service.reloading();
         let next = read().and_then(|next| check(&next).map(|()| next));
         let reloaded = self.config.reload(next);
         if reloaded.is_some() {
+            apply(&self.config);
             self.last_reload_ms = now_ms();
         }
         self.is_last_reload_good = reloaded == Some(true);
         self.service.ready("running");
-        reloaded.is_some()
     }
 }

@@ -1,9 +1,9 @@
 //! The program `srlg`: alerts on super points, for one site or a whole network.
 //!
 //! ```text
-//! input --contacts--> measure::site --slices of `run`----------------------------+
-//!                         `--slices of `probe`, as deltas over NATS--> collect --+--> srlg-alerts --> srlg-notify: sinks
-//!                                                                                               `---> srlg-web: page, API
+//! input --contacts--> measure::site --slices of `run`----------+
+//!                          `--deltas of `probe`--> collect ----+--> srlg-alerts --> srlg-notify: sinks
+//!                                                                              `--> srlg-web: page, API
 //! ```
 #![forbid(unsafe_code)]
 #![allow(clippy::missing_errors_doc, reason = "each error states its cause in its text")]

@@ -1,4 +1,4 @@
-//! Detection at one site. Each view of the input has its own detector and its own alerts.
+//! Detection at one site. Each view of the input has its own detector.
 
 pub(crate) mod alerting;
 pub mod checkpoints;

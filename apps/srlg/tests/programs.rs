@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use approx::assert_abs_diff_eq;
 use serde_json::Value;
@@ -26,8 +27,12 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Held while a demonstration runs, so that each one has the processors to itself.
+static STAGE: Mutex<()> = Mutex::new(());
+
 /// Runs `srlg demo` with `options`, and asserts that its alerts are correct.
 fn play(name: &str, options: &[&str]) {
+    let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
     let alerts = file(name);
     let args = [&["demo", "--alerts", alerts.to_str().unwrap()], options].concat();
     let (output, printed, logged) = run(&args);

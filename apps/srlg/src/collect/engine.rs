@@ -143,9 +143,9 @@ impl Engine {
             );
             Ok(())
         };
-        if console.maintain(manager, manager.now_ms(), check) {
-            manager.reload(&console.config.views, console.config.names.clone());
-        }
+        let apply = |config: &Config| manager.reload(&config.views, config.names.clone());
+        console.reload_if_requested(check, apply);
+        console.maintain(manager, manager.now_ms());
     }
 
     fn advance_clock(&mut self, waited: Duration) {

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 #[cfg(not(feature = "network"))]
 use anyhow::bail;
 use anyhow::{Context, Result, ensure};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use attacks::{Attacks, ROUND};
@@ -83,12 +83,11 @@ struct Stage<'a> {
     is_stopped: Arc<AtomicBool>,
 }
 
-/// Plays the attacks against a site or a network and checks the alerts.
+/// Plays the attacks against a site or a network and checks the alerts, unless a signal stops the demonstration.
 ///
 /// # Errors
 ///
-/// Returns an error if an option is invalid, if a part of the demonstration cannot start or stops early, or if a signal
-/// stops the demonstration.
+/// Returns an error if an option is invalid, or if a part of the demonstration cannot start or stops early.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure!(
         args.seconds >= ROUND,
@@ -98,7 +97,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let attacks = Attacks::new(args.seed, args.seconds);
     let mut verdict = Verdict::new(&attacks, args.alerts.as_deref())?;
     let is_stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&is_stopped)).context("cannot handle signals")?;
     }
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -109,7 +108,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         http: args.http,
         verdict: &mut verdict,
         config: String::new(),
-        is_stopped,
+        is_stopped: Arc::clone(&is_stopped),
     };
     if !args.network {
         site::play(stage)?;
@@ -118,6 +117,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         network::play(stage)?;
         #[cfg(not(feature = "network"))]
         bail!(crate::features::missing("--network", "network"));
+    }
+    if is_stopped.load(Relaxed) {
+        return Ok(ExitCode::SUCCESS);
     }
     Ok(if verdict.print()? { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -142,7 +144,9 @@ impl Stage<'_> {
         let (started, mut read) = (Instant::now(), 0);
         while verdict.may_change(started.elapsed(), length) {
             thread::sleep(PAUSE);
-            ensure!(!is_stopped.load(Relaxed), "a signal has stopped the demonstration");
+            if is_stopped.load(Relaxed) {
+                break;
+            }
             nodes.iter_mut().try_for_each(Node::check)?;
             let text = fs::read_to_string(folder.join(ALERTS_FILE)).unwrap_or_default();
             // A line without a line break is still being written.

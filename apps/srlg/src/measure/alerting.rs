@@ -141,7 +141,7 @@ impl SliceConsumer for Alerting {
     }
 
     fn close(&mut self, view: &mut RunningView<'_>, _: Pushed, _: bool) -> Result<()> {
-        let RunningView { at, detector, details, exporters, pipelines } = view;
+        let RunningView { at, detector, details, exporters, pipelines, .. } = view;
         let (of, view_alerts) = (&mut self.views[*at], &mut self.manager.by_view[*at]);
         let mut closing = detector.begin_close()?;
         let sightings = view_alerts.sightings(&mut closing)?;
@@ -169,6 +169,9 @@ impl SliceConsumer for Alerting {
         let hosts = view_alerts.hosts_with_alerts(&slice.report);
         details.track_hosts(&hosts, view_alerts.now_ms());
         pipelines.track_hosts(&hosts, view_alerts.now_ms());
+        // The details may now have other hosts.
+        let now_ms = view_alerts.now_ms();
+        view_alerts.follow_rates(|hosts| details.rates(hosts, now_ms));
         Ok(())
     }
 

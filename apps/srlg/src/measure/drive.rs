@@ -29,7 +29,7 @@ pub(crate) trait EventConsumer {
         }
     }
 
-    /// Is called after each event.
+    /// Does what must follow each event.
     fn after_event(&mut self, _input: &Input) -> Result<()> {
         Ok(())
     }

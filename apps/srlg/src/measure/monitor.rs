@@ -273,6 +273,7 @@ impl Monitor {
     #[must_use]
     pub fn overview(&mut self, input: &InputStatus) -> Overview {
         self.site.collect();
+        self.site.collect_views();
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // An exporter that `input` does not know yet may already have counts.
         for gone in self.remembered.difference(&exporters) {

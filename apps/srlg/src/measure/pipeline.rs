@@ -171,19 +171,11 @@ impl Pipelines {
         self.0.iter().map(|pipeline| lock(pipeline))
     }
 
-    /// Returns the slices with waiting pairs.
-    pub(crate) fn waiting(&self) -> BTreeSet<u64> {
-        let mut slices = BTreeSet::new();
-        for pipeline in self.each() {
-            slices.extend(pipeline.views.iter().flat_map(|view| view.waiting.keys()));
-        }
-        slices
-    }
-
-    /// Removes and returns the counts of all pipelines.
-    pub(crate) fn collect(&self) -> PipelineCounts {
-        let mut all = PipelineCounts::default();
+    /// Removes and returns the counts of all pipelines. Also returns the slices with waiting pairs.
+    pub(crate) fn collect(&self) -> (PipelineCounts, BTreeSet<u64>) {
+        let (mut all, mut waiting) = (PipelineCounts::default(), BTreeSet::new());
         for mut pipeline in self.each() {
+            waiting.extend(pipeline.views.iter().flat_map(|view| view.waiting.keys()));
             let PipelineCounts { contacts, newest_ns, sampling } = mem::take(&mut pipeline.counts);
             all.contacts.merge(contacts);
             all.newest_ns = all.newest_ns.max(newest_ns);
@@ -191,7 +183,7 @@ impl Pipelines {
                 all.sampling.entry(slice).or_default().merge(sampling);
             }
         }
-        all
+        (all, waiting)
     }
 
     /// Moves the counts of the view with index `view` from all pipelines to `counts`.

@@ -211,9 +211,8 @@ impl Loop {
     /// Does periodic work: reloads the configuration on request, notes new sampling rates and saves checkpoints.
     fn maintain(&mut self) -> Result<()> {
         let now_ms = self.clock_ms();
-        if self.console.maintain(self.monitor.manager(), now_ms, |_| Ok(())) {
-            self.monitor.reload(&self.console.config);
-        }
+        self.console.reload_if_requested(|_| Ok(()), |config| self.monitor.reload(config));
+        self.console.maintain(self.monitor.manager(), now_ms);
         self.console.log_sampling(self.monitor.sampling());
         self.checkpoints.save_if_due(&mut self.monitor)
     }

@@ -11,9 +11,10 @@
 //! Invariants:
 //! - A consumer receives the slices of each view in order. The views advance in turn, so that all views close a slice
 //!   before any view closes the next one, unless time advances by several slices at once.
-//! - When a slice closes, its detector contains all pairs that were read before, except pairs of later slices.
+//! - When a slice closes, its detector contains all pairs that were read before and that the consumer accepts, except
+//!   pairs of later slices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,8 +47,13 @@ pub(crate) trait SliceConsumer {
     /// Opens the first slice of a view.
     fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()>;
 
-    /// Notes that `pairs` pairs of `slice` arrive while the slice `running` is running. Returns whether they count. Pairs
-    /// of reader threads always count.
+    /// Opens a later slice of a view.
+    fn open(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
+        Ok(view.detector.skip_to(slice)?)
+    }
+
+    /// Notes that `pairs` pairs of `slice` arrive while the slice `running` is running. Returns whether they count.
+    /// Pairs of reader threads always count.
     fn accept(&mut self, _at: usize, _pairs: u64, _running: u64, _slice: u64) -> bool {
         true
     }
@@ -64,7 +70,7 @@ pub(crate) trait SliceConsumer {
     );
 
     /// Closes the running slice of a view. `pushed` describes the pairs that reader threads have pushed since the last
-    /// close. If several slices close at once, only the last one `is_newest`.
+    /// close. If a view closes several slices one after the other, only the last one `is_newest`.
     fn close(&mut self, view: &mut RunningView<'_>, pushed: Pushed, is_newest: bool) -> Result<()>;
 
     /// Returns the slice that opens after `closed`, when time advances to `slice` and no contact belongs to a slice
@@ -98,11 +104,14 @@ pub(crate) struct SiteView {
     pub(crate) track: Track,
     pub(crate) detector: SlidingDetector,
     pub(crate) details: Details,
+    /// Running slice, or 0 before the first one opens.
+    running: u64,
 }
 
 /// A view whose slices open and close.
 pub(crate) struct RunningView<'a> {
     pub(crate) at: usize,
+    pub(crate) running: &'a mut u64,
     pub(crate) detector: &'a mut SlidingDetector,
     pub(crate) details: &'a mut Details,
     pub(crate) exporters: &'a WitnessTable,
@@ -141,7 +150,7 @@ impl SiteView {
         let detector = SlidingDetector::new(sizes, device)
             .with_context(|| format!("cannot create the detector of view {name}"))?;
         let track = Track::new(view, clock.with_grace(times.grace), &detector, rules)?;
-        Ok(Self { track, detector, details: Details::new(sizes.seed).with_view(view) })
+        Ok(Self { track, detector, details: Details::new(sizes.seed).with_view(view), running: 0 })
     }
 }
 
@@ -180,7 +189,7 @@ impl<C: SliceConsumer> Site<C> {
 
     fn view_pipelines(&self) -> Result<Vec<ViewPipeline>> {
         let pipeline = |(at, view): (usize, &SiteView)| {
-            let SiteView { track, detector, details } = view;
+            let SiteView { track, detector, details, .. } = view;
             let rules = Arc::new(self.consumer.rules(at).clone());
             Ok(ViewPipeline::new(&track.filter, rules, detector, details)?)
         };
@@ -220,13 +229,19 @@ impl<C: SliceConsumer> Site<C> {
         counts.contacts += 1;
         counts.samplings.record(contact);
         let mut unused = None;
-        for (at, SiteView { track, detector, details }) in views.iter_mut().enumerate() {
+        for (at, SiteView { track, detector, details, running }) in views.iter_mut().enumerate() {
             let pairs = track.pairs(contact, consumer.rules(at));
             if !details.is_empty() {
                 pairs.clone().for_each(|pair| details.add(pair, contact));
             }
-            let view =
-                RunningView { at, detector, details, exporters, pipelines: pipelines.of(at) };
+            let view = RunningView {
+                at,
+                running,
+                detector,
+                details,
+                exporters,
+                pipelines: pipelines.of(at),
+            };
             let placement =
                 track.ingest(contact.time_ns, pairs, &mut ViewSink { view, consumer })?;
             let kind = match placement {
@@ -249,15 +264,23 @@ impl<C: SliceConsumer> Site<C> {
     }
 
     /// Adds the counts of the pipelines to those of the site.
-    pub(crate) fn collect(&mut self) {
-        let PipelineCounts { contacts, newest_ns, sampling } = self.pipelines.collect();
+    ///
+    /// Returns the slices with waiting pairs.
+    pub(crate) fn collect(&mut self) -> BTreeSet<u64> {
+        let (counts, waiting) = self.pipelines.collect();
+        let PipelineCounts { contacts, newest_ns, sampling } = counts;
         self.counts.merge(contacts);
-        for (at, view) in self.views.iter_mut().enumerate() {
-            self.pipelines.collect_view(at, &mut view.track.filter.counts);
-        }
         let newest_ms = newest_ns / 1_000_000;
         self.newest = self.newest.max(newest_ms / self.slice_ms);
         self.consumer.record_read(&self.views, newest_ms, &sampling);
+        waiting
+    }
+
+    /// Adds the counts that the pipelines have of each view to those of the view.
+    pub(crate) fn collect_views(&mut self) {
+        for (at, view) in self.views.iter_mut().enumerate() {
+            self.pipelines.collect_view(at, &mut view.track.filter.counts);
+        }
     }
 
     /// Notes that all contacts before `position` have been processed.
@@ -274,9 +297,8 @@ impl<C: SliceConsumer> Site<C> {
 
     /// Advances time to `now_ns`, which may close slices. The first call or contact determines the first slice.
     pub(crate) fn advance(&mut self, now_ns: u64) -> Result<()> {
-        self.collect();
         // A slice with waiting pairs is not part of a silence.
-        for slice in self.pipelines.waiting() {
+        for slice in self.collect() {
             let start_ns = self.start_ns(slice);
             if start_ns < now_ns {
                 self.advance_views(start_ns)?;
@@ -306,10 +328,9 @@ impl<C: SliceConsumer> Site<C> {
 
     /// Closes the running slice, if there is one, and the slices that have waiting pairs, except slices in the future.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.collect();
+        let waiting = self.collect();
         // A contact from the future must not create slices.
         let now_slice = now_ms() / self.slice_ms;
-        let waiting = self.pipelines.waiting();
         if let Some(last) = waiting.into_iter().filter(|slice| *slice <= now_slice).max() {
             self.advance(self.start_ns(last))?;
         }
@@ -333,8 +354,9 @@ impl<C: SliceConsumer> Site<C> {
     /// Returns the track of a view, and the sink of its slices.
     pub(crate) fn view(&mut self, at: usize) -> (&mut Track, ViewSink<'_, C>) {
         let Self { views, consumer, exporters, pipelines, .. } = self;
-        let SiteView { track, detector, details } = &mut views[at];
-        let view = RunningView { at, detector, details, exporters, pipelines: pipelines.of(at) };
+        let SiteView { track, detector, details, running } = &mut views[at];
+        let view =
+            RunningView { at, running, detector, details, exporters, pipelines: pipelines.of(at) };
         (track, ViewSink { view, consumer })
     }
 
@@ -364,8 +386,8 @@ impl<C: SliceConsumer> ViewSink<'_, C> {
 
     /// Passes all pairs of opened slices from the pipelines to the detector.
     fn push_waiting(&mut self) -> Result<Pushed> {
-        let RunningView { detector, details, pipelines, .. } = &mut self.view;
-        pipelines.push_waiting(detector.slice(), details)
+        let RunningView { running, details, pipelines, .. } = &mut self.view;
+        pipelines.push_waiting(**running, details)
     }
 }
 
@@ -373,14 +395,14 @@ impl<C: SliceConsumer> SliceSink for ViewSink<'_, C> {
     type Error = Error;
 
     fn start(&mut self, slice: u64) -> Result<()> {
+        *self.view.running = slice;
         self.consumer.start(&mut self.view, slice)
     }
 
     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<()> {
-        let RunningView { at, detector, .. } = &self.view;
-        let running = detector.slice();
+        let RunningView { at, ref detector, running: &mut running, .. } = self.view;
         let slice = running - u64::from(slices_late);
-        if self.consumer.accept(*at, pairs.len() as u64, running, slice) {
+        if self.consumer.accept(at, pairs.len() as u64, running, slice) {
             pairs.ingest_late(detector, slices_late)?;
         }
         Ok(())
@@ -388,13 +410,14 @@ impl<C: SliceConsumer> SliceSink for ViewSink<'_, C> {
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
         loop {
-            let closed = self.view.detector.slice();
+            let closed = *self.view.running;
             if closed >= slice {
                 return Ok(());
             }
             self.close(closed + 1 == slice)?;
             let next = self.consumer.next_slice(self.view.at, closed, slice);
-            self.view.detector.skip_to(next)?;
+            *self.view.running = next;
+            self.consumer.open(&mut self.view, next)?;
             if next > closed + 1 {
                 self.consumer.skip(&mut self.view, closed + 1..next);
             }

@@ -1,6 +1,6 @@
 //! Outbox of a probe, which connects counting and sending through the spool.
 //!
-//! The measurement [puts](Outbox::put) slices into the outbox. The publisher reads them, starting [from](Outbox::from)
+//! The site [puts](Outbox::put) slices into the outbox. The publisher reads them, starting [from](Outbox::from)
 //! a given slice, and reports which slices have been acknowledged.
 //!
 //! Invariant: the spool contains at most `keep` slices, in addition to the slice that is being added. If the spool is

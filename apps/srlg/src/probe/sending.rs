@@ -49,7 +49,7 @@ pub(super) struct Sending {
     /// Sampling of the contacts in unsent slices, by slice.
     sampling: BTreeMap<u64, Sampling>,
     pub(super) datagrams: DatagramCounts,
-    /// Newest slice that is in the spool since the start.
+    /// Newest slice that was put into the spool since the last position was stored.
     pub(super) sent: Option<u64>,
     pub(super) totals: Totals,
 }
@@ -156,9 +156,18 @@ impl SliceConsumer for Sending {
     }
 
     fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
-        view.detector.skip_to(slice)?;
+        self.open(view, slice)?;
         if let Some(mark) = self.mark.filter(|mark| slice <= *mark && self.is_last(view.at)) {
             info!("skipping slices {slice} to {mark}, which have already been spooled");
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
+        // Pipelines push pairs to whichever slice is running. Pairs that are pushed to a spooled slice are sent with a
+        // later slice. Without pipelines, spooled slices need no detector.
+        if !self.is_spooled(slice) || view.pipelines.are_there() {
+            view.detector.skip_to(slice)?;
         }
         Ok(())
     }
@@ -191,7 +200,7 @@ impl SliceConsumer for Sending {
     /// Adds the delta of the view to the slice. If this is the last view, the slice is then sent with the deltas of all
     /// views. If several slices close together, reports are sent only for the newest one.
     fn close(&mut self, view: &mut RunningView<'_>, pushed: Pushed, is_newest: bool) -> Result<()> {
-        let (at, slice) = (view.at, view.detector.slice());
+        let (at, slice) = (view.at, *view.running);
         let oldest = &mut self.views[at].oldest;
         *oldest = oldest.iter().copied().chain(pushed.oldest).min();
         self.totals.pairs += pushed.pairs;
@@ -223,7 +232,7 @@ impl SliceConsumer for Sending {
             return self.send(slice);
         }
         self.totals.passed_over += 1;
-        // Pairs that pipelines push to a spooled slice are sent with a later slice.
+        // Pairs that pipelines push to a spooled slice are sent with a later slice, which needs their sampling.
         if !view.pipelines.are_there() {
             self.sampling_up_to(slice);
         }

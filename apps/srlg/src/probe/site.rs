@@ -104,7 +104,7 @@ impl ProbeSite {
         Ok(())
     }
 
-    fn record_position(&mut self, position: &Position) {
+    pub(super) fn record_position(&mut self, position: &Position) {
         self.site.record_position(position);
     }
 
@@ -151,7 +151,8 @@ impl ProbeSite {
 
     /// Stores the last position before which all contacts are in the spool.
     fn store_position(&mut self) -> Result<()> {
-        let Some(slice) = self.site.consumer.sent else { return Ok(()) };
+        // Later contacts of a stored slice are only in the detector, so a position is stored after each new slice only.
+        let Some(slice) = self.site.consumer.sent.take() else { return Ok(()) };
         match self.site.positions.reach(slice) {
             Some(position) => Ok(self.outbox.put_position(position)?),
             None => Ok(()),
@@ -160,6 +161,7 @@ impl ProbeSite {
 
     /// Logs dropped contacts, because a wrong clock may cause all contacts to be dropped. Logs missing ports, too.
     fn log_problems(&mut self) {
+        self.site.collect_views();
         let now = self.site.dropped();
         let Dropped { too_late, future } = now;
         let of = if too_late > self.dropped.too_late {
@@ -185,6 +187,7 @@ impl ProbeSite {
     /// Closes the last slices at the end of the input and returns the totals.
     pub(super) fn finish(mut self) -> Result<Totals> {
         self.site.finish()?;
+        self.log_problems();
         self.store_position()?;
         let Dropped { too_late, future } = self.site.dropped();
         let Site { views, consumer, .. } = self.site;

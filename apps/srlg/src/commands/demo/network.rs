@@ -13,7 +13,7 @@ const PROBES: [&str; 3] = ["lisbon", "oslo", "turin"];
 pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {
     let broker = start_broker(&mut stage)?;
     let mut collector =
-        Node::start(stage.folder, "collect", &["collect", "--config", CONFIG_FILE])?;
+        Node::start(stage.folder, "srlg collect", &["collect", "--config", CONFIG_FILE])?;
     let page = collector.page()?;
     let (mut nodes, mut to) = (vec![collector], Vec::new());
     for name in PROBES {
@@ -37,7 +37,7 @@ fn start_broker(stage: &mut Stage<'_>) -> Result<Broker> {
     };
     // The broker needs its keys to start, and its address is known only after the start.
     stage.configure("", &table("localhost"))?;
-    Node::start(stage.folder, "setup", &["setup", "--config", CONFIG_FILE])?.end()?;
+    Node::start(stage.folder, "srlg setup", &["setup", "--config", CONFIG_FILE])?.end()?;
     let broker = Broker::start(stage.folder)?;
     stage.configure("", &table(&broker.address()))?;
     Ok(broker)

@@ -6,7 +6,7 @@ use super::node::Node;
 use super::{CONFIG_FILE, Stage};
 
 /// Settings of a site. Slices are shorter than the default, so that alerts start sooner.
-const SITE: &str = "slice = '250ms'\n";
+const SITE: &str = "slice = '500ms'\n";
 
 const INPUT: &str =
     "\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
@@ -14,7 +14,7 @@ const INPUT: &str =
 /// Starts the site on `stage` and plays the attacks.
 pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {
     stage.configure(SITE, INPUT)?;
-    let mut site = Node::start(stage.folder, "run", &["run", "--config", CONFIG_FILE])?;
+    let mut site = Node::start(stage.folder, "srlg run", &["run", "--config", CONFIG_FILE])?;
     let (page, to) = (site.page()?, site.receives_at()?);
     stage.play(&format!("an exporter sends NetFlow v9 to {to}"), &page, &[to], vec![site])
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use srlg_host::ingest::PairBatch;
 use srlg_host::state::{Delta, Snapshot};
 use srlg_host::{Config, Device, IpPair, SlidingDetector};
+use srlg_input::Position;
 use srlg_input::contact::Role;
 use srlg_input::live::ContactSink;
 use srlg_traffic::family::Family;
@@ -255,11 +256,34 @@ fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
     let (_, mut view) = site.site.view(0);
     view.close(true).unwrap();
     take(2_000..2_300);
+    *view.view.running = 101;
     view.view.detector.skip_to(101).unwrap();
     view.close(true).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101]);
     let all = pairs(1_000..1_300).chain(pairs(2_000..2_300));
     assert_eq!(merged(&network, &outbox, 101), expected(&network, all, 101));
+}
+
+#[test]
+fn a_position_is_stored_with_the_slice_that_contains_all_contacts_before_it() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let mut threaded = threaded(&network, folder.path());
+    let mut sink = threaded.sink();
+    let Threaded { mut site, outbox } = threaded;
+    let position = |offset| {
+        let offsets = [(0, offset)].into();
+        Position { topic: "flows".to_owned(), offsets, ..Position::default() }
+    };
+    site.advance(100 * SECOND).unwrap();
+    // Both contacts belong to slice 100, and the second one arrives after that slice was sent.
+    for (offset, now_ns) in [(1, 101 * SECOND), (2, 101 * SECOND + 1)] {
+        sink.accept(&[contact(100 * SECOND, IpPair { inside: 1, peer: offset as u32 })]).unwrap();
+        site.record_position(&position(offset));
+        site.advance(now_ns).unwrap();
+        assert_eq!(outbox.position(), Some(position(1)));
+    }
+    site.advance(102 * SECOND).unwrap();
+    assert_eq!(outbox.position(), Some(position(2)));
 }
 
 #[test]
