@@ -20,8 +20,11 @@ const ATTACKED: std::ops::Range<u64> = 3..9;
 /// peers, which is twice the threshold.
 const PEERS: u32 = 100;
 
-/// Number of new peers that each host in the attacked network gets per step.
+/// Number of new peers that each attacked host of the attacked network gets per step.
 const CARPET: u32 = 25;
+
+/// Number of attacked hosts of the attacked network.
+const CARPET_HOSTS: u32 = 64;
 
 /// Number of background pairs per step.
 const BACKGROUND: u32 = 300;
@@ -139,10 +142,10 @@ impl Attacks {
             let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
             attempt(self.scanner, scanned.into(), 445);
         }
-        // Each source contacts all hosts of the network. The number of hosts is too small for a scan alert.
+        // Each source contacts all attacked hosts of the network. The number of hosts is too small for a scan alert.
         for at in 0..CARPET {
             let source = outside4(number(at, 4));
-            for host in 0..256 {
+            for host in 0..CARPET_HOSTS {
                 attempt(source, Ipv4Addr::from_bits(self.carpet | host).into(), 80);
             }
         }
