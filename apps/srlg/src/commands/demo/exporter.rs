@@ -55,8 +55,10 @@ pub(super) fn start(attacks: Attacks, to: &[SocketAddr], length: Duration) -> Re
     let is_stopping = Arc::new(AtomicBool::new(false));
     let stops = Arc::clone(&is_stopping);
     let work = move || {
-        (0..steps).try_for_each(|step| send(&mut exporters, &attacks, step))?;
-        while !stops.load(Ordering::Relaxed) {
+        let is_running = || !stops.load(Ordering::Relaxed);
+        let mut steps = (0..steps).take_while(|_| is_running());
+        steps.try_for_each(|step| send(&mut exporters, &attacks, step))?;
+        while is_running() {
             exporters.iter_mut().try_for_each(|exporter| exporter.send(0, Vec::new()))?;
             thread::sleep(Duration::from_millis(1_000 / STEPS));
         }
