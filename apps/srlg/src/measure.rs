@@ -6,6 +6,7 @@ pub(crate) mod counts;
 pub(crate) mod drive;
 pub(crate) mod filter;
 pub mod monitor;
+pub(crate) mod overview;
 pub(crate) mod pipeline;
 pub(crate) mod positions;
 pub mod run;

@@ -260,6 +260,10 @@ impl WitnessTable {
         self.names = names;
     }
 
+    pub const fn names(&self) -> &ExporterNames {
+        &self.names
+    }
+
     /// Updates the table at `now_ms` with `datagrams`, which contains exporters and the times of their last datagrams.
     /// Logs which exporters have fallen silent or are sending again. Exporters that are not in `datagrams` are still
     /// remembered.

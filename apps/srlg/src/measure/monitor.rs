@@ -1,6 +1,5 @@
 //! Monitor of one input, which turns contacts and clock ticks into notifications and an overview.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -10,40 +9,28 @@ use srlg_host::Config as Sizes;
 use srlg_host::config::Params;
 use srlg_host::state::Snapshot;
 use srlg_input::contact::{Contact, PeerKey, Sampling};
-use srlg_input::flow::{ExporterStatus, Reason};
 use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus};
 
 use crate::config::Config;
 use crate::measure::alerting::{Alerting, peers_within};
-use crate::measure::filter::FilterCounts;
 use crate::measure::site::{Site, SiteView, SliceTimes};
 use srlg_alerts::NearMiss;
 use srlg_alerts::details::HostExporters;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::Notification;
-use srlg_alerts::status::overview::{
-    BrokerOverview, DatagramCounts, ExporterOverview, InputOverview, Overview, ViewOverview,
-};
-use srlg_alerts::status::problems::ProblemKind;
+use srlg_alerts::manager::view_alerts::ViewAlerts;
+use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::{TableState, WitnessTable};
 use srlg_system::now_ms;
 
 /// Maximum of the key `of`, the number of recent slices that decide whether an alert starts.
 const MOST_HITS: u32 = 32;
 
-/// Number of contacts after which a view without any inside host is reported. Fewer contacts may be outside by chance.
-const MANY_OUTSIDE: u64 = 1_000;
-
-/// Time that must be closed before a view without any inside host is reported.
-const SURE_MS: u64 = 10_000;
-
 /// A site whose slices raise alerts.
 pub struct Monitor {
     site: Site<Alerting>,
-    /// Exporters of the input at the time of the last overview.
-    remembered: HashSet<IpAddr>,
 }
 
 /// Attachment of a checkpoint: state of the view and of its input that the detector does not contain.
@@ -78,7 +65,7 @@ impl Monitor {
         exporters.set_names(config.names.exporters.clone());
         let windows = config.views.iter().map(|view| view.sizes.window);
         let alerting = Alerting::new(config.manager(), slice_ms, windows);
-        Ok(Self { site: Site::new(views, times, exporters, alerting), remembered: HashSet::new() })
+        Ok(Self { site: Site::new(views, times, exporters, alerting) })
     }
 
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The reader thread passes pairs
@@ -274,118 +261,28 @@ impl Monitor {
     pub fn overview(&mut self, input: &InputStatus) -> Overview {
         self.site.collect();
         self.site.collect_views();
-        let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
-        // An exporter that `input` does not know yet may already have counts.
-        for gone in self.remembered.difference(&exporters) {
-            self.site.counts.forget(*gone);
-        }
-        self.remembered = exporters;
-        let mut views: Vec<_> = (0..self.views()).map(|at| self.view(at)).collect();
-        self.manager().label(&mut views);
-        let datagrams = DatagramCounts::of(input);
-        let mut problems = self.site.counts.unused.of(None);
-        let outside = (0..self.views()).zip(&views).map(|(at, view)| self.outside(at, view.slices));
-        problems.add(ProblemKind::NoInside, outside.min().unwrap_or(0));
-        problems.add(ProblemKind::Kernel, datagrams.dropped);
-        if let Some(broker) = &input.broker {
-            // A message that cannot be decoded does not name its exporter.
-            let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
-            problems.add(ProblemKind::Message, malformed + broker.without_hosts);
-            problems.add(ProblemKind::Expired, broker.expired);
-            problems.add(ProblemKind::Unread, broker.dropped);
-        }
+        let view = |(view, view_alerts): (&SiteView, &ViewAlerts)| {
+            view_alerts.overview(&view.track.filter.counts.hits)
+        };
+        let views = self.site.views.iter().zip(&self.manager().by_view).map(view).collect();
+        let mut overview = self.site.overview(input, views);
+        let manager = self.manager();
+        manager.label(&mut overview.views);
         Overview {
             now_ms: self.now_ms(),
-            slice_ms: self.site.slice_ms(),
-            is_input_lost: self
-                .manager()
-                .by_view
-                .iter()
-                .any(|view_alerts| view_alerts.is_input_lost),
-            memory_bytes: self.memory_bytes() as u64,
-            views,
-            alerts: self.manager().open_alerts(),
-            silences: self.manager().silences.all(),
-            input: InputOverview { contacts: self.site.counts.contacts, datagrams, problems },
-            exporters: self.exporter_overviews(input),
-            broker: BrokerOverview::of(input),
-            ..Overview::default()
-        }
-    }
-
-    fn view(&self, at: usize) -> ViewOverview {
-        let SiteView { track, detector, .. } = &self.site.views[at];
-        let counts = &track.filter.counts;
-        ViewOverview {
-            threshold: detector.params().threshold(),
-            memory_bytes: detector.memory_bytes() as u64,
-            load: detector.health().load,
-            late: counts.late,
-            allowed: counts.allowed,
-            without_port: counts.without_port,
-            too_late: track.clock().too_late() + counts.too_late,
-            future: track.clock().future(),
-            ..self.manager().by_view[at].overview(&counts.hits)
-        }
-    }
-
-    /// Returns the number of contacts in `closed` slices if none has an inside host and there are enough to be sure,
-    /// otherwise 0.
-    fn outside(&self, at: usize, closed: u64) -> u64 {
-        let FilterCounts { has_inside, outside, .. } = self.site.views[at].track.filter.counts;
-        let is_long = closed.saturating_mul(self.site.slice_ms()) >= SURE_MS;
-        if !has_inside && outside >= MANY_OUTSIDE && is_long { outside } else { 0 }
-    }
-
-    /// Returns the overviews of the exporters of `input`. Adds silent exporters that `input` does not list, such as
-    /// those from before a restart, and permitted exporters that have never sent data.
-    fn exporter_overviews(&self, input: &InputStatus) -> Vec<ExporterOverview> {
-        let silent = self.site.exporters.silent().map(|times| ExporterOverview {
-            is_silent: true,
-            last_seen_ms: Some(times.last_ms),
-            ..ExporterOverview::new(times.exporter)
-        });
-        let unheard = self.site.exporters.unheard().map(|exporter| ExporterOverview {
-            is_silent: self.site.exporters.silent_since(exporter).is_some(),
-            ..ExporterOverview::new(exporter)
-        });
-        let others = silent.chain(unheard).filter(|it| !self.remembered.contains(&it.address));
-        let known = input.exporters.iter().map(|exporter| self.exporter(exporter));
-        let mut overviews: Vec<_> = known.chain(others).collect();
-        for overview in &mut overviews {
-            overview.name = self.manager().exporters().name(overview.address).map(str::to_owned);
-        }
-        overviews.sort_by_key(|overview| overview.address);
-        overviews
-    }
-
-    fn exporter(&self, exporter: &ExporterStatus) -> ExporterOverview {
-        let address = exporter.address.ip();
-        let mut problems = self.site.counts.unused.of(Some(address));
-        for kind in ProblemKind::ALL {
-            problems.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
-        }
-        ExporterOverview {
-            address,
-            name: None,
-            datagrams: exporter.counts.datagrams,
-            records: exporter.counts.records,
-            contacts: exporter.counts.contacts,
-            lost: exporter.losses.lost,
-            templates: exporter.templates,
-            problems,
-            waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),
-            last_seen_ms: Some(exporter.last_seen_ns / 1_000_000),
-            is_silent: self.site.exporters.silent_since(address).is_some(),
-            skew_ms: -exporter.skew_ns / 1_000_000,
-            sampling: self.site.counts.samplings.of(address),
+            is_input_lost: manager.by_view.iter().any(|view_alerts| view_alerts.is_input_lost),
+            alerts: manager.open_alerts(),
+            silences: manager.silences.all(),
+            ..overview
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use srlg_input::flow::{FlowCounts, Losses};
+    use srlg_alerts::status::overview::InputOverview;
+    use srlg_alerts::status::problems::ProblemKind;
+    use srlg_input::flow::{ExporterStatus, FlowCounts, Losses};
     use srlg_input::live::Drops;
 
     use super::*;

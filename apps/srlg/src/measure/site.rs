@@ -14,7 +14,7 @@
 //! - When a slice closes, its detector contains all pairs that were read before and that the consumer accepts, except
 //!   pairs of later slices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -88,6 +88,8 @@ pub(crate) struct Site<C> {
     pub(crate) exporters: WitnessTable,
     pub(crate) counts: ContactCounts,
     pub(crate) positions: Positions,
+    /// Exporters of the input at the time of the last overview.
+    pub(crate) remembered: HashSet<IpAddr>,
     slice_ms: u64,
     /// Time for which a slice waits for contacts after its end.
     grace: Duration,
@@ -167,6 +169,7 @@ impl<C: SliceConsumer> Site<C> {
             exporters,
             counts: ContactCounts::default(),
             positions: Positions::default(),
+            remembered: HashSet::new(),
             slice_ms: times.slice.as_millis() as u64,
             grace: times.grace,
             from_ns: 0,
