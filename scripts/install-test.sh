@@ -335,10 +335,19 @@ inside srlg setup --config /etc/srlg/srlg.toml --host 127.0.0.1
 unit_of_many_sites 2 >"$root/etc/systemd/system/broker.service"
 inside systemctl start broker
 inside install -m 640 -g srlg /etc/srlg/network/ca.pem /etc/srlg/network/lisbon.nk /etc/srlg
-cat >"$root/etc/srlg/probe.env" <<'ENV'
-PROBE=lisbon
-OPTIONS=--broker 127.0.0.1:4222 --listen [::]:2055 --exporters 127.0.0.1 --templates /var/lib/srlg-probe/templates
-ENV
+cat >"$root/etc/srlg/probe.toml" <<'TOML'
+state = "/var/lib/srlg-probe"
+
+[probe]
+name = "lisbon"
+folder = "/etc/srlg"
+broker = "127.0.0.1:4222"
+
+[input]
+listen = ["[::]:2055"]
+exporters = ["127.0.0.1"]
+templates = "/var/lib/srlg-probe/templates"
+TOML
 sed -i 's|^folder = .*|folder = "/run/credentials/srlg.service"|' "$config"
 unit_of_many_sites 1 | restart_with "a collector"
 inside systemctl start srlg-probe

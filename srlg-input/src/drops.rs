@@ -62,8 +62,8 @@ impl DropWarning {
         let more = drops.checked_sub(self.drops).filter(|more| *more > 0 && is_due)?;
         *self = Self { drops, at: Some(Instant::now()) };
         Some(LogLine::warning(format!(
-            "{more} packets dropped by the kernel or the interface; increase --capture-buffer or --capture-threads, \
-             or select packets with --filter"
+            "{more} packets dropped by the kernel or the interface; increase capture-buffer or capture-threads, \
+             or select packets with filter"
         )))
     }
 }

@@ -1,7 +1,6 @@
 //! Stand-ins for the commands `probe`, `collect` and `setup`, in a program that was built without the feature
 //! `network`.
 
-use std::borrow::Borrow;
 use std::ffi::OsString;
 use std::fmt;
 
@@ -27,6 +26,6 @@ impl fmt::Display for Superseded {
 }
 
 /// Fails, because this program does not have the command.
-pub fn run(_: impl Borrow<Args>) -> Result<()> {
+pub fn run(_: &Args) -> Result<()> {
     bail!(missing("networks of probes and a collector", "network"))
 }

@@ -35,7 +35,7 @@ mod tally;
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use srlg_host::SlidingDetector;
 use srlg_host::state::Checkpoints;
 use srlg_input::contact::SamplingWindow;
@@ -43,11 +43,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::config::{Config, warn_of_views};
-use crate::console::Console;
+use crate::console::{Console, ReadConfig};
 use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
+use crate::service::Service;
 use agreement::Agreement;
 pub use agreement::Superseded;
 use checkpoint::Attachment;
@@ -68,13 +69,9 @@ const QUEUE: usize = 16;
 
 /// Runs the collector until SIGTERM or Ctrl-C, or until the slice `until_slice` has closed.
 pub fn run(args: &Args) -> Result<()> {
+    let service = Arc::new(Service::new()?);
     let mut config = Config::read(&args.config)?;
-    let Some(options) = config.network.clone() else {
-        bail!(
-            "cannot collect: {} has no [network] table; add one, or use `srlg run`",
-            args.config.display()
-        );
-    };
+    let options = config.network().context("cannot collect")?.clone();
     warn_of_views(&config);
     config.read_databases()?;
     let state = config.general.state.as_deref();
@@ -94,7 +91,7 @@ pub fn run(args: &Args) -> Result<()> {
         let Agreement { version, last_former } = agreement;
         let plan = Plan::new(config.general.checkpoint, options, version.clone());
         // The web page has its own runtime, which cannot be created within another one.
-        let (engine, position) = open(args, config, plan, last_former, delivery)?;
+        let (engine, position) = open(args, config, plan, last_former, delivery, service)?;
         runtime.block_on(serve(engine, position, link, version, stop))
     };
     let done = work();
@@ -124,6 +121,7 @@ fn open(
     plan: Plan,
     last_former: u64,
     mut delivery: Delivery,
+    service: Arc<Service>,
 ) -> Result<(Engine, Position)> {
     let state = config.general.state.clone().unwrap_or_default();
     let folder = checkpoint::folder(&state, plan.version)?;
@@ -154,7 +152,8 @@ fn open(
     let ended = delivery.restore(&mut manager)?;
     delivery.deliver(&manager, &ended)?;
     let path = args.config.clone();
-    let console = Console::open(config, delivery, Some(Box::new(move || Config::read(&path))))?;
+    let read: ReadConfig = Box::new(move || Config::read(&path));
+    let console = Console::open(config, delivery, service, Some(read))?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
         console,

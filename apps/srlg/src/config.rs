@@ -1,4 +1,4 @@
-//! The configuration of a monitor or a collector, from a TOML file or only from command-line options.
+//! The configuration of a process, from a TOML file or only from command-line options.
 //!
 //! ```text
 //! text --[document, file]--> File --[resolve]--> Config
@@ -18,23 +18,23 @@ pub mod options;
 #[cfg(test)]
 mod reference;
 mod resolve;
+pub mod source;
 mod trial;
 
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use srlg_input::InputOptions;
 use tracing::{info, warn};
 
-use crate::network::options::NetworkOptions;
+use crate::network::options::{NetworkOptions, ProbeOptions};
 use blind_spots::{BlindSpot, blind_spots};
 use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
-#[cfg(feature = "network")]
-pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
+use source::SourceOptions;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::names::Names;
 use srlg_alerts::manager::view::ViewConfig;
@@ -45,13 +45,39 @@ use srlg_notify::sinks::SinkOptions;
 /// [`takes_ports_of_answers`](srlg_input::ViewOptions::takes_ports_of_answers) returns `true`.
 pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy servers look like scanners and busy clients look scanned; set only = \"initiated\" if the input reports initiators";
 
-/// The complete configuration of a monitor or a collector.
+/// The task of a process, which follows from the tables of its configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// `srlg run`, which raises alerts about the traffic of one input.
+    Monitor,
+    /// `srlg collect`, which raises alerts about the traffic of all probes of a network.
+    Collector(NetworkOptions),
+    /// `srlg probe`, which counts the traffic of one input for a collector. It has no views, because the collector
+    /// defines them.
+    Probe(ProbeOptions),
+}
+
+impl Task {
+    /// Describes which command accepts the configuration, for the error of another command.
+    #[must_use]
+    pub const fn mismatch(&self) -> &'static str {
+        match self {
+            Self::Monitor => {
+                "the configuration has no [network] or [probe], so it is for `srlg run`"
+            }
+            Self::Collector(_) => "the configuration has [network], so it is for `srlg collect`",
+            Self::Probe(_) => "the configuration has [probe], so it is for `srlg probe`",
+        }
+    }
+}
+
+/// The complete configuration of a process.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Task of the process.
+    pub task: Task,
     /// Source of contacts, unless contacts come from probes.
     pub source: InputOptions,
-    /// Network of probes, if contacts come from probes.
-    pub network: Option<NetworkOptions>,
     /// General settings, which do not belong to a view, a network or a sink.
     pub general: General,
     /// Views, in the order of the file.
@@ -92,20 +118,24 @@ impl Config {
         resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
     }
 
+    /// Like [`read`](Self::read), but a given `source` replaces the source in the file.
+    pub(crate) fn read_with_source(path: &Path, source: &SourceOptions) -> Result<Self> {
+        Self::read(path)?.with_source(source)
+    }
+
     /// Reads the configuration file `path`, and checks on this machine the files, addresses and programs that it names.
-    /// An input in `source` overrides the input of the file.
-    pub fn check(path: &Path, source: &InputOptions) -> Result<Checked> {
+    /// A given `source` replaces the source in the file.
+    pub fn check(path: &Path, source: &SourceOptions) -> Result<Checked> {
         let text = read_text(path)?;
         let of = |problems: Problems| problems.with_lines(&text).of(path);
         let mut problems = Problems::default();
         let file = File::read(&text, &mut problems);
-        let mut notes = trial::run(&file, is_input(source).then_some(source), &mut problems);
-        let mut config = resolve::resolve(file.clone(), problems).map_err(of)?;
-        config.set_input(source);
+        let mut notes = trial::run(&file, source, &mut problems);
+        let config = resolve::resolve(file.clone(), problems).map_err(of)?.with_source(source)?;
         for spot in blind_spots(&config) {
             let (span, kind) = match &spot {
                 BlindSpot::Unreachable(it) => (file.span_of_rule(&it.rule, &it.view), "warning"),
-                BlindSpot::Sampled(_) if is_input(source) => (NO_LINE, "note"),
+                BlindSpot::Sampled(_) if source.is_given() => (NO_LINE, "note"),
                 BlindSpot::Sampled(_) => (file.span_in("input", "sampling"), "note"),
             };
             notes.add(span, format!("{kind}: {spot}"));
@@ -119,29 +149,43 @@ impl Config {
         Ok(())
     }
 
-    fn set_input(&mut self, source: &InputOptions) {
-        if is_input(source) {
-            self.source = source.clone();
+    /// Returns this configuration with `source` in place of its source, if one is given.
+    fn with_source(mut self, source: &SourceOptions) -> Result<Self> {
+        if source.is_given() {
+            source.replace(&mut self.source);
+            self.source.check()?;
+        }
+        Ok(self)
+    }
+
+    /// Returns the options of the network.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if this is not the configuration of a collector.
+    pub fn network(&self) -> Result<&NetworkOptions> {
+        match &self.task {
+            Task::Collector(network) => Ok(network),
+            other => Err(anyhow!(other.mismatch())),
         }
     }
 
     /// Creates a configuration with the default views and one rule for all hosts. An alert starts at `threshold` peers
-    /// within `window`, and ends once the count has stayed below 0.8 times `threshold` for `hold`.
+    /// within `window`.
     pub fn simple(
-        source: InputOptions,
+        source: &SourceOptions,
         general: General,
         threshold: u32,
         window: Duration,
-        hold: Duration,
-    ) -> Result<Self, Problems> {
+    ) -> Result<Self> {
         let rule = RuleTable {
             name: "default".to_owned(),
             thresholds: [(Window::from(window), threshold.into())].into(),
-            hold: Some(hold),
             ..RuleTable::default()
         };
-        let tables = Tables { input: source, rules: vec![rule], ..Tables::default() };
-        resolve::resolve(File { general, tables, ..File::default() }, Problems::default())
+        let tables = Tables { rules: vec![rule], ..Tables::default() };
+        let file = File { general, tables, ..File::default() };
+        resolve::resolve(file, Problems::default())?.with_source(source)
     }
 
     /// Applies the changes in `next` that do not need a restart. Logs the result. Returns whether all changes were
@@ -183,7 +227,7 @@ impl Config {
             |it: &General| (it.http, it.http_public, it.http_names.clone(), it.http_tokens.clone());
         let is_same_http = http(now) == http(then);
         check(self.source == next.source, "input");
-        check(self.network == next.network, "network");
+        check(self.task == next.task, "[network] or [probe]");
         check(now.grace == then.grace, "grace");
         check(now.device == then.device, "device");
         check(is_same_http, "http, http-public, http-names or http-tokens");
@@ -240,10 +284,6 @@ pub(crate) fn warn_of_views(config: &Config) {
         warn!("view {}: {PORTS_OF_ANSWERS}", view.name);
     }
     blind_spots(config).iter().for_each(|spot| warn!("{spot}"));
-}
-
-fn is_input(source: &InputOptions) -> bool {
-    !source.input.is_empty() || source.is_live()
 }
 
 fn read_text(path: &Path) -> Result<String> {

@@ -1,8 +1,11 @@
-//! The console of a process with alerts: notifications, the web page, reloads, and the service manager.
+//! The console of a process: notifications, the web page, reloads, and the service manager.
+
+use std::sync::Arc;
 
 use anyhow::Result;
+use srlg_input::Status as InputStatus;
 use srlg_input::contact::Sampling;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::config::blind_spots::SamplingNotes;
@@ -20,7 +23,7 @@ pub(crate) type ReadConfig = Box<dyn Fn() -> Result<Config> + Send>;
 pub(crate) struct Console {
     pub(crate) config: Config,
     pub(crate) delivery: Delivery,
-    pub(crate) service: Service,
+    pub(crate) service: Arc<Service>,
     /// Time at which the process started, in milliseconds since the Unix epoch.
     pub(crate) started_ms: u64,
     publisher: Publisher,
@@ -36,6 +39,7 @@ impl Console {
     pub(crate) fn open(
         config: Config,
         delivery: Delivery,
+        service: Arc<Service>,
         read: Option<ReadConfig>,
     ) -> Result<Self> {
         let general = &config.general;
@@ -46,7 +50,7 @@ impl Console {
             sampling: SamplingNotes::new(config.source.decoding.sampling),
             config,
             delivery,
-            service: Service::new()?,
+            service,
             started_ms,
             publisher,
             read,
@@ -83,6 +87,17 @@ impl Console {
         self.service.alive();
         let keep_ms = self.config.general.keep.as_millis() as u64;
         self.delivery.maintain(manager, now_ms.saturating_sub(keep_ms));
+    }
+
+    /// Logs the counters of the input and of its exporters.
+    pub(crate) fn log_input(&self, input: &InputStatus) {
+        input.to_string().lines().for_each(|line| info!("{line}"));
+        for exporter in &input.exporters {
+            match self.config.names.exporters.name(exporter.address.ip()) {
+                Some(name) => info!("exporter {name}, {exporter}"),
+                None => info!("exporter {exporter}"),
+            }
+        }
     }
 
     /// If a reload was requested, reads the configuration again and passes it to `apply`, with all changes that need no

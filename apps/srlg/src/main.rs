@@ -101,7 +101,7 @@ fn execute(task: Task) -> Result<ExitCode> {
     }
     match task {
         Task::Run(options) => measure::run::run(&options)?,
-        Task::Probe(args) => probe::run(*args)?,
+        Task::Probe(args) => probe::run(&args)?,
         Task::Collect(args) => collect::run(&args)?,
         Task::Detect(args) => until_pipe_breaks(detect::run(&args))?,
         Task::Contacts(args) => until_pipe_breaks(contacts::run(&args))?,

@@ -2,8 +2,8 @@
 //!
 //! Without a service manager, `NOTIFY_SOCKET` is not set and no messages are sent.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use sd_notify::NotifyState;
@@ -15,7 +15,7 @@ use tracing::debug;
 pub(crate) struct Service {
     reload: Arc<AtomicBool>,
     /// Timer for watchdog messages. Its period is half of the service manager's watchdog interval.
-    watchdog: Option<Every>,
+    watchdog: Option<Mutex<Every>>,
 }
 
 impl Service {
@@ -24,7 +24,8 @@ impl Service {
         let reload = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
             .context("cannot handle the reload signal SIGHUP")?;
-        let watchdog = sd_notify::watchdog_enabled().map(|time| Every::from_now(time / 2));
+        let watchdog = sd_notify::watchdog_enabled();
+        let watchdog = watchdog.map(|time| Mutex::new(Every::from_now(time / 2)));
         Ok(Self { reload, watchdog })
     }
 
@@ -34,8 +35,9 @@ impl Service {
     }
 
     /// Sends a watchdog message if one is due.
-    pub(crate) fn alive(&mut self) {
-        if self.watchdog.as_mut().is_some_and(Every::is_due) {
+    pub(crate) fn alive(&self) {
+        let Some(watchdog) = &self.watchdog else { return };
+        if watchdog.lock().unwrap_or_else(PoisonError::into_inner).is_due() {
             notify(&[NotifyState::Watchdog]);
         }
     }

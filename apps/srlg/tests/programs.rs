@@ -196,16 +196,18 @@ fn exports(rates: &[u16]) -> Vec<u8> {
 fn a_run_warns_once_of_each_higher_sampling_rate_that_an_exporter_announces() {
     let capture = file("sampled.pcap");
     std::fs::write(&capture, exports(&[1, 100, 100, 50, 1_000, 1_000])).unwrap();
-    let warned = |options: &[&str]| {
-        let args = [&["run", "--input", capture.to_str().unwrap(), "--exports"], options].concat();
-        let (output, _, logged) = run(&args);
+    let config = file("sampled.toml");
+    let warned = |keys: &str| {
+        let input = format!("[input]\ninput = ['{}']\nexports = true\n{keys}", capture.display());
+        std::fs::write(&config, input).unwrap();
+        let (output, _, logged) = run(&["run", "--config", config.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(0), "{logged}");
         let rates = logged.split("sampling 1:").skip(1).map(|rest| rest.split(' ').next().unwrap());
         let rates = rates.filter(|rate| rate.ends_with(':')).map(ToOwned::to_owned);
         rates.collect::<Vec<_>>()
     };
-    assert_eq!(warned(&[]), ["100:", "1000:"]);
-    assert_eq!(warned(&["--sampling", "500"]), ["500:", "1000:"]);
+    assert_eq!(warned(""), ["100:", "1000:"]);
+    assert_eq!(warned("sampling = 500\n"), ["500:", "1000:"]);
 }
 
 #[test]
@@ -264,6 +266,8 @@ fn a_machine_with_all_addresses_of_a_64_is_one_peer() {
 fn impossible_input_is_one_line_and_exit_code_2() {
     let config = file("no-database.toml");
     std::fs::write(&config, "as-file = '/no/such/file'\n").unwrap();
+    let no_folder = file("no-folder.toml");
+    std::fs::write(&no_folder, "[[sink]]\ntype = 'file'\npath = '/no/such/folder/file'\n").unwrap();
     let mut texts = String::new();
     for args in [
         &["run", "--input", "/no/such/file"][..],
@@ -271,9 +275,8 @@ fn impossible_input_is_one_line_and_exit_code_2() {
         &["run"],
         &["runn"],
         &["run", "--input", "-", "--window", "1500ms"],
-        &["run", "--input", "-", "--slice", "0s"],
         &["run", "--input", "-", "--threshold", "0"],
-        &["run", "--input", "-", "--alerts", "/no/such/folder/file"],
+        &["run", "--input", "-", "--config", no_folder.to_str().unwrap()],
         &["run", "--url", "kafka://user:secret@broker/flows"],
         &["demo", "--seconds", "5"],
     ] {

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use srlg_alerts::status::overview::{ExporterOverview, Overview, SinkOverview};
+use srlg_alerts::status::overview::{ExporterOverview, Overview, SinkOverview, SpoolOverview};
 use srlg_alerts::witnesses::named;
 
 /// A level of health, shown as the colour of the dot on the web page.
@@ -19,7 +19,7 @@ pub enum Level {
     /// Amber: a source is silent or unreadable, input is unused or late, the state cannot be stored, a sink fails, or
     /// notifications are suppressed.
     Warn,
-    /// Red: alerts are paused, so they neither start nor end.
+    /// Red: no data arrives, so alerts are paused: they neither start nor end.
     Bad,
 }
 
@@ -56,6 +56,18 @@ impl Health {
         if let Some(names) = named(sites.filter(|site| site.is_silent).map(|site| &site.name)) {
             problems.push(format!("no data from sites {names}"));
         }
+        if let Some(probe) = &overview.probe {
+            let SpoolOverview { unsent, lost, .. } = probe.spool;
+            if !probe.is_connected {
+                problems.push(format!(
+                    "not connected to the broker at {}: {unsent} slices not sent yet",
+                    probe.broker
+                ));
+            }
+            if lost > 0 {
+                problems.push(format!("spool full: {lost} slices lost since the start"));
+            }
+        }
         let failing = overview.sinks.iter().filter(|sink| sink.error.is_some());
         problems.extend(failing.map(|sink| format!("sink {} is failing", sink.name)));
         let suppressing = overview.sinks.iter().filter(|sink| sink.suppressed > 0);
@@ -67,10 +79,14 @@ impl Health {
             0 => first.clone(),
             more => format!("{first} (other problems: {more})"),
         });
+        let lost = match overview.probe {
+            Some(_) => "no data: the slices are empty",
+            None => "alerts paused: no data",
+        };
         let (level, text) = match (overview.is_input_lost, problem) {
             (true, problem) => {
                 let problem = problem.map(|it| format!("; {it}")).unwrap_or_default();
-                (Level::Bad, format!("alerts paused: no data{problem}"))
+                (Level::Bad, format!("{lost}{problem}"))
             }
             (false, Some(problem)) => (Level::Warn, problem),
             (false, None) if overview.is_live => (Level::Good, "counting".to_owned()),

@@ -83,6 +83,9 @@ impl Publisher {
     /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.
     fn log_changes(&mut self, overview: &Overview) {
         match self.lost.change_to(overview.is_input_lost) {
+            Some(true) if overview.probe.is_some() => {
+                warn!("no data: the slices are empty until data arrives");
+            }
             Some(true) => warn!("no data: alerts neither start nor end until data arrives"),
             Some(false) => info!("data arrives again"),
             None => {}

@@ -82,7 +82,9 @@ impl Running {
     }
 
     fn add(&mut self, overview: &Overview) {
-        for view in &overview.views {
+        // A probe does not search for super points.
+        let views = overview.views.iter().filter(|_| overview.probe.is_none());
+        for view in views {
             let largest = view.top.first().map_or(0.0, |host| host.cardinality.round());
             for (series, value) in [
                 (Series::SuperPoints(view.name.clone()), view.super_points as f64),

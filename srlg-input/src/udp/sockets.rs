@@ -155,7 +155,7 @@ impl Sockets {
             let more = dropped - before.dropped;
             warnings.push(LogLine::warning(format!(
                 "the kernel dropped {more} datagrams with exports because the program was too slow; \
-                 raise --receive-buffer, or --receivers if there are several exporters"
+                 raise receive-buffer, or receivers if there are several exporters"
             )));
         }
         if gone > before.gone {

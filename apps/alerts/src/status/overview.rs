@@ -66,6 +66,9 @@ pub struct Overview {
     /// The network of probes: its sites and the stream of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkOverview>,
+    /// The probe, if this program is one. It has no alerts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeOverview>,
     /// Sinks of notifications.
     pub sinks: Vec<SinkOverview>,
     /// Number of notifications that the database has not stored yet.
@@ -335,6 +338,29 @@ pub struct NetworkOverview {
     pub refused: BTreeMap<&'static str, u64>,
     /// Sites and their counters.
     pub sites: Vec<SiteOverview>,
+}
+
+/// A probe, which sends its counts to the collector of a network. Slices are identified by their numbers.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProbeOverview {
+    /// Name of the probe.
+    pub name: String,
+    /// Address of the broker.
+    pub broker: String,
+    /// Whether the probe is connected to the broker.
+    pub is_connected: bool,
+    /// Public URL of the collector's web page, which shows the alerts, if it is known.
+    pub collector: Option<String>,
+    /// Version of the network description.
+    pub version: String,
+    /// Newest slice in the spool.
+    pub newest: Option<u64>,
+    /// Slice up to which the collector has stored all slices.
+    pub durable: Option<u64>,
+    /// Size of the deltas since the start or the last change of the description, in bytes.
+    pub sent_bytes: u64,
+    /// State of the spool.
+    pub spool: SpoolOverview,
 }
 
 /// A site of a network.

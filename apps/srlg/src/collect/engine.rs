@@ -332,7 +332,7 @@ impl Engine {
             peers_within(&mut detectors[view], hosts, slices)
         })?;
         self.console.delivery.deliver(manager, &notifications)?;
-        sites.ask(watched);
+        sites.ask(watched, self.console.config.general.url.clone());
         self.record_close(close);
         Ok(())
     }

@@ -289,7 +289,7 @@ pub(super) enum Refusal {
     #[error("slice {slice} has left the window; the running slice is {running}")]
     Old { slice: u64, running: u64 },
     #[error(
-        "slice {slice} is {skew} slices ahead of most probes, which are at slice {front}; correct the clock of the probe, or use --pace real for a file"
+        "slice {slice} is {skew} slices ahead of most probes, which are at slice {front}; correct the clock of the probe, or set pace for a file"
     )]
     Ahead { slice: u64, skew: u64, front: u64 },
     #[error("the delta has {count} parts, more than the maximum of {most}")]

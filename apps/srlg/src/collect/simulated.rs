@@ -17,6 +17,7 @@ use super::{Args, open};
 use crate::config::Config;
 use crate::network::NetworkVersion;
 use crate::network::report::Watchlist;
+use crate::service::Service;
 
 /// Time between two clock ticks.
 const TICK: Duration = Duration::from_millis(50);
@@ -57,11 +58,12 @@ impl SimulatedCollector {
         let CollectorFiles { config, state, reports } = files.clone();
         let args = Args { config, reports: Some(reports), until_slice: None };
         let config = Config::read(&args.config).unwrap();
-        let options = config.network.clone().unwrap();
+        let options = config.network().unwrap().clone();
         let plan = Plan::new(config.general.checkpoint, options, version.clone());
         let alert_store = AlertStore::open(Some(&state)).unwrap().strict();
         let delivery = Delivery::start(alert_store, &[]).unwrap();
-        let (engine, position) = open(&args, config, plan, 0, delivery).unwrap();
+        let (engine, position) =
+            open(&args, config, plan, 0, delivery, Service::new().unwrap().into()).unwrap();
         Self { engine, position: position.sequence }
     }
 

@@ -105,9 +105,10 @@ impl Sites {
         }
     }
 
-    /// Sets the watch list to the hosts of `views` and forgets the reports about all other hosts.
-    pub(super) fn ask(&self, views: Vec<WatchedView>) {
-        let watchlist = Some(Watchlist { version: self.version, views });
+    /// Sets the watch list to the hosts of `views` and forgets the reports about all other hosts. The list also contains
+    /// the public URL of the collector's `page`.
+    pub(super) fn ask(&self, views: Vec<WatchedView>, page: Option<String>) {
+        let watchlist = Some(Watchlist { version: self.version, views, page });
         self.watchlist.send_if_modified(|last| {
             let is_changed = *last != watchlist;
             *last = watchlist;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use srlg_input::InputOptions;
 
-use crate::config::{Checked, Config, General};
+use crate::config::source::SourceOptions;
+use crate::config::{Checked, Config, General, Task};
 use crate::measure::pipeline::VIEW_BYTES;
 use srlg_alerts::Tracker;
 use srlg_alerts::exporters::Exporter;
@@ -16,13 +16,13 @@ use srlg_system::machine;
 /// Options of `srlg check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Configuration file; input options given here override it
+    /// Configuration file; a source given here overrides it
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
     /// Source of contacts, as for `srlg run`.
     #[command(flatten)]
-    pub source: InputOptions,
+    pub source: SourceOptions,
 }
 
 /// Returns a summary of the configuration in `args`, with all notes and warnings. The error lists all problems.
@@ -61,6 +61,10 @@ pub fn check(args: &Args) -> Result<String> {
     if config.source.is_live() {
         let memory = VIEW_BYTES as f64 / 1e6;
         writeln!(text, "each reader thread uses up to {memory:.1} MB per view")?;
+    }
+    if let Task::Probe(_) = &config.task {
+        writeln!(text, "{path} is valid: the detectors of a probe depend on the collector")?;
+        return Ok(text);
     }
     let General { as_file, country_file, .. } = &config.general;
     let per_alert = if as_file.is_some() || country_file.is_some() { 12_000 } else { 3_000 };

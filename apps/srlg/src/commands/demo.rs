@@ -17,6 +17,7 @@ mod node;
 mod site;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -42,6 +43,10 @@ const GENERAL: &str = "inside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
 /// Rule for both a site and a network.
 const RULE: &str = "\n[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
+
+/// Input of a site.
+const INPUT: &str =
+    "\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 
 const CONFIG_FILE: &str = "srlg.toml";
 const ALERTS_FILE: &str = "alerts.ndjson";
@@ -77,8 +82,8 @@ struct Stage<'a> {
     length: Duration,
     http: SocketAddr,
     verdict: &'a mut Verdict,
-    /// Text of the configuration file.
-    config: String,
+    /// Texts of the configuration files, by name.
+    files: BTreeMap<String, String>,
     /// Whether a signal has stopped the demonstration.
     is_stopped: Arc<AtomicBool>,
 }
@@ -107,7 +112,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         length: Duration::from_secs(args.seconds),
         http: args.http,
         verdict: &mut verdict,
-        config: String::new(),
+        files: BTreeMap::new(),
         is_stopped: Arc::clone(&is_stopped),
     };
     if !args.network {
@@ -128,11 +133,17 @@ impl Stage<'_> {
     /// Writes the configuration file with the top-level settings in `settings` and the tables in `tables`.
     fn configure(&mut self, settings: &str, tables: &str) -> Result<()> {
         let http = self.http;
-        self.config = format!(
+        let text = format!(
             "{GENERAL}{settings}http = '{http}'\nstate = 'state'\n{tables}{RULE}\n\
              [[sink]]\ntype = 'file'\npath = '{ALERTS_FILE}'\n"
         );
-        let written = fs::write(self.folder.join(CONFIG_FILE), &self.config);
+        self.write(CONFIG_FILE, &text)
+    }
+
+    /// Writes the configuration file `name`.
+    fn write(&mut self, name: &str, text: &str) -> Result<()> {
+        self.files.insert(name.to_owned(), text.to_owned());
+        let written = fs::write(self.folder.join(name), text);
         written.context("cannot write into the temporary folder")
     }
 
@@ -162,14 +173,17 @@ impl Stage<'_> {
     }
 
     fn announce(&self, what: &str, page: &str) -> io::Result<()> {
-        let Self { attacks, length, config, .. } = self;
+        let Self { attacks, length, files, .. } = self;
         let mut out = io::stdout().lock();
-        writeln!(out, "configuration file:\n")?;
-        for line in config.lines() {
-            let margin = if line.is_empty() { "" } else { "    " };
-            writeln!(out, "{margin}{line}")?;
+        for (name, text) in files {
+            writeln!(out, "configuration file {name}:\n")?;
+            for line in text.lines() {
+                let margin = if line.is_empty() { "" } else { "    " };
+                writeln!(out, "{margin}{line}")?;
+            }
+            writeln!(out)?;
         }
-        writeln!(out, "\n{what} for {} s", length.as_secs())?;
+        writeln!(out, "{what} for {} s", length.as_secs())?;
         writeln!(out, "the page is at {page}")?;
         for planted in attacks.planted() {
             writeln!(out, "simulated: {planted}")?;

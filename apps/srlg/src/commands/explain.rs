@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
 use crate::config::Config;
@@ -31,6 +31,7 @@ pub struct Args {
 /// Returns a description of the rules and allow lists that apply to the host in `args`.
 pub fn explain(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
+    ensure!(!config.views.is_empty(), "cannot explain alerts: {}", config.task.mismatch());
     let host = args.host.to_canonical();
     let mut text = String::new();
     match config.names.labels.get(host.into()) {

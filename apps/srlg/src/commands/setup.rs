@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use async_nats::ServerAddr;
 
 use crate::config::Config;
@@ -26,12 +26,7 @@ pub struct Args {
 /// Creates the credentials of the configured network and prints which files each machine needs.
 pub fn run(args: &Args) -> Result<()> {
     let config = Config::read(&args.config)?;
-    let Some(options) = &config.network else {
-        bail!(
-            "cannot set up a network: {} has no [network] table; add one that names the probes",
-            args.config.display()
-        );
-    };
+    let options = config.network().context("cannot set up a network")?;
     let NetworkOptions { folder, probes, broker, .. } = options;
     make(folder, probes, &args.host, port(broker)?)?;
     let mut out = std::io::stdout().lock();

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use ipnet::IpNet;
 use srlg_input::contact::Name;
 
@@ -47,6 +47,7 @@ pub struct Args {
 /// Returns suggestions for all thresholds of the configuration in `args`.
 pub fn suggest(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
+    ensure!(!config.views.is_empty(), "cannot suggest thresholds: {}", config.task.mismatch());
     let Some(state) = &config.general.state else {
         bail!(
             "cannot suggest thresholds: {} has no state; set state and let srlg run for a day",

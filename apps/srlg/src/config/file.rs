@@ -10,7 +10,7 @@ use anyhow::Result;
 use humantime::parse_duration;
 use serde::Deserialize;
 use srlg_host::Device;
-use srlg_input::contact::{IpNet, Prefixes, deserialize_networks, parse_network};
+use srlg_input::contact::{IpNet, Prefixes, deserialize_networks};
 use srlg_input::{InputOptions, ViewOptions};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -18,7 +18,7 @@ use toml::de::{DeTable, DeValue};
 use super::document::{NO_LINE, Problems, Value, deserialize, from_text, read};
 #[cfg(test)]
 use super::resolve::MEMORY;
-use crate::network::options::NetworkOptions;
+use crate::network::options::{NetworkOptions, ProbeOptions};
 #[cfg(test)]
 use srlg_alerts::Terms;
 use srlg_alerts::exporters::Exporter;
@@ -34,99 +34,76 @@ pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 3
 /// Minimum value of `silent-after`, because exporters are checked once a second.
 pub(super) const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
-/// Parses a value of `silent-after`, which must be at least [`LEAST_SILENCE`].
-pub(crate) fn parse_silence(text: &str) -> Result<Duration, String> {
-    let after = parse_duration(text).map_err(|error| error.to_string())?;
-    let is_enough = after >= LEAST_SILENCE;
-    is_enough.then_some(after).ok_or_else(|| format!("must be at least {LEAST_SILENCE:?}"))
-}
-
-/// Top-level settings, which come before the first table. Some settings are also command-line options.
-#[derive(Clone, Debug, PartialEq, Deserialize, clap::Args)]
+/// Top-level settings, which come before the first table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct General {
-    /// Inside network (repeatable); without one, all hosts are inside and there is no view of outside hosts [default:
-    /// all hosts]
-    #[arg(long, value_name = "CIDR", value_parser = parse_network)]
+    /// Inside networks. Without one, all hosts are inside and there is no view of outside hosts. [default: all hosts]
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub inside: Vec<IpNet>,
 
     /// Length of a slice, the step by which windows move
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub slice: Duration,
 
     /// Time that a slice stays open after its end, for contacts that arrive late
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub grace: Duration,
 
     /// Device for the detectors of the views: cpu, cuda, cuda:N or auto
-    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
     #[serde(deserialize_with = "from_text")]
     #[cfg_attr(test, schemars(with = "String", extend("default" = Self::default().device.to_string())))]
     pub device: Device,
 
-    /// Listen address for the web page, /metrics and the JSON API; must be loopback, because there is no authentication
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Listen address for the web page, /metrics and the JSON API; must be loopback, because there is no authentication.
     #[cfg_attr(test, schemars(extend("x-form" = "address:port")))]
     pub http: Option<SocketAddr>,
 
     /// Whether `http` may be an address that other hosts can reach, for use behind a proxy that authenticates users.
-    #[arg(skip)]
     pub http_public: bool,
 
     /// Names accepted in the Host header of requests to `http`, in addition to localhost, loopback addresses and the
     /// host of `url`. With `http-public`, all IP addresses are accepted too.
-    #[arg(skip)]
     pub http_names: Vec<String>,
 
     /// File with a line `NAME TOKEN` for each person who may acknowledge, comment on, silence and close alerts. Other
     /// users of the system must have no access to the file.
-    #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub http_tokens: Option<PathBuf>,
 
     /// Database that maps peers to ASes, in MaxMind's format. A reload reads the database again.
-    #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub as_file: Option<PathBuf>,
 
     /// Database that maps peers to countries, in MaxMind's format. A reload reads the database again.
-    #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub country_file: Option<PathBuf>,
 
     /// Public URL of the web page, such as `https://srlg.example`. Notifications link to their incident on this page.
-    #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
     pub url: Option<String>,
 
-    /// Folder for checkpoints and the database of alerts; with it, a restart keeps windows, active alerts and unsent
-    /// notifications
-    #[arg(long, value_name = "DIR")]
+    /// Folder for checkpoints and the database of alerts, or for the spool of a probe. With it, a restart keeps windows,
+    /// active alerts and unsent notifications.
     #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
     pub state: Option<PathBuf>,
 
     /// Time between two checkpoints.
-    #[arg(skip = Self::default().checkpoint)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub checkpoint: Duration,
 
     /// Time without a datagram after which an exporter is silent; at least 1s [default: three times its longest pause
     /// in the last hour, but at least 15s]
-    #[arg(long, value_name = "TIME", value_parser = parse_silence)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time")))]
     pub silent_after: Option<Duration>,
 
     /// Time for which the database keeps notifications.
-    #[arg(skip = Self::default().keep)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub keep: Duration,
@@ -312,11 +289,14 @@ impl TryFrom<String> for Window {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
-    /// Source of contacts: one of `input`, `listen`, `interface` or `url`. All keys are also options of `srlg
-    /// run` and `srlg probe`. `srlg probe` reads no configuration file.
+    /// Source of contacts of `srlg run` and `srlg probe`: one of `input`, `listen`, `interface` or `url`.
     pub(super) input: InputOptions,
     /// Network of probes, in place of `[input]`. `srlg collect` merges the deltas that the probes send.
     pub(super) network: Option<NetworkOptions>,
+    /// Probe of a network, which counts `[input]` with `srlg probe` and sends deltas to the collector. Apart from these
+    /// two tables, its file may have only the tables `[[exporter]]` and the keys `device`, `http`, `http-public`,
+    /// `http-names`, `url`, `state` and `silent-after`. All other settings come from the collector.
+    pub(super) probe: Option<ProbeOptions>,
     /// Hosts and peers to count. Each view has its own detector. If no view is defined, the default views `fan-in` and
     /// `fan-out` count inside hosts, and `outside` counts outside hosts if `inside` is set.
     #[serde(rename = "view")]
@@ -340,8 +320,25 @@ pub(super) struct Tables {
     pub(super) sinks: Vec<SinkOptions>,
 }
 
-/// Tables that define the source of contacts. A file may contain only one of them.
-const SOURCES: [&str; 2] = ["input", "network"];
+/// Tables that define the task of the process and its source of contacts.
+const TASKS: [&str; 3] = ["input", "network", "probe"];
+
+/// Top-level keys and tables that a probe cannot have.
+const NOT_OF_PROBES: [&str; 13] = [
+    "inside",
+    "slice",
+    "grace",
+    "http-tokens",
+    "as-file",
+    "country-file",
+    "checkpoint",
+    "keep",
+    "view",
+    "rule",
+    "allow",
+    "label",
+    "sink",
+];
 
 const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
 
@@ -352,7 +349,7 @@ fn hint_of_table(_name: &str, value: &Value<'_>) -> Option<String> {
         DeValue::Array(values) => !values.is_empty() && values.iter().all(is_table),
         _ => is_table(value),
     };
-    is_list.then(|| format!("the tables are {}", [SOURCES.as_slice(), &TABLES].concat().join(", ")))
+    is_list.then(|| format!("the tables are {}", [TASKS.as_slice(), &TABLES].concat().join(", ")))
 }
 
 /// Returns a hint if the unknown key `name` of a table is a top-level key.
@@ -389,16 +386,17 @@ impl<'i> File<'i> {
             part.map(|(key, value)| (key.clone(), value.clone())).collect::<DeTable<'_>>()
         };
         let mut general = keys.clone();
-        SOURCES.iter().chain(&TABLES).for_each(|name| drop(general.remove(*name)));
+        TASKS.iter().chain(&TABLES).for_each(|name| drop(general.remove(*name)));
         let (general, before): (General, _) =
             (read(general, &hint_of_table, problems), problems.len());
-        let Tables { input, network, .. } = read(part(&SOURCES), &hint_of_general, problems);
+        let Tables { input, network, probe, .. } = read(part(&TASKS), &hint_of_general, problems);
         // If an invalid value was omitted, the check could report problems that the file does not have.
         let is_whole = problems.len() == before;
-        let tables = Tables { input, network, ..read(part(&TABLES), &hint_of_general, problems) };
+        let tables =
+            Tables { input, network, probe, ..read(part(&TABLES), &hint_of_general, problems) };
         let mut file = Self { general, tables, keys };
         if is_whole {
-            file.check_source(problems);
+            file.check_task(problems);
         }
         for (at, view) in file.tables.views.iter_mut().enumerate() {
             let keys = value(&file.keys, "view", at, "options").map(Spanned::get_ref);
@@ -413,23 +411,39 @@ impl<'i> File<'i> {
         file
     }
 
-    fn check_source(&self, problems: &mut Problems) {
-        match &self.tables.network {
-            Some(_) if self.keys.contains_key("input") => problems.add(
-                self.span_in("network", ""),
-                "[input] and [network] cannot be combined; keep one of them",
-            ),
-            Some(network) => {
-                for (key, text) in network.problems(self.general.checkpoint, self.general.slice) {
-                    problems.add(self.span_in("network", key), text);
-                }
+    fn check_task(&self, problems: &mut Problems) {
+        let Tables { input, network, probe, .. } = &self.tables;
+        if let Some(network) = network {
+            for other in ["input", "probe"].into_iter().filter(|name| self.keys.contains_key(*name))
+            {
+                problems.add(
+                    self.span_in("network", ""),
+                    format!("[{other}] and [network] cannot be combined; keep one of them"),
+                );
             }
-            None => {
-                if let Err(bad) = self.tables.input.check() {
-                    problems.add(self.span_in("input", bad.option), bad.to_string());
-                }
+            for (key, text) in network.problems(self.general.checkpoint, self.general.slice) {
+                problems.add(self.span_in("network", key), text);
             }
+            return;
         }
+        if let Err(bad) = input.check() {
+            problems.add(self.span_in("input", bad.option), bad.to_string());
+        }
+        let Some(probe) = probe else { return };
+        for (key, text) in probe.problems(input.is_live()) {
+            problems.add(self.span_in("probe", key), text);
+        }
+        for key in NOT_OF_PROBES.into_iter().filter(|key| self.keys.contains_key(*key)) {
+            let text = format!(
+                "{key}: has no effect on a probe; set it in the configuration of the collector"
+            );
+            problems.add(self.span_in(key, ""), text);
+        }
+    }
+
+    /// Returns whether the file is the configuration of a probe.
+    pub(super) const fn is_of_probe(&self) -> bool {
+        self.tables.probe.is_some()
     }
 
     /// Returns the span of the value of `key` in the table `name`, or the span of the table if the key is missing.

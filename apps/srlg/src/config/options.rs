@@ -1,28 +1,30 @@
 //! Options of `srlg run`: a configuration file, or options for a simple configuration.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
-use srlg_input::InputOptions;
+use anyhow::{Result, bail};
+use srlg_input::contact::{IpNet, parse_network};
 
-use crate::config::{Config, General};
+use crate::config::source::SourceOptions;
+use crate::config::{Config, General, Task};
 use srlg_notify::sinks::SinkOptions;
 
 /// Options of `srlg run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Configuration file; input options given here override it, and all other settings belong in the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "device", "http", "state", "silent_after"])]
+    /// Configuration file; a source given here overrides it, and all other settings belong in the file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "http", "state"])]
     pub config: Option<PathBuf>,
 
     /// Source of contacts.
     #[command(flatten)]
-    pub source: InputOptions,
+    pub source: SourceOptions,
 
-    /// General settings, which a configuration file can also contain.
-    #[command(flatten)]
-    pub general: General,
+    /// Inside network (repeatable); without one, all hosts are inside and there is no view of outside hosts
+    #[arg(long, value_name = "CIDR", value_parser = parse_network)]
+    pub inside: Vec<IpNet>,
 
     /// Number of distinct peers within the window at which an alert starts
     #[arg(long, value_name = "N", default_value_t = 1024)]
@@ -32,31 +34,32 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub window: Duration,
 
-    /// Time that a count must stay below 0.8 times the threshold before its alert ends
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
-    pub hold: Duration,
+    /// Listen address for the web page, /metrics and the JSON API; must be loopback, because there is no authentication
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
 
-    /// File to which notifications are appended as lines of JSON; - is standard output, the default if no sink is
-    /// configured
-    #[arg(long, value_name = "FILE|-")]
-    pub alerts: Option<PathBuf>,
+    /// Folder for checkpoints and the database of alerts; with it, a restart keeps windows, active alerts and unsent
+    /// notifications
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
 }
 
 impl Options {
-    /// Returns the configuration from the file or, without a file, from the options. Input options replace the input of
-    /// the file, and `alerts` adds a sink.
+    /// Returns the configuration from the file or, without a file, from the options. A given source replaces that of
+    /// the file. If no sink is configured, notifications go to standard output.
     pub fn config(&self) -> Result<Config> {
         let mut config = match &self.config {
-            Some(path) => Config::read(path)?,
+            Some(path) => Config::read_with_source(path, &self.source)?,
             None => {
-                let (source, general) = (self.source.clone(), self.general.clone());
-                Config::simple(source, general, self.threshold, self.window, self.hold)?
+                let Self { inside, http, state, threshold, window, source, .. } = self.clone();
+                let general = General { inside, http, state, ..General::default() };
+                Config::simple(&source, general, threshold, window)?
             }
         };
-        config.set_input(&self.source);
-        if let Some(path) = &self.alerts {
-            config.sinks.push(SinkOptions::file(path.clone()));
-        } else if config.sinks.is_empty() {
+        if config.task != Task::Monitor {
+            bail!("cannot run: {}", config.task.mismatch());
+        }
+        if config.sinks.is_empty() {
             config.sinks.push(SinkOptions::file("-".into()));
         }
         Ok(config)

@@ -13,8 +13,8 @@ use srlg_input::contact::{Networks, Prefixes, Role, Side};
 use srlg_input::{View, ViewOptions};
 use toml::Spanned;
 
-use super::Config;
 use super::document::{Problems, check_empty};
+use super::{Config, Task};
 use crate::config::file::{
     AllowTable, File, General, LEAST_SILENCE, LabelTable, PREFIXES, RuleTable, Tables, ViewTable,
     Window,
@@ -36,7 +36,8 @@ pub(super) const LEAST_THRESHOLD: u32 = 8;
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {
     let mut it = Resolver { problems, slice: file.general.slice, file: &file };
     it.check_general();
-    let views = it.views();
+    // The collector defines the views of a probe.
+    let views = if file.is_of_probe() { Vec::new() } else { it.views() };
     it.check_sinks();
     let labels = file.tables.labels.iter().enumerate();
     let labels = labels.flat_map(|(at, LabelTable { name, networks })| {
@@ -55,10 +56,15 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
     if !it.problems.is_empty() {
         return Err(it.problems);
     }
-    let File { general, tables: Tables { input, network, exporters, sinks, .. }, .. } = file;
+    let Tables { input, network, probe, exporters, sinks, .. } = file.tables;
+    let task = match (network, probe) {
+        (Some(network), _) => Task::Collector(network),
+        (None, Some(probe)) => Task::Probe(probe),
+        (None, None) => Task::Monitor,
+    };
     let (exporters, origins) = (ExporterNames::new(exporters), OriginLookup::default());
     let names = Names { labels, exporters, origins };
-    Ok(Config { source: input, network, general, views, names, sinks })
+    Ok(Config { task, source: input, general: file.general, views, names, sinks })
 }
 
 struct Resolver<'a, 'i> {
@@ -117,7 +123,7 @@ impl Resolver<'_, '_> {
             self.problems.add(span("silent-after"), text);
         }
         if silent_after.is_some() && self.file.tables.network.is_some() {
-            let text = "silent-after: has no effect in a network; pass --silent-after to each `srlg probe` instead";
+            let text = "silent-after: has no effect on a collector; set it in the configuration of each probe";
             self.problems.add(span("silent-after"), text);
         }
     }

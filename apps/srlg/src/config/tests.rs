@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use srlg_host::Device;
 use srlg_host::config::HashFamily;
 
-use super::{Config, parse_silence};
+use super::Config;
 use crate::network::Network;
 
 const WHOLE: &str = r#"
@@ -178,7 +178,8 @@ queue = 0
 #[test]
 fn an_exporter_is_silent_after_a_second_at_the_earliest() {
     for (text, seconds) in [("1s", Some(1)), ("2m", Some(120)), ("999ms", None), ("0s", None)] {
-        let after = parse_silence(text).ok();
+        let read = Config::parse(&format!("silent-after = '{text}'")).ok();
+        let after = read.and_then(|config| config.general.silent_after);
         assert_eq!(after.map(|after| after.as_secs()), seconds, "{text}");
     }
 }

@@ -14,12 +14,12 @@ use toml::de::DeTable;
 use super::PORTS_OF_ANSWERS;
 use super::document::{NO_LINE, Problems};
 use super::file::{File, General};
+use super::source::SourceOptions;
 use crate::features::missing;
 #[cfg(feature = "network")]
 use crate::network::connect::Access;
-use crate::network::options::NetworkOptions;
-#[cfg(feature = "network")]
-use crate::network::subjects::COLLECTOR;
+use crate::network::options::{NetworkOptions, ProbeOptions};
+use crate::network::subjects::{COLLECTOR, check_name};
 use srlg_alerts::origins::{Content, Database};
 use srlg_notify::store::Store;
 use srlg_system::machine;
@@ -27,23 +27,31 @@ use srlg_system::machine::{AddressState, Transport};
 use srlg_web::server::tokens::Tokens;
 
 /// Checks the local resources that `file` refers to, except the device. Adds errors to `problems` and returns notes and
-/// warnings. The input options in `given` override those of the file.
-pub(super) fn run(
-    file: &File<'_>,
-    given: Option<&InputOptions>,
-    problems: &mut Problems,
-) -> Problems {
+/// warnings. A source in `given` overrides the source of the file.
+pub(super) fn run(file: &File<'_>, given: &SourceOptions, problems: &mut Problems) -> Problems {
     let mut trial = Trial { file, problems, notes: Problems::default() };
     trial.try_general();
     trial.try_views();
-    match (&file.tables.network, given) {
-        (Some(_), Some(_)) => {
+    match &file.tables.network {
+        Some(_) if given.is_given() => {
             let text = "the configuration has a network, so `srlg collect` accepts no input; remove the input options";
             trial.problems.add(NO_LINE, text);
         }
-        (Some(network), None) => trial.try_network(network),
-        (None, Some(input)) => trial.try_input(input, |_| NO_LINE),
-        (None, None) => trial.try_input_of_file(),
+        Some(network) => {
+            let NetworkOptions { folder, broker, .. } = network;
+            trial.try_access("network", folder, broker, COLLECTOR);
+        }
+        None if given.is_given() => {
+            let mut input = file.tables.input.clone();
+            given.replace(&mut input);
+            trial.try_input(&input, |_| NO_LINE);
+        }
+        None => trial.try_input_of_file(),
+    }
+    if let Some(ProbeOptions { name, folder, broker, .. }) = &file.tables.probe
+        && check_name(name).is_ok()
+    {
+        trial.try_access("probe", folder, broker, name);
     }
     for (at, sink) in file.tables.sinks.iter().enumerate() {
         if let Err((key, error)) = sink.try_out(file.general.state.as_deref()) {
@@ -136,23 +144,25 @@ impl Trial<'_, '_> {
         }
     }
 
-    #[cfg(not(feature = "network"))]
-    fn try_network(&mut self, _: &NetworkOptions) {
-        let span = self.file.span_in("network", "");
-        self.problems.add(span, missing("[network]", "network"));
+    /// Checks the credentials of `client` in `folder`, which the table `table` names, and that there is a state folder.
+    #[cfg(feature = "network")]
+    fn try_access(&mut self, table: &str, folder: &Path, broker: &str, client: &str) {
+        let access = Access { folder: folder.to_owned(), broker: broker.to_owned() };
+        let span = self.file.span_in(table, "folder");
+        self.add(span.clone(), access.authority());
+        self.add(span, access.key(client));
+        if self.file.general.state.is_none() {
+            let text = format!(
+                "[{table}] requires a state folder, because slices would be lost without it; set state"
+            );
+            self.problems.add(self.file.span_in(table, ""), text);
+        }
     }
 
-    #[cfg(feature = "network")]
-    fn try_network(&mut self, options: &NetworkOptions) {
-        let NetworkOptions { folder, broker, .. } = options;
-        let access = Access { folder: folder.clone(), broker: broker.clone() };
-        let span = self.file.span_in("network", "folder");
-        self.add(span.clone(), access.authority());
-        self.add(span, access.key(COLLECTOR));
-        if self.file.general.state.is_none() {
-            let text = "[network] requires a state folder, because a collector would lose slices without it; set state";
-            self.problems.add(self.file.span_in("network", ""), text);
-        }
+    #[cfg(not(feature = "network"))]
+    fn try_access(&mut self, table: &str, _: &Path, _: &str, _: &str) {
+        let span = self.file.span_in(table, "");
+        self.problems.add(span, missing(&format!("[{table}]"), "network"));
     }
 }
 

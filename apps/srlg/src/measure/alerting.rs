@@ -22,7 +22,7 @@ use srlg_alerts::witnesses::{AlertedHost, WitnessTable};
 use srlg_alerts::{Condition, Witnesses};
 
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
-const LOST_MS: u64 = 60_000;
+pub(crate) const LOST_MS: u64 = 60_000;
 
 /// A consumer of slices that raises alerts.
 pub(crate) struct Alerting {

@@ -6,9 +6,10 @@
 //! it runs.
 
 use std::mem;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use srlg_input::{Contact, Input, Status as InputStatus};
 use tracing::{info, warn};
 
@@ -19,6 +20,7 @@ use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::monitor::Monitor;
 use crate::measure::pipeline::VIEW_BYTES;
+use crate::service::Service;
 use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::LOOK;
 use srlg_notify::delivery::Delivery;
@@ -27,11 +29,8 @@ use srlg_system::pacing::Every;
 
 /// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {
+    let service = Arc::new(Service::new()?);
     let mut config = options.config()?;
-    ensure!(
-        config.network.is_none(),
-        "cannot run: the configuration has a network and no input; use `srlg collect`"
-    );
     config.read_databases()?;
     let Continued { mut monitor, alert_store, checkpoints, ended, position } =
         Continued::open(&config)?;
@@ -44,7 +43,7 @@ pub fn run(options: &Options) -> Result<()> {
         Box::new(move || options.config()) as ReadConfig
     });
     let mut it = Loop {
-        console: Console::open(config, delivery, read)?,
+        console: Console::open(config, delivery, service, read)?,
         monitor,
         checkpoints,
         shown: Instant::now(),
@@ -64,18 +63,8 @@ pub fn run(options: &Options) -> Result<()> {
             (it.console.delivery.started(), it.monitor.manager().open_alerts().len());
         info!("alerts raised in this run: {started}; active at the end: {open}");
     }
-    // A reload may have changed the names.
-    let exporters = it.console.config.names.exporters.clone();
-    let finish = it.finish();
-    let status = input.status();
-    status.to_string().lines().for_each(|line| info!("{line}"));
-    for exporter in &status.exporters {
-        match exporters.name(exporter.address.ip()) {
-            Some(name) => info!("exporter {name}, {exporter}"),
-            None => info!("exporter {exporter}"),
-        }
-    }
-    run.and(finish)
+    it.console.log_input(&input.status());
+    run.and(it.finish())
 }
 
 fn log_start(config: &Config, monitor: &Monitor, input: &Input) {

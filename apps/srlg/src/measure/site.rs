@@ -128,15 +128,6 @@ pub(crate) struct SliceTimes {
     pub(crate) grace: Duration,
 }
 
-/// Numbers of contacts that no view has counted. Each number is the minimum over the views, because the view with the
-/// longest window drops the fewest contacts.
-#[cfg(feature = "network")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Dropped {
-    pub(crate) too_late: u64,
-    pub(crate) future: u64,
-}
-
 impl SiteView {
     /// Creates the view `name`, whose slices have the given `times`.
     pub(crate) fn new(
@@ -180,6 +171,18 @@ impl<C: SliceConsumer> Site<C> {
 
     pub(crate) const fn slice_ms(&self) -> u64 {
         self.slice_ms
+    }
+
+    /// Returns the end of the last slice that all views have closed, in milliseconds since the Unix epoch, or 0.
+    #[cfg(feature = "network")]
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.views.iter().map(|view| view.running).min().unwrap_or(0) * self.slice_ms
+    }
+
+    /// Returns the start of the slice of the newest contact, in milliseconds since the Unix epoch.
+    #[cfg(feature = "network")]
+    pub(crate) const fn newest_ms(&self) -> u64 {
+        self.newest * self.slice_ms
     }
 
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
@@ -361,16 +364,6 @@ impl<C: SliceConsumer> Site<C> {
         let view =
             RunningView { at, running, detector, details, exporters, pipelines: pipelines.of(at) };
         (track, ViewSink { view, consumer })
-    }
-
-    #[cfg(feature = "network")]
-    pub(crate) fn dropped(&self) -> Dropped {
-        let tracks = || self.views.iter().map(|view| &view.track);
-        let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
-        Dropped {
-            too_late: tracks().map(too_late).min().unwrap_or(0),
-            future: tracks().map(|track| track.clock().future()).min().unwrap_or(0),
-        }
     }
 }
 

@@ -38,14 +38,12 @@ const CAPACITY: usize = 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// Address of the broker, and folder with the secrets.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug)]
 pub struct Access {
-    /// Folder with ca.pem and NAME.nk, as created by `srlg setup`
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    /// Folder with `ca.pem` and `NAME.nk`, which `srlg setup` creates.
     pub folder: PathBuf,
 
-    /// Address of the broker; the default port is 4222, and an IPv6 address needs brackets
-    #[arg(long, value_name = "HOST[:PORT]", default_value = "localhost:4222", value_parser = address)]
+    /// Address of the broker, with a port if it is not 4222.
     pub broker: String,
 }
 

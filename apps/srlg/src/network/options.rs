@@ -1,9 +1,11 @@
-//! The `[network]` table of a configuration: the settings of a network's collector.
+//! The tables `[network]` and `[probe]` of a configuration: the settings of a network's collector and of a probe.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 
 #[cfg(feature = "network")]
 use crate::network::connect;
@@ -96,9 +98,8 @@ impl NetworkOptions {
             let text = format!("probes: {name} is listed twice; give each probe its own name");
             check(!probes[..at].contains(name), "probes", text);
         }
-        #[cfg(feature = "network")]
-        if let Err(error) = connect::address(&self.broker) {
-            check(false, "broker", format!("broker {:?}: {error}", self.broker));
+        if let Err(text) = check_broker(&self.broker) {
+            check(false, "broker", text);
         }
         let longest = Duration::from_secs(86_400);
         check(
@@ -119,5 +120,109 @@ impl NetworkOptions {
         check(*pending_mb > 0, "pending-mb", "pending-mb: must be at least 1, got 0".to_owned());
         check(*stream_mb > 0, "stream-mb", "stream-mb: must be at least 1, got 0".to_owned());
         problems
+    }
+}
+
+/// The table `[probe]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ProbeOptions {
+    /// Name of the probe, which the collector's configuration lists in `probes`.
+    pub name: String,
+    /// Folder with `ca.pem` and `NAME.nk`, which `srlg setup` creates.
+    #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
+    pub folder: PathBuf,
+    /// Host of the NATS server, with a port if it is not 4222.
+    #[cfg_attr(test, schemars(extend("x-form" = "host:port")))]
+    pub broker: String,
+    /// Maximum number of slices in the spool. [default: the length of the longest window]
+    #[cfg_attr(test, schemars(range(min = 2)))]
+    pub keep: Option<u32>,
+    /// Pace at which a file is read: `real`, or a number of slices per second, such as `"10"`. [default: as fast as
+    /// possible]
+    #[serde(deserialize_with = "pace")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub pace: Option<Pace>,
+}
+
+impl Default for ProbeOptions {
+    fn default() -> Self {
+        let NetworkOptions { folder, broker, .. } = NetworkOptions::default();
+        Self { name: String::new(), folder, broker, keep: None, pace: None }
+    }
+}
+
+impl ProbeOptions {
+    /// Checks these options for an input that `is_live`, and returns each problem with its key.
+    pub(crate) fn problems(&self, is_live: bool) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        match check_name(&self.name) {
+            _ if self.name.is_empty() => problems.push(("name", "missing key `name`".to_owned())),
+            Err(error) => problems.push(("name", error.to_string())),
+            Ok(()) => {}
+        }
+        if let Err(text) = check_broker(&self.broker) {
+            problems.push(("broker", text));
+        }
+        if let Some(keep @ 0..2) = self.keep {
+            problems.push(("keep", format!("keep: must be at least 2, got {keep}")));
+        }
+        if is_live && self.pace.is_some() {
+            problems.push(("pace", "pace: applies only to files that are not live".to_owned()));
+        }
+        problems
+    }
+}
+
+/// Checks that `broker` is an address, with or without a port.
+fn check_broker(broker: &str) -> Result<(), String> {
+    #[cfg(feature = "network")]
+    connect::address(broker).map_err(|error| format!("broker {broker:?}: {error}"))?;
+    #[cfg(not(feature = "network"))]
+    let _unused = broker;
+    Ok(())
+}
+
+/// Pace of the slices of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Real time: each slice takes as long as the time that it covers.
+    Real,
+    /// A fixed number of slices per second.
+    PerSecond(f64),
+}
+
+impl FromStr for Pace {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "must be real, or a rate from 0.001 to 1000000 slices per second";
+        match text {
+            "real" => Ok(Self::Real),
+            number => match number.parse() {
+                Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(Self::PerSecond(rate)),
+                _ => Err(WRONG),
+            },
+        }
+    }
+}
+
+fn pace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Pace>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invalid_paces_are_refused() {
+        assert_eq!("real".parse(), Ok(Pace::Real));
+        assert_eq!("2.5".parse(), Ok(Pace::PerSecond(2.5)));
+        for text in ["", "0", "-1", "inf", "NaN", "fast"] {
+            assert!(text.parse::<Pace>().is_err(), "{text}");
+        }
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct Watchlist {
     /// Network version to which the view numbers belong.
     pub(crate) version: VersionId,
     pub(crate) views: Vec<WatchedView>,
+    /// Public URL of the collector's web page, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) page: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use srlg_input::Position;
 use srlg_input::contact::Sampling;
@@ -19,6 +20,10 @@ use super::spool::{Spool, SpoolEntry, SpoolError};
 use crate::network::connect::BACKOFF;
 use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
+use srlg_web::server::check_url;
+
+/// Maximum time for which a call waits without calling [`Outbox::alive`].
+const BEAT: Duration = Duration::from_secs(1);
 
 /// The error of a call that is interrupted because the probe is stopping.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +41,8 @@ pub(super) struct Outbox {
     /// Configured maximum number of slices in the spool, or `None` to use the length of the longest window.
     keep: Option<usize>,
     live: bool,
+    /// Function that is called again and again while a call waits, because the probe then does nothing else.
+    alive: Box<dyn Fn() + Send + Sync>,
     pub(super) watchlist: watch::Sender<Option<Arc<Watchlist>>>,
     /// Reports about the last slice.
     pub(super) reports: watch::Sender<Vec<SiteReport>>,
@@ -60,6 +67,7 @@ impl Outbox {
         version: &NetworkVersion,
         keep: Option<usize>,
         live: bool,
+        alive: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let state = State {
             spool,
@@ -77,6 +85,7 @@ impl Outbox {
             again: Notify::new(),
             keep,
             live,
+            alive: Box::new(alive),
             watchlist: watch::Sender::new(None),
             reports: watch::Sender::new(Vec::new()),
         }
@@ -99,6 +108,11 @@ impl Outbox {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
+    /// Returns the public URL of the collector's web page, if the collector has sent a valid one.
+    pub(super) fn collector(&self) -> Option<String> {
+        self.watchlist.borrow().as_ref()?.page.clone().filter(|page| check_url(page).is_ok())
+    }
+
     /// Repeats `write` until it succeeds, and returns whether a retry was necessary. Only the first error is logged,
     /// together with its effect `what`.
     fn write(
@@ -113,12 +127,35 @@ impl Outbox {
                 warn!("{error}; {what} until the spool can be written");
                 has_waited = true;
             }
-            state = self.room.wait_timeout(state, backoff.delay()).expect(UNPOISONED).0;
-            if state.stopped {
-                return Err(Interruption);
-            }
+            state = self.wait(state, backoff.delay())?;
         }
         Ok((state, has_waited))
+    }
+
+    /// Waits for `time`.
+    pub(super) fn sleep(&self, time: Duration) -> Result<(), Interruption> {
+        let end = Instant::now() + time;
+        let left =
+            || Some(end.saturating_duration_since(Instant::now())).filter(|it| !it.is_zero());
+        let mut state = self.state();
+        while let Some(left) = left() {
+            state = self.wait(state, left)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for room in the spool, but at most for `time` and [`BEAT`].
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        time: Duration,
+    ) -> Result<MutexGuard<'a, State>, Interruption> {
+        if state.stopped {
+            return Err(Interruption);
+        }
+        (self.alive)();
+        let state = self.room.wait_timeout(state, time.min(BEAT)).expect(UNPOISONED).0;
+        if state.stopped { Err(Interruption) } else { Ok(state) }
     }
 
     pub(super) fn send_again(&self) {
@@ -162,11 +199,11 @@ impl Outbox {
     }
 
     fn make_room(&self, mut state: MutexGuard<'_, State>) -> Result<(), Interruption> {
-        while state.spool.slices().len() > state.keep && !state.stopped {
+        while state.spool.slices().len() > state.keep {
             let Some(&oldest) = state.spool.slices().first() else { break };
             if state.acked < Some(oldest) {
                 if !self.live {
-                    state = self.room.wait(state).expect(UNPOISONED);
+                    state = self.wait(state, BEAT)?;
                     continue;
                 }
                 state.lost += 1;
@@ -177,7 +214,7 @@ impl Outbox {
             }
             remove(&mut state.spool, oldest);
         }
-        if state.stopped { Err(Interruption) } else { Ok(()) }
+        Ok(())
     }
 
     /// Returns the numbers of up to `most` slices in the spool, starting at `first`.
@@ -249,6 +286,12 @@ impl Outbox {
     pub(super) fn mark(&self, version: VersionId) -> Option<u64> {
         let state = self.state();
         state.spool.mark().filter(|_| state.spool.version() == version)
+    }
+
+    /// Returns the newest slice in the spool, and the slice up to which the collector has stored all slices.
+    pub(super) fn progress(&self) -> (Option<u64>, Option<u64>) {
+        let state = self.state();
+        (state.spool.mark(), state.durable)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,31 +1,8 @@
 //! Pace of a probe's slices.
 
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Pace of slices.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
-    /// Real time: each slice takes as long as the time that it covers.
-    Real,
-    /// A fixed number of slices per second.
-    PerSecond(f64),
-}
-
-impl FromStr for Pace {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "must be real, or a rate from 0.001 to 1000000 slices per second";
-        match text {
-            "real" => Ok(Self::Real),
-            number => match number.parse() {
-                Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(Self::PerSecond(rate)),
-                _ => Err(WRONG),
-            },
-        }
-    }
-}
+use crate::network::options::Pace;
 
 /// A clock that delays slices until they are due.
 #[derive(Debug)]
@@ -73,14 +50,5 @@ mod tests {
         let (start, slice) = (Instant::now(), Duration::from_secs(5));
         assert_eq!(Pacer::new(Some(Pace::Real), slice).wait(start), slice);
         assert_eq!(Pacer::new(None, slice).wait(start), Duration::ZERO);
-    }
-
-    #[test]
-    fn invalid_paces_are_refused() {
-        assert_eq!("real".parse(), Ok(Pace::Real));
-        assert_eq!("2.5".parse(), Ok(Pace::PerSecond(2.5)));
-        for text in ["", "0", "-1", "inf", "NaN", "fast"] {
-            assert!(text.parse::<Pace>().is_err(), "{text}");
-        }
     }
 }

@@ -11,7 +11,6 @@ use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -20,15 +19,17 @@ use srlg_input::contact::{Contact, Sampling};
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
-use super::pace::{Pace, Pacer};
+use super::pace::Pacer;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
+use crate::network::options::Pace;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
-use crate::network::{NetworkVersion, VersionId};
+use crate::network::{NetworkVersion, NetworkView, VersionId};
 use srlg_alerts::details::HostDetails;
+use srlg_alerts::notification::{Direction, Unit};
 use srlg_alerts::rules::Rules;
-use srlg_alerts::status::overview::DatagramCounts;
+use srlg_alerts::status::overview::{DatagramCounts, ViewOverview};
 use srlg_alerts::witnesses::TableState;
 
 /// A consumer of slices that puts them into the outbox of a probe.
@@ -55,7 +56,12 @@ pub(super) struct Sending {
 }
 
 struct SentView {
+    name: String,
+    unit: Unit,
+    window: u32,
     rules: Rules,
+    /// Number of closed slices.
+    closed: u64,
     /// Oldest slice that contains a pair counted since the last delta.
     oldest: Option<u64>,
 }
@@ -72,22 +78,25 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
-    /// Number of contacts without a port, in the view of ports that has the most of them.
+    /// Number of contacts without a port that a view of ports did not count.
     pub(super) without_port: u64,
 }
 
 impl Sending {
-    /// Creates a consumer of the views of `version`, which have the given rules.
-    pub(super) fn new(
-        version: &NetworkVersion,
-        rules: Vec<Rules>,
-        pace: Option<Pace>,
-        outbox: Arc<Outbox>,
-    ) -> Self {
+    /// Creates a consumer of the views of `version`.
+    pub(super) fn new(version: &NetworkVersion, pace: Option<Pace>, outbox: Arc<Outbox>) -> Self {
         let NetworkVersion { id: version, network, .. } = version;
+        let view = |view: &NetworkView| SentView {
+            name: view.name.clone(),
+            unit: Unit::of(view.view.peers(), Direction::from(view.view.role)),
+            window: view.sizes.window,
+            rules: Rules::new(Vec::new(), view.allows.clone()),
+            closed: 0,
+            oldest: None,
+        };
         Self {
             version: *version,
-            views: rules.into_iter().map(|rules| SentView { rules, oldest: None }).collect(),
+            views: network.views.iter().map(view).collect(),
             window: network.window(),
             pacer: Pacer::new(pace, network.slice()),
             mark: outbox.mark(*version),
@@ -103,6 +112,18 @@ impl Sending {
         }
     }
 
+    /// Returns the overviews of the views, without the counters of their contacts.
+    pub(super) fn overviews(&self) -> Vec<ViewOverview> {
+        let view = |view: &SentView| ViewOverview {
+            name: view.name.clone(),
+            unit: view.unit,
+            window_ms: u64::from(view.window) * self.slice_ms,
+            slices: view.closed,
+            ..ViewOverview::default()
+        };
+        self.views.iter().map(view).collect()
+    }
+
     /// Returns whether `slice` has already been spooled.
     fn is_spooled(&self, slice: u64) -> bool {
         Some(slice) <= self.mark
@@ -116,7 +137,7 @@ impl Sending {
         let sampling = self.sampling_up_to(slice);
         let deltas = self.deltas.remove(&slice).unwrap_or_default();
         let parts = payload::pack(self.version, &deltas, self.part_bytes);
-        thread::sleep(self.pacer.wait(Instant::now()));
+        self.outbox.sleep(self.pacer.wait(Instant::now()))?;
         self.totals.slices += 1;
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         self.outbox.put(slice, &parts, sampling)?;
@@ -201,6 +222,7 @@ impl SliceConsumer for Sending {
     /// views. If several slices close together, reports are sent only for the newest one.
     fn close(&mut self, view: &mut RunningView<'_>, pushed: Pushed, is_newest: bool) -> Result<()> {
         let (at, slice) = (view.at, *view.running);
+        self.views[at].closed += 1;
         let oldest = &mut self.views[at].oldest;
         *oldest = oldest.iter().copied().chain(pushed.oldest).min();
         self.totals.pairs += pushed.pairs;

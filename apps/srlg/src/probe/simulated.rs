@@ -17,6 +17,7 @@ use super::site::{ProbeSite, SiteOptions};
 use super::spool::{Spool, SpoolLock};
 use crate::network::NetworkVersion;
 use crate::network::report::{SiteReport, Watchlist};
+use srlg_alerts::exporters::ExporterNames;
 
 /// Maximum number of slices in the spool, so that counting never waits for the broker.
 const KEEP: usize = 1000;
@@ -55,12 +56,12 @@ impl SimulatedProbe {
         let (spool, damaged) = Spool::open(lock, version.id).unwrap();
         assert!(damaged.is_empty(), "{damaged:?}");
         let is_live = live.is_some();
-        let outbox = Arc::new(Outbox::new(spool, version, Some(KEEP), is_live));
+        let outbox = Arc::new(Outbox::new(spool, version, Some(KEEP), is_live, || {}));
         let (silent_after, exporters) =
             live.map(|live| (live.silent_after, live.exporters)).unzip();
         let exporters = exporters.unwrap_or_default();
-        let options =
-            SiteOptions { is_live, pace: None, device: Device::Cpu, exporters, silent_after };
+        let (pace, device, names) = (None, Device::Cpu, ExporterNames::default());
+        let options = SiteOptions { is_live, pace, device, exporters, silent_after, names };
         let versions = watch::channel(version.clone()).1;
         let mut site = ProbeSite::new(options, versions, Arc::clone(&outbox)).unwrap();
         let sink = is_live.then(|| site.pipeline().unwrap());

@@ -4,6 +4,7 @@
 //! the probe switches to a new version, it stops counting with the previous version, whose slices the collector
 //! rejects.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,31 +12,26 @@ use anyhow::Result;
 use srlg_host::Device;
 use srlg_input::contact::IpNet;
 use srlg_input::live::ContactSink;
-use srlg_input::{Contact, Input, Position, Status};
+use srlg_input::{Contact, Position, Status};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
-use super::pace::Pace;
 use super::sending::{Sending, Totals};
-use crate::measure::drive::EventConsumer;
-use crate::measure::site::{Dropped, Site, SiteView, SliceTimes};
+use crate::measure::site::{Site, SiteView, SliceConsumer, SliceTimes};
+use crate::network::options::Pace;
 use crate::network::{NetworkVersion, NetworkView};
-use srlg_alerts::rules::Rules;
-use srlg_alerts::status::overview::DatagramCounts;
+use srlg_alerts::exporters::ExporterNames;
+use srlg_alerts::status::overview::{DatagramCounts, Overview};
 use srlg_alerts::status::problems::ProblemKind;
-use srlg_alerts::witnesses::{LOOK, WitnessTable};
+use srlg_alerts::witnesses::WitnessTable;
 use srlg_system::now_ms;
-use srlg_system::pacing::Every;
 
 /// Time by which the first slice of a version may be ahead of the system clock without a warning, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
 /// Time allowed for passing new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
-
-/// Minimum time between two log lines about dropped contacts, and between two about missing ports.
-const SILENCE: Duration = Duration::from_secs(60);
 
 /// Options that all network versions share.
 pub(super) struct SiteOptions {
@@ -46,6 +42,8 @@ pub(super) struct SiteOptions {
     pub(super) exporters: Vec<IpNet>,
     /// Time without a datagram after which an exporter is silent, or `None` to derive it from the exporter's pauses.
     pub(super) silent_after: Option<Duration>,
+    /// Names of exporters and of their interfaces.
+    pub(super) names: ExporterNames,
 }
 
 /// A site whose slices are sent.
@@ -54,12 +52,6 @@ pub(super) struct ProbeSite {
     outbox: Arc<Outbox>,
     versions: watch::Receiver<NetworkVersion>,
     pub(super) site: Site<Sending>,
-    /// Timer for the status of the input.
-    look: Every,
-    dropped: Dropped,
-    without_port: u64,
-    log_dropped: Every,
-    log_portless: Every,
 }
 
 impl ProbeSite {
@@ -71,20 +63,11 @@ impl ProbeSite {
     ) -> Result<Self> {
         let version = versions.borrow_and_update().clone();
         let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
-        let exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
+        let mut exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
+        exporters.set_names(options.names.clone());
         let site = options.site(&version, &outbox, exporters)?;
         let is_ahead = options.is_live && version.first_slice > now_ms() / slice_ms;
-        let mut of = Self {
-            options,
-            outbox,
-            versions,
-            site,
-            look: Every::new(LOOK),
-            dropped: Dropped::default(),
-            without_port: 0,
-            log_dropped: Every::new(SILENCE),
-            log_portless: Every::new(SILENCE),
-        };
+        let mut of = Self { options, outbox, versions, site };
         if is_ahead {
             log_start(&version, version.first_slice);
             of.site.start_at(version.first_slice)?;
@@ -99,9 +82,22 @@ impl ProbeSite {
 
     /// Counts contacts, except those before the first slice.
     pub(super) fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
-        contacts.iter().try_for_each(|contact| self.site.ingest(contact))?;
-        self.log_problems();
-        Ok(())
+        contacts.iter().try_for_each(|contact| self.site.ingest(contact))
+    }
+
+    /// Returns the start of the slice of the newest contact, in milliseconds since the Unix epoch.
+    pub(super) const fn newest_ms(&self) -> u64 {
+        self.site.newest_ms()
+    }
+
+    /// Returns the size of the deltas of this version, in bytes.
+    pub(super) const fn sent_bytes(&self) -> u64 {
+        self.site.consumer.totals.bytes
+    }
+
+    /// Names exporters and their interfaces as in `names` from now on.
+    pub(super) fn set_names(&mut self, names: ExporterNames) {
+        self.site.exporters.set_names(names);
     }
 
     pub(super) fn record_position(&mut self, position: &Position) {
@@ -121,7 +117,6 @@ impl ProbeSite {
             self.begin(&version, now_ns)?;
         }
         self.site.advance(now_ns)?;
-        self.log_problems();
         self.store_position()
     }
 
@@ -145,7 +140,6 @@ impl ProbeSite {
         let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
         let first = (ready_ms / slice_ms + 1).max(version.first_slice);
         log_start(version, first);
-        (self.dropped, self.without_port) = (Dropped::default(), 0);
         self.site.replace(site, first)
     }
 
@@ -159,63 +153,25 @@ impl ProbeSite {
         }
     }
 
-    /// Logs dropped contacts, because a wrong clock may cause all contacts to be dropped. Logs missing ports, too.
-    fn log_problems(&mut self) {
+    /// Returns the overview of the site with the status of `input`, without the state of the probe itself.
+    pub(super) fn overview(&mut self, input: &Status) -> Overview {
+        self.site.collect();
         self.site.collect_views();
-        let now = self.site.dropped();
-        let Dropped { too_late, future } = now;
-        let of = if too_late > self.dropped.too_late {
-            Some("too late")
-        } else {
-            (future > self.dropped.future).then_some("from the future")
-        };
-        self.dropped = now;
-        if let Some(why) = of.filter(|_| self.log_dropped.is_due()) {
-            warn!(
-                "dropping contacts that are {why}: {too_late} too late and {future} from the future so far; check the clocks of the exporters and of this machine"
-            );
-        }
-        let without_port = self.site.counts.unused.count(ProblemKind::WithoutPort);
-        if without_port > self.without_port && self.log_portless.is_due() {
-            warn!(
-                "recent contacts have no ports, so views of ports do not count them; configure the input to report protocols and destination ports"
-            );
-        }
-        self.without_port = without_port;
+        let views = self.site.consumer.overviews();
+        let now_ms = self.site.now_ms();
+        Overview { now_ms, is_live: self.options.is_live, ..self.site.overview(input, views) }
     }
 
     /// Closes the last slices at the end of the input and returns the totals.
-    pub(super) fn finish(mut self) -> Result<Totals> {
+    pub(super) fn finish(&mut self) -> Result<Totals> {
         self.site.finish()?;
-        self.log_problems();
         self.store_position()?;
-        let Dropped { too_late, future } = self.site.dropped();
-        let Site { views, consumer, .. } = self.site;
-        let without_port = views.iter().map(|view| view.track.filter.counts.without_port).max();
-        let without_port = without_port.unwrap_or(0);
-        Ok(Totals { too_late, future, without_port, ..consumer.totals })
-    }
-}
-
-impl EventConsumer for ProbeSite {
-    fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
-        self.ingest(contacts)
-    }
-
-    fn advance(&mut self, now_ns: u64, input: &Input) -> Result<()> {
-        if self.look.is_due() {
-            self.observe_input(&input.status(), now_ns);
-        }
-        if let Some(position) = input.position() {
-            self.record_position(position);
-        }
-        self.advance(now_ns)
-    }
-
-    fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
-        let seconds = step.as_secs();
-        warn!("the system clock was set forward by {seconds} s: the skipped slices are not sent");
-        self.set_forward(step, now_ns)
+        let unused = &self.site.counts.unused;
+        let [too_late, future, without_port] =
+            [ProblemKind::TooLate, ProblemKind::Future, ProblemKind::WithoutPort]
+                .map(|kind| unused.count(kind));
+        let totals = mem::take(&mut self.site.consumer.totals);
+        Ok(Totals { too_late, future, without_port, ..totals })
     }
 }
 
@@ -243,13 +199,12 @@ impl SiteOptions {
         let network = &version.network;
         let grace_ms = if self.is_live { network.grace_ms } else { 0 };
         let times = SliceTimes { slice: network.slice(), grace: Duration::from_millis(grace_ms) };
-        let rules = |view: &NetworkView| Rules::new(Vec::new(), view.allows.clone());
-        let rules: Vec<_> = network.views.iter().map(rules).collect();
-        let view = |(view, rules): (&NetworkView, &Rules)| {
+        let sending = Sending::new(version, self.pace, Arc::clone(outbox));
+        let view = |(at, view): (usize, &NetworkView)| {
+            let rules = sending.rules(at);
             SiteView::new(&view.name, &view.view, view.sizes, self.device, times, rules)
         };
-        let views = network.views.iter().zip(&rules).map(view).collect::<Result<_>>()?;
-        let sending = Sending::new(version, rules, self.pace, Arc::clone(outbox));
+        let views = network.views.iter().enumerate().map(view).collect::<Result<_>>()?;
         Ok(Site::new(views, times, exporters, sending))
     }
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 use srlg_cli::network::broker::Broker as Nats;
 
+use crate::probe::ProbeConfig;
+use crate::process::Process;
 use crate::running::{Site, start, when};
 
 const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
@@ -69,8 +71,8 @@ pub(crate) fn check_monitor(
     site
 }
 
-/// Kills a probe with the options `input`, restarts it, and checks that the collector receives all flows.
-pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u32)) {
+/// Kills a probe with the keys `input` of `[input]`, restarts it, and checks that the collector receives all flows.
+pub(crate) fn check_probe(input: &str, partitions: usize, produce: impl Fn(u32)) {
     let folder = tempfile::tempdir().unwrap();
     let configure = |nats: &str| {
         let config = format!(
@@ -85,9 +87,17 @@ pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u3
     let nats = Nats::start(folder.path()).unwrap();
     configure(&nats.address());
     let collector = Site::start(folder.path(), &["collect", "--config", "srlg.toml"]);
-    let address = nats.address();
-    let args = [&["probe", "a", "--broker", &address], input].concat();
-    let probe = start(folder.path(), &args);
+    let tables = &format!("[input]\n{input}\n");
+    let probe = ProbeConfig {
+        name: "a",
+        folder: folder.path(),
+        broker: &nats.address(),
+        state: &folder.path().join("spool"),
+        general: "",
+        tables,
+    };
+    let mut command = probe.command();
+    let probe = Process::start(&mut command);
     let position = folder.path().join("spool/a/position");
     let offsets = || {
         let text = fs::read_to_string(&position).ok()?;
@@ -102,7 +112,7 @@ pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u3
     thread::sleep(Duration::from_millis(300));
     drop(probe);
     produce(2);
-    let _probe = start(folder.path(), &args);
+    let _probe = Process::start(&mut command);
     let peers = collector.peers(|peers| peers > 5_700.0);
     assert!(peers < 6_300.0, "{peers}");
 }

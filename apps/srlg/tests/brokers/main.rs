@@ -9,6 +9,8 @@ mod incidents;
 mod kafka;
 mod killed;
 mod nats;
+#[path = "../program/probe.rs"]
+mod probe;
 #[path = "../program/process.rs"]
 mod process;
 mod reading;

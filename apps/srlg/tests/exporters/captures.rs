@@ -73,11 +73,7 @@ fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
         if points.is_empty() {
             continue;
         }
-        let alerts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replayed.ndjson");
-        let _none_yet = fs::remove_file(&alerts);
-        let run = ["--alerts", alerts.to_str().unwrap()];
-        output("run", &[&input.concat()[..], &run].concat());
-        let alerts = fs::read_to_string(alerts).unwrap();
+        let (alerts, _) = output("run", &input.concat());
         let alerts = alerts.lines().map(|line| serde_json::from_str(line).unwrap());
         let is_start = |it: &Value| it["status"] == "start" && it["view"] == "fan-in";
         let alerts: Vec<Value> = alerts.filter(is_start).collect();

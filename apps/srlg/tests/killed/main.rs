@@ -11,6 +11,8 @@ mod nats;
 mod network;
 #[path = "../program/notifications.rs"]
 mod notifications;
+#[path = "../program/probe.rs"]
+mod probe;
 #[path = "../program/process.rs"]
 mod process;
 mod site;

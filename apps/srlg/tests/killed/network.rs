@@ -22,6 +22,7 @@ use crate::alertmanager::{GROUP_INTERVAL, Server};
 use crate::http::{Request, serve};
 use crate::nats::has_broker;
 use crate::notifications::{assert_notified_once, by_key};
+use crate::probe::ProbeConfig;
 use crate::process::{PATIENCE, Process};
 use crate::{Kill, kills};
 
@@ -78,9 +79,11 @@ impl Network {
 
     /// Starts a probe and feeds it contacts until it exits.
     fn start_probe(&mut self, site: usize) {
-        let broker = self.broker.address();
-        let args = ["probe", PROBES[site], "--broker", &broker, "--input", "-", "--live"];
-        let mut probe = start(self.folder.path(), &args);
+        let (folder, broker) = (self.folder.path(), &self.broker.address());
+        let (name, state) = (PROBES[site], &folder.join("spool"));
+        let tables = "[input]\ninput = ['-']\nlive = true\n";
+        let probe = ProbeConfig { name, folder, broker, state, general: "", tables };
+        let mut probe = Process::start(&mut probe.command());
         let (pipe, target) = (probe.take_input(), Arc::clone(&self.target));
         thread::spawn(move || feed(pipe, site, &target));
         self.probes[site] = Some(probe);

@@ -21,10 +21,8 @@ const HOSTS: u64 = 8;
 const PHASE_MS: u64 = 2_500;
 
 fn start(folder: &Path) -> Process {
-    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    let (config, alerts) = (path("srlg.toml"), path("alerts"));
-    let args = ["run", "--config", &config, "--input", "-", "--live", "--alerts", &alerts];
-    let mut monitor = Process::srlg(args);
+    let config = folder.join("srlg.toml");
+    let mut monitor = Process::srlg(["run", "--config", config.to_str().unwrap()]);
     monitor.write("time_ms,src,dst\n");
     monitor
 }
@@ -53,11 +51,14 @@ fn feed(monitor: &mut Process, time: Duration, is_calm: bool) {
 #[test]
 fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().join("state");
+    let [state, alerts] = ["state", "alerts"].map(|name| folder.path().join(name));
     let config = format!(
-        "state = '{}'\nslice = '100ms'\ncheckpoint = '300ms'\n[[view]]\nname = 'in'\nrole = 'destination'\n\
-         [[rule]]\nname = 'r'\nthresholds = {{ 500ms = 50 }}\nhold = '300ms'\n",
-        state.display()
+        "state = '{}'\nslice = '100ms'\ncheckpoint = '300ms'\n[input]\ninput = ['-']\nlive = true\n\
+         [[view]]\nname = 'in'\nrole = 'destination'\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 500ms = 50 }}\nhold = '300ms'\n\
+         [[sink]]\ntype = 'file'\npath = '{}'\n",
+        state.display(),
+        alerts.display()
     );
     std::fs::write(folder.path().join("srlg.toml"), config).unwrap();
     for Kill { after, .. } in kills(1, 2_500) {

@@ -131,11 +131,16 @@ fn records_of_netflow_v9_over_loopback() {
         let to = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
+        let config = folder.path().join("srlg.toml");
+        let text = format!(
+            "inside = ['10.0.0.0/8']\n[input]\nlisten = ['{to}']\nexporters = ['127.0.0.0/8']\n\
+             receivers = {receivers}\n[[rule]]\nname = 'default'\nthresholds = {{ 60s = 20000 }}\n"
+        );
+        fs::write(&config, text).unwrap();
         let mut monitor = Command::new(env!("CARGO_BIN_EXE_srlg"))
-            .args(["run", "--exporters", "127.0.0.0/8", "--inside", "10.0.0.0/8"])
-            .args(["--receivers", &receivers.to_string()])
-            .args(["--threshold", "20000", "--listen", &to.to_string(), "--alerts"])
-            .arg(folder.path().join("alerts"))
+            .args(["run", "--config"])
+            .arg(&config)
+            .stdout(fs::File::create(folder.path().join("alerts")).unwrap())
             .stderr(Stdio::from(fs::File::create(&log).unwrap()))
             .spawn()
             .unwrap();

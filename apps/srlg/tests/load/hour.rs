@@ -90,8 +90,9 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     let mut monitor = Command::new(env!("CARGO_BIN_EXE_srlg"))
         // The systemd unit sets the same variable, so that glibc returns the memory of checkpoints.
         .env("MALLOC_MMAP_THRESHOLD_", "131072")
-        .args(["run", "--input", "-"])
-        .args([&"--config".into(), &folder.path().join("srlg.toml"), &"--alerts".into(), &alerts])
+        .args(["run", "--input", "-", "--config"])
+        .arg(folder.path().join("srlg.toml"))
+        .stdout(fs::File::create(&alerts).unwrap())
         .stdin(Stdio::piped())
         .stderr(fs::File::create(folder.path().join("log")).unwrap())
         .spawn()

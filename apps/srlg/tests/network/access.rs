@@ -9,12 +9,10 @@ use std::time::Duration;
 use async_nats::{ConnectErrorKind, ConnectOptions, jetstream};
 use futures_util::{FutureExt, StreamExt};
 use srlg_cli::network::broker::Broker;
-use srlg_cli::network::connect::Access;
 
 use crate::nats::has_broker;
 use crate::net::{Net, run};
 use crate::network_traffic::configuration;
-use crate::process::Process;
 
 /// Asserts that the stream was empty before this call. The call sends a message as probe `a`. The acknowledgement of
 /// this message shows that no earlier message is in flight.
@@ -87,19 +85,11 @@ fn refusal(net: &Net, files: &[&str]) -> String {
     for file in files {
         fs::copy(other.folder().join(file), net.folder().join(file)).unwrap();
     }
-    let Access { folder, broker } = net.access();
-    let args =
-        ["probe", "a", "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1", "--broker", &broker];
-    let mut probe = Process::srlg(args.map(Into::into).into_iter().chain([
-        "--folder".into(),
-        folder.into_os_string(),
-        "--spool".into(),
-        net.spool().into_os_string(),
-    ]));
-    let (code, said) = probe.end();
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
+    let (code, said) = net.start_probe("a", &net.spool(), input).end();
     assert_eq!(code, Some(2), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    said.replace(&broker, "BROKER")
+    said.replace(&net.broker.address(), "BROKER")
 }
 
 #[test]

@@ -31,8 +31,8 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let Some(clock) = Clock::new(folder.path()) else { return };
     let Some(net) = Net::with_rules(RULES, 7) else { return };
     let (_collector, notifications) = start_collector(&net, probes);
-    let (_probe, address) = start_probe(&net, probes[0], &[], Some(&clock));
-    let others = probes[1..].iter().map(|name| start_probe(&net, name, &[], None));
+    let (_probe, address) = start_probe(&net, probes[0], "", Some(&clock));
+    let others = probes[1..].iter().map(|name| start_probe(&net, name, "", None));
     let _others: Vec<_> = others.collect();
     let mut router = Router::new("127.0.0.2", &address);
     let mut scan = |time: Duration, last: Option<u64>| {

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,17 +15,20 @@ use crate::net::Net;
 use crate::network_traffic::{OneNode, PROBES, configuration, distinct_reports, seen};
 use crate::process::{PATIENCE, Process};
 
-/// Starts probe number `probe` with the traffic of its router.
-pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -> Process {
+/// Starts probe number `probe` with the traffic of its router and further keys of `[probe]`.
+pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, keys: &str) -> Process {
+    Process::start(&mut probe_command(net, probe, slices, keys))
+}
+
+/// Returns the command that starts a probe, like [`start_probe`].
+pub fn probe_command(net: &Net, probe: usize, slices: Range<u64>, keys: &str) -> Command {
     let name = PROBES[probe];
     let path = net.folder().join(format!("{name}.csv"));
     if !path.exists() {
         csv(net.folder(), name, |slice| seen(probe, slice), slices);
     }
-    let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
-    let [folder, spool, path] = [folder, &spool, &path].map(|path| path.to_str().unwrap());
-    let options = ["--folder", folder, "--spool", spool, "--broker", &broker, "--input", path];
-    Process::srlg(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
+    let tables = format!("{keys}[input]\ninput = ['{}']\n", path.display());
+    net.probe(name, &net.spool(), "", &tables)
 }
 
 /// Log text that a collector writes once it accepts HTTP requests and signals.

@@ -7,11 +7,12 @@ use std::time::Duration;
 use async_nats::jetstream;
 use srlg_cli::network::subjects::STREAM;
 
-use crate::collecting::{Collector, alerts_of, start_probe};
+use crate::collecting::{Collector, alerts_of, probe_command};
 use crate::messages::{publish, publish_slowly};
 use crate::net::{Net, run};
 use crate::network_messages::whole;
 use crate::network_traffic::{OneNode, PROBES, Random};
+use crate::process::Process;
 
 const SLICES: std::ops::Range<u64> = 1000..1040;
 
@@ -115,8 +116,10 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
     let (reported, sent) = (SLICES.start..1010, 1010..SLICES.end);
     run(publish(&net, &whole(reported.clone())));
     drop(collect_until(&net, reported.end - 1));
-    let options = ["--wait-durable", "--keep", "100"];
-    let start = |probe| start_probe(&net, probe, sent.clone(), &options);
+    let start = |probe| {
+        let mut command = probe_command(&net, probe, sent.clone(), "keep = 100\n");
+        Process::start(command.arg("--wait-durable"))
+    };
     let mut probes: Vec<_> = (0..PROBES.len()).map(start).collect();
     run(net.wait_for_messages(3 * 40));
     run(async {

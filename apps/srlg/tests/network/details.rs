@@ -42,8 +42,8 @@ fn notifications_have_the_reports_of_all_sites_and_name_routers_that_are_silent(
     let Some(net) = Net::with_rules(RULES, 7) else { return };
     let sites = &PROBES[..2];
     let (_collector, notifications) = start_collector(&net, sites);
-    let options = ["--silent-after", "2s"];
-    let start = |name: &&str| start_probe(&net, name, &options, None);
+    let silent = "silent-after = '2s'\n";
+    let start = |name: &&str| start_probe(&net, name, silent, None);
     let (_probes, addresses): (Vec<_>, Vec<_>) = sites.iter().map(start).unzip();
     let ips = ["127.0.0.2", "127.0.0.3"];
     let routers = ips.iter().zip(&addresses).map(|(ip, to)| Router::new(ip, to));

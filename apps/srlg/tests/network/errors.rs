@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::net::{keep, make_folder};
 use crate::network_traffic::{PROBES, network, version};
+use crate::probe::ProbeConfig;
 use crate::process::Process;
 
 /// Creates the folder of a network without a broker. The probes of the network have already stored its description.
@@ -20,12 +21,10 @@ fn folder() -> tempfile::TempDir {
 
 /// Starts a probe whose broker is not reachable.
 fn start(folder: &Path, name: &str, input: &str) -> Process {
-    let spool = folder.join("spool");
-    let paths = [folder, &spool].map(|path| path.to_str().unwrap());
-    let [folder, spool] = paths;
-    let broker = "localhost:1";
-    let options = ["--folder", folder, "--spool", spool, "--broker", broker, "--input", input];
-    Process::srlg(["probe", name].into_iter().chain(options))
+    let (state, broker) = (&folder.join("spool"), "localhost:1");
+    let tables = &format!("[input]\ninput = ['{input}']\n");
+    let mut command = ProbeConfig { name, folder, broker, state, general: "", tables }.command();
+    Process::start(&mut command)
 }
 
 /// Returns the error of a rejected probe, with `FOLDER` instead of the path of its folder.

@@ -7,8 +7,7 @@ use srlg_host::IpPair;
 
 use crate::input::{assert_deltas_are, pairs};
 use crate::net::{Net, run, unpacked};
-use crate::process::{PATIENCE, Process};
-use crate::spool::probe;
+use crate::process::PATIENCE;
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
@@ -63,7 +62,8 @@ fn exports_in_a_capture_are_the_deltas_of_their_contacts_and_tell_the_sampling()
     run(net.stream());
     let path = net.folder().join("exports.pcap");
     std::fs::write(&path, capture()).unwrap();
-    let (code, said) = probe(&net, &net.spool(), &path, &["--exports"]).end();
+    let input = format!("[input]\ninput = ['{}']\nexports = true\n", path.display());
+    let (code, said) = net.start_probe("a", &net.spool(), &input).end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains(" 192.0.2.1: "), "{said}");
     assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
@@ -75,13 +75,8 @@ fn exports_in_a_capture_are_the_deltas_of_their_contacts_and_tell_the_sampling()
 fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
-    let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
-    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
-    let mut probe = Process::srlg(
-        ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker]
-            .into_iter()
-            .chain(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"]),
-    );
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
+    let mut probe = net.start_probe("a", &net.spool(), input);
     let line = probe.wait_for(" 127.0.0.1:");
     let at = line.rsplit(' ').next().unwrap();
     let exporter = UdpSocket::bind("127.0.0.1:0").unwrap();

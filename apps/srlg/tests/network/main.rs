@@ -18,6 +18,8 @@ mod exports;
 mod faketime;
 mod full_disk;
 mod input;
+#[path = "../program/manager.rs"]
+mod manager;
 mod merged;
 mod messages;
 #[path = "../program/nats.rs"]
@@ -27,6 +29,9 @@ mod net;
 mod network_messages;
 #[path = "../program/network_traffic.rs"]
 mod network_traffic;
+mod parity;
+#[path = "../program/probe.rs"]
+mod probe;
 #[path = "../program/process.rs"]
 mod process;
 mod rate;

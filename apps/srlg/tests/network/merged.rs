@@ -9,8 +9,8 @@ use std::time::Duration;
 
 const SLICES: std::ops::Range<u64> = 5000..5040;
 
-fn start_probes(net: &Net, more: &[&str]) -> Vec<Process> {
-    (0..PROBES.len()).map(|probe| start_probe(net, probe, SLICES, more)).collect()
+fn start_probes(net: &Net, keys: &str) -> Vec<Process> {
+    (0..PROBES.len()).map(|probe| start_probe(net, probe, SLICES, keys)).collect()
 }
 
 /// Kills random processes with SIGKILL at random times until all slices are processed.
@@ -27,8 +27,8 @@ fn a_network_with_kills_has_the_result_of_one_node() {
 fn kill_round(mut net: Net, round: u64, one: &OneNode) {
     let mut random = Random(round << 32);
     let mut collector = Collector::start(&net, &["--checkpoint-every", "3"]);
-    let pace = ["--pace", "40"];
-    let mut probes = start_probes(&net, &pace);
+    let pace = "pace = '40'\n";
+    let mut probes = start_probes(&net, pace);
     let (mut running, mut kills): (Vec<usize>, u64) = ((0..PROBES.len()).collect(), 0);
     while !running.is_empty() {
         // The time grows with each kill, so that the processes make progress even on a busy machine.
@@ -45,7 +45,7 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
             _ => {
                 let victim = running[random.below(running.len() as u64) as usize];
                 probes[victim].kill();
-                probes[victim] = start_probe(&net, victim, SLICES, &pace);
+                probes[victim] = start_probe(&net, victim, SLICES, pace);
             }
         }
         running.retain(|&probe| match probes[probe].wait(Duration::ZERO) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use async_nats::Client;
@@ -20,7 +21,8 @@ use tempfile::TempDir;
 
 use crate::nats::has_broker;
 use crate::network_traffic::{PROBES, configuration_with, network, sizes, version};
-use crate::process::PATIENCE;
+use crate::probe::ProbeConfig;
+use crate::process::{PATIENCE, Process};
 
 /// Time between two requests to the broker.
 const RETRY: Duration = Duration::from_millis(10);
@@ -79,6 +81,17 @@ impl Net {
 
     pub fn spool(&self) -> PathBuf {
         self.folder().join("spool")
+    }
+
+    /// Starts probe `name` with the state folder `state`. `tables` contains further keys of `[probe]`, and tables.
+    pub fn start_probe(&self, name: &str, state: &Path, tables: &str) -> Process {
+        Process::start(&mut self.probe(name, state, "", tables))
+    }
+
+    /// Returns the command that starts probe `name`. `general` contains keys of the top level.
+    pub fn probe(&self, name: &str, state: &Path, general: &str, tables: &str) -> Command {
+        let (folder, broker) = (self.folder(), &self.broker.address());
+        ProbeConfig { name, folder, broker, state, general, tables }.command()
     }
 
     pub fn access(&self) -> Access {

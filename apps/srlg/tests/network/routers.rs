@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -113,20 +112,16 @@ pub fn start_collector(net: &Net, probes: &[&str]) -> (Process, Notifications) {
     (collector, Notifications { file })
 }
 
-/// Starts a live probe with the options in `more`. If `clock` is given, it is the system clock of the probe. Returns
+/// Starts a live probe with the keys `general` of the top level. If `clock` is given, it is the system clock of the probe. Returns
 /// the probe and the address at which it receives exports.
 pub fn start_probe(
     net: &Net,
     name: &str,
-    more: &[&str],
+    general: &str,
     clock: Option<&Clock>,
 ) -> (Process, String) {
-    let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
-    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
-    let access = ["probe", name, "--folder", folder, "--spool", spool, "--broker", &broker];
-    let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8", "--sampling", "1"];
-    let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
-    program.args(access).args(input).args(more);
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']\nsampling = 1\n";
+    let mut program = net.probe(name, &net.spool(), general, input);
     if let Some(clock) = clock {
         clock.give(&mut program);
     }

@@ -1,6 +1,5 @@
 //! The stream must contain exactly the data of the input, whichever process is killed.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,19 +15,10 @@ use crate::process::{PATIENCE, Process, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
-/// Starts probe `a` with the spool `spool` and an input file.
-pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Process {
-    let mut args: Vec<OsString> = vec!["probe".into(), "a".into()];
-    for (option, value) in [
-        ("--folder", net.folder().as_os_str()),
-        ("--broker", net.broker.address().as_ref()),
-        ("--spool", spool.as_os_str()),
-        ("--input", input.as_os_str()),
-    ] {
-        args.extend([option.into(), value.to_owned()]);
-    }
-    args.extend(more.iter().map(OsString::from));
-    Process::srlg(args)
+/// Starts probe `a` with the state folder `state`, an input file, and further keys of `[probe]`.
+fn probe(net: &Net, state: &Path, input: &Path, keys: &str) -> Process {
+    let input = input.display();
+    net.start_probe("a", state, &format!("{keys}[input]\ninput = ['{input}']\n"))
 }
 
 fn file(net: &Net) -> PathBuf {
@@ -45,7 +35,7 @@ fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
     for part_bytes in [1024, 1 << 20] {
         let Some(net) = Net::of(Network { part_bytes, ..network() }) else { return };
         run(net.stream());
-        let (code, said) = probe(&net, &net.spool(), &file(&net), &[]).end();
+        let (code, said) = probe(&net, &net.spool(), &file(&net), "").end();
         assert_eq!(code, Some(0), "{said}");
         assert_complete(&net);
         let has_parts = run(net.deltas("a")).keys().any(|(_, part)| part.starts_with("2/"));
@@ -60,7 +50,7 @@ fn repeated_kills_of_a_probe_lose_nothing() {
     let (input, mut random) = (file(&net), Random(1));
     let mut kills = 0;
     loop {
-        let mut probe = probe(&net, &net.spool(), &input, &["--pace", "20"]);
+        let mut probe = probe(&net, &net.spool(), &input, "pace = '20'\n");
         // The time grows with each kill, so that the probe makes progress even on a busy machine.
         let patience = Duration::from_millis(20 + random.below(80 + 50 * kills));
         if let Some(status) = probe.wait(patience) {
@@ -79,7 +69,7 @@ fn repeated_kills_of_the_broker_lose_nothing() {
     let Some(mut net) = Net::start() else { return };
     run(net.stream());
     let (input, mut random) = (file(&net), Random(2));
-    let mut probe = probe(&net, &net.spool(), &input, &["--pace", "20"]);
+    let mut probe = probe(&net, &net.spool(), &input, "pace = '20'\n");
     let mut kills = 0;
     let status = loop {
         // The time grows with each kill, so that the probe makes progress even on a busy machine.
@@ -101,7 +91,7 @@ fn a_probe_without_a_broker_spools_stops_on_request_and_sends_everything_later()
     net.broker.kill().unwrap();
     let (input, spool) = (file(&net), net.spool());
     keep(&spool, "a", &net.version());
-    let mut first = probe(&net, &spool, &input, &["--keep", "100"]);
+    let mut first = probe(&net, &spool, &input, "keep = 100\n");
     first.wait_for(" 12000 ");
     first.terminate();
     let (code, said) = first.end();
@@ -111,7 +101,7 @@ fn a_probe_without_a_broker_spools_stops_on_request_and_sends_everything_later()
         "60 slices, and none is sent: {said}"
     );
     net.broker.restart().unwrap();
-    let (code, said) = probe(&net, &spool, &input, &["--keep", "100"]).end();
+    let (code, said) = probe(&net, &spool, &input, "keep = 100\n").end();
     assert_eq!(code, Some(0), "{said}");
     let nothing_new = [12_000, 0, 0, 60, 0, 0, 0];
     assert!(
@@ -128,7 +118,7 @@ fn a_spool_on_a_full_disk_delays_the_probe_and_loses_nothing() {
     run(net.stream());
     let filler = disk.folder().join("filler");
     fs::write(&filler, vec![0; 200_000]).unwrap();
-    let mut probe = probe(&net, disk.folder(), &file(&net), &["--keep", "100"]);
+    let mut probe = probe(&net, disk.folder(), &file(&net), "keep = 100\n");
     let line = probe.wait_for("No space left on device");
     let slice = *numbers(&line).last().unwrap();
     fs::remove_file(&filler).unwrap();
@@ -144,7 +134,7 @@ fn slices_of_a_growing_capture_end_by_the_clock() {
     let slice_ms = 500;
     let Some(net) = Net::of(Network { slice_ms, ..network() }) else { return };
     run(net.stream());
-    let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
+    let mut probe = net.start_probe("a", &net.spool(), "[input]\ninput = ['-']\nlive = true\n");
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
     probe.write(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
     // The input has one packet and does not end, so only the clock closes these slices.

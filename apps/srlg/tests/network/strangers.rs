@@ -15,6 +15,7 @@ use crate::messages::{publish, publish_slowly};
 use crate::net::{Net, make_folder, run};
 use crate::network_messages::{Message, of_slice, whole};
 use crate::network_traffic::{OneNode, VERSION, sizes};
+use crate::probe::ProbeConfig;
 use crate::process::{PATIENCE, Process};
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
@@ -105,11 +106,10 @@ fn bad_deltas() -> Vec<Message> {
 
 /// Starts a probe with credentials of another network and asserts that it exits.
 fn run_foreign_probe(net: &Net, folder: &Path) {
-    let (spool, broker) = (folder.join("spool"), net.broker.address());
-    let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
-    let access = ["probe", "a", "--folder", folder, "--spool", spool, "--broker", &broker];
-    let input = ["--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"];
-    let (code, said) = Process::srlg(access.into_iter().chain(input)).end();
+    let (state, broker) = (&folder.join("spool"), &net.broker.address());
+    let tables = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
+    let probe = ProbeConfig { name: "a", folder, broker, state, general: "", tables };
+    let (code, said) = Process::start(&mut probe.command()).end();
     assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
 }
 

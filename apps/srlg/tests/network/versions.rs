@@ -10,6 +10,7 @@ use srlg_cli::network::connect::Access;
 use srlg_cli::network::{NetworkVersion, bucket};
 
 use crate::net::{run, start_broker};
+use crate::probe::ProbeConfig;
 use crate::process::{PATIENCE, Process};
 
 fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
@@ -87,11 +88,10 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     let (config, notifications) = (folder.join("srlg.toml"), folder.join("notifications.ndjson"));
     fs::write(&config, configuration(folder, &broker, 3_000_000)).unwrap();
     let mut collector = collect(folder);
-    let (spool, address) = (folder.join("spool"), broker.address());
-    let [spool, folder_text] = [&spool, folder].map(|path| path.to_str().unwrap());
-    let options = ["--folder", folder_text, "--spool", spool, "--broker", &address];
-    let input = ["--input", "-", "--live"];
-    let mut probe = Process::srlg(["probe", "a"].into_iter().chain(options).chain(input));
+    let (state, address) = (&folder.join("spool"), broker.address());
+    let tables = "[input]\ninput = ['-']\nlive = true\n";
+    let probe = ProbeConfig { name: "a", folder, broker: &address, state, general: "", tables };
+    let mut probe = Process::start(&mut probe.command());
     probe.write("time_ms,src,dst\n");
     let mut contacts = Contacts::begin();
     contacts.until(&mut probe, || !lines(&notifications).is_empty());

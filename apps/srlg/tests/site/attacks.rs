@@ -65,11 +65,16 @@ fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
 fn check_attack(attack: &Attack, path: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (capture, truth) = capture(attack, path, folder.path());
-    let threshold = attack.threshold.to_string();
+    let config = folder.path().join("srlg.toml");
+    let text = format!(
+        "inside = ['10.10.10.0/24']\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
+         timestamps = 'received'\n[[rule]]\nname = 'default'\nthresholds = {{ 60s = {} }}\n",
+        attack.threshold
+    );
+    fs::write(&config, text).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_srlg"))
-        .args(["run", "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"])
-        .args(["--timestamps", "received"])
-        .args(["--inside", "10.10.10.0/24", "--threshold", &threshold, "--window", "60s"])
+        .args(["run", "--config"])
+        .arg(config)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -17,6 +17,8 @@ mod faketime;
 mod full_disk;
 #[path = "../program/http.rs"]
 mod http;
+#[path = "../program/manager.rs"]
+mod manager;
 #[path = "../program/process.rs"]
 mod process;
 #[path = "../program/site.rs"]

@@ -4,22 +4,22 @@
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
+use crate::manager::Manager;
 use crate::process::{PATIENCE, Process};
 
 fn config(slice: &str, threshold: &str, label: &str) -> String {
     format!(
-        "slice = '{slice}'\n[[view]]\nname = 'in'\nrole = 'destination'\n[[rule]]\nname = 'r'\n\
+        "slice = '{slice}'\n[input]\ninput = ['-']\nlive = true\n[[view]]\nname = 'in'\nrole = 'destination'\n[[rule]]\nname = 'r'\n\
          thresholds = {{ 60s = 50 }}\nhold = '1m'\n[[rule]]\nname = 'far'\nnetworks = ['10.2.0.0/16']\n\
-         thresholds = {{ 60s = {threshold} }}\n[[label]]\nname = '{label}'\nnetworks = ['10.0.0.0/8']\n"
+         thresholds = {{ 60s = {threshold} }}\n[[label]]\nname = '{label}'\nnetworks = ['10.0.0.0/8']\n\
+         [[sink]]\ntype = 'file'\npath = 'alerts'\n"
     )
 }
 
@@ -46,46 +46,25 @@ fn alerts(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Starts a thread that reads the messages sent to `manager`, because the monitor blocks if they are not read. The
-/// returned function returns all messages so far.
-fn listen(manager: UnixDatagram) -> impl Fn() -> String {
-    let heard = Arc::new(Mutex::new(String::new()));
-    let all = Arc::clone(&heard);
-    thread::spawn(move || {
-        let mut bytes = [0; 4096];
-        while let Ok(length) = manager.recv(&mut bytes) {
-            let text = String::from_utf8_lossy(&bytes[..length]);
-            writeln!(all.lock().unwrap(), "{text}").unwrap();
-        }
-    });
-    move || heard.lock().unwrap().clone()
-}
-
 #[test]
 fn a_service_manager_is_notified_and_a_reload_applies_what_it_can() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let heard = listen(UnixDatagram::bind(path("notify")).unwrap());
+    let manager = Manager::new(folder.path());
     fs::write(path("srlg.toml"), config("100ms", "100000", "old")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
-    command
-        .args(["run", "--input", "-", "--live", "--config"])
-        .arg(path("srlg.toml"))
-        .arg("--alerts")
-        .arg(path("alerts"))
-        .env("NOTIFY_SOCKET", path("notify"))
-        .env("WATCHDOG_USEC", "400000");
-    let mut monitor = Process::start(&mut command);
+    command.args(["run", "--config"]).arg(path("srlg.toml")).current_dir(folder.path());
+    let mut monitor = Process::start(manager.watch(&mut command));
     monitor.write("time_ms,src,dst\n");
     let reload = |monitor: &Process, text: &str| {
         fs::write(path("srlg.toml"), text).unwrap();
         monitor.signal("HUP");
     };
     feed(&mut monitor, || !alerts(&path("alerts")).is_empty());
-    feed(&mut monitor, || heard().contains("WATCHDOG=1"));
-    assert!(heard().starts_with("READY=1\n"), "{}", heard());
+    feed(&mut monitor, || manager.count("WATCHDOG=1") > 0);
+    assert!(manager.heard().starts_with("READY=1\n"), "{}", manager.heard());
 
-    let is_ready = |times: usize| heard().matches("READY=1").count() == times;
+    let is_ready = |times: usize| manager.count("READY=1") == times;
     // An invalid configuration changes nothing, and its error is logged with the line number.
     reload(&monitor, &config("100ms", "many", "new"));
     feed(&mut monitor, || is_ready(2));
@@ -96,7 +75,7 @@ fn a_service_manager_is_notified_and_a_reload_applies_what_it_can() {
     reload(&monitor, &config("100ms", "60", "new"));
     feed(&mut monitor, || alerts(&path("alerts")).len() > 1);
     feed(&mut monitor, || is_ready(4));
-    assert_eq!(heard().matches("RELOADING=1\nMONOTONIC_USEC=").count(), 3, "{}", heard());
+    assert_eq!(manager.count("RELOADING=1\nMONOTONIC_USEC="), 3, "{}", manager.heard());
     // A second SIGTERM within milliseconds must not disturb the shutdown.
     for _ in 0..2 {
         monitor.terminate();
@@ -104,8 +83,8 @@ fn a_service_manager_is_notified_and_a_reload_applies_what_it_can() {
     let (code, log) = monitor.end();
     assert_eq!(code, Some(0), "{log}");
     let until = Instant::now() + PATIENCE;
-    while !heard().contains("STOPPING=1") {
-        assert!(Instant::now() < until, "{}", heard());
+    while manager.count("STOPPING=1") == 0 {
+        assert!(Instant::now() < until, "{}", manager.heard());
         thread::sleep(Duration::from_millis(10));
     }
 
@@ -142,12 +121,17 @@ fn written_files_are_private_and_an_open_state_causes_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("input"), "time_ms,src,dst\n1000,192.0.2.1,10.0.0.1\n").unwrap();
-    fs::set_permissions(path("input"), Permissions::from_mode(0o600)).unwrap();
+    let config = "state = 'state'\n[[sink]]\ntype = 'file'\npath = 'alerts'\n";
+    fs::write(path("srlg.toml"), config).unwrap();
+    for name in ["input", "srlg.toml"] {
+        fs::set_permissions(path(name), Permissions::from_mode(0o600)).unwrap();
+    }
     let run = || {
         // The shell sets the usual umask, which may differ from the umask of the test.
-        let line = "umask 022; \"$0\" run --input \"$1/input\" --state \"$1/state\" --alerts \"$1/alerts\"";
+        let line = "umask 022; \"$0\" run --config \"$1/srlg.toml\" --input \"$1/input\"";
         let mut shell = Command::new("sh");
         shell.args(["-c", line, env!("CARGO_BIN_EXE_srlg")]).arg(folder.path());
+        shell.current_dir(folder.path());
         let output = shell.output().unwrap();
         let log = String::from_utf8(output.stderr).unwrap();
         (output.status.success(), log.matches("can read the state").count())

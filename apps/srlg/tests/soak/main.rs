@@ -23,6 +23,8 @@ mod nats;
 #[path = "../program/notifications.rs"]
 mod notifications;
 mod oracle;
+#[path = "../program/probe.rs"]
+mod probe;
 #[path = "../program/process.rs"]
 mod process;
 mod programs;

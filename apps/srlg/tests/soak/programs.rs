@@ -11,6 +11,7 @@ use srlg_cli::network::broker::Broker;
 use crate::accounts::Metrics;
 use crate::disk::SmallDisk;
 use crate::faketime::Clock;
+use crate::probe::ProbeConfig;
 use crate::process::Process;
 
 pub(crate) const PROBES: [&str; 2] = ["a", "b"];
@@ -164,13 +165,16 @@ impl Network {
     }
 
     pub(crate) fn start_probe(&mut self, probe: usize) {
-        let (name, exports) = (PROBES[probe], self.exports[probe].to_string());
-        let broker = self.broker.address();
-        let args = ["probe", name, "--broker", &broker, "--listen", &exports, "--keep", "300"];
-        let templates = format!("templates-{name}");
-        let more = ["--exporters", "127.0.2.0/24", "--templates", &templates];
-        let log = self.folder.join(format!("log-{name}"));
-        let mut program = start(srlg(&args, &self.folder).args(more), &log);
+        let (name, exports) = (PROBES[probe], self.exports[probe]);
+        let (folder, broker) = (&self.folder, &self.broker.address());
+        let tables = &format!(
+            "keep = 300\n[input]\nlisten = ['{exports}']\nexporters = ['127.0.2.0/24']\n\
+             templates = 'templates-{name}'\n"
+        );
+        let state = &folder.join("spool");
+        let config = ProbeConfig { name, folder, broker, state, general: "", tables };
+        let log = folder.join(format!("log-{name}"));
+        let mut program = start(config.command().current_dir(folder), &log);
         program.wait_for(RECEIVING);
         self.probes[probe] = Some(program);
     }

@@ -11,7 +11,7 @@ use super::exposition::Exposition;
 use super::state::WebState;
 use srlg_alerts::status::overview::{
     BrokerOverview, DatagramCounts, ExporterOverview, MessageCounts, NetworkOverview, Overview,
-    SinkOverview, SiteOverview, SpoolOverview, ViewOverview,
+    ProbeOverview, SinkOverview, SiteOverview, SpoolOverview, ViewOverview,
 };
 use srlg_alerts::status::problems::ProblemKind;
 
@@ -42,6 +42,9 @@ fn overview(to: &mut Exposition, overview: &Overview) {
     to.gauge("srlg_database_waiting_notifications", &[], overview.waiting_notifications as f64);
     to.flag("srlg_checkpoint_failing", &[], overview.is_checkpoint_failing);
     overview.views.iter().for_each(|it| view(to, it));
+    // A probe does not search for super points.
+    let searched = overview.views.iter().filter(|_| overview.probe.is_none());
+    searched.for_each(|it| search(to, it));
     to.flag("srlg_live", &[], overview.is_live);
     // This number includes exporters without their own metrics.
     to.gauge("srlg_exporters", &[], overview.exporters.len() as f64);
@@ -54,17 +57,22 @@ fn overview(to: &mut Exposition, overview: &Overview) {
     overview.sinks.iter().for_each(|it| sink(to, it));
     overview.broker.iter().for_each(|it| broker(to, it));
     overview.network.iter().for_each(|it| network(to, it));
+    overview.probe.iter().for_each(|it| probe(to, it));
 }
 
 fn view(to: &mut Exposition, view: &ViewOverview) {
     let of = view.name.as_str();
     to.counter("srlg_slices_total", &[("view", of)], view.slices);
-    to.counter("srlg_overloads_total", &[("view", of)], view.overloads);
     to.counter("srlg_late_total", &[("view", of)], view.late);
     to.counter("srlg_too_late_total", &[("view", of)], view.too_late);
     to.counter("srlg_future_total", &[("view", of)], view.future);
     to.counter("srlg_allowed_total", &[("view", of)], view.allowed);
     to.counter("srlg_without_port_total", &[("view", of)], view.without_port);
+}
+
+fn search(to: &mut Exposition, view: &ViewOverview) {
+    let of = view.name.as_str();
+    to.counter("srlg_overloads_total", &[("view", of)], view.overloads);
     to.gauge("srlg_super_points", &[("view", of)], view.super_points as f64);
     to.gauge("srlg_left_out_hosts", &[("view", of)], view.left_out as f64);
     to.gauge("srlg_slice_close_seconds", &[("view", of)], view.close_seconds);
@@ -141,11 +149,33 @@ fn network(to: &mut Exposition, overview: &NetworkOverview) {
     overview.sites.iter().for_each(|it| site(to, it));
 }
 
+fn probe(to: &mut Exposition, probe: &ProbeOverview) {
+    let of = probe.name.as_str();
+    to.flag("srlg_probe_connected", &[("probe", of)], probe.is_connected);
+    to.counter("srlg_probe_sent_bytes_total", &[("probe", of)], probe.sent_bytes);
+    progress(to, of, probe.newest, probe.durable);
+    spool(to, of, probe.spool);
+}
+
+fn progress(to: &mut Exposition, probe: &str, newest: Option<u64>, durable: Option<u64>) {
+    let mut set = |name, value: Option<u64>| {
+        to.gauge(name, &[("probe", probe)], value.unwrap_or(0) as f64);
+    };
+    set("srlg_probe_newest_slice", newest);
+    set("srlg_probe_durable_slice", durable);
+}
+
+fn spool(to: &mut Exposition, probe: &str, spool: SpoolOverview) {
+    let SpoolOverview { slices, unsent, lost } = spool;
+    to.gauge("srlg_probe_spool_slices", &[("probe", probe)], slices as f64);
+    to.gauge("srlg_probe_spool_unsent_slices", &[("probe", probe)], unsent as f64);
+    to.counter("srlg_probe_lost_slices_total", &[("probe", probe)], lost);
+}
+
 fn site(to: &mut Exposition, site: &SiteOverview) {
     let of = site.name.as_str();
+    progress(to, of, site.newest, site.durable);
     let mut set = |name, value: u64| to.gauge(name, &[("probe", of)], value as f64);
-    set("srlg_probe_newest_slice", site.newest.unwrap_or(0));
-    set("srlg_probe_durable_slice", site.durable.unwrap_or(0));
     set("srlg_probe_silent", site.is_silent.into());
     set("srlg_probe_late", site.is_late.into());
     let MessageCounts { in_time, late, repeated, refused } = site.counts;
@@ -154,11 +184,7 @@ fn site(to: &mut Exposition, site: &SiteOverview) {
     for (result, count) in counts {
         to.counter("srlg_deltas_total", &[("probe", of), ("result", result)], count);
     }
-    if let Some(SpoolOverview { slices, unsent, lost }) = site.spool {
-        to.gauge("srlg_probe_spool_slices", &[("probe", of)], slices as f64);
-        to.gauge("srlg_probe_spool_unsent_slices", &[("probe", of)], unsent as f64);
-        to.counter("srlg_probe_lost_slices_total", &[("probe", of)], lost);
-    }
+    site.spool.iter().for_each(|it| spool(to, of, *it));
     if let Some(DatagramCounts { received, refused, dropped }) = site.datagrams {
         to.counter("srlg_probe_datagrams_total", &[("probe", of)], received);
         for (reason, count) in [("sender", refused), ("kernel", dropped)] {

@@ -13,6 +13,7 @@ use crate::collect::{Args, open};
 use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 use crate::network::{Network, NetworkVersion, VersionId};
+use crate::service::Service;
 use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
 
@@ -35,10 +36,11 @@ fn engine(folder: &Path) -> Engine {
     let args = Args { config: folder.join("srlg.toml"), reports, until_slice: None };
     let config = Config::read(&args.config).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: Network::of(&config, 1) };
-    let options = config.network.clone().unwrap();
+    let options = config.network().unwrap().clone();
     let plan = Plan::new(config.general.checkpoint, options, version);
     let alert_store = AlertStore::open(Some(&folder.join("state"))).unwrap();
-    open(&args, config, plan, 0, Delivery::start(alert_store, &[]).unwrap()).unwrap().0
+    let (delivery, service) = (Delivery::start(alert_store, &[]).unwrap(), Service::new().unwrap());
+    open(&args, config, plan, 0, delivery, service.into()).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {

@@ -20,7 +20,7 @@ fn host(number: u32) -> IpAddr {
 fn sites() -> Sites {
     let sites = Sites::new(VERSION, &["oslo".to_owned(), "turin".to_owned()], SEED, 3, 1_000);
     let asked = WatchedView { windows: vec![8, 60], hosts: [host(1)].into() };
-    sites.ask(vec![WatchedView::default(), asked]);
+    sites.ask(vec![WatchedView::default(), asked], None);
     sites
 }
 
@@ -139,7 +139,7 @@ fn only_hosts_that_were_asked_for_take_memory_and_are_forgotten_later() {
     many.hosts.extend((2..60).map(|at| HostReport { host: host(at), ..first.clone() }));
     hear(&sites, "oslo", &many);
     assert_eq!(sites.state().sites[0].hosts.len(), 1);
-    sites.ask(Vec::new());
+    sites.ask(Vec::new(), None);
     assert!(sites.state().sites[0].hosts.is_empty());
 }
 

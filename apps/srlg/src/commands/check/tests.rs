@@ -3,10 +3,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use srlg_input::{Input, InputOptions};
+use srlg_input::Input;
 
 use super::{Args, check, memory_limit, shortage};
 use crate::config::Config;
+use crate::config::source::SourceOptions;
 use crate::mmdb::as_database;
 use srlg_notify::sinks::Sinks;
 use srlg_notify::store::Store;
@@ -126,6 +127,13 @@ const FILES: &[Wrong] = &[
     // The table of a network.
     wrong(Values, "state = 'DIR/state'\n[network]\nfolder = 'DIR/good'\nprobes = ['a', 'a', 'b c']\nbroker = 'tls://host'\ndeadline = '2d'\n\
         max-skew = 0\npending-mb = 0\nstream-mb = 0\nstream-age = '1s'\n", &[4, 4, 5, 6, 7, 8, 9, 10]),
+    // The table of a probe, and settings that only a collector has.
+    wrong(Values, "state = 'DIR/state'\nslice = '1s'\nkeep = '1d'\n[probe]\nfolder = 'DIR/good'\nbroker = 'tls://host'\nkeep = 1\n\
+        [[rule]]\nname = 'r'\nthresholds = { 60s = 1000 }\n[[sink]]\ntype = 'file'\npath = '-'\n", &[2, 3, 4, 6, 7, 8, 11]),
+    wrong(Values, "state = 'DIR/state'\n[probe]\nname = 'a'\nfolder = 'DIR/good'\npace = 'fast'\n", &[5]),
+    wrong(Values, "state = 'DIR/state'\n[probe]\nname = 'a'\nfolder = 'DIR/good'\npace = 'real'\n", &[5]),
+    wrong(Values, "state = 'DIR/state'\n[probe]\nname = 'a'\nfolder = 'DIR/good'\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n", &[5]),
+    wrong(Machine, "[probe]\nname = 'b'\nfolder = 'DIR/good'\n", &[1, 3]),
     // No input.
     wrong(Machine, "slice = '1s'\n[input]\n", &[2]),
     // Files.
@@ -202,7 +210,7 @@ fn write(folder: &Path, text: &str) -> PathBuf {
 }
 
 fn args(config: &Path) -> Args {
-    Args { config: config.to_owned(), source: InputOptions::default() }
+    Args { config: config.to_owned(), source: SourceOptions::default() }
 }
 
 #[test]
@@ -247,7 +255,7 @@ fn thresholds_beyond_the_inside_addresses_and_sampling_are_noted_with_their_line
     let folder = tempfile::tempdir().unwrap();
     let rules = "[[rule]]\nname = 'all'\nviews = ['fan-in', 'fan-out']\nthresholds = { 60s = 1024 }\n\
         [[rule]]\nname = 'all'\nviews = ['outside']\nthresholds = { 60s = THRESHOLD }\n";
-    let notes = |threshold: &str, sampling: u32, source: InputOptions| {
+    let notes = |threshold: &str, sampling: u32, source: SourceOptions| {
         let rules = rules.replace("THRESHOLD", threshold);
         let sampling = format!("sampling = {sampling}\n");
         let config =
@@ -260,14 +268,14 @@ fn thresholds_beyond_the_inside_addresses_and_sampling_are_noted_with_their_line
             |line: &String| [":5: ", ":13: ", "note: "].iter().any(|of| line.starts_with(of));
         notes.by_ref().filter(is_note).collect::<Vec<_>>()
     };
-    let none = InputOptions::default;
+    let none = SourceOptions::default;
     let expected = [":5: note: sampling", ":13: warning: view"];
     assert_eq!(notes("257", 100, none()), expected);
     assert_eq!(notes("256", 1, none()), Vec::<String>::new());
-    let mut given = InputOptions { input: vec!["-".into()], exports: true, ..none() };
-    assert_eq!(notes("256", 100, given.clone()), Vec::<String>::new());
-    given.decoding.sampling = std::num::NonZeroU32::new(10);
-    assert_eq!(notes("256", 1, given), ["note: sampling 1:10:"]);
+    let packets = SourceOptions { input: vec!["-".into()], ..none() };
+    assert_eq!(notes("256", 100, packets.clone()), Vec::<String>::new());
+    let exports = SourceOptions { exports: true, ..packets };
+    assert_eq!(notes("256", 100, exports), ["note: sampling 1:100:"]);
 }
 
 #[test]
@@ -352,7 +360,7 @@ fn an_input_of_the_options_takes_the_place_of_the_one_in_the_file() {
     let errors = |text: &str, input: &str| {
         fs::write(&config, text.replace("DIR", folder.path().to_str().unwrap())).unwrap();
         let source =
-            InputOptions { input: vec![folder.path().join(input)], ..InputOptions::default() };
+            SourceOptions { input: vec![folder.path().join(input)], ..SourceOptions::default() };
         let checked = check(&Args { source, ..args(&config) });
         checked.err().map_or_else(Vec::new, |error| {
             error

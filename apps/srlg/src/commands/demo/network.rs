@@ -4,10 +4,13 @@
 use anyhow::Result;
 
 use super::node::Node;
-use super::{CONFIG_FILE, Stage};
+use super::{CONFIG_FILE, INPUT, Stage};
 use crate::network::broker::Broker;
 
 const PROBES: [&str; 3] = ["lisbon", "oslo", "turin"];
+
+/// Listen address for the page of a probe.
+const PAGE: &str = "127.0.0.1:0";
 
 /// Starts the network on `stage` and plays the attacks.
 pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {
@@ -17,11 +20,11 @@ pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {
     let page = collector.page()?;
     let (mut nodes, mut to) = (vec![collector], Vec::new());
     for name in PROBES {
-        let mut args = vec!["probe", name, "--broker"];
+        let file = format!("{name}.toml");
         let broker = broker.address();
-        args.extend([&broker, "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"]);
-        args.extend(["--sampling", "1"]);
-        let mut probe = Node::start(stage.folder, name, &args)?;
+        let table = format!("[probe]\nname = '{name}'\nbroker = '{broker}'\n{INPUT}");
+        stage.write(&file, &format!("http = '{PAGE}'\nstate = '{name}'\n\n{table}"))?;
+        let mut probe = Node::start(stage.folder, name, &["probe", "--config", &file])?;
         to.push(probe.receives_at()?);
         nodes.push(probe);
     }

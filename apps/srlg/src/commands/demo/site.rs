@@ -3,13 +3,10 @@
 use anyhow::Result;
 
 use super::node::Node;
-use super::{CONFIG_FILE, Stage};
+use super::{CONFIG_FILE, INPUT, Stage};
 
 /// Settings of a site. Slices are shorter than the default, so that alerts start sooner.
 const SITE: &str = "slice = '500ms'\n";
-
-const INPUT: &str =
-    "\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 
 /// Starts the site on `stage` and plays the attacks.
 pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {

@@ -8,7 +8,7 @@ use super::samples::{self, Effect, Reload};
 
 const INTRO: &str = "# Configuration
 
-This page lists every key of the configuration file, which is in TOML format. `srlg run --config FILE` and `srlg collect --config FILE` read it, and `srlg check --config FILE` reports all mistakes with their line numbers. [An example](srlg.example.toml) contains common keys. The [JSON schema](srlg.schema.json) lets editors complete and check the file.
+This page lists every key of the configuration file, which is in TOML format. `srlg run`, `srlg probe` and `srlg collect` read it with `--config FILE`, and `srlg check --config FILE` reports all mistakes with their line numbers. [An example](srlg.example.toml) contains common keys. The [JSON schema](srlg.schema.json) lets editors complete and check the file.
 
 `kill -HUP` makes a running `srlg` reload the file. The column *Reload* says whether a reload is enough to change a key:
 

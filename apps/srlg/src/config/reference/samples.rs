@@ -44,10 +44,11 @@ pub(super) struct Reload {
     pub(super) network: Option<Effect>,
 }
 
-static ALL: [Samples; 15] = [
+static ALL: [Samples; 16] = [
     Samples { table: "", least: &[""], samples: TOP },
     Samples { table: "input", least: &[""], samples: INPUT },
     Samples { table: "network", least: &["probes = ['a']"], samples: NETWORK },
+    Samples { table: "probe", least: &["name = 'a'"], samples: PROBE },
     Samples { table: "view", least: &["name = 'v'"], samples: VIEW },
     Samples { table: "rule", least: &["name = 'r'\nthresholds = { 60s = 1024 }"], samples: RULE },
     Samples {
@@ -148,6 +149,14 @@ const NETWORK: &[Sample] = &[
     ("pending-mb", "", "1024"),
     ("stream-age", "", "'2d'"),
     ("stream-mb", "", "8192"),
+];
+
+const PROBE: &[Sample] = &[
+    ("name", "", "'b'"),
+    ("folder", "", "'/folder'"),
+    ("broker", "", "'nats.example'"),
+    ("keep", "", "600"),
+    ("pace", "", "'real'"),
 ];
 
 const VIEW: &[Sample] = &[
@@ -301,7 +310,7 @@ impl Samples {
     }
 
     pub(super) fn reload(&self, key: &str) -> Reload {
-        let is_of_run = ["input", "network"].contains(&self.table);
+        let is_of_run = ["input", "network", "probe"].contains(&self.table);
         let [without, with] = self.files(key);
         let configs = [&without, &with].map(|file| Config::parse(file).unwrap());
         let alone = effect(&configs, take_over);
@@ -339,7 +348,9 @@ impl Samples {
         }
         let file = match table {
             "" => keys,
-            "input" | "network" => [(table.to_owned(), keys.into())].into_iter().collect(),
+            "input" | "network" | "probe" => {
+                [(table.to_owned(), keys.into())].into_iter().collect()
+            }
             "rule" => {
                 [(table.to_owned(), vec![keys, read(OTHER_RULE)].into())].into_iter().collect()
             }
@@ -391,10 +402,9 @@ fn follow(now: &Config, next: &Config) -> bool {
 
 /// Returns the settings of a configuration as text. Detector sizes are left out, because a reload does not change them.
 fn parts(config: &Config) -> String {
-    let Config { source, network, general, views, names, sinks } = config;
+    let Config { task, source, general, views, names, sinks } = config;
     let Names { labels, exporters, origins: _ } = names;
-    let mut parts =
-        format!("{source:?} {network:?} {general:?} {labels:?} {exporters:?} {sinks:?}");
+    let mut parts = format!("{task:?} {source:?} {general:?} {labels:?} {exporters:?} {sinks:?}");
     for view in views {
         let ViewConfig { name, view, pairs, memory, sizes: _, rules } = view;
         write!(parts, " {name} {view:?} {pairs:?} {memory:?} {rules:?}").unwrap();

@@ -18,7 +18,7 @@ fn version(id: VersionId) -> NetworkVersion {
 fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(SpoolLock::acquire(folder.path()).unwrap(), FIRST).unwrap();
-    (folder, Arc::new(Outbox::new(spool, &version(FIRST), Some(keep), live)))
+    (folder, Arc::new(Outbox::new(spool, &version(FIRST), Some(keep), live, || {})))
 }
 
 fn put(outbox: &Outbox, slices: std::ops::RangeInclusive<u64>) {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
 
 use srlg_host::ingest::PairBatch;
 use srlg_host::state::{Delta, Snapshot};
@@ -16,6 +17,7 @@ use super::super::site::{ProbeSite, SiteOptions};
 use super::super::spool::{Spool, SpoolLock};
 use super::*;
 use crate::network::{Network, NetworkView};
+use srlg_alerts::exporters::ExporterNames;
 
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
@@ -40,13 +42,14 @@ fn site(network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
 fn site_of(is_live: bool, network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
     let (spool, _) = Spool::open(SpoolLock::acquire(folder).unwrap(), VERSION).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
-    let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
+    let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false, || {}));
     let options = SiteOptions {
         is_live,
         pace: None,
         device: Device::Cpu,
         exporters: Vec::new(),
         silent_after: None,
+        names: ExporterNames::default(),
     };
     let versions = watch::channel(version).1;
     (ProbeSite::new(options, versions, Arc::clone(&outbox)).unwrap(), outbox)
@@ -215,7 +218,7 @@ fn threads_that_read_measure_what_one_thread_does() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
     let mut threaded = threaded(&network, folder.path());
     threaded.take(100..110, 0);
-    let Threaded { site, outbox } = threaded;
+    let Threaded { mut site, outbox } = threaded;
     let totals = site.finish().unwrap();
     assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
     assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
@@ -233,7 +236,7 @@ fn skipped_slices_lose_no_contacts_of_threads() {
     assert_eq!(second.outbox.mark(VERSION), Some(104));
     // These contacts differ, and some belong to slices that were sent before.
     second.take(100..110, 1 << 20);
-    let Threaded { site, outbox } = second;
+    let Threaded { mut site, outbox } = second;
     let totals = site.finish().unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     let all = contacts(100..105).chain(contacts_from(1 << 20, 100..110));
@@ -375,7 +378,7 @@ fn host(number: u32) -> IpAddr {
 
 fn ask(outbox: &Outbox, version: VersionId, hosts: Range<u32>) {
     let view = WatchedView { windows: vec![1, 3, 21], hosts: hosts.map(host).collect() };
-    let watchlist = Watchlist { version, views: vec![view.clone(), view] };
+    let watchlist = Watchlist { version, views: vec![view.clone(), view], page: None };
     outbox.watchlist.send_replace(Some(Arc::new(watchlist)));
 }
 

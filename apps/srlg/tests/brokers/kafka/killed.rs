@@ -28,6 +28,6 @@ fn no_flow_after_the_stored_position_is_lost_when_a_probe_is_killed() {
         return;
     }
     let broker = Broker::start("flows");
-    let url = format!("kafka://{}/flows", broker.addresses);
-    check_probe(&["--url", &url], PARTITIONS, |number| produce(&broker, number));
+    let input = format!("url = 'kafka://{}/flows'", broker.addresses);
+    check_probe(&input, PARTITIONS, |number| produce(&broker, number));
 }

@@ -31,7 +31,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
 fn no_flow_after_the_stored_position_is_lost_when_a_probe_is_killed() {
     let Some(server) = Server::start("") else { return };
     server.make_stream();
-    let url = format!("jetstream://{}/{STREAM}", server.broker.address());
-    let input = ["--url", &url, "--message-format", "json"];
+    let address = server.broker.address();
+    let input = format!("url = 'jetstream://{address}/{STREAM}'\nmessage-format = 'json'");
     check_probe(&input, 1, |number| produce(&server, number));
 }

@@ -83,6 +83,8 @@ function makeView({ name, unit: counted }) {
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", `${name}: super points`);
   scroll.append(view.table, view.none);
+  drawn.classList.add("of-alerts");
+  scroll.classList.add("of-alerts");
   section.append(title, view.facts, drawn, scroll);
   byId("views").append(section);
   view.chart = new Chart(drawn, LINES);
@@ -111,13 +113,11 @@ function updateHost(node, host, view) {
   updateLine(line.firstChild, host.line);
 }
 
+// A probe counts, but does not search for super points.
 function viewFacts(view) {
-  const parts = [
-    `${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${windowName(view.window_ms)}`,
-    megabytes(view.memory_bytes),
-    `slice closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`,
-    `${view.load === null ? "∞" : view.load.toFixed(2)} pairs per recorder`,
-  ];
+  const found = last.probe ? [`window of ${windowName(view.window_ms)}`] : [`${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${windowName(view.window_ms)}`];
+  const searched = last.probe ? [] : [`slice closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`, `${view.load === null ? "∞" : view.load.toFixed(2)} pairs per recorder`];
+  const parts = [...found, megabytes(view.memory_bytes), ...searched];
   for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "from the future"], [view.allowed, "ignored (allow lists)"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
     if (count) parts.push(`${round(count)} ${text}`);
   }
@@ -171,6 +171,25 @@ function updateSite(node, site) {
     [round(site.late), site.late ? "n bad" : "n"], [round(site.repeated), "n"], [round(site.refused), site.refused ? "n bad" : "n"],
     [spooled(site.spool), "n"], [site.spool ? round(site.spool.lost) : "–", site.spool?.lost ? "n bad" : "n"],
   ]);
+}
+
+const sliceTime = (slice) => (slice === null ? "–" : timeOf(slice * last.slice_ms));
+
+function updateProbe(node, probe) {
+  updateRow(node, [
+    [probe.broker], [probe.is_connected ? "connected" : "not connected", probe.is_connected ? "" : "bad"], [sliceTime(probe.newest), "n"],
+    [sliceTime(probe.durable), "n"], [megabytes(probe.sent_bytes), "n"], [spooled(probe.spool), "n"], [round(probe.spool.lost), probe.spool.lost ? "n bad" : "n"],
+  ]);
+}
+
+function showProbe({ probe }) {
+  byId("probe-section").hidden = !probe;
+  document.body.classList.toggle("probe", Boolean(probe));
+  if (!probe) return;
+  write(byId("probe-name"), probe.name);
+  const place = byId("probe-collector");
+  if (probe.collector && !place.firstChild) place.append(" at ", link(probe.collector, probe.collector));
+  list(byId("probe").tBodies[0], [probe], (it) => it.name, () => row(7), updateProbe);
 }
 
 function spooled(spool) {
@@ -277,12 +296,13 @@ function show(overview) {
   if (!overview.is_last_reload_good) input.push("last reload failed or was incomplete");
   input.push(megabytes(overview.memory_bytes));
   write(byId("facts"), input.join(" · "));
+  showProbe(overview);
   showAlerts(overview);
   showSilences(overview.silences);
   showViews(overview);
   showInput(overview);
   showTables(overview);
-  followHistory(overview);
+  if (!overview.probe) followHistory(overview);
 }
 
 let received = 0;

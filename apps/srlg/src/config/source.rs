@@ -1,0 +1,125 @@
+//! Source of contacts on the command line, in place of the source in a configuration file.
+
+use std::mem;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::ArgGroup;
+use srlg_input::InputOptions;
+use srlg_input::contact::{IpNet, parse_network};
+use srlg_input::live::{BrokerOptions, BrokerUrl, SocketOptions};
+
+/// The input options that a command accepts. All other options of the input are keys of the table `[input]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[command(group(ArgGroup::new("source").args(["input", "listen", "interface", "url"])))]
+#[command(group(ArgGroup::new("decoded").args(["exports", "listen", "url"])))]
+pub struct SourceOptions {
+    /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the
+    /// header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip;
+    /// - is standard input
+    #[arg(long, alias = "replay", value_name = "FILE|-")]
+    pub input: Vec<PathBuf>,
+
+    /// Decode the UDP datagrams in captures, or the messages in IPFIX files, as flow exports (NetFlow v5, v7, v9,
+    /// IPFIX, sFlow v5); several files form one export
+    #[arg(long, requires = "input")]
+    pub exports: bool,
+
+    /// UDP address to receive flow exports on (repeatable), such as `[::]:2055` for all IPv4 and IPv6 addresses;
+    /// requires exporters
+    #[arg(long, value_name = "ADDR:PORT", requires = "exporters")]
+    pub listen: Vec<SocketAddr>,
+
+    /// Network of permitted exporters (repeatable); datagrams from all other addresses are counted and dropped
+    #[arg(long, value_name = "CIDR", value_parser = parse_network, requires = "listen")]
+    pub exporters: Vec<IpNet>,
+
+    /// Network interface to capture packets from; requires a build with the feature live
+    #[arg(long, value_name = "IF")]
+    pub interface: Option<String>,
+
+    /// Broker to read flows from: kafka://broker:9092,broker:9092/topic, jetstream://server:4222/STREAM or
+    /// nats://server:4222/SUBJECT
+    #[arg(long, value_name = "URL")]
+    pub url: Option<BrokerUrl>,
+}
+
+impl SourceOptions {
+    /// Returns whether a source is given.
+    pub(super) fn is_given(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Replaces the source in `input`. Other options stay if they also apply to the new source.
+    pub(super) fn replace(&self, input: &mut InputOptions) {
+        let Self { input: files, exports, listen, exporters, interface, url } = self.clone();
+        let former = mem::take(input);
+        input.exports = exports || (former.exports && !files.is_empty());
+        input.live = former.live && !files.is_empty();
+        input.input = files;
+        if !listen.is_empty() {
+            input.sockets = SocketOptions { listen, exporters, ..former.sockets };
+        }
+        if interface.is_some() {
+            input.capture = former.capture;
+        }
+        if url.is_some() {
+            input.broker = BrokerOptions { url, ..former.broker };
+            input.messages = former.messages;
+        }
+        input.interface = interface;
+        if input.is_exports() {
+            input.decoding = former.decoding;
+        } else {
+            input.tunnels = former.tunnels;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use srlg_input::packet::Tunnels;
+
+    use super::*;
+
+    #[test]
+    fn a_given_source_keeps_the_options_that_apply_to_it() {
+        let mut former =
+            InputOptions { live: true, tunnels: Tunnels::Inner, ..InputOptions::default() };
+        former.decoding.sampling = "100".parse().ok();
+        former.sockets = SocketOptions { receivers: 3, ..SocketOptions::default() };
+        former.capture.snap_length = 512;
+        let with = |source: SourceOptions| {
+            let mut input = former.clone();
+            source.replace(&mut input);
+            input.check().unwrap();
+            input
+        };
+        let files = with(SourceOptions { input: vec!["a".into()], ..SourceOptions::default() });
+        assert_eq!(
+            files,
+            InputOptions {
+                input: vec!["a".into()],
+                live: true,
+                tunnels: Tunnels::Inner,
+                ..InputOptions::default()
+            }
+        );
+        let (listen, exporters) =
+            (vec!["[::]:2055".parse().unwrap()], vec!["192.0.2.1/32".parse().unwrap()]);
+        let sockets = SocketOptions {
+            listen: listen.clone(),
+            exporters: exporters.clone(),
+            receivers: 3,
+            ..SocketOptions::default()
+        };
+        assert_eq!(
+            with(SourceOptions { listen, exporters, ..SourceOptions::default() }),
+            InputOptions { sockets, decoding: former.decoding.clone(), ..InputOptions::default() }
+        );
+        let interface = Some("lo".to_owned());
+        let captured =
+            with(SourceOptions { interface: interface.clone(), ..SourceOptions::default() });
+        assert_eq!((captured.interface, captured.capture.snap_length), (interface, 512));
+    }
+}
