@@ -6,21 +6,23 @@ mod summary;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, ensure};
-use srlg_host::ingest::PairBatch;
-use srlg_host::time::{Placement, SliceClock, SliceSink};
-use srlg_host::{Device, SliceReport, SlidingDetector};
+use anyhow::{Result, ensure};
+use srlg_host::time::SliceClock;
+use srlg_host::{Device, SliceReport};
 use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 use srlg_input::{Input, LogLine};
 
 use super::print_line;
 use crate::config::PORTS_OF_ANSWERS;
 use crate::measure::drive::{EventConsumer, drive};
-use crate::measure::track::Track;
+use crate::measure::filter::FilterCounts;
+use crate::measure::pipeline::Pushed;
+use crate::measure::site::{RunningView, Site, SiteView, SliceConsumer, SliceTimes};
 pub use args::Args;
 use args::Preset;
 use output::Output;
 use srlg_alerts::rules::Rules;
+use srlg_alerts::witnesses::WitnessTable;
 
 /// Reads the input to its end, or until a signal arrives.
 pub fn run(args: &Args) -> Result<()> {
@@ -41,17 +43,18 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 struct Run {
-    track: Track,
-    /// An empty set of rules, so that no host and no contact is ignored.
-    rules: Rules,
+    site: Site<Printing>,
     is_live: bool,
-    slices: Slices,
     started: Instant,
 }
 
-struct Slices {
-    detector: SlidingDetector,
+/// A consumer of slices that prints the super points of its only view.
+struct Printing {
+    /// An empty set of rules, so that no host and no contact is ignored.
+    rules: Rules,
     reports: Reports,
+    /// Whether the window was empty at the last close.
+    is_silent: bool,
 }
 
 struct Reports {
@@ -87,61 +90,42 @@ impl Run {
     fn new(args: &Args) -> Result<Self> {
         let late = args.late.unwrap_or(args.window.saturating_sub(1));
         let clock = SliceClock::new(args.slice, late, args.max_gap.unwrap_or(Duration::MAX))?;
+        let (times, rules) =
+            (SliceTimes { slice: args.slice, grace: args.grace() }, Rules::new(vec![], vec![]));
+        let clock = clock.with_grace(times.grace);
+        let view = SiteView::of(&args.view, clock, args.detector()?, 0, &rules)?;
+        let exporters = WitnessTable::new(&[], None, args.slice.as_millis() as u64, 0);
         let reports = Reports {
             output: Output::new(args),
             sampling: SamplingWindow::new(args.window),
             paper: args.preset == Preset::Paper,
             totals: Totals::default(),
         };
-        let (detector, rules) = (args.detector()?, Rules::new(Vec::new(), Vec::new()));
-        Ok(Self {
-            track: Track::new(&args.view, clock.with_grace(args.grace()), &detector, &rules)?,
-            rules,
-            is_live: args.source.is_live(),
-            slices: Slices { detector, reports },
-            started: Instant::now(),
-        })
-    }
-
-    fn count(&mut self, contact: &Contact) -> Result<()> {
-        let Self { track, rules, slices, .. } = self;
-        let Reports { paper, totals, .. } = &mut slices.reports;
-        let is_v4 = contact.source.as_v4().is_some() && contact.destination.as_v4().is_some();
-        let is_refused = *paper && !is_v4;
-        let pairs = (!is_refused).then(|| track.pairs(contact, rules)).into_iter().flatten();
-        let count = pairs.clone().count();
-        totals.refused += u64::from(is_refused);
-        totals.unmeasured += u64::from(!is_refused && count == 0);
-        totals.pairs += count as u64;
-        let placement = track.ingest(contact.time_ns, pairs, slices)?;
-        if !matches!(placement, Placement::TooLate | Placement::Future) {
-            slices.reports.sampling.add(track.clock().slice_of(contact.time_ns), contact);
-        }
-        Ok(())
+        let printing = Printing { rules, reports, is_silent: false };
+        let site = Site::new(vec![view], times, exporters, printing);
+        Ok(Self { site, is_live: args.source.is_live(), started: Instant::now() })
     }
 
     /// Finishes the output and returns the totals. The last slice of a live input is incomplete and is not reported.
-    fn finish(self) -> Result<Totals> {
-        let Self { mut track, mut slices, is_live, started, .. } = self;
-        if is_live {
-            track.flush(&mut slices)?;
+    fn finish(mut self) -> Result<Totals> {
+        if self.is_live {
+            self.site.flush(0)?;
         } else {
-            track.finish(&mut slices)?;
+            self.site.finish()?;
         }
-        let Slices { mut detector, mut reports } = slices;
-        if track.clock().is_running() && !is_live {
-            reports.add(&detector.close_slice()?)?;
-        }
+        let Site { views, consumer: Printing { mut reports, .. }, .. } = self.site;
+        let SiteView { track, detector, .. } = &views[0];
         reports.output.finish()?;
+        let FilterCounts { unmatched, without_port, .. } = track.filter.counts;
         Ok(Totals {
             // This number also includes contacts without a port.
-            unmeasured: reports.totals.unmeasured - track.filter.counts.without_port,
-            without_port: track.filter.counts.without_port,
+            unmeasured: unmatched - without_port,
+            without_port,
             too_late: track.clock().too_late(),
             future: track.clock().future(),
             recorder_bytes: detector.memory_bytes(),
             device: detector.device(),
-            wall: started.elapsed(),
+            wall: self.started.elapsed(),
             ..reports.totals
         })
     }
@@ -149,11 +133,21 @@ impl Run {
 
 impl EventConsumer for Run {
     fn ingest(&mut self, contacts: &[Contact]) -> Result<()> {
-        contacts.iter().try_for_each(|contact| self.count(contact))
+        let is_v4 = |contact: &Contact| {
+            contact.source.as_v4().is_some() && contact.destination.as_v4().is_some()
+        };
+        for contact in contacts {
+            if self.site.consumer.reports.paper && !is_v4(contact) {
+                self.site.consumer.reports.totals.refused += 1;
+            } else {
+                self.site.ingest(contact)?;
+            }
+        }
+        Ok(())
     }
 
     fn advance(&mut self, now_ns: u64, _: &Input) -> Result<()> {
-        self.track.advance(now_ns, &mut self.slices)
+        self.site.advance(now_ns)
     }
 
     fn log(&self, line: LogLine) {
@@ -161,19 +155,29 @@ impl EventConsumer for Run {
     }
 }
 
-impl SliceSink for Slices {
-    type Error = Error;
-
-    fn start(&mut self, slice: u64) -> Result<()> {
-        Ok(self.detector.skip_to(slice)?)
+impl SliceConsumer for Printing {
+    fn rules(&self, _: usize) -> &Rules {
+        &self.rules
     }
 
-    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<()> {
-        Ok(pairs.ingest_late(&self.detector, slices_late)?)
+    fn accept(&mut self, _: usize, pairs: u64, _: u64, _: u64) -> bool {
+        self.reports.totals.pairs += pairs;
+        true
     }
 
-    fn advance_to(&mut self, slice: u64) -> Result<()> {
-        self.detector.advance_to(slice, |report| self.reports.add(&report))
+    fn record(&mut self, _: usize, slice: u64, contact: &Contact) {
+        self.reports.sampling.add(slice, contact);
+    }
+
+    fn close(&mut self, view: &mut RunningView<'_>, _: Pushed, _: bool) -> Result<()> {
+        let report = view.detector.close_slice()?;
+        self.is_silent = report.is_silent();
+        self.reports.add(&report)
+    }
+
+    /// Cuts a silence short once the window is empty.
+    fn next_slice(&self, _: usize, closed: u64, slice: u64) -> u64 {
+        if self.is_silent { slice } else { closed + 1 }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct FilterCounts {
     pub(crate) has_inside: bool,
     /// Contacts without a host in the inside networks, up to the first contact that has one.
     pub(crate) outside: u64,
+    /// Contacts without a host in the view.
+    pub(crate) unmatched: u64,
     /// Number of matches of each allow-list entry.
     pub(crate) hits: Vec<u64>,
     /// Contacts of which an allow-list entry excluded at least one pair.
@@ -51,6 +53,7 @@ impl PairFilter {
     pub(crate) fn pairs(&mut self, contact: &Contact, rules: &Rules) -> [Option<(Host, Host)>; 2] {
         let [sent, received] = self.view.sent_and_received(contact);
         let are_there = [sent.is_some(), received.is_some()];
+        self.counts.unmatched += u64::from(are_there == [false; 2]);
         if self.view.has_ports() {
             self.counts.without_port += u64::from(self.view.lacks_port(contact));
             self.portless = if contact.port().is_some() { 0 } else { self.portless + 1 };
@@ -87,9 +90,11 @@ impl FilterCounts {
 
     /// Moves the counts of `other` into these counts. Both must belong to the same rules.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
-        let Self { has_inside, outside, hits, allowed, without_port, late, too_late } = other;
+        let Self { has_inside, outside, unmatched, hits, allowed, without_port, late, too_late } =
+            other;
         self.has_inside |= *has_inside;
         self.outside += std::mem::take(outside);
+        self.unmatched += std::mem::take(unmatched);
         self.hits.iter_mut().zip(hits).for_each(|(all, more)| *all += std::mem::take(more));
         self.allowed += std::mem::take(allowed);
         self.without_port += std::mem::take(without_port);

@@ -45,7 +45,9 @@ pub(crate) trait SliceConsumer {
     fn rules(&self, at: usize) -> &Rules;
 
     /// Opens the first slice of a view.
-    fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()>;
+    fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
+        self.open(view, slice)
+    }
 
     /// Opens a later slice of a view.
     fn open(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
@@ -64,10 +66,11 @@ pub(crate) trait SliceConsumer {
     /// Notes that reader threads have counted contacts up to `newest_ms`, with the given sampling by slice.
     fn record_read(
         &mut self,
-        views: &[SiteView],
-        newest_ms: u64,
-        sampling: &BTreeMap<u64, Sampling>,
-    );
+        _views: &[SiteView],
+        _newest_ms: u64,
+        _sampling: &BTreeMap<u64, Sampling>,
+    ) {
+    }
 
     /// Closes the running slice of a view. `pushed` describes the pairs that reader threads have pushed since the last
     /// close. If a view closes several slices one after the other, only the last one `is_newest`.
@@ -78,7 +81,7 @@ pub(crate) trait SliceConsumer {
     fn next_slice(&self, at: usize, closed: u64, slice: u64) -> u64;
 
     /// Processes the slices of a view that a silence skips. The slice after them is running.
-    fn skip(&mut self, view: &mut RunningView<'_>, skipped: Range<u64>);
+    fn skip(&mut self, _view: &mut RunningView<'_>, _skipped: Range<u64>) {}
 }
 
 /// The views of one input, and the consumer of their slices.
@@ -142,8 +145,20 @@ impl SiteView {
         let clock = SliceClock::new(times.slice, sizes.window - 1, Duration::MAX)?;
         let detector = SlidingDetector::new(sizes, device)
             .with_context(|| format!("cannot create the detector of view {name}"))?;
-        let track = Track::new(view, clock.with_grace(times.grace), &detector, rules)?;
-        Ok(Self { track, detector, details: Details::new(sizes.seed).with_view(view), running: 0 })
+        Self::of(view, clock.with_grace(times.grace), detector, sizes.seed, rules)
+    }
+
+    /// Creates a view with this `detector`, whose slices have the times of `clock`. The sample of its hosts' peers
+    /// depends on `seed`.
+    pub(crate) fn of(
+        view: &ViewOptions,
+        clock: SliceClock,
+        detector: SlidingDetector,
+        seed: u64,
+        rules: &Rules,
+    ) -> Result<Self> {
+        let track = Track::new(view, clock, &detector, rules)?;
+        Ok(Self { track, detector, details: Details::new(seed).with_view(view), running: 0 })
     }
 }
 

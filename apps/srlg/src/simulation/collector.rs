@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::Simulation;
 use super::network_messages::whole;
-use super::network_traffic::{OneNode, VERSION};
+use super::network_traffic::{OneNode, SPREAD, VERSION};
+use crate::commands::{explain, suggest};
 
 const SLICES: std::ops::Range<u64> = 1000..1040;
 
@@ -55,4 +56,18 @@ fn a_stopped_collector_resumes_where_it_was() {
         early.stop();
     }
     network.assert_is(network.collector(), &one());
+}
+
+#[test]
+fn the_state_of_a_collector_suggests_thresholds_and_its_file_explains_rules() {
+    let mut network = Simulation::new();
+    network.publish(&whole(SLICES));
+    let mut collector = network.collector();
+    collector.read(&network.stream);
+    collector.stop();
+    let config = network.files.config.clone();
+    let suggested = suggest::suggest(&suggest::Args { config: config.clone() }).unwrap();
+    let host = srlg_traffic::family::ip(SPREAD.start);
+    let explained = explain::explain(&explain::Args { host, config }).unwrap();
+    insta::assert_snapshot!(format!("{suggested}\n{explained}"));
 }

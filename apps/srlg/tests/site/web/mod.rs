@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use srlg_alerts::status::overview::{
-    BrokerOverview, DatagramCounts, NetworkOverview, Overview, SiteOverview, SpoolOverview,
+    BrokerOverview, DatagramCounts, NetworkOverview, Overview, ProbeOverview, SiteOverview,
+    SpoolOverview,
 };
 use srlg_input::contact::Sampling;
 use srlg_notify::store::Store;
@@ -142,11 +143,15 @@ fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
 fn the_documentation_lists_every_metric_with_its_labels() {
     let broker =
         Some(BrokerOverview { unused: [("malformed", 1)].into(), ..BrokerOverview::default() });
-    let (web, _overviews) =
-        start(Overview { network: Some(network()), broker, ..overview(now_ms()) });
-    let (_, _, text) = get(&web, "/metrics");
-    let exported: BTreeSet<String> =
-        text.lines().filter(|line| line.starts_with("srlg_")).map(name_and_labels).collect();
+    let collector = Overview { network: Some(network()), broker, ..overview(now_ms()) };
+    let probe = Overview { probe: Some(ProbeOverview::default()), ..overview(now_ms()) };
+    let mut exported = BTreeSet::new();
+    for of in [collector, probe] {
+        let (web, _overviews) = start(of);
+        let (_, _, text) = get(&web, "/metrics");
+        let lines = text.lines().filter(|line| line.starts_with("srlg_"));
+        exported.extend(lines.map(name_and_labels));
+    }
     let page = include_str!("../../../../../docs/operating.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `srlg_")?.split('`').next());
     let documented: BTreeSet<String> = rows.map(|row| format!("srlg_{row}")).collect();
