@@ -152,7 +152,11 @@ fn open(
     let ended = delivery.restore(&mut manager)?;
     delivery.deliver(&manager, &ended)?;
     let path = args.config.clone();
-    let read: ReadConfig = Box::new(move || Config::read(&path));
+    let read: ReadConfig = Box::new(move || {
+        let config = Config::read(&path)?;
+        config.network()?;
+        Ok(config)
+    });
     let console = Console::open(config, delivery, service, Some(read))?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),

@@ -24,7 +24,7 @@ mod trial;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use srlg_input::InputOptions;
 use tracing::{info, warn};
 
@@ -58,15 +58,15 @@ pub enum Task {
 }
 
 impl Task {
-    /// Describes which command accepts the configuration, for the error of another command.
+    /// Returns the reason why another command rejects the configuration.
     #[must_use]
     pub const fn mismatch(&self) -> &'static str {
         match self {
             Self::Monitor => {
-                "the configuration has no [network] or [probe], so it is for `srlg run`"
+                "the configuration has neither [network] nor [probe]; add one of them, or use `srlg run`"
             }
-            Self::Collector(_) => "the configuration has [network], so it is for `srlg collect`",
-            Self::Probe(_) => "the configuration has [probe], so it is for `srlg probe`",
+            Self::Collector(_) => "the configuration has [network]; use `srlg collect`",
+            Self::Probe(_) => "the configuration has [probe]; use `srlg probe`",
         }
     }
 }
@@ -149,11 +149,23 @@ impl Config {
         Ok(())
     }
 
-    /// Returns this configuration with `source` in place of its source, if one is given.
+    /// Returns this configuration with `source` in place of its source, if one is given. A probe needs a source, because
+    /// it would notice a missing one only after it has connected.
     fn with_source(mut self, source: &SourceOptions) -> Result<Self> {
         if source.is_given() {
             source.replace(&mut self.source);
             self.source.check()?;
+        }
+        if let Task::Probe(probe) = &self.task {
+            let is_live = self.source.is_live();
+            ensure!(
+                is_live || !self.source.input.is_empty(),
+                "no input configured; set one of input, listen, interface and url in [input] or as an option"
+            );
+            ensure!(
+                !is_live || probe.pace.is_none(),
+                "pace: must be set only for files that are not live"
+            );
         }
         Ok(self)
     }

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 use crate::config::Config;
 use crate::config::blind_spots::SamplingNotes;
 use crate::service::Service;
+use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::status::overview::Overview;
 use srlg_notify::delivery::Delivery;
@@ -89,17 +90,6 @@ impl Console {
         self.delivery.maintain(manager, now_ms.saturating_sub(keep_ms));
     }
 
-    /// Logs the counters of the input and of its exporters.
-    pub(crate) fn log_input(&self, input: &InputStatus) {
-        input.to_string().lines().for_each(|line| info!("{line}"));
-        for exporter in &input.exporters {
-            match self.config.names.exporters.name(exporter.address.ip()) {
-                Some(name) => info!("exporter {name}, {exporter}"),
-                None => info!("exporter {exporter}"),
-            }
-        }
-    }
-
     /// If a reload was requested, reads the configuration again and passes it to `apply`, with all changes that need no
     /// restart. If `check` rejects the new configuration, the previous one stays in use.
     pub(crate) fn reload_if_requested(
@@ -123,5 +113,16 @@ impl Console {
         }
         self.is_last_reload_good = reloaded == Some(true);
         self.service.ready("running");
+    }
+}
+
+/// Logs the counters of `input` and of its exporters, which have the given names.
+pub(crate) fn log_input(input: &InputStatus, names: &ExporterNames) {
+    input.to_string().lines().for_each(|line| info!("{line}"));
+    for exporter in &input.exporters {
+        match names.name(exporter.address.ip()) {
+            Some(name) => info!("exporter {name}, {exporter}"),
+            None => info!("exporter {exporter}"),
+        }
     }
 }

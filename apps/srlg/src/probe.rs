@@ -24,18 +24,17 @@ use tracing::{info, warn};
 use crate::config::source::SourceOptions;
 use crate::config::{Config, Task};
 use crate::console::{Console, ReadConfig};
-use crate::network::NetworkVersion;
-use crate::network::connect::{Access, LinkState};
+use crate::network::connect::Access;
 use crate::network::options::ProbeOptions;
 use crate::service::Service;
+use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::status::overview::ProbeOverview;
-use srlg_alerts::witnesses::LOOK;
 use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
-use srlg_system::pacing::Every;
 
 mod counting;
 mod description;
+mod operator;
 mod outbox;
 mod pace;
 mod publish;
@@ -48,6 +47,7 @@ mod spool;
 
 use counting::Counting;
 use description::Description;
+use operator::{Counted, Operator, Parts};
 use outbox::Outbox;
 use publish::SlicePublisher;
 use reporter::Reporter;
@@ -57,7 +57,7 @@ use spool::{Spool, SpoolLock};
 /// Options of `srlg probe`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Configuration file with a `[probe]` table; a source given here overrides its `[input]`
+    /// Configuration file with a `[probe]` table; a source given here replaces its `[input]`
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
@@ -73,52 +73,82 @@ pub struct Args {
 /// A probe before its connection.
 struct Start {
     options: ProbeOptions,
-    lock: SpoolLock,
+    site: SiteOptions,
+    source: InputOptions,
+    /// Spool of the probe, in its state folder.
     folder: PathBuf,
-    console: Console,
+    lock: SpoolLock,
     wait_durable: bool,
+    service: Arc<Service>,
+    parts: Arc<Parts>,
+    counted: watch::Sender<Counted>,
+    names: watch::Receiver<ExporterNames>,
 }
 
 /// Runs the probe until the whole input has been sent or a signal arrives.
 pub fn run(args: &Args) -> Result<()> {
     let service = Arc::new(Service::new()?);
-    let config = Config::read_with_source(&args.config, &args.source)?;
-    let Task::Probe(options) = config.task.clone() else {
-        bail!("cannot start a probe: {}", config.task.mismatch())
-    };
+    let (config, options) = read(args)?;
     let state = config.general.state.as_deref();
     let state = state.context("cannot start a probe: without a state folder, slices would be lost; set state in the configuration")?;
     let folder = state.join(&options.name);
-    let lock = SpoolLock::acquire(&folder)?;
-    let (path, source) = (args.config.clone(), args.source.clone());
-    let read: ReadConfig = Box::new(move || Config::read_with_source(&path, &source));
+    let (parts, source) = (Arc::new(Parts::default()), config.source.clone());
+    let (counted, counts) = watch::channel(Counted::default());
+    let (naming, names) = watch::channel(config.names.exporters.clone());
+    let start = Start {
+        site: SiteOptions {
+            is_live: source.is_live(),
+            pace: options.pace,
+            device: config.general.device,
+            exporters: source.sockets.exporters.clone(),
+            silent_after: config.general.silent_after,
+        },
+        source,
+        lock: SpoolLock::acquire(&folder)?,
+        folder,
+        wait_durable: args.wait_durable,
+        service: Arc::clone(&service),
+        parts: Arc::clone(&parts),
+        counted,
+        names,
+        options: options.clone(),
+    };
+    let again = args.clone();
+    let again: ReadConfig = Box::new(move || Ok(read(&again)?.0));
     // The disk is for the spool. The page needs only a database in memory.
     let delivery = Delivery::start(AlertStore::open(None)?, &[])?;
-    let console = Console::open(config, delivery, Arc::clone(&service), Some(read))?;
-    let start = Start { options, lock, folder, console, wait_durable: args.wait_durable };
+    let console = Console::open(config, delivery, Arc::clone(&service), Some(again))?;
+    let ProbeOptions { name, broker, .. } = options;
+    let probe = ProbeOverview { name, broker, ..ProbeOverview::default() };
+    let operator = Operator::new(console, probe, Arc::clone(&parts), counts, naming);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the probe")?;
-    let done = runtime.block_on(work(start, &service));
+    let done = runtime.block_on(work(start, operator, &parts));
+    service.stopping();
     // A lookup of the broker's name may be in progress, and it cannot be cancelled.
     runtime.shutdown_background();
     done
 }
 
-async fn work(start: Start, service: &Arc<Service>) -> Result<()> {
+fn read(args: &Args) -> Result<(Config, ProbeOptions)> {
+    let config = Config::read_with_source(&args.config, &args.source)?;
+    let Task::Probe(options) = config.task.clone() else {
+        bail!("cannot start a probe: {}", config.task.mismatch())
+    };
+    Ok((config, options))
+}
+
+async fn work(start: Start, operator: Operator, parts: &Parts) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut outbox = None;
     tokio::select! {
-        done = whole(start, service, &mut outbox) => {
-            service.stopping();
-            return done;
-        }
+        done = whole(start) => return done,
+        never = operator.run() => match never {},
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
-    service.stopping();
-    let Some(outbox) = outbox else { return Ok(()) };
+    let Some(outbox) = parts.outbox.get() else { return Ok(()) };
     outbox.stop();
     let (slices, acked) = (outbox.len(), outbox.acked_len());
     info!(
@@ -127,16 +157,12 @@ async fn work(start: Start, service: &Arc<Service>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the probe from the first connection to the last acknowledgement. Sets `started` to the outbox, so that the
-/// caller can stop it.
-async fn whole(
-    start: Start,
-    service: &Arc<Service>,
-    started: &mut Option<Arc<Outbox>>,
-) -> Result<()> {
-    let Start { options, lock, folder, console, wait_durable } = start;
-    let ProbeOptions { name, folder: keys, broker, keep, .. } = options.clone();
+/// Runs the probe from the first connection to the last acknowledgement.
+async fn whole(start: Start) -> Result<()> {
+    let Start { options, site, source, folder, lock, service, parts, counted, names, .. } = start;
+    let ProbeOptions { name, folder: keys, broker, keep, .. } = options;
     let link = Access { folder: keys, broker }.connect(&name).await?;
+    parts.link.get_or_init(|| link.state.clone());
     let mut description = Description::new(link.clone(), &folder);
     let version = description.first().await;
     let (spool, damaged) = Spool::open(lock, version.id)?;
@@ -144,16 +170,17 @@ async fn whole(
     if let Some(mark) = spool.mark() {
         info!("continuing after slice {mark}, the newest one in the spool {}", folder.display());
     }
-    let (keep, is_live) = (keep.map(|keep| keep as usize), console.config.source.is_live());
-    let service = Arc::clone(service);
-    let outbox = Outbox::new(spool, &version, keep, is_live, move || service.alive());
-    let outbox = Arc::new(outbox);
-    *started = Some(Arc::clone(&outbox));
+    let (keep, is_live) = (keep.map(|keep| keep as usize), site.is_live);
+    let outbox = Arc::new(Outbox::new(spool, &version, keep, is_live));
+    parts.outbox.get_or_init(|| Arc::clone(&outbox));
     let reporter = Reporter::new(link.clone(), &name, Arc::clone(&outbox)).await?;
-    let state = link.state.clone();
     let publisher = SlicePublisher::new(link, &name, Arc::clone(&outbox)).await?;
     let (sender, versions) = watch::channel(version);
-    let counted = start_counting(options, console, versions, Arc::clone(&outbox), state)?;
+    let sink = Arc::clone(&outbox);
+    let counted = on_thread(move || {
+        let site = ProbeSite::new(site, versions, &names.borrow(), Arc::clone(&sink))?;
+        Counting::new(site, sink, counted, names).run(&source, &service)
+    })?;
     let counting = async {
         counted
             .await
@@ -161,7 +188,7 @@ async fn whole(
         outbox.end();
         Ok(())
     };
-    let done = async { tokio::try_join!(counting, publisher.run(wait_durable)).map(drop) };
+    let done = async { tokio::try_join!(counting, publisher.run(start.wait_durable)).map(drop) };
     tokio::select! {
         done = done => done,
         followed = description.follow(sender, is_live) => followed,
@@ -169,51 +196,16 @@ async fn whole(
     }
 }
 
-fn start_counting(
-    probe: ProbeOptions,
-    console: Console,
-    versions: watch::Receiver<NetworkVersion>,
-    outbox: Arc<Outbox>,
-    link: watch::Receiver<LinkState>,
+/// Runs `count` on a thread of its own.
+fn on_thread(
+    count: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<oneshot::Receiver<Result<()>>> {
     let (sender, receiver) = oneshot::channel();
     let work = move || {
         // After a signal, no task waits for the result.
-        let _nobody_waits = sender.send(count(probe, console, versions, outbox, link));
+        let _nobody_waits = sender.send(count());
     };
-    thread::Builder::new()
-        .name("count".to_owned())
-        .spawn(work)
-        .context("cannot start the counting thread")?;
+    let thread = thread::Builder::new().name("count".to_owned()).spawn(work);
+    thread.context("cannot start the counting thread")?;
     Ok(receiver)
-}
-
-fn count(
-    ProbeOptions { name, broker, pace, .. }: ProbeOptions,
-    console: Console,
-    versions: watch::Receiver<NetworkVersion>,
-    outbox: Arc<Outbox>,
-    link: watch::Receiver<LinkState>,
-) -> Result<()> {
-    let Config { source, general, names, .. } = &console.config;
-    let source: InputOptions = source.clone();
-    let options = SiteOptions {
-        is_live: source.is_live(),
-        pace,
-        device: general.device,
-        exporters: source.sockets.exporters.clone(),
-        silent_after: general.silent_after,
-        names: names.exporters.clone(),
-    };
-    let counting = Counting {
-        site: ProbeSite::new(options, versions, Arc::clone(&outbox))?,
-        manager: console.config.manager(),
-        console,
-        probe: ProbeOverview { name, broker, ..ProbeOverview::default() },
-        outbox,
-        link,
-        input: srlg_input::Status::default(),
-        look: Every::new(LOOK),
-    };
-    counting.run(&source)
 }

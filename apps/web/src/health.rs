@@ -58,13 +58,18 @@ impl Health {
         }
         if let Some(probe) = &overview.probe {
             let SpoolOverview { unsent, lost, .. } = probe.spool;
+            let broker = &probe.broker;
             if !probe.is_connected {
                 problems.push(format!(
-                    "not connected to the broker at {}: {unsent} slices not sent yet",
-                    probe.broker
+                    "not connected to the broker at {broker}: {unsent} slices not sent yet"
                 ));
+            } else if probe.version.is_none() {
+                problems.push("waiting for the description of the network".to_owned());
             }
-            if lost > 0 {
+            if let Some(error) = &probe.spool_error {
+                problems.push(format!("cannot write the spool: {error}"));
+            }
+            if probe.is_losing {
                 problems.push(format!("spool full: {lost} slices lost since the start"));
             }
         }

@@ -351,16 +351,20 @@ pub struct ProbeOverview {
     pub is_connected: bool,
     /// Public URL of the collector's web page, which shows the alerts, if it is known.
     pub collector: Option<String>,
-    /// Version of the network description.
-    pub version: String,
+    /// Version of the network description, once it has been received.
+    pub version: Option<String>,
     /// Newest slice in the spool.
     pub newest: Option<u64>,
     /// Slice up to which the collector has stored all slices.
     pub durable: Option<u64>,
     /// Size of the deltas since the start or the last change of the description, in bytes.
-    pub sent_bytes: u64,
+    pub delta_bytes: u64,
     /// State of the spool.
     pub spool: SpoolOverview,
+    /// Error of the spool, while slices wait because it cannot be written.
+    pub spool_error: Option<String>,
+    /// Whether slices were lost in the last five minutes because the spool was full.
+    pub is_losing: bool,
 }
 
 /// A site of a network.

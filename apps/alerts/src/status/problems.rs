@@ -187,7 +187,9 @@ impl ProblemKind {
             Self::WithoutPort => {
                 "configure the input to report protocols and destination ports, or remove the views of ports"
             }
-            Self::NoInside => "set `inside` to your own networks",
+            Self::NoInside => {
+                "set `inside` to your own networks; for a probe, set it at the collector"
+            }
             Self::Kernel => {
                 "increase `receive-buffer` and `receivers` for exports, or `capture-buffer` and `capture-threads` for packets, or set a `filter`"
             }

@@ -16,7 +16,7 @@ use srlg_system::machine;
 /// Options of `srlg check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Configuration file; a source given here overrides it
+    /// Configuration file; a source given here replaces its `[input]`
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
@@ -63,7 +63,7 @@ pub fn check(args: &Args) -> Result<String> {
         writeln!(text, "each reader thread uses up to {memory:.1} MB per view")?;
     }
     if let Task::Probe(_) = &config.task {
-        writeln!(text, "{path} is valid: the detectors of a probe depend on the collector")?;
+        writeln!(text, "{path} is valid; the collector determines the detectors and their memory")?;
         return Ok(text);
     }
     let General { as_file, country_file, .. } = &config.general;

@@ -430,7 +430,7 @@ impl<'i> File<'i> {
             problems.add(self.span_in("input", bad.option), bad.to_string());
         }
         let Some(probe) = probe else { return };
-        for (key, text) in probe.problems(input.is_live()) {
+        for (key, text) in probe.problems() {
             problems.add(self.span_in("probe", key), text);
         }
         for key in NOT_OF_PROBES.into_iter().filter(|key| self.keys.contains_key(*key)) {

@@ -14,7 +14,7 @@ use srlg_notify::sinks::SinkOptions;
 /// Options of `srlg run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Configuration file; a source given here overrides it, and all other settings belong in the file
+    /// Configuration file; a source given here replaces its `[input]`, and all other settings belong in the file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "http", "state"])]
     pub config: Option<PathBuf>,
 

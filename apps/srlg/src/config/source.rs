@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::ArgGroup;
 use srlg_input::InputOptions;
 use srlg_input::contact::{IpNet, parse_network};
-use srlg_input::live::{BrokerOptions, BrokerUrl, SocketOptions};
+use srlg_input::live::{BrokerUrl, SocketOptions};
 
 /// The input options that a command accepts. All other options of the input are keys of the table `[input]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -50,13 +50,12 @@ impl SourceOptions {
         *self != Self::default()
     }
 
-    /// Replaces the source in `input`. Other options stay if they also apply to the new source.
+    /// Replaces the source in `input`. Options that also apply to the new source stay, except `exports`, `live` and the
+    /// credentials of a broker.
     pub(super) fn replace(&self, input: &mut InputOptions) {
         let Self { input: files, exports, listen, exporters, interface, url } = self.clone();
         let former = mem::take(input);
-        input.exports = exports || (former.exports && !files.is_empty());
-        input.live = former.live && !files.is_empty();
-        input.input = files;
+        (input.input, input.exports) = (files, exports);
         if !listen.is_empty() {
             input.sockets = SocketOptions { listen, exporters, ..former.sockets };
         }
@@ -64,9 +63,9 @@ impl SourceOptions {
             input.capture = former.capture;
         }
         if url.is_some() {
-            input.broker = BrokerOptions { url, ..former.broker };
             input.messages = former.messages;
         }
+        input.broker.url = url;
         input.interface = interface;
         if input.is_exports() {
             input.decoding = former.decoding;
@@ -100,7 +99,6 @@ mod tests {
             files,
             InputOptions {
                 input: vec!["a".into()],
-                live: true,
                 tunnels: Tunnels::Inner,
                 ..InputOptions::default()
             }

@@ -116,7 +116,10 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input configured; add [network], or set one of input, listen, interface and url in [input] or as an option";
+            let network = if file.is_of_probe() { "" } else { "add [network], or " };
+            let text = format!(
+                "no input configured; {network}set one of input, listen, interface and url in [input] or as an option"
+            );
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));

@@ -96,11 +96,6 @@ impl Unused {
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
-    #[cfg(feature = "network")]
-    pub(crate) fn count(&self, kind: ProblemKind) -> u64 {
-        self.0.values().map(|counts| counts.of(kind)).sum()
-    }
-
     pub(crate) fn of(&self, exporter: Option<IpAddr>) -> ProblemCounts {
         self.0.get(&exporter).copied().unwrap_or_default()
     }

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use crate::config::options::Options;
 use crate::config::{Config, warn_of_views};
-use crate::console::{Console, ReadConfig};
+use crate::console::{Console, ReadConfig, log_input};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::monitor::Monitor;
@@ -63,7 +63,7 @@ pub fn run(options: &Options) -> Result<()> {
             (it.console.delivery.started(), it.monitor.manager().open_alerts().len());
         info!("alerts raised in this run: {started}; active at the end: {open}");
     }
-    it.console.log_input(&input.status());
+    log_input(&input.status(), &it.console.config.names.exporters);
     run.and(it.finish())
 }
 

@@ -139,10 +139,9 @@ pub struct ProbeOptions {
     /// Maximum number of slices in the spool. [default: the length of the longest window]
     #[cfg_attr(test, schemars(range(min = 2)))]
     pub keep: Option<u32>,
-    /// Pace at which a file is read: `real`, or a number of slices per second, such as `"10"`. [default: as fast as
-    /// possible]
+    /// Pace at which a file is read: `"real"`, or a number of slices per second. [default: as fast as possible]
     #[serde(deserialize_with = "pace")]
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "`\"real\"` or number")))]
     pub pace: Option<Pace>,
 }
 
@@ -154,8 +153,8 @@ impl Default for ProbeOptions {
 }
 
 impl ProbeOptions {
-    /// Checks these options for an input that `is_live`, and returns each problem with its key.
-    pub(crate) fn problems(&self, is_live: bool) -> Vec<(&'static str, String)> {
+    /// Checks these options, and returns each problem with its key.
+    pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         match check_name(&self.name) {
             _ if self.name.is_empty() => problems.push(("name", "missing key `name`".to_owned())),
@@ -167,9 +166,6 @@ impl ProbeOptions {
         }
         if let Some(keep @ 0..2) = self.keep {
             problems.push(("keep", format!("keep: must be at least 2, got {keep}")));
-        }
-        if is_live && self.pace.is_some() {
-            problems.push(("pace", "pace: applies only to files that are not live".to_owned()));
         }
         problems
     }
@@ -209,7 +205,8 @@ impl FromStr for Pace {
 }
 
 fn pace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Pace>, D::Error> {
-    let text = String::deserialize(deserializer)?;
+    let value = toml::Value::deserialize(deserializer)?;
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.parse().map(Some).map_err(D::Error::custom)
 }
 

@@ -1,4 +1,4 @@
-//! The loop of a probe, which passes its input to a [`ProbeSite`] and its state to a [`Console`].
+//! The loop of a probe over its input, in a thread of its own.
 //!
 //! Invariant: the same files always produce the same slices. Therefore a restarted probe can read its files again and
 //! continue after the newest slice in its spool.
@@ -7,79 +7,69 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use srlg_input::{Contact, Input, InputOptions, Status as InputStatus};
+use srlg_input::{Contact, Input, InputOptions};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use super::operator::Counted;
 use super::outbox::Outbox;
 use super::site::ProbeSite;
-use crate::console::Console;
-use crate::measure::alerting::LOST_MS;
+use crate::console::log_input;
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::pipeline::VIEW_BYTES;
-use crate::network::connect::LinkState;
-use srlg_alerts::manager::AlertManager;
-use srlg_alerts::status::overview::{Overview, ProbeOverview};
-use srlg_system::now_ms;
+use crate::service::Service;
+use srlg_alerts::exporters::ExporterNames;
+use srlg_alerts::witnesses::LOOK;
 use srlg_system::pacing::Every;
 
-/// The loop of a probe.
+/// Time between two overviews.
+const SHOW: Duration = Duration::from_millis(250);
+
+/// A site, and what connects it to the other parts of the probe.
 pub(super) struct Counting {
-    pub(super) site: ProbeSite,
-    pub(super) console: Console,
-    /// Manager without views, because a probe raises no alerts.
-    pub(super) manager: AlertManager,
-    /// Name of the probe and address of its broker.
-    pub(super) probe: ProbeOverview,
-    pub(super) outbox: Arc<Outbox>,
-    pub(super) link: watch::Receiver<LinkState>,
-    pub(super) input: InputStatus,
+    site: ProbeSite,
+    outbox: Arc<Outbox>,
+    counted: watch::Sender<Counted>,
+    names: watch::Receiver<ExporterNames>,
     /// Timer for the status of the input.
-    pub(super) look: Every,
+    look: Every,
+    show: Every,
 }
 
 impl Counting {
+    pub(super) fn new(
+        site: ProbeSite,
+        outbox: Arc<Outbox>,
+        counted: watch::Sender<Counted>,
+        names: watch::Receiver<ExporterNames>,
+    ) -> Self {
+        let (look, show) = (Every::new(LOOK), Every::new(SHOW));
+        Self { site, outbox, counted, names, look, show }
+    }
+
     /// Passes the whole input to the site, starting at the position in the spool if there is one.
-    pub(super) fn run(mut self, source: &InputOptions) -> Result<()> {
-        let position = self.outbox.position();
-        let site = &mut self.site;
+    pub(super) fn run(mut self, source: &InputOptions, service: &Service) -> Result<()> {
+        let (position, site) = (self.outbox.position(), &mut self.site);
         let mut input = Input::resume_with(source, position, &mut || Ok(site.pipeline()?))?;
         if source.is_live() {
             let memory = VIEW_BYTES as f64 / 1e6;
             info!("each reader thread uses up to {memory:.1} MB per view");
         }
-        let Overview { views, memory_bytes, .. } = self.site.overview(&self.input);
-        let (views, memory) = (views.len(), memory_bytes as f64 / 1e6);
-        self.console.service.ready(&format!("{views} views, {memory:.1} MB"));
+        self.show(&input);
+        let views = self.site.site.views.len();
+        service.ready(&format!("{views} views"));
         drive(&mut input, &mut self)?;
         let totals = self.site.finish()?;
-        self.console.log_input(&input.status());
+        self.show(&input);
+        log_input(&input.status(), &self.names.borrow());
         info!("{totals}");
         Ok(())
     }
 
-    fn publish(&mut self, input: &Input) {
-        let Self { site, console, probe, outbox, link, .. } = self;
-        let started_ms = console.started_ms;
-        console.publish(|| {
-            let overview = site.overview(&input.status());
-            let quiet_ms = now_ms().saturating_sub(site.newest_ms().max(started_ms));
-            let (newest, durable) = outbox.progress();
-            Overview {
-                is_input_lost: overview.is_live && quiet_ms >= LOST_MS + overview.slice_ms,
-                probe: Some(ProbeOverview {
-                    is_connected: link.borrow().up,
-                    collector: outbox.collector(),
-                    version: outbox.version().to_string(),
-                    newest,
-                    durable,
-                    sent_bytes: site.sent_bytes(),
-                    spool: outbox.spool().into(),
-                    ..probe.clone()
-                }),
-                ..overview
-            }
-        });
+    fn show(&mut self, input: &Input) {
+        let (overview, newest_ms) = (self.site.overview(&input.status()), self.site.newest_ms());
+        let delta_bytes = self.site.site.consumer.totals.bytes;
+        self.counted.send_replace(Counted { overview, delta_bytes, newest_ms });
     }
 }
 
@@ -90,11 +80,10 @@ impl EventConsumer for Counting {
 
     fn advance(&mut self, now_ns: u64, input: &Input) -> Result<()> {
         if self.look.is_due() {
-            self.input = input.status();
-            self.site.observe_input(&self.input, now_ns);
+            self.site.observe_input(&input.status(), now_ns);
         }
         if let Some(position) = input.position() {
-            self.site.record_position(position);
+            self.site.site.record_position(position);
         }
         self.site.advance(now_ns)
     }
@@ -106,11 +95,14 @@ impl EventConsumer for Counting {
     }
 
     fn after_event(&mut self, input: &Input) -> Result<()> {
-        let Self { site, console, manager, .. } = self;
-        let name = |config: &crate::config::Config| site.set_names(config.names.exporters.clone());
-        console.reload_if_requested(|_| Ok(()), name);
-        console.maintain(manager, now_ms());
-        self.publish(input);
+        self.outbox.live();
+        if self.names.has_changed().unwrap_or(false) {
+            let names = self.names.borrow_and_update().clone();
+            self.site.site.exporters.set_names(names);
+        }
+        if self.show.is_due() {
+            self.show(input);
+        }
         Ok(())
     }
 }

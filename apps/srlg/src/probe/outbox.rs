@@ -8,6 +8,7 @@
 //! slice is dropped instead, and the loss is logged.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -20,9 +21,10 @@ use super::spool::{Spool, SpoolEntry, SpoolError};
 use crate::network::connect::BACKOFF;
 use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
+use srlg_system::now_ms;
 use srlg_web::server::check_url;
 
-/// Maximum time for which a call waits without calling [`Outbox::alive`].
+/// Maximum time for which a call waits without showing that its thread is alive.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// The error of a call that is interrupted because the probe is stopping.
@@ -41,8 +43,8 @@ pub(super) struct Outbox {
     /// Configured maximum number of slices in the spool, or `None` to use the length of the longest window.
     keep: Option<usize>,
     live: bool,
-    /// Function that is called again and again while a call waits, because the probe then does nothing else.
-    alive: Box<dyn Fn() + Send + Sync>,
+    /// Whether the thread that puts slices has shown that it is alive since the last look.
+    is_alive: AtomicBool,
     pub(super) watchlist: watch::Sender<Option<Arc<Watchlist>>>,
     /// Reports about the last slice.
     pub(super) reports: watch::Sender<Vec<SiteReport>>,
@@ -57,6 +59,10 @@ struct State {
     /// Last slice that the collector has stored, together with all earlier slices.
     durable: Option<u64>,
     lost: u64,
+    /// Time of the last loss, in milliseconds since the Unix epoch.
+    lost_ms: Option<u64>,
+    /// Error of the spool, while a call waits because of it.
+    error: Option<String>,
     ended: bool,
     stopped: bool,
 }
@@ -67,7 +73,6 @@ impl Outbox {
         version: &NetworkVersion,
         keep: Option<usize>,
         live: bool,
-        alive: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let state = State {
             spool,
@@ -75,6 +80,8 @@ impl Outbox {
             acked: None,
             durable: None,
             lost: 0,
+            lost_ms: None,
+            error: None,
             ended: false,
             stopped: false,
         };
@@ -85,7 +92,7 @@ impl Outbox {
             again: Notify::new(),
             keep,
             live,
-            alive: Box::new(alive),
+            is_alive: AtomicBool::new(true),
             watchlist: watch::Sender::new(None),
             reports: watch::Sender::new(Vec::new()),
         }
@@ -127,8 +134,10 @@ impl Outbox {
                 warn!("{error}; {what} until the spool can be written");
                 has_waited = true;
             }
+            state.error = Some(error.to_string());
             state = self.wait(state, backoff.delay())?;
         }
+        state.error = None;
         Ok((state, has_waited))
     }
 
@@ -144,6 +153,17 @@ impl Outbox {
         Ok(())
     }
 
+    /// Notes that the thread that puts slices is alive.
+    pub(super) fn live(&self) {
+        self.is_alive.store(true, Relaxed);
+    }
+
+    /// Returns whether the thread that puts slices has shown that it is alive since the last call. After the last
+    /// slice, it need not be.
+    pub(super) fn is_alive(&self) -> bool {
+        self.is_alive.swap(false, Relaxed) || self.state().ended
+    }
+
     /// Waits for room in the spool, but at most for `time` and [`BEAT`].
     fn wait<'a>(
         &self,
@@ -153,7 +173,7 @@ impl Outbox {
         if state.stopped {
             return Err(Interruption);
         }
-        (self.alive)();
+        self.live();
         let state = self.room.wait_timeout(state, time.min(BEAT)).expect(UNPOISONED).0;
         if state.stopped { Err(Interruption) } else { Ok(state) }
     }
@@ -207,6 +227,7 @@ impl Outbox {
                     continue;
                 }
                 state.lost += 1;
+                state.lost_ms = Some(now_ms());
                 let (keep, lost) = (state.keep, state.lost);
                 warn!(
                     "lost slice {oldest} ({lost} so far): the spool is full with {keep} slices, and the broker has not acknowledged this slice"
@@ -214,7 +235,7 @@ impl Outbox {
             }
             remove(&mut state.spool, oldest);
         }
-        Ok(())
+        if state.stopped { Err(Interruption) } else { Ok(()) }
     }
 
     /// Returns the numbers of up to `most` slices in the spool, starting at `first`.
@@ -286,6 +307,16 @@ impl Outbox {
     pub(super) fn mark(&self, version: VersionId) -> Option<u64> {
         let state = self.state();
         state.spool.mark().filter(|_| state.spool.version() == version)
+    }
+
+    /// Returns the error of the spool, while slices wait because of it.
+    pub(super) fn error(&self) -> Option<String> {
+        self.state().error.clone()
+    }
+
+    /// Returns the time of the last loss, in milliseconds since the Unix epoch.
+    pub(super) fn last_loss_ms(&self) -> Option<u64> {
+        self.state().lost_ms
     }
 
     /// Returns the newest slice in the spool, and the slice up to which the collector has stored all slices.

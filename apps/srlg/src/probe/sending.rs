@@ -78,7 +78,7 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
-    /// Number of contacts without a port that a view of ports did not count.
+    /// Number of contacts without a port, in the view of ports that has the most of them.
     pub(super) without_port: u64,
 }
 

@@ -56,14 +56,14 @@ impl SimulatedProbe {
         let (spool, damaged) = Spool::open(lock, version.id).unwrap();
         assert!(damaged.is_empty(), "{damaged:?}");
         let is_live = live.is_some();
-        let outbox = Arc::new(Outbox::new(spool, version, Some(KEEP), is_live, || {}));
+        let outbox = Arc::new(Outbox::new(spool, version, Some(KEEP), is_live));
         let (silent_after, exporters) =
             live.map(|live| (live.silent_after, live.exporters)).unzip();
         let exporters = exporters.unwrap_or_default();
         let (pace, device, names) = (None, Device::Cpu, ExporterNames::default());
-        let options = SiteOptions { is_live, pace, device, exporters, silent_after, names };
+        let options = SiteOptions { is_live, pace, device, exporters, silent_after };
         let versions = watch::channel(version.clone()).1;
-        let mut site = ProbeSite::new(options, versions, Arc::clone(&outbox)).unwrap();
+        let mut site = ProbeSite::new(options, versions, &names, Arc::clone(&outbox)).unwrap();
         let sink = is_live.then(|| site.pipeline().unwrap());
         let reports = outbox.reports.subscribe();
         let (name, version) = (name.to_owned(), version.clone());

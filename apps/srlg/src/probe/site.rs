@@ -12,18 +12,18 @@ use anyhow::Result;
 use srlg_host::Device;
 use srlg_input::contact::IpNet;
 use srlg_input::live::ContactSink;
-use srlg_input::{Contact, Position, Status};
+use srlg_input::{Contact, Status};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::sending::{Sending, Totals};
 use crate::measure::site::{Site, SiteView, SliceConsumer, SliceTimes};
+use crate::measure::track::Track;
 use crate::network::options::Pace;
 use crate::network::{NetworkVersion, NetworkView};
 use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::status::overview::{DatagramCounts, Overview};
-use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::witnesses::WitnessTable;
 use srlg_system::now_ms;
 
@@ -42,8 +42,6 @@ pub(super) struct SiteOptions {
     pub(super) exporters: Vec<IpNet>,
     /// Time without a datagram after which an exporter is silent, or `None` to derive it from the exporter's pauses.
     pub(super) silent_after: Option<Duration>,
-    /// Names of exporters and of their interfaces.
-    pub(super) names: ExporterNames,
 }
 
 /// A site whose slices are sent.
@@ -55,16 +53,17 @@ pub(super) struct ProbeSite {
 }
 
 impl ProbeSite {
-    /// Creates a site that counts with the latest of `versions`.
+    /// Creates a site that counts with the latest of `versions`, and whose exporters have the given names.
     pub(super) fn new(
         options: SiteOptions,
         mut versions: watch::Receiver<NetworkVersion>,
+        names: &ExporterNames,
         outbox: Arc<Outbox>,
     ) -> Result<Self> {
         let version = versions.borrow_and_update().clone();
         let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
         let mut exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
-        exporters.set_names(options.names.clone());
+        exporters.set_names(names.clone());
         let site = options.site(&version, &outbox, exporters)?;
         let is_ahead = options.is_live && version.first_slice > now_ms() / slice_ms;
         let mut of = Self { options, outbox, versions, site };
@@ -85,23 +84,10 @@ impl ProbeSite {
         contacts.iter().try_for_each(|contact| self.site.ingest(contact))
     }
 
-    /// Returns the start of the slice of the newest contact, in milliseconds since the Unix epoch.
+    /// Returns the time of the newest contact or, if it is later, of the first contact that counts, in milliseconds since
+    /// the Unix epoch.
     pub(super) const fn newest_ms(&self) -> u64 {
         self.site.newest_ms()
-    }
-
-    /// Returns the size of the deltas of this version, in bytes.
-    pub(super) const fn sent_bytes(&self) -> u64 {
-        self.site.consumer.totals.bytes
-    }
-
-    /// Names exporters and their interfaces as in `names` from now on.
-    pub(super) fn set_names(&mut self, names: ExporterNames) {
-        self.site.exporters.set_names(names);
-    }
-
-    pub(super) fn record_position(&mut self, position: &Position) {
-        self.site.record_position(position);
     }
 
     pub(super) fn observe_input(&mut self, input: &Status, now_ns: u64) {
@@ -158,18 +144,23 @@ impl ProbeSite {
         self.site.collect();
         self.site.collect_views();
         let views = self.site.consumer.overviews();
-        let now_ms = self.site.now_ms();
-        Overview { now_ms, is_live: self.options.is_live, ..self.site.overview(input, views) }
+        // The first slice of a version may be ahead.
+        let latest = if self.options.is_live { now_ms() } else { u64::MAX };
+        Overview { now_ms: self.site.now_ms().min(latest), ..self.site.overview(input, views) }
     }
 
     /// Closes the last slices at the end of the input and returns the totals.
     pub(super) fn finish(&mut self) -> Result<Totals> {
         self.site.finish()?;
         self.store_position()?;
-        let unused = &self.site.counts.unused;
-        let [too_late, future, without_port] =
-            [ProblemKind::TooLate, ProblemKind::Future, ProblemKind::WithoutPort]
-                .map(|kind| unused.count(kind));
+        self.site.collect_views();
+        let tracks = || self.site.views.iter().map(|view| &view.track);
+        // The view with the longest window drops the fewest contacts.
+        let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
+        let too_late = tracks().map(too_late).min().unwrap_or(0);
+        let future = tracks().map(|track| track.clock().future()).min().unwrap_or(0);
+        let without_port = tracks().map(|track| track.filter.counts.without_port).max();
+        let without_port = without_port.unwrap_or(0);
         let totals = mem::take(&mut self.site.consumer.totals);
         Ok(Totals { too_late, future, without_port, ..totals })
     }

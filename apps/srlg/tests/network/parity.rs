@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::manager::Manager;
-use crate::net::{Net, start_broker};
+use crate::net::{Net, make_folder, start_broker};
 use crate::network_traffic::configuration_with;
 use crate::probe::ProbeConfig;
 use crate::process::{PATIENCE, Process};
@@ -131,6 +131,52 @@ fn a_probe_is_operated_like_a_monitor_and_a_collector() {
         (&"a".into(), &true.into())
     );
     probe.assert_operated("srlg_probe_connected{probe=\"a\"} 1");
+}
+
+#[test]
+fn a_probe_that_waits_for_its_network_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    make_folder(folder.path());
+    let probe = ProbeConfig {
+        name: "a",
+        folder: folder.path(),
+        broker: "localhost:1",
+        state: &folder.path().join("state"),
+        general: "http = '127.0.0.1:0'\n",
+        tables: INPUT,
+    };
+    let mut probe = Operated::start("probe", &probe.write());
+    probe.wait(|it| it.get("/healthz").starts_with("degraded: not connected to the broker"));
+    let metrics = probe.get("/metrics");
+    for line in ["srlg_probe_connected{probe=\"a\"} 0", "srlg_config_last_reload_successful 1"] {
+        assert!(metrics.lines().any(|it| it == line), "{line}\n{metrics}");
+    }
+    assert_eq!(probe.manager.count("READY=1"), 0);
+    probe.process.terminate();
+    assert_eq!(probe.process.end().0, Some(0));
+}
+
+#[test]
+fn a_probe_that_has_read_its_file_has_a_page_until_all_slices_are_stored() {
+    let Some(net) = Net::start() else { return };
+    crate::net::run(net.stream());
+    let list =
+        crate::input::csv(net.folder(), "a", |slice| crate::input::pairs(1, slice), 1000..1010);
+    let general = "http = '127.0.0.1:0'\n";
+    let tables = format!("[input]\ninput = ['{}']\n", list.display());
+    let manager = Manager::new(net.folder());
+    let mut command = net.probe("a", &net.spool(), general, &tables);
+    let mut process = Process::start(manager.watch(command.arg("--wait-durable")));
+    let page = process.wait_for_text_after("the page is at http://");
+    let page = page.trim_end_matches('/').to_owned();
+    process.wait_for("10 slices and ");
+    let mut probe = Operated { process, config: PathBuf::new(), manager, page };
+    let watched = probe.manager.count("WATCHDOG=1");
+    probe.wait(|it| it.manager.count("WATCHDOG=1") > watched + 1);
+    probe.wait(|it| it.status()["probe"]["spool"]["unsent"] == 0);
+    assert_eq!(probe.status()["probe"]["newest"], 1009);
+    probe.process.terminate();
+    assert_eq!(probe.process.end().0, Some(0));
 }
 
 #[test]

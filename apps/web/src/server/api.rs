@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::responses::{error, refuse};
 use super::state::{PAGES, WebState};
-use crate::health::{Health, Status};
+use crate::health::{Health, Level, Status};
 use srlg_alerts::open::OpenAlert;
 use srlg_alerts::status::overview::TOP;
 use srlg_system::now_ms;
@@ -79,8 +79,11 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let overview = shared.overview();
     let age_ms = now_ms().saturating_sub(overview.closed_ms.max(overview.started_ms));
     let longest_ms = LONGEST_MS.max(10 * overview.slice_ms) + overview.deadline_ms;
-    if overview.is_live && age_ms > longest_ms {
-        let text = format!("no slice has closed for {} s", age_ms / 1_000);
+    // A probe without a description has no slices yet.
+    if overview.is_live && overview.slice_ms > 0 && age_ms > longest_ms {
+        let Health { level, text } = Health::of(&overview);
+        let why = if level == Level::Good { String::new() } else { format!("; {text}") };
+        let text = format!("no slice has closed for {} s{why}", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     Health::of(&overview).to_string().into_response()

@@ -152,7 +152,7 @@ fn network(to: &mut Exposition, overview: &NetworkOverview) {
 fn probe(to: &mut Exposition, probe: &ProbeOverview) {
     let of = probe.name.as_str();
     to.flag("srlg_probe_connected", &[("probe", of)], probe.is_connected);
-    to.counter("srlg_probe_sent_bytes_total", &[("probe", of)], probe.sent_bytes);
+    to.counter("srlg_probe_delta_bytes_total", &[("probe", of)], probe.delta_bytes);
     progress(to, of, probe.newest, probe.durable);
     spool(to, of, probe.spool);
 }

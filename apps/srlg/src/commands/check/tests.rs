@@ -131,7 +131,6 @@ const FILES: &[Wrong] = &[
     wrong(Values, "state = 'DIR/state'\nslice = '1s'\nkeep = '1d'\n[probe]\nfolder = 'DIR/good'\nbroker = 'tls://host'\nkeep = 1\n\
         [[rule]]\nname = 'r'\nthresholds = { 60s = 1000 }\n[[sink]]\ntype = 'file'\npath = '-'\n", &[2, 3, 4, 6, 7, 8, 11]),
     wrong(Values, "state = 'DIR/state'\n[probe]\nname = 'a'\nfolder = 'DIR/good'\npace = 'fast'\n", &[5]),
-    wrong(Values, "state = 'DIR/state'\n[probe]\nname = 'a'\nfolder = 'DIR/good'\npace = 'real'\n", &[5]),
     wrong(Values, "state = 'DIR/state'\n[probe]\nname = 'a'\nfolder = 'DIR/good'\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n", &[5]),
     wrong(Machine, "[probe]\nname = 'b'\nfolder = 'DIR/good'\n", &[1, 3]),
     // No input.

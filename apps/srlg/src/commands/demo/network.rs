@@ -17,7 +17,7 @@ pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {
     let broker = start_broker(&mut stage)?;
     let mut collector =
         Node::start(stage.folder, "srlg collect", &["collect", "--config", CONFIG_FILE])?;
-    let page = collector.page()?;
+    let mut pages = vec![collector.page()?];
     let (mut nodes, mut to) = (vec![collector], Vec::new());
     for name in PROBES {
         let file = format!("{name}.toml");
@@ -26,9 +26,11 @@ pub(super) fn play(mut stage: Stage<'_>) -> Result<()> {
         stage.write(&file, &format!("http = '{PAGE}'\nstate = '{name}'\n\n{table}"))?;
         let mut probe = Node::start(stage.folder, name, &["probe", "--config", &file])?;
         to.push(probe.receives_at()?);
+        pages.push(probe.page()?);
         nodes.push(probe);
     }
-    stage.play("three exporters send NetFlow v9 to one probe each", &page, &to, nodes)
+    let pages = format!("{} (probes: {})", pages[0], pages[1..].join(", "));
+    stage.play("three exporters send NetFlow v9 to one probe each", &pages, &to, nodes)
 }
 
 /// Sets up the network and starts its broker. The deadline is short, so that the slices in which probes are still

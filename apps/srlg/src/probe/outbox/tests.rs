@@ -18,7 +18,7 @@ fn version(id: VersionId) -> NetworkVersion {
 fn outbox(keep: usize, live: bool) -> (tempfile::TempDir, Arc<Outbox>) {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(SpoolLock::acquire(folder.path()).unwrap(), FIRST).unwrap();
-    (folder, Arc::new(Outbox::new(spool, &version(FIRST), Some(keep), live, || {})))
+    (folder, Arc::new(Outbox::new(spool, &version(FIRST), Some(keep), live)))
 }
 
 fn put(outbox: &Outbox, slices: std::ops::RangeInclusive<u64>) {
@@ -26,7 +26,7 @@ fn put(outbox: &Outbox, slices: std::ops::RangeInclusive<u64>) {
 }
 
 #[test]
-fn measuring_waits_until_the_broker_has_the_oldest_slice() {
+fn counting_waits_until_the_broker_has_the_oldest_slice() {
     let (_folder, outbox) = outbox(2, false);
     put(&outbox, 1..=2);
     let (sender, receiver) = mpsc::channel();

@@ -42,17 +42,19 @@ fn site(network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
 fn site_of(is_live: bool, network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
     let (spool, _) = Spool::open(SpoolLock::acquire(folder).unwrap(), VERSION).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
-    let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false, || {}));
+    let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
     let options = SiteOptions {
         is_live,
         pace: None,
         device: Device::Cpu,
         exporters: Vec::new(),
         silent_after: None,
-        names: ExporterNames::default(),
     };
     let versions = watch::channel(version).1;
-    (ProbeSite::new(options, versions, Arc::clone(&outbox)).unwrap(), outbox)
+    (
+        ProbeSite::new(options, versions, &ExporterNames::default(), Arc::clone(&outbox)).unwrap(),
+        outbox,
+    )
 }
 
 fn contacts(slices: Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
@@ -281,7 +283,7 @@ fn a_position_is_stored_with_the_slice_that_contains_all_contacts_before_it() {
     // Both contacts belong to slice 100, and the second one arrives after that slice was sent.
     for (offset, now_ns) in [(1, 101 * SECOND), (2, 101 * SECOND + 1)] {
         sink.accept(&[contact(100 * SECOND, IpPair { inside: 1, peer: offset as u32 })]).unwrap();
-        site.record_position(&position(offset));
+        site.site.record_position(&position(offset));
         site.advance(now_ns).unwrap();
         assert_eq!(outbox.position(), Some(position(1)));
     }

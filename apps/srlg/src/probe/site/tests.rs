@@ -26,17 +26,17 @@ struct Fixture {
 
 fn fixture(folder: &Path, first: NetworkVersion) -> Fixture {
     let (spool, _) = Spool::open(SpoolLock::acquire(folder).unwrap(), first.id).unwrap();
-    let outbox = Arc::new(Outbox::new(spool, &first, None, true, || {}));
+    let outbox = Arc::new(Outbox::new(spool, &first, None, true));
     let options = SiteOptions {
         is_live: true,
         pace: None,
         device: Device::Cpu,
         exporters: vec!["192.0.2.1/32".parse().unwrap()],
         silent_after: None,
-        names: ExporterNames::default(),
     };
     let (versions, receiver) = watch::channel(first);
-    let site = ProbeSite::new(options, receiver, Arc::clone(&outbox)).unwrap();
+    let site =
+        ProbeSite::new(options, receiver, &ExporterNames::default(), Arc::clone(&outbox)).unwrap();
     Fixture { site, outbox, versions }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use srlg_alerts::status::overview::{BrokerOverview, Overview};
+use srlg_alerts::status::overview::{BrokerOverview, Overview, ProbeOverview};
 use srlg_system::now_ms;
 
 use super::made::{answer, get, network, overview, send, start};
@@ -36,6 +36,7 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
 fn rules_and_dashboard_ask_for_metrics_that_there_are() {
     let (web, _overviews) = start(Overview {
         network: Some(network()),
+        probe: Some(ProbeOverview::default()),
         broker: Some(BrokerOverview::default()),
         ..overview(now_ms())
     });

@@ -178,7 +178,7 @@ const sliceTime = (slice) => (slice === null ? "–" : timeOf(slice * last.slice
 function updateProbe(node, probe) {
   updateRow(node, [
     [probe.broker], [probe.is_connected ? "connected" : "not connected", probe.is_connected ? "" : "bad"], [sliceTime(probe.newest), "n"],
-    [sliceTime(probe.durable), "n"], [megabytes(probe.sent_bytes), "n"], [spooled(probe.spool), "n"], [round(probe.spool.lost), probe.spool.lost ? "n bad" : "n"],
+    [sliceTime(probe.durable), "n"], [megabytes(probe.delta_bytes), "n"], [spooled(probe.spool), "n"], [round(probe.spool.lost), probe.spool.lost ? "n bad" : "n"],
   ]);
 }
 
@@ -187,8 +187,9 @@ function showProbe({ probe }) {
   document.body.classList.toggle("probe", Boolean(probe));
   if (!probe) return;
   write(byId("probe-name"), probe.name);
-  const place = byId("probe-collector");
-  if (probe.collector && !place.firstChild) place.append(" at ", link(probe.collector, probe.collector));
+  byId("probe-collector").hidden = !probe.collector;
+  write(byId("probe-link"), probe.collector ?? "");
+  byId("probe-link").href = probe.collector ?? "";
   list(byId("probe").tBodies[0], [probe], (it) => it.name, () => row(7), updateProbe);
 }
 
@@ -283,10 +284,12 @@ function state(text, level, isStale = false) {
 
 function show(overview) {
   // The overview is empty before the first slice closes.
-  if (!overview.views.length) return;
+  if (!overview.views.length && !overview.probe) return;
   last = overview;
   canAct = overview.can_act;
   state(overview.health.text, overview.health.level);
+  showProbe(overview);
+  if (!overview.views.length) return;
   list(byId("problems"), overview.problems, (problem) => problem.kind, makeProblem, updateProblem);
   const input = [moment(overview.now_ms)];
   if (!overview.network) input.push(`${round(overview.input.contacts)} contacts`);
@@ -296,7 +299,6 @@ function show(overview) {
   if (!overview.is_last_reload_good) input.push("last reload failed or was incomplete");
   input.push(megabytes(overview.memory_bytes));
   write(byId("facts"), input.join(" · "));
-  showProbe(overview);
   showAlerts(overview);
   showSilences(overview.silences);
   showViews(overview);

@@ -1,0 +1,121 @@
+//! The operator of a probe, which publishes its state, reloads its configuration and answers the service manager.
+//!
+//! It works from the start to the end of the process: also while the probe waits for its network, while counting waits
+//! for the spool, and after the end of the input until all slices are sent.
+
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::outbox::Outbox;
+use crate::config::Config;
+use crate::console::Console;
+use crate::measure::alerting::LOST_MS;
+use crate::network::connect::LinkState;
+use srlg_alerts::exporters::ExporterNames;
+use srlg_alerts::manager::AlertManager;
+use srlg_alerts::status::overview::{Overview, ProbeOverview};
+use srlg_system::now_ms;
+
+/// Time between two looks at the state of the probe.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Time for which a lost slice is a problem, in milliseconds.
+const LOSS_MS: u64 = 300_000;
+
+/// The parts of a probe, each of which is set as soon as it exists.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) link: OnceLock<watch::Receiver<LinkState>>,
+    pub(super) outbox: OnceLock<Arc<Outbox>>,
+}
+
+/// The last overview of the site, and what else the page shows of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) overview: Overview,
+    /// Size of the deltas of this network version, in bytes.
+    pub(super) delta_bytes: u64,
+    /// Time of the newest contact or, if it is later, of the first contact that counts, in milliseconds since the Unix
+    /// epoch.
+    pub(super) newest_ms: u64,
+}
+
+pub(super) struct Operator {
+    console: Console,
+    /// Manager without views, because a probe raises no alerts.
+    manager: AlertManager,
+    /// Name of the probe and address of its broker.
+    probe: ProbeOverview,
+    parts: Arc<Parts>,
+    counted: watch::Receiver<Counted>,
+    names: watch::Sender<ExporterNames>,
+}
+
+impl Operator {
+    pub(super) fn new(
+        console: Console,
+        probe: ProbeOverview,
+        parts: Arc<Parts>,
+        counted: watch::Receiver<Counted>,
+        names: watch::Sender<ExporterNames>,
+    ) -> Self {
+        Self { manager: console.config.manager(), console, probe, parts, counted, names }
+    }
+
+    /// Works until the future is dropped.
+    pub(super) async fn run(mut self) -> Infallible {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let Self { console, manager, parts, names, .. } = self;
+        let name = |config: &Config| {
+            names.send_replace(config.names.exporters.clone());
+        };
+        console.reload_if_requested(|_| Ok(()), name);
+        // A probe that does not count yet has nothing that could hang.
+        if parts.outbox.get().is_none_or(|outbox| outbox.is_alive()) {
+            console.maintain(manager, now_ms());
+        }
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        let Self { console, probe, parts, counted, .. } = self;
+        let (is_live, started_ms) = (console.config.source.is_live(), console.started_ms);
+        console.publish(|| {
+            let Counted { overview, delta_bytes, newest_ms } = counted.borrow().clone();
+            let quiet_ms = now_ms().saturating_sub(newest_ms.max(started_ms));
+            let is_counting = overview.slice_ms > 0;
+            let mut probe = ProbeOverview {
+                is_connected: parts.link.get().is_some_and(|link| link.borrow().up),
+                delta_bytes,
+                ..probe.clone()
+            };
+            if let Some(outbox) = parts.outbox.get() {
+                let lost_ms = outbox.last_loss_ms();
+                (probe.newest, probe.durable) = outbox.progress();
+                probe.version = Some(outbox.version().to_string());
+                probe.collector = outbox.collector();
+                probe.spool = outbox.spool().into();
+                probe.spool_error = outbox.error();
+                probe.is_losing = lost_ms.is_some_and(|ms| now_ms().saturating_sub(ms) < LOSS_MS);
+            }
+            Overview {
+                is_live,
+                is_input_lost: is_live && is_counting && quiet_ms >= LOST_MS + overview.slice_ms,
+                probe: Some(probe),
+                ..overview
+            }
+        });
+    }
+}
