@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use srlg_alerts::status::overview::{BrokerOverview, Overview, ProbeOverview};
 use srlg_system::now_ms;
 
-use super::made::{answer, get, network, overview, send, start};
+use super::made::{answer, get, overview, send, start};
 
 const RULES: &str = include_str!("../../../service/alerts.rules.yml");
 const DASHBOARD: &str = include_str!("../../../service/grafana.json");
@@ -34,13 +33,7 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
 
 #[test]
 fn rules_and_dashboard_ask_for_metrics_that_there_are() {
-    let (web, _overviews) = start(Overview {
-        network: Some(network()),
-        probe: Some(ProbeOverview::default()),
-        broker: Some(BrokerOverview::default()),
-        ..overview(now_ms())
-    });
-    let (_, _, text) = get(&web, "/metrics");
+    let text = super::all_metrics();
     let there: BTreeSet<&str> = text.split([' ', '{', '\n']).collect();
     for (name, file, least) in [("rules", RULES, 9), ("dashboard", DASHBOARD, 12)] {
         let asked: BTreeSet<&str> = file

@@ -139,19 +139,24 @@ fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
     assert_eq!(status["broker"]["lag"], 30);
 }
 
-#[test]
-fn the_documentation_lists_every_metric_with_its_labels() {
+/// Returns the metrics of a collector that reads from a broker, followed by those of a probe.
+fn all_metrics() -> String {
     let broker =
         Some(BrokerOverview { unused: [("malformed", 1)].into(), ..BrokerOverview::default() });
     let collector = Overview { network: Some(network()), broker, ..overview(now_ms()) };
     let probe = Overview { probe: Some(ProbeOverview::default()), ..overview(now_ms()) };
-    let mut exported = BTreeSet::new();
-    for of in [collector, probe] {
-        let (web, _overviews) = start(of);
-        let (_, _, text) = get(&web, "/metrics");
-        let lines = text.lines().filter(|line| line.starts_with("srlg_"));
-        exported.extend(lines.map(name_and_labels));
-    }
+    let metrics = |overview| {
+        let (web, _overviews) = start(overview);
+        get(&web, "/metrics").2
+    };
+    metrics(collector) + &metrics(probe)
+}
+
+#[test]
+fn the_documentation_lists_every_metric_with_its_labels() {
+    let text = all_metrics();
+    let exported: BTreeSet<String> =
+        text.lines().filter(|line| line.starts_with("srlg_")).map(name_and_labels).collect();
     let page = include_str!("../../../../../docs/operating.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `srlg_")?.split('`').next());
     let documented: BTreeSet<String> = rows.map(|row| format!("srlg_{row}")).collect();
