@@ -120,8 +120,9 @@ pub(crate) struct Status<'a> {
 }
 
 impl<'a> Status<'a> {
-    pub(crate) fn of(overview: &'a Overview) -> Self {
-        Self { health: Health::of(overview), overview }
+    /// Creates the status of `overview`, of which only `shown` is sent.
+    pub(crate) fn of(overview: &Overview, shown: &'a Overview) -> Self {
+        Self { health: Health::of(overview), overview: shown }
     }
 }
 

@@ -66,6 +66,7 @@ impl Publisher {
         if self.publish.is_due() {
             let mut overview = make();
             overview.closed_ms = self.closed_ms(&overview);
+            overview.exporter_count = overview.exporters.len();
             overview.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.problems.update_overview(&mut overview, Instant::now());
             self.log_changes(&overview);

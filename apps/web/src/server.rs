@@ -63,6 +63,7 @@ use acting::BODY_BYTES;
 use orders::{Orders, Peer, WaitingOrder};
 use responses::error;
 use srlg_notify::store::Store;
+use srlg_system::pacing::Every;
 pub use state::Overviews;
 use state::WebState;
 
@@ -255,6 +256,7 @@ const WAITING_BYTES: usize = 64 << 10;
 
 async fn serve(listener: TcpListener, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut log = Every::new(Duration::from_secs(60));
     // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match listener.accept().await {
@@ -272,7 +274,9 @@ async fn serve(listener: TcpListener, router: Router) {
                     ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
                 ) => {}
             Err(error) => {
-                warn!("cannot accept an HTTP connection: {error}; retrying in 1 s");
+                if log.is_due() {
+                    warn!("cannot accept HTTP connections: {error}; retrying every second");
+                }
                 sleep(Duration::from_secs(1)).await;
             }
         }

@@ -3,6 +3,7 @@
 //! `TopHosts` contains the largest super points of a view.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use crate::notification::Unit;
 use crate::open::OpenAlert;
 use crate::silences::Silence;
 use crate::status::problems::{ProblemCounts, ProblemOverview};
+
+/// Maximum number of exporters on the web page and in the API.
+pub const EXPORTERS: usize = 200;
 
 /// Maximum number of hosts that are shown per view.
 pub const TOP: usize = 50;
@@ -56,8 +60,10 @@ pub struct Overview {
     pub can_act: bool,
     /// Counters of the input.
     pub input: InputOverview,
-    /// Exporters and their counters.
+    /// Exporters and their counters. The web page and the API show only some of many exporters.
     pub exporters: Vec<ExporterOverview>,
+    /// Number of all exporters.
+    pub exporter_count: usize,
     /// Problems with the input: data that is not used, or is used late.
     pub problems: Vec<ProblemOverview>,
     /// The Kafka topic, or the NATS stream or subject, from which flows are read.
@@ -91,11 +97,19 @@ impl Overview {
         })
     }
 
-    pub fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
-        if self.alerts.len() <= most {
+    /// Returns the overview with at most `alerts` alerts and [`EXPORTERS`] exporters. Of the exporters, silent ones come
+    /// first, followed by those with the most records.
+    pub fn limited(&self, alerts: usize) -> Cow<'_, Self> {
+        if self.alerts.len() <= alerts && self.exporters.len() <= EXPORTERS {
             return Cow::Borrowed(self);
         }
-        Cow::Owned(Self { alerts: self.alerts[..most].into(), ..self.clone() })
+        let alerts = self.alerts.get(..alerts).map_or_else(|| self.alerts.clone(), Into::into);
+        let mut first: Vec<_> = self.exporters.iter().collect();
+        first.sort_by_key(|exporter| Reverse((exporter.is_silent, exporter.records)));
+        first.truncate(EXPORTERS);
+        first.sort_by_key(|exporter| exporter.address);
+        let exporters = first.into_iter().cloned().collect();
+        Cow::Owned(Self { alerts, exporters, ..self.clone() })
     }
 }
 

@@ -239,6 +239,7 @@ impl ProblemCounts {
 
 impl Serialize for ProblemCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(ProblemKind::ALL.map(|kind| (kind.name(), self.of(kind))))
+        let counts = ProblemKind::ALL.map(|kind| (kind.name(), self.of(kind)));
+        serializer.collect_map(counts.into_iter().filter(|(_, count)| *count > 0))
     }
 }

@@ -41,7 +41,8 @@ pub(super) async fn not_allowed() -> Response {
 }
 
 pub(super) async fn status(State(shared): State<WebState>) -> Response {
-    Json(Status::of(&shared.overview())).into_response()
+    let overview = shared.overview();
+    Json(Status::of(&overview, &overview.limited(usize::MAX))).into_response()
 }
 
 pub(super) async fn alerts(State(shared): State<WebState>) -> Json<Arc<[OpenAlert]>> {

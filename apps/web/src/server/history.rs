@@ -181,6 +181,11 @@ pub(super) async fn host(
         Err(refused) => return refuse(refused.body_text(), usage),
     };
     let overview = shared.overview();
+    if let Some(view) = &view
+        && let Err(unknown) = overview.view(view)
+    {
+        return error(StatusCode::NOT_FOUND, &unknown.to_string());
+    }
     let is_asked = |name: &str| view.as_deref().is_none_or(|view| view == name);
     let views = overview.views.iter().filter(|view| is_asked(&view.name));
     let counts = views.flat_map(|view| {

@@ -50,7 +50,7 @@ impl WebState {
             return Ok(event.clone());
         }
         let mut event = b"data: ".to_vec();
-        serde_json::to_writer(&mut event, &Status::of(&overview.with_alerts(ALERTS)))?;
+        serde_json::to_writer(&mut event, &Status::of(&overview, &overview.limited(ALERTS)))?;
         event.extend_from_slice(b"\n\n");
         let event = Bytes::from(event);
         *last = Some((overview, event.clone()));

@@ -195,6 +195,27 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
 }
 
 #[test]
+fn the_page_has_200_of_12000_exporters_with_all_silent_ones() {
+    let mut many = overview(now_ms());
+    many.exporter_count = 12_000;
+    many.exporters = vec![many.exporters[0].clone(); many.exporter_count];
+    for (number, exporter) in (0_u32..).zip(&mut many.exporters) {
+        exporter.address = std::net::Ipv4Addr::from(0x0a00_0000 + number).into();
+        exporter.records = u64::from(number);
+        exporter.is_silent = number == 7;
+    }
+    let (web, _overviews) = start(many);
+    let (_, _, text) = get(&web, "/api/v1/status");
+    assert!(text.len() <= 100_000, "{}", text.len());
+    let status: Value = serde_json::from_str(&text).unwrap();
+    let shown = status["exporters"].as_array().unwrap();
+    let records: Vec<u64> = shown.iter().map(|it| it["records"].as_u64().unwrap()).collect();
+    assert_eq!(records, [7].into_iter().chain(12_000 - 199..12_000).collect::<Vec<_>>());
+    assert_eq!(status["exporter_count"], 12_000);
+    assert!(status["health"]["text"].as_str().unwrap().contains("10.0.0.7"), "{text}");
+}
+
+#[test]
 fn a_stalled_monitor_is_not_healthy() {
     let closed =
         |ago_ms: u64| Overview { closed_ms: now_ms() - ago_ms, ..overview(now_ms() - 60_000) };

@@ -2,7 +2,6 @@
 "use strict";
 
 const ALERTS = 200;
-const EXPORTERS = 500;
 const RATE_MS = 5000;
 const views = new Map();
 const rates = new Map();
@@ -151,7 +150,7 @@ function showInput(overview) {
   byId("input-section").hidden = Boolean(overview.network);
   if (overview.network) return;
   const known = new Set([...byId("input-of").options].map((option) => option.value));
-  for (const { address, name } of overview.exporters.slice(0, EXPORTERS)) {
+  for (const { address, name } of overview.exporters) {
     if (!known.has(address)) byId("input-of").append(new Option(`flow records from ${withName(address, name)}`, address));
   }
   if (input) return;
@@ -262,9 +261,9 @@ function showTables(overview) {
   if (network) list(byId("sites").tBodies[0], network.sites, (site) => site.name, () => row(9), updateSite);
   const addresses = new Set(exporters.map((exporter) => exporter.address));
   for (const address of rates.keys()) if (!addresses.has(address)) rates.delete(address);
-  list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(10), updateExporter);
+  list(byId("exporters").tBodies[0], exporters, (exporter) => exporter.address, () => row(10), updateExporter);
   byId("exporters").hidden = !exporters.length;
-  write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : exporters.length > EXPORTERS ? `Exporters not shown: ${round(exporters.length - EXPORTERS)}.` : "");
+  write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : overview.exporter_count > exporters.length ? `Exporters not shown: ${round(overview.exporter_count - exporters.length)}.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
   const waiting = overview.waiting_notifications;
