@@ -19,7 +19,7 @@ tag=${1:-}
 [ $# -le 1 ] || { echo "usage: scripts/audit.sh [--without-advisories] [TAG]" >&2; exit 2; }
 
 need() {
-    cargo "$1" --version >/dev/null 2>&1 || cargo install --locked "cargo-$1"
+    cargo "$1" --version >/dev/null 2>&1 || scripts/retry.sh cargo install --locked "cargo-$1"
 }
 
 need deny

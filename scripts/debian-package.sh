@@ -11,10 +11,10 @@ fail() {
     exit 1
 }
 
-install_package() {
-    # Another script may be installing packages at the same time.
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$package"
-}
+retry=$(dirname "${BASH_SOURCE[0]}")/retry.sh
+# Another script may be installing packages at the same time.
+install=(env DEBIAN_FRONTEND=noninteractive
+    apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$package")
 
 # Runs a command without output. If it fails, its output is printed before the error.
 quietly() {
@@ -30,9 +30,9 @@ if ! command -v "$program" >/dev/null; then
     [ "$(id -u)" = 0 ] || fail "install it as root: apt-get install $package"
     echo "installing $package"
     # If this fails, the package lists may be missing or out of date.
-    if ! install_package >/dev/null 2>&1; then
-        quietly "cannot update the package lists" apt-get update
-        quietly "cannot install the package $package" install_package
+    if ! "${install[@]}" >/dev/null 2>&1; then
+        quietly "cannot update the package lists" "$retry" apt-get update
+        quietly "cannot install the package $package" "$retry" "${install[@]}"
     fi
 fi
 # Some programs do not have the option --version.

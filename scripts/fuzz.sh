@@ -31,7 +31,7 @@ for target in "${targets[@]}"; do
     fi
 done
 
-command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+command -v cargo-fuzz >/dev/null || ../scripts/retry.sh cargo install --locked cargo-fuzz
 
 # Runs one target, writes its row of the table, and minimises its corpus. The program is started directly, because cargo
 # would let only one of several targets start at a time.

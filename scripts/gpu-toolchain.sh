@@ -41,11 +41,11 @@ install_packages() {
     [ -n "$wanted" ] || return 0
     [ "$(id -u)" = 0 ] || fail "install these packages as root: apt-get install $wanted"
     echo "installing $wanted"
-    quietly "cannot update the package lists" apt-get update
+    quietly "cannot update the package lists" scripts/retry.sh apt-get update
     # Another script may be installing packages at the same time.
     # shellcheck disable=SC2086 # each word is the name of a package
     DEBIAN_FRONTEND=noninteractive quietly "cannot install $wanted: use Debian 12, or run $nightly" \
-        apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $wanted
+        scripts/retry.sh apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $wanted
 }
 
 build_linker() {
@@ -58,7 +58,8 @@ build_linker() {
     rm -rf "$build"
     cp -rL "$linker_source" "$build" 2>/dev/null || fail "$linker_source is missing: reinstall rust-web-src"
     printf '\n[workspace]\n' >>"$build/Cargo.toml" # so that it is not a member of the workspace of srlg
-    quietly "cannot build llvm-bitcode-linker" env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u RUSTC_WRAPPER \
+    quietly "cannot build llvm-bitcode-linker" \
+        scripts/retry.sh env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u RUSTC_WRAPPER \
         RUSTC=/usr/bin/rustc CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS=fallback \
         /usr/bin/cargo install --no-track --force --path "$build" --target-dir "$build/target" --root "$home"
     rm -rf "$build/target"
@@ -78,8 +79,9 @@ fetch_ptxas() {
     echo "downloading ptxas, 40 MB"
     rm -rf "$wheels" && mkdir -p "$wheels"
     echo "${ptxas_package//$'\n'/ }" >"$wheels/requirements"
-    quietly "pip cannot download ${ptxas_package%%$'\n'*}" "$python" -m pip download --no-deps \
-        --only-binary=:all: --require-hashes -r "$wheels/requirements" -d "$wheels"
+    quietly "pip cannot download ${ptxas_package%%$'\n'*}" \
+        scripts/retry.sh "$python" -m pip download --no-deps --only-binary=:all: --require-hashes \
+        -r "$wheels/requirements" -d "$wheels"
     quietly "the wheel has no ptxas" "$python" -c '
 import glob, sys, zipfile
 wheel = zipfile.ZipFile(*glob.glob(sys.argv[1] + "/*.whl"))

@@ -8,10 +8,10 @@ cd "$(dirname "$0")/.."
 scripts/debian-package.sh chromium "chromium"
 # Another script may be installing packages at the same time.
 /usr/bin/python3 -c 'import websockets' 2>/dev/null ||
-    apt-get -o DPkg::Lock::Timeout=300 install -yq --no-install-recommends python3-websockets
+    scripts/retry.sh apt-get -o DPkg::Lock::Timeout=300 install -yq --no-install-recommends python3-websockets
 
 # axe-core checks accessibility.
-if command -v npm >/dev/null && npm install --silent --no-save --prefix target/axe axe-core@4; then
+if command -v npm >/dev/null && scripts/retry.sh npm install --silent --no-save --prefix target/axe axe-core@4; then
     export AXE=$PWD/target/axe/node_modules/axe-core/axe.min.js
 else
     echo "axe-core is missing: accessibility is not checked" >&2

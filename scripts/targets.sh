@@ -35,7 +35,7 @@ install_packages() {
     if dpkg --status "$@" >/dev/null 2>&1; then return; fi
     [ "$(id -u)" = 0 ] || fail "install these packages as root: apt-get install $*"
     echo "installing $*"
-    log=$({ apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } 2>&1) ||
+    log=$({ scripts/retry.sh apt-get update && DEBIAN_FRONTEND=noninteractive scripts/retry.sh apt-get install -y --no-install-recommends "$@"; } 2>&1) ||
         fail "cannot install the packages: $log"
 }
 
