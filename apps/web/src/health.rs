@@ -7,7 +7,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use srlg_alerts::status::overview::{ExporterOverview, Overview, SinkOverview, SpoolOverview};
+use srlg_alerts::status::overview::{
+    ExporterOverview, Overview, SinkOverview, SiteOverview, SpoolOverview,
+};
 use srlg_alerts::witnesses::named;
 
 /// A level of health, shown as the colour of the dot on the web page.
@@ -52,9 +54,19 @@ impl Health {
         if let Some(names) = named(exporters.map(ExporterOverview::named)) {
             problems.push(format!("no flow records from exporters {names}"));
         }
-        let sites = overview.network.iter().flat_map(|network| &network.sites);
-        if let Some(names) = named(sites.filter(|site| site.is_silent).map(|site| &site.name)) {
-            problems.push(format!("no data from sites {names}"));
+        if let Some(network) = &overview.network {
+            if !network.is_reading {
+                problems.push("cannot read from the broker of the network".to_owned());
+            }
+            let are = |is: fn(&&SiteOverview) -> bool| {
+                named(network.sites.iter().filter(is).map(|site| &site.name))
+            };
+            if let Some(names) = are(|site| site.is_silent) {
+                problems.push(format!("no data from sites {names}"));
+            }
+            if let Some(names) = are(|site| site.is_input_lost && !site.is_silent) {
+                problems.push(format!("no traffic at sites {names}"));
+            }
         }
         if let Some(probe) = &overview.probe {
             let SpoolOverview { unsent, lost, .. } = probe.spool;
@@ -129,7 +141,7 @@ impl<'a> Status<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_alerts::status::overview::{NetworkOverview, SiteOverview};
+    use srlg_alerts::status::overview::NetworkOverview;
     use srlg_alerts::status::problems::{ProblemKind, ProblemOverview};
 
     fn problem(text: &str) -> ProblemOverview {
@@ -156,10 +168,12 @@ mod tests {
         let site = |name: &str| SiteOverview {
             name: name.to_owned(),
             is_silent: name < "e",
+            is_input_lost: true,
             ..SiteOverview::default()
         };
         let sites = ["a", "b", "c", "d", "e"].map(site).into();
-        let network = NetworkOverview { sites, ..NetworkOverview::default() };
+        let network = NetworkOverview { is_reading: true, sites, ..NetworkOverview::default() };
+        let blind = NetworkOverview { sites: vec![site("e")], ..network.clone() };
         let kernel = vec![problem("3 datagrams were dropped"), problem("2 are late")];
         for (overview, level, text) in [
             (overview.clone(), Level::Good, "counting".to_owned()),
@@ -195,7 +209,17 @@ mod tests {
             (
                 Overview { network: Some(network), ..overview.clone() },
                 Level::Warn,
-                "no data from sites a, b, c and 1 more".to_owned(),
+                "no data from sites a, b, c and 1 more (other problems: 1)".to_owned(),
+            ),
+            (
+                Overview { network: Some(blind), ..overview.clone() },
+                Level::Warn,
+                "no traffic at sites e".to_owned(),
+            ),
+            (
+                Overview { network: Some(NetworkOverview::default()), ..overview.clone() },
+                Level::Warn,
+                "cannot read from the broker of the network".to_owned(),
             ),
             (
                 Overview { problems: kernel, waiting_notifications: 1, ..overview.clone() },

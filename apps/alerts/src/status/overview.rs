@@ -392,6 +392,8 @@ pub struct SiteOverview {
     pub is_silent: bool,
     /// Whether the last slice closed before the site had delivered it.
     pub is_late: bool,
+    /// Whether no contact has arrived at the site for a minute, according to the last report of the probe.
+    pub is_input_lost: bool,
     /// Slice up to which all messages of the site are in a checkpoint.
     pub durable: Option<u64>,
     /// Counters of the messages of the site.

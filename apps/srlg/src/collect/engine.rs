@@ -275,15 +275,14 @@ impl Engine {
     fn close(&mut self, close: &Close) -> Result<()> {
         let Self { plan, console, detectors, manager, reports, progress, sites, rule, .. } = self;
         let network = &plan.network;
-        if !close.delivered.is_empty() {
+        // If no probe with data has delivered the slice, it is a data gap.
+        let is_input_lost =
+            close.delivered.iter().all(|&probe| sites.is_input_lost(probe, close.slice));
+        if !is_input_lost {
             progress.newest_input_ms =
                 close.slice.saturating_add(1).saturating_mul(network.slice_ms);
         }
-        // If no probe has delivered the slice, it is a data gap.
-        let condition = Condition {
-            is_input_lost: close.delivered.is_empty(),
-            whole_slices: close.whole_slices,
-        };
+        let condition = Condition { is_input_lost, whole_slices: close.whole_slices };
         let sampling = self.sampling.at(close.slice);
         let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
         let missing = named(&plan.options.probes, &missing);
@@ -432,12 +431,15 @@ impl Engine {
                 let (newest, is_silent) = self.rule.heard(probe, progress.now);
                 let last = progress.last.as_ref();
                 let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));
+                let is_input_lost =
+                    last.is_some_and(|last| self.sites.is_input_lost(probe, last.slice));
                 let counts = self.tally.counts[probe];
                 SiteOverview {
                     name: name.clone(),
                     newest,
                     is_silent,
                     is_late,
+                    is_input_lost,
                     durable: durable[probe],
                     counts,
                     spool: self.sites.spool(probe),

@@ -124,6 +124,11 @@ impl SimulatedCollector {
         self.engine.tally.refused.clone()
     }
 
+    /// Returns whether the last slice has closed without data from any site.
+    pub(crate) fn is_input_lost(&self) -> bool {
+        self.engine.manager.by_view.iter().all(|view_alerts| view_alerts.is_input_lost)
+    }
+
     pub(crate) fn alerts(&self) -> usize {
         self.engine.manager.open_alerts().len()
     }

@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::network::VersionId;
 use crate::network::connect::Link;
-use crate::network::report::{HostReport, SiteReport, WatchedView, Watchlist};
+use crate::network::report::{HostReport, InputState, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use srlg_alerts::Witnesses;
 use srlg_alerts::details::HostDetails;
@@ -56,8 +56,9 @@ struct State {
 #[derive(Default)]
 struct SiteState {
     spool: Option<SpoolOverview>,
-    datagrams: Option<DatagramCounts>,
-    /// Last slice for which the site has reported its exporters.
+    /// State of the input in the last report.
+    input: Option<InputState>,
+    /// Slice of the last report about this network version.
     slice: Option<u64>,
     exporters: Option<WitnessTable>,
     /// Last report about each host in each view, with the slice of the report.
@@ -172,18 +173,51 @@ impl Sites {
         let state = self.state();
         let mut witnesses = Witnesses::default();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            // A site without exporters has no witnesses.
-            let Some(exporters) = &site.exporters else { continue };
+            let Some(exporters) = &site.exporters else {
+                witnesses.merge(self.input_as_witness(site, name, alerted, slice));
+                continue;
+            };
             let known = site.hosts.get(&(view, alerted.host));
             let known = known.and_then(|(_, report)| report.details.known_exporters());
             let mut of_site = exporters.witnesses(known, alerted);
-            if site.slice.is_none_or(|of| of.abs_diff(slice) > self.oldest) {
+            if !self.is_recent(site, slice) {
                 of_site.merge(Witnesses::unknown());
             }
             of_site.silent.iter_mut().for_each(|silent| silent.source += &format!(" at {name}"));
             witnesses.merge(of_site);
         }
         witnesses
+    }
+
+    /// Returns the witnesses of `alerted` at a site without exporters, whose input as a whole may have seen the host.
+    fn input_as_witness(
+        &self,
+        site: &SiteState,
+        name: &str,
+        alerted: AlertedHost,
+        slice: u64,
+    ) -> Witnesses {
+        match site.input.filter(|_| self.is_recent(site, slice)) {
+            Some(InputState { newest_ms, is_lost: true, .. }) if newest_ms >= alerted.since_ms => {
+                Witnesses::silent(format!("the input at {name}"), newest_ms)
+            }
+            Some(InputState { is_lost: false, whole_slices, .. }) => {
+                Witnesses { whole_slices, ..Witnesses::default() }
+            }
+            _ => Witnesses::default(),
+        }
+    }
+
+    /// Returns whether `probe` has reported that its input was lost when `slice` closed.
+    pub(super) fn is_input_lost(&self, probe: usize, slice: u64) -> bool {
+        let state = self.state();
+        let site = &state.sites[probe];
+        self.is_recent(site, slice) && site.input.is_some_and(|input| input.is_lost)
+    }
+
+    /// Returns whether the last report of `site` is not too old when `slice` closes.
+    fn is_recent(&self, site: &SiteState, slice: u64) -> bool {
+        site.slice.is_some_and(|of| of.abs_diff(slice) <= self.oldest)
     }
 
     /// Returns the exporters of all sites that have exporters, keyed by site name.
@@ -209,7 +243,7 @@ impl Sites {
     }
 
     pub(super) fn datagrams(&self, probe: usize) -> Option<DatagramCounts> {
-        self.state().sites[probe].datagrams
+        self.state().sites[probe].input.map(|input| input.datagrams)
     }
 
     pub(super) fn rejected(&self) -> u64 {
@@ -230,19 +264,19 @@ impl Sites {
         let name = subjects::probe_of(subject);
         let probe = self.names.iter().position(|known| Some(known.as_str()) == name);
         let probe = probe.ok_or_else(|| Rejection::Unknown(subject.to_owned()))?;
-        let SiteReport { version, slice, spool, datagrams, exporters, hosts } =
+        let SiteReport { version, slice, spool, input, exporters, hosts } =
             serde_json::from_slice(payload)?;
         let watchlist = self.watchlist.borrow();
         let mut state = self.state();
         let site = &mut state.sites[probe];
         site.spool = Some(spool.into());
-        site.datagrams = Some(datagrams);
+        site.input = Some(input);
         // A probe that does not have this version yet uses other numbers of views and slices.
         if version != self.version {
             return Ok(());
         }
+        site.slice = Some(slice);
         if let Some(exporters) = exporters {
-            site.slice = Some(slice);
             site.follow(&exporters, self.slice_ms);
         }
         for mut report in hosts {

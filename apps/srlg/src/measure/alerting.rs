@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use srlg_host::SlidingDetector;
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
+use crate::measure::completeness::Completeness;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
 use srlg_alerts::details::Details;
@@ -19,26 +20,18 @@ use srlg_alerts::manager::view_alerts::ClosedSlice;
 use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::witnesses::{AlertedHost, WitnessTable};
-use srlg_alerts::{Condition, Witnesses};
-
-/// Time without any contact after which the input counts as lost, so that silence does not end an alert.
-pub(crate) const LOST_MS: u64 = 60_000;
+use srlg_alerts::Witnesses;
 
 /// A consumer of slices that raises alerts.
 pub(crate) struct Alerting {
     pub(crate) manager: AlertManager,
     slice_ms: u64,
-    views: Vec<Completeness>,
+    views: Vec<AlertedView>,
 }
 
-/// Completeness of the slices of a view.
-struct Completeness {
-    slice_ms: u64,
+struct AlertedView {
+    input: Completeness,
     sampling: SamplingWindow,
-    /// Time of the newest contact, in milliseconds since the Unix epoch. If the first slice starts later, its start.
-    newest_input_ms: u64,
-    /// First slice after the last slice with missing contacts.
-    seen_from: u64,
     /// Whether the window was empty at the last close.
     is_silent: bool,
 }
@@ -50,11 +43,9 @@ impl Alerting {
         slice_ms: u64,
         windows: impl Iterator<Item = u32>,
     ) -> Self {
-        let view = |window| Completeness {
-            slice_ms,
+        let view = |window| AlertedView {
+            input: Completeness::new(slice_ms),
             sampling: SamplingWindow::new(window),
-            newest_input_ms: 0,
-            seen_from: 0,
             is_silent: false,
         };
         Self { manager, slice_ms, views: windows.map(view).collect() }
@@ -72,13 +63,12 @@ impl Alerting {
     /// Records a data gap that lasts until the first slice of the view opens. A window that includes the gap cannot end
     /// an alert.
     pub(crate) fn miss_contacts(&mut self, at: usize) {
-        // The end of the gap is known when the first slice opens.
-        self.views[at].seen_from = u64::MAX;
+        self.views[at].input.miss_contacts();
     }
 
     /// Notes that the time after the end of a file is not a data gap.
     pub(crate) fn pass_slice(&mut self, at: usize) {
-        self.views[at].newest_input_ms += self.slice_ms;
+        self.views[at].input.pass_slice();
     }
 
     /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts are missing up to and including the
@@ -87,9 +77,7 @@ impl Alerting {
         let now_ms = now_ns / 1_000_000;
         let slice = now_ms / self.slice_ms;
         for (view, view_alerts) in self.views.iter_mut().zip(&mut self.manager.by_view) {
-            view.seen_from = view.seen_from.max(slice + 1);
-            // A pipeline may have counted contacts since the step.
-            view.newest_input_ms = (view.newest_input_ms + step_ms).min(now_ms);
+            view.input.set_forward(step_ms, now_ms);
             view_alerts.set_forward(step_ms, slice);
         }
     }
@@ -106,18 +94,13 @@ impl SliceConsumer for Alerting {
             format!("cannot continue: the state has reached slice {running}, but the input is at slice {slice}; use another --state for this input")
         })?;
         self.manager.by_view[view.at].skip_to(slice);
-        let of = &mut self.views[view.at];
-        of.newest_input_ms = of.newest_input_ms.max(slice.saturating_mul(self.slice_ms));
-        if of.seen_from == u64::MAX {
-            // The first slice may have started before its first contact.
-            of.seen_from = slice + 1;
-        }
+        self.views[view.at].input.start(slice);
         Ok(())
     }
 
     fn record(&mut self, at: usize, slice: u64, contact: &Contact) {
         let of = &mut self.views[at];
-        of.newest_input_ms = of.newest_input_ms.max(contact.time_ns / 1_000_000);
+        of.input.record(contact.time_ns / 1_000_000);
         of.sampling.add(slice, contact);
     }
 
@@ -132,7 +115,7 @@ impl SliceConsumer for Alerting {
             // Contacts of slices before `first` are too late and count nowhere. Their sampling would accumulate until
             // the next close.
             if newest_ms / self.slice_ms >= first {
-                of.newest_input_ms = of.newest_input_ms.max(newest_ms);
+                of.input.record(newest_ms);
             }
             for (slice, sampling) in sampling.range(first..) {
                 of.sampling.merge(*slice, *sampling);
@@ -146,13 +129,11 @@ impl SliceConsumer for Alerting {
         let mut closing = detector.begin_close()?;
         let sightings = view_alerts.sightings(&mut closing)?;
         let report = closing.end()?;
-        let condition = of.condition(report.slice);
-        of.record_gap(condition, report.slice);
         of.is_silent = report.is_silent();
         let slice = ClosedSlice {
-            condition,
+            condition: of.input.close(report.slice),
             sampling: of.sampling.at(report.slice),
-            newest_input_ms: of.newest_input_ms,
+            newest_input_ms: of.input.newest_ms(),
             missing_sites: Vec::new(),
             report,
             sightings,
@@ -184,30 +165,11 @@ impl SliceConsumer for Alerting {
         let RunningView { at, details, exporters, .. } = view;
         let (of, view_alerts) = (&mut self.views[*at], &mut self.manager.by_view[*at]);
         let witnesses = |alerted| witnesses(details, exporters, alerted);
-        let condition = |slice| of.condition(slice);
-        view_alerts.be_silent_until(skipped.end, of.newest_input_ms, condition, witnesses);
+        let condition = |slice| of.input.condition(slice);
+        view_alerts.be_silent_until(skipped.end, of.input.newest_ms(), condition, witnesses);
         let now_ms = view_alerts.now_ms();
         view_alerts.follow_rates(|hosts| details.rates(hosts, now_ms));
-        let last = skipped.end - 1;
-        of.record_gap(of.condition(last), last);
-    }
-}
-
-impl Completeness {
-    fn condition(&self, slice: u64) -> Condition {
-        let end_ms = slice.saturating_add(1).saturating_mul(self.slice_ms);
-        Condition {
-            is_input_lost: end_ms.saturating_sub(self.newest_input_ms) >= LOST_MS,
-            whole_slices: u32::try_from((slice + 1).saturating_sub(self.seen_from))
-                .unwrap_or(u32::MAX),
-        }
-    }
-
-    /// If the input was lost in `slice`, records that contacts of `slice` are missing.
-    fn record_gap(&mut self, condition: Condition, slice: u64) {
-        if condition.is_input_lost {
-            self.seen_from = self.seen_from.max(slice + 1);
-        }
+        of.input.close(skipped.end - 1);
     }
 }
 

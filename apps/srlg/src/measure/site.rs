@@ -194,14 +194,6 @@ impl<C: SliceConsumer> Site<C> {
         self.views.iter().map(|view| view.running).min().unwrap_or(0) * self.slice_ms
     }
 
-    /// Returns the start of the slice of the newest contact or, if it is later, of the first slice whose contacts count,
-    /// in milliseconds since the Unix epoch.
-    #[cfg(feature = "network")]
-    pub(crate) const fn newest_ms(&self) -> u64 {
-        let (newest, from) = (self.newest * self.slice_ms, self.from_ns / 1_000_000);
-        if newest > from { newest } else { from }
-    }
-
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The thread passes contacts to the sink
     /// instead of calling [`ingest`](Self::ingest).
     pub(crate) fn pipeline(&mut self) -> Result<Box<dyn ContactSink>> {

@@ -50,12 +50,24 @@ pub(crate) struct SiteReport {
     pub(crate) version: VersionId,
     pub(crate) slice: u64,
     pub(crate) spool: SpoolState,
-    pub(crate) datagrams: DatagramCounts,
+    pub(crate) input: InputState,
     /// Exporters of the site; present only in the first report about a slice.
     pub(crate) exporters: Option<TableState>,
     /// Up to [`HOSTS_PER_REPORT`] hosts of the watch list.
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]
     pub(crate) hosts: Vec<HostReport>,
+}
+
+/// State of a probe's input when a slice closes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InputState {
+    pub(crate) datagrams: DatagramCounts,
+    /// Time of the newest contact, in milliseconds since the Unix epoch.
+    pub(crate) newest_ms: u64,
+    /// Whether no contact has arrived for a minute.
+    pub(crate) is_lost: bool,
+    /// Number of slices since the input was last lost.
+    pub(crate) whole_slices: u32,
 }
 
 /// State of a probe's spool, counted in slices.

@@ -67,9 +67,9 @@ impl Counting {
     }
 
     fn show(&mut self, input: &Input) {
-        let (overview, newest_ms) = (self.site.overview(&input.status()), self.site.newest_ms());
+        let overview = self.site.overview(&input.status());
         let delta_bytes = self.site.site.consumer.totals.bytes;
-        self.counted.send_replace(Counted { overview, delta_bytes, newest_ms });
+        self.counted.send_replace(Counted { overview, delta_bytes });
     }
 }
 

@@ -13,7 +13,6 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::outbox::Outbox;
 use crate::config::Config;
 use crate::console::Console;
-use crate::measure::alerting::LOST_MS;
 use crate::network::connect::LinkState;
 use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::manager::AlertManager;
@@ -39,9 +38,6 @@ pub(super) struct Counted {
     pub(super) overview: Overview,
     /// Size of the deltas of this network version, in bytes.
     pub(super) delta_bytes: u64,
-    /// Time of the newest contact or, if it is later, of the first contact that counts, in milliseconds since the Unix
-    /// epoch.
-    pub(super) newest_ms: u64,
 }
 
 pub(super) struct Operator {
@@ -91,11 +87,9 @@ impl Operator {
 
     fn publish(&mut self) {
         let Self { console, probe, parts, counted, .. } = self;
-        let (is_live, started_ms) = (console.config.source.is_live(), console.started_ms);
+        let is_live = console.config.source.is_live();
         console.publish(|| {
-            let Counted { overview, delta_bytes, newest_ms } = counted.borrow().clone();
-            let quiet_ms = now_ms().saturating_sub(newest_ms.max(started_ms));
-            let is_counting = overview.slice_ms > 0;
+            let Counted { overview, delta_bytes } = counted.borrow().clone();
             let mut probe = ProbeOverview {
                 is_connected: parts.link.get().is_some_and(|link| link.borrow().up),
                 delta_bytes,
@@ -110,12 +104,7 @@ impl Operator {
                 probe.spool_error = outbox.error();
                 probe.is_losing = lost_ms.is_some_and(|ms| now_ms().saturating_sub(ms) < LOSS_MS);
             }
-            Overview {
-                is_live,
-                is_input_lost: is_live && is_counting && quiet_ms >= LOST_MS + overview.slice_ms,
-                probe: Some(probe),
-                ..overview
-            }
+            Overview { is_live, probe: Some(probe), ..overview }
         });
     }
 }

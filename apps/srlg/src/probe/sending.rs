@@ -20,12 +20,16 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::pace::Pacer;
+use crate::measure::completeness::Completeness;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
 use crate::network::options::Pace;
 use crate::network::payload::{self, ViewDelta};
-use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
+use crate::network::report::{
+    HOSTS_PER_REPORT, HostReport, InputState, SiteReport, WatchedView, Watchlist,
+};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
+use srlg_alerts::Condition;
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::notification::{Direction, Unit};
 use srlg_alerts::rules::Rules;
@@ -50,6 +54,7 @@ pub(super) struct Sending {
     /// Sampling of the contacts in unsent slices, by slice.
     sampling: BTreeMap<u64, Sampling>,
     pub(super) datagrams: DatagramCounts,
+    pub(super) input: Completeness,
     /// Newest slice that was put into the spool since the last position was stored.
     pub(super) sent: Option<u64>,
     pub(super) totals: Totals,
@@ -107,6 +112,7 @@ impl Sending {
             slice_ms: network.slice_ms,
             sampling: BTreeMap::new(),
             datagrams: DatagramCounts::default(),
+            input: Completeness::new(network.slice_ms),
             sent: None,
             totals: Totals::default(),
         }
@@ -146,10 +152,13 @@ impl Sending {
     }
 
     fn report(&mut self, slice: u64, exporters: TableState) {
-        let (version, spool, datagrams) = (self.version, self.outbox.spool(), self.datagrams);
+        let Condition { is_input_lost: is_lost, whole_slices } = self.input.close(slice);
+        let (datagrams, newest_ms) = (self.datagrams, self.input.newest_ms());
+        let input = InputState { datagrams, newest_ms, is_lost, whole_slices };
+        let (version, spool) = (self.version, self.outbox.spool());
         let report = |hosts: &[HostReport]| {
             let hosts = hosts.to_vec();
-            SiteReport { version, slice, spool, datagrams, exporters: None, hosts }
+            SiteReport { version, slice, spool, input, exporters: None, hosts }
         };
         let mut reports: Vec<_> = self.hosts.chunks(HOSTS_PER_REPORT).map(report).collect();
         if reports.is_empty() {
@@ -178,6 +187,7 @@ impl SliceConsumer for Sending {
 
     fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
         self.open(view, slice)?;
+        self.input.start(slice);
         if let Some(mark) = self.mark.filter(|mark| slice <= *mark && self.is_last(view.at)) {
             info!("skipping slices {slice} to {mark}, which have already been spooled");
         }
@@ -204,15 +214,24 @@ impl SliceConsumer for Sending {
     }
 
     fn record(&mut self, _: usize, slice: u64, contact: &Contact) {
+        self.input.record(contact.time_ns / 1_000_000);
         if contact.exporter.is_some() {
             self.sampling.entry(slice).or_default().add(contact);
         }
     }
 
-    fn record_read(&mut self, views: &[SiteView], _: u64, sampling: &BTreeMap<u64, Sampling>) {
+    fn record_read(
+        &mut self,
+        views: &[SiteView],
+        newest_ms: u64,
+        sampling: &BTreeMap<u64, Sampling>,
+    ) {
         // Contacts of earlier slices are too late.
         let running = views.iter().map(|view| view.detector.slice()).min();
         let first = (running.unwrap_or(0) + 1).saturating_sub(self.window.into());
+        if newest_ms / self.slice_ms >= first {
+            self.input.record(newest_ms);
+        }
         for (slice, sampling) in sampling.range(first..) {
             self.sampling.entry(*slice).or_default().merge(*sampling);
         }

@@ -84,12 +84,6 @@ impl ProbeSite {
         contacts.iter().try_for_each(|contact| self.site.ingest(contact))
     }
 
-    /// Returns the time of the newest contact or, if it is later, of the first contact that counts, in milliseconds since
-    /// the Unix epoch.
-    pub(super) const fn newest_ms(&self) -> u64 {
-        self.site.newest_ms()
-    }
-
     pub(super) fn observe_input(&mut self, input: &Status, now_ns: u64) {
         self.site.observe_input(input, now_ns);
         self.site.consumer.datagrams = DatagramCounts::of(input);
@@ -120,7 +114,8 @@ impl ProbeSite {
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
         let exporters = self.site.exporters.clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
-        let site = self.options.site(version, &self.outbox, exporters)?;
+        let mut site = self.options.site(version, &self.outbox, exporters)?;
+        site.consumer.input = self.site.consumer.input.clone().with_slices_of(site.slice_ms());
         let slice_ms = version.network.slice_ms;
         // Creating a detector takes time. The slice that is running when all threads have the new views is incomplete.
         let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
@@ -146,7 +141,11 @@ impl ProbeSite {
         let views = self.site.consumer.overviews();
         // The first slice of a version may be ahead.
         let latest = if self.options.is_live { now_ms() } else { u64::MAX };
-        Overview { now_ms: self.site.now_ms().min(latest), ..self.site.overview(input, views) }
+        Overview {
+            now_ms: self.site.now_ms().min(latest),
+            is_input_lost: self.options.is_live && self.site.consumer.input.is_lost(),
+            ..self.site.overview(input, views)
+        }
     }
 
     /// Closes the last slices at the end of the input and returns the totals.

@@ -236,3 +236,19 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
     assert_eq!(end["why"], "below");
     assert!(end["now_ms"].as_u64() >= resumed["now_ms"].as_u64().map(|ms| ms + 5_000));
 }
+
+#[test]
+fn a_network_without_traffic_has_lost_its_input_although_its_probes_send_slices() {
+    let mut sites = Sites::start();
+    sites.wait_for(has_all_exporters);
+    let mut lost_after = |exports| {
+        sites.exports = exports;
+        (0..62).for_each(|_| sites.pass_second());
+        sites.collector.is_input_lost()
+    };
+    assert!(!lost_after([Exports::Flows, Exports::Nothing, Exports::Nothing]));
+    assert!(lost_after([Exports::Nothing; 3]));
+    assert!(!lost_after([Exports::Flows; 3]));
+    let ends = |it: &Value| it["status"] == "end";
+    assert!(!sites.network.notifications().iter().any(ends));
+}

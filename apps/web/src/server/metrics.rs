@@ -178,6 +178,7 @@ fn site(to: &mut Exposition, site: &SiteOverview) {
     let mut set = |name, value: u64| to.gauge(name, &[("probe", of)], value as f64);
     set("srlg_probe_silent", site.is_silent.into());
     set("srlg_probe_late", site.is_late.into());
+    set("srlg_probe_input_lost", site.is_input_lost.into());
     let MessageCounts { in_time, late, repeated, refused } = site.counts;
     let counts =
         [("in_time", in_time), ("late", late), ("repeated", repeated), ("refused", refused)];

@@ -39,7 +39,8 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let spool = SpoolState { slices: 9, unsent: 4, lost: 2 };
     let host = HostReport { view: 1, host: host(1), counts, details };
     let datagrams = DatagramCounts { received: 90, refused: 3, dropped: 1 };
-    SiteReport { version: VERSION, slice, spool, datagrams, exporters: None, hosts: vec![host] }
+    let input = InputState { datagrams, newest_ms: slice * 1_000, ..InputState::default() };
+    SiteReport { version: VERSION, slice, spool, input, exporters: None, hosts: vec![host] }
 }
 
 fn hear(sites: &Sites, name: &str, report: &SiteReport) {
@@ -182,6 +183,35 @@ fn table(now: u64) -> TableState {
         table.update(second * 1_000, last);
     }
     table.state()
+}
+
+#[test]
+fn a_site_without_exporters_and_traffic_cannot_confirm_an_end() {
+    let sites = sites();
+    let alerted = |now: u64| {
+        let (start_ms, since_ms, now_ms) = (80_000, 20_000, now * 1_000);
+        AlertedHost { host: host(1), start_ms, since_ms, now_ms }
+    };
+    let with = |slice, input| SiteReport { input, ..report(slice, 0..0) };
+    let lost = |slice, newest_ms| {
+        let (datagrams, is_lost, whole_slices) = (DatagramCounts::default(), true, 9);
+        with(slice, InputState { datagrams, newest_ms, is_lost, whole_slices })
+    };
+    hear(&sites, "oslo", &lost(150, 90_000));
+    let silent = Witnesses::silent("the input at oslo", 90_000);
+    assert_eq!(sites.witnesses(1, alerted(150), 150), silent);
+    assert_eq!([0, 1].map(|probe| sites.is_input_lost(probe, 150)), [true, false]);
+    // The report is too old.
+    assert_eq!(sites.witnesses(1, alerted(154), 154), Witnesses::default());
+    assert!(!sites.is_input_lost(0, 154));
+    // The site saw nothing in the first window of the alert.
+    hear(&sites, "oslo", &lost(160, 19_000));
+    assert_eq!(sites.witnesses(1, alerted(160), 160), Witnesses::default());
+    assert!(sites.is_input_lost(0, 160));
+    let whole_slices = 4;
+    hear(&sites, "oslo", &with(170, InputState { whole_slices, ..InputState::default() }));
+    let back = Witnesses { whole_slices, ..Witnesses::default() };
+    assert_eq!(sites.witnesses(1, alerted(170), 170), back);
 }
 
 #[test]

@@ -164,7 +164,7 @@ function showInput(overview) {
 function updateSite(node, site) {
   const { front } = last.network;
   const behind = front === null || site.newest === null ? "–" : round(Math.max(0, front - site.newest));
-  const state = site.newest === null ? "no data yet" : site.is_silent ? "silent" : site.is_late ? "late" : "in time";
+  const state = site.newest === null ? "no data yet" : site.is_silent ? "silent" : site.is_late ? "late" : site.is_input_lost ? "no traffic" : "in time";
   updateRow(node, [
     [site.name], [state, state === "in time" ? "" : "bad"], [behind, "n"], [round(site.in_time), "n"],
     [round(site.late), site.late ? "n bad" : "n"], [round(site.repeated), "n"], [round(site.refused), site.refused ? "n bad" : "n"],
