@@ -331,7 +331,7 @@ retry ask status "it['input']['contacts']"
 say "a network of one site, by docs/many-sites.md"
 sed "s|^\[input\]|[network]|; s|^listen = .*|probes = [\"lisbon\"]|; s|^exporters = .*|folder = \"/etc/srlg/network\"|
      s|^templates = .*|broker = \"127.0.0.1:4222\"|" docs/srlg.example.toml >"$config"
-inside srlg setup --config /etc/srlg/srlg.toml --host 127.0.0.1
+inside srlg setup --config /etc/srlg/srlg.toml
 unit_of_many_sites 2 >"$root/etc/systemd/system/broker.service"
 inside systemctl start broker
 inside install -m 640 -g srlg /etc/srlg/network/ca.pem /etc/srlg/network/lisbon.nk /etc/srlg

@@ -361,14 +361,16 @@ impl Engine {
                 );
             }
             Some(Change::Spreads) => {
-                warn!("data of more probes is missing since slice {slice} ({cause}); {probes}");
+                warn!(
+                    "slices without the data of all probes: the probes have changed with slice {slice} ({cause}); {probes}"
+                );
             }
             Some(Change::Shrinks(back)) => {
                 let back = named(names, &back).join(", ");
                 info!("slices have the data of these probes again: {back}; without data: {probes}");
             }
             Some(Change::Ends { slices }) => {
-                info!("slices have the data of all probes again; {slices} slices were incomplete");
+                info!("slices have the data of all probes again; incomplete slices: {slices}");
             }
             None => {}
         }

@@ -18,8 +18,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// Names and addresses at which clients reach the broker; its certificate contains them
-    #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
+    /// Names and addresses of the broker's certificate, in addition to the host in `broker`
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub host: Vec<String>,
 }
 
@@ -28,7 +28,10 @@ pub fn run(args: &Args) -> Result<()> {
     let config = Config::read(&args.config)?;
     let options = config.network().context("cannot set up a network")?;
     let NetworkOptions { folder, probes, broker, .. } = options;
-    make(folder, probes, &args.host, port(broker)?)?;
+    let broker = broker.parse::<ServerAddr>()?;
+    let mut hosts = vec![broker.host().to_owned()];
+    hosts.extend(args.host.iter().filter(|host| *host != broker.host()).cloned());
+    make(folder, probes, &hosts, broker.port())?;
     let mut out = std::io::stdout().lock();
     let folder = folder.display();
     writeln!(
@@ -44,8 +47,4 @@ pub fn run(args: &Args) -> Result<()> {
     writeln!(out, "each probe  needs ca.pem and its own NAME.nk")?;
     writeln!(out, "All files except ca.pem, server.pem and nats.conf are secret.")?;
     Ok(())
-}
-
-fn port(broker: &str) -> Result<u16> {
-    Ok(broker.parse::<ServerAddr>()?.port())
 }

@@ -17,7 +17,7 @@ use super::file::{File, General};
 use super::source::SourceOptions;
 use crate::features::missing;
 #[cfg(feature = "network")]
-use crate::network::connect::Access;
+use crate::network::connect::{AUTHORITY_FILE, Access};
 use crate::network::options::{NetworkOptions, ProbeOptions};
 use crate::network::subjects::{COLLECTOR, check_name};
 use srlg_alerts::origins::{Content, Database};
@@ -152,8 +152,21 @@ impl Trial<'_, '_> {
     fn try_access(&mut self, table: &str, folder: &Path, broker: &str, client: &str) {
         let access = Access { folder: folder.to_owned(), broker: broker.to_owned() };
         let span = self.file.span_in(table, "folder");
-        self.add(span.clone(), access.authority());
-        self.add(span, access.key(client));
+        if folder.join(AUTHORITY_FILE).exists() {
+            self.add(span.clone(), access.authority());
+            self.add(span, access.key(client));
+        } else {
+            let folder = folder.display();
+            let text = match table {
+                "network" => {
+                    format!("{folder} has no {AUTHORITY_FILE}; run `srlg setup` with this file")
+                }
+                _ => format!(
+                    "{folder} has no {AUTHORITY_FILE}; copy it and {client}.nk from the folder that `srlg setup` created"
+                ),
+            };
+            self.problems.add(span, text);
+        }
         if self.file.general.state.is_none() {
             let text = format!(
                 "[{table}] requires a state folder, because slices would be lost without it; set state"

@@ -14,13 +14,13 @@ use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 use crate::measure::completeness::Completeness;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
+use srlg_alerts::Witnesses;
 use srlg_alerts::details::Details;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::view_alerts::ClosedSlice;
 use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::witnesses::{AlertedHost, WitnessTable};
-use srlg_alerts::Witnesses;
 
 /// A consumer of slices that raises alerts.
 pub(crate) struct Alerting {

@@ -5,7 +5,7 @@
 //!
 //! Invariant: nothing is sent before the broker has presented a certificate that the network's authority signed. If the
 //! broker is unreachable, this is logged, and the client tries to connect again. At the first attempt to connect, a
-//! rejected key or a certificate from a different authority is an error.
+//! rejected key or an invalid certificate is an error.
 
 use std::error::Error as _;
 use std::io;
@@ -92,12 +92,11 @@ impl Access {
                     )
                 }
                 ConnectErrorKind::ServerParse => bail!("broker: must be HOST:PORT, got {broker}"),
-                _ if is_of_other_authority(&error) => {
-                    bail!(
-                        "cannot connect to the broker at {broker}: its certificate is from a different authority; use the {AUTHORITY_FILE} of this network"
-                    )
-                }
                 _ => {
+                    if let Some(reason) = certificate_error(&error) {
+                        let reason = of_certificate(reason);
+                        bail!("cannot connect to the broker at {broker}: {reason}")
+                    }
                     warn!("cannot connect to the broker at {broker} yet: {error}");
                     let later = self.options(client, sender)?.retry_on_initial_connect();
                     later.connect(broker).await?
@@ -159,12 +158,25 @@ fn delay_before(attempt: usize) -> Duration {
     RECONNECTS.after(u32::try_from(failures).unwrap_or(u32::MAX))
 }
 
-/// Returns whether the broker has presented a certificate that the network's authority has not signed.
-fn is_of_other_authority(error: &ConnectError) -> bool {
-    let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    let error = error.and_then(|error| error.get_ref()?.downcast_ref::<rustls::Error>());
-    let Some(rustls::Error::InvalidCertificate(reason)) = error else { return false };
-    matches!(reason, CertificateError::UnknownIssuer | CertificateError::BadSignature)
+/// Returns why the certificate of the broker is invalid, if that is the reason for `error`.
+fn certificate_error(error: &ConnectError) -> Option<&CertificateError> {
+    let error = error.source()?.downcast_ref::<io::Error>()?;
+    match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(reason),
+        _ => None,
+    }
+}
+
+fn of_certificate(reason: &CertificateError) -> String {
+    match reason {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
+            "its certificate is from a different authority; use the {AUTHORITY_FILE} of this network"
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its certificate has other names; set `broker` to one of them, or create new credentials with `srlg setup --host`".to_owned()
+        }
+        reason => format!("its certificate is invalid: {reason}"),
+    }
 }
 
 /// Updates the state and logs the event. Of an outage, only the first failed attempt is logged, which `is_logged`
@@ -177,10 +189,12 @@ fn on_event(event: &Event, state: &watch::Sender<LinkState>, is_logged: &AtomicB
             is_logged.store(false, Relaxed);
             info!("connected to the broker");
         }
-        Event::Disconnected | Event::Closed => {
+        Event::Disconnected => {
             state.send_modify(|state| state.up = false);
             warn!("disconnected from the broker");
         }
+        // The program is stopping.
+        Event::Closed => {}
         Event::ServerError(error) => warn!("the broker reports an error: {error}"),
         Event::ClientError(error) => {
             if !is_logged.swap(true, Relaxed) {

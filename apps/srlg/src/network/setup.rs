@@ -7,7 +7,7 @@
 //! is never written, so no further broker certificate can be signed with it.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -96,7 +96,10 @@ fn params(hosts: &[String], name: &str) -> Result<CertificateParams> {
 
 fn write_new(path: &Path, text: &str) -> Result<()> {
     let write = || File::create_new(path)?.write_all(text.as_bytes());
-    write().with_context(|| format!("cannot write {}", path.display()))
+    let written = write();
+    let is_taken = written.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+    let hint = if is_taken { " (set `folder` to a new folder)" } else { "" };
+    written.with_context(|| format!("cannot write {}{hint}", path.display()))
 }
 
 #[cfg(test)]

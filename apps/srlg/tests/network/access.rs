@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_nats::{ConnectErrorKind, ConnectOptions, jetstream};
 use futures_util::{FutureExt, StreamExt};
 use srlg_cli::network::broker::Broker;
+use srlg_cli::network::connect::Access;
 
 use crate::nats::has_broker;
 use crate::net::{Net, run};
@@ -35,7 +36,7 @@ fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second
     fs::write(&config, configuration(folder.path())).unwrap();
     let setup = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        command.args(["setup", "--host", "localhost,broker.example,192.0.2.7"]);
+        command.args(["setup", "--host", "localhost,192.0.2.7"]);
         command.arg("--config").arg(&config).output().unwrap()
     };
     let done = setup();
@@ -102,6 +103,15 @@ fn a_key_of_another_network_ends_the_probe_with_one_line() {
 fn credentials_of_another_network_end_the_probe_with_one_line() {
     let Some(net) = Net::start() else { return };
     insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
+}
+
+#[test]
+fn a_certificate_with_other_names_is_an_error() {
+    let Some(net) = Net::start() else { return };
+    let access =
+        Access { broker: net.broker.address().replace("localhost", "127.0.0.1"), ..net.access() };
+    let error = run(access.connect("a")).unwrap_err().to_string();
+    insta::assert_snapshot!(error.replace(&access.broker, "BROKER"));
 }
 
 /// Even a link that had to wait for its broker must reject a certificate from an unknown authority.

@@ -34,7 +34,7 @@ fn a_second_setup_in_the_same_folder_changes_nothing() {
     let before = ["server.key", "a.nk", "ca.pem", CONF_FILE].map(read);
     let error = make_in(folder.path()).unwrap_err();
     let Some(cause) = error.downcast_ref::<std::io::Error>() else { panic!("{error:#}") };
-    assert_eq!(cause.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(cause.kind(), ErrorKind::AlreadyExists);
     assert_eq!(before, ["server.key", "a.nk", "ca.pem", CONF_FILE].map(read));
 }
 
