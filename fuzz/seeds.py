@@ -153,7 +153,8 @@ def network():
                "prefixes": {"counts": [["192.0.2.0/24", 7]], "all": 9}, "contacts": 9, "syn_only": 1}
     host = {"view": 0, "host": "192.0.2.1", "counts": [[60, 1024.5]], "details": details}
     add("report", json.dumps({"version": identity, "slice": 7, "spool": {"slices": 5, "unsent": 3, "lost": 1},
-                              "datagrams": {"received": 90, "refused": 3, "dropped": 1},
+                              "input": {"datagrams": {"received": 90, "refused": 3, "dropped": 1},
+                                        "newest_ms": 1, "is_lost": False, "whole_slices": 9},
                               "exporters": None, "hosts": [host]}))
 
 

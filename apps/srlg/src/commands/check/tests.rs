@@ -160,7 +160,7 @@ const FILES: &[Wrong] = &[
     wrong(Machine, "as-file = 'DIR/none'\ncountry-file = 'DIR/open'\n", &[1, 2]),
     wrong(Machine, "as-file = 'DIR/as.mmdb'\ncountry-file = 'DIR/as.mmdb'\n", &[2]),
     // Credentials of a network.
-    wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3, 3]),
+    wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/bad'\n", &[4, 4]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/open-key'\n", &[4]),
     // Problems of values together with problems of the machine.
