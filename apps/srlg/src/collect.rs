@@ -48,7 +48,7 @@ use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
-use crate::service::Service;
+use crate::service::{self, Service};
 use agreement::Agreement;
 pub use agreement::Superseded;
 use checkpoint::Attachment;
@@ -69,7 +69,7 @@ const QUEUE: usize = 16;
 
 /// Runs the collector until SIGTERM or Ctrl-C, or until the slice `until_slice` has closed.
 pub fn run(args: &Args) -> Result<()> {
-    let service = Arc::new(Service::new()?);
+    let service = Service::new()?;
     let mut config = Config::read(&args.config)?;
     let options = config.network().context("cannot collect")?.clone();
     warn_of_views(&config);
@@ -121,7 +121,7 @@ fn open(
     plan: Plan,
     last_former: u64,
     mut delivery: Delivery,
-    service: Arc<Service>,
+    service: Service,
 ) -> Result<(Engine, Position)> {
     let state = config.general.state.clone().unwrap_or_default();
     let folder = checkpoint::folder(&state, plan.version)?;
@@ -206,7 +206,7 @@ async fn serve(
     let durability = tokio::spawn(durability);
     let reader = tokio::spawn(reader.run());
     let views = engine.detectors.len();
-    engine.console.service.ready(&format!("{views} views, {} sites", plan.options.probes.len()));
+    service::ready(&format!("{views} views, {} sites", plan.options.probes.len()));
     let mut engine = tokio::task::spawn_blocking(move || engine.run(queue));
     let done = tokio::select! {
         biased;

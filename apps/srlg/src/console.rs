@@ -1,7 +1,5 @@
 //! The console of a process: notifications, the web page, reloads, and the service manager.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use srlg_input::Status as InputStatus;
 use srlg_input::contact::Sampling;
@@ -9,7 +7,7 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::config::blind_spots::SamplingNotes;
-use crate::service::Service;
+use crate::service::{self, Service};
 use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::status::overview::Overview;
@@ -24,7 +22,7 @@ pub(crate) type ReadConfig = Box<dyn Fn() -> Result<Config> + Send>;
 pub(crate) struct Console {
     pub(crate) config: Config,
     pub(crate) delivery: Delivery,
-    pub(crate) service: Arc<Service>,
+    service: Service,
     /// Time at which the process started, in milliseconds since the Unix epoch.
     pub(crate) started_ms: u64,
     publisher: Publisher,
@@ -40,7 +38,7 @@ impl Console {
     pub(crate) fn open(
         config: Config,
         delivery: Delivery,
-        service: Arc<Service>,
+        service: Service,
         read: Option<ReadConfig>,
     ) -> Result<Self> {
         let general = &config.general;
@@ -104,7 +102,7 @@ impl Console {
             warn!("cannot reload: there is no configuration file; start with --config");
             return;
         };
-        self.service.reloading();
+        service::reloading();
         let next = read().and_then(|next| check(&next).map(|()| next));
         let reloaded = self.config.reload(next);
         if reloaded.is_some() {
@@ -112,7 +110,7 @@ impl Console {
             self.last_reload_ms = now_ms();
         }
         self.is_last_reload_good = reloaded == Some(true);
-        self.service.ready("running");
+        service::ready("running");
     }
 }
 

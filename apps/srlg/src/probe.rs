@@ -26,9 +26,8 @@ use crate::config::{Config, Task};
 use crate::console::{Console, ReadConfig};
 use crate::network::connect::Access;
 use crate::network::options::ProbeOptions;
-use crate::service::Service;
+use crate::service::{self, Service};
 use srlg_alerts::exporters::ExporterNames;
-use srlg_alerts::status::overview::ProbeOverview;
 use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
 
@@ -79,7 +78,6 @@ struct Start {
     folder: PathBuf,
     lock: SpoolLock,
     wait_durable: bool,
-    service: Arc<Service>,
     parts: Arc<Parts>,
     counted: watch::Sender<Counted>,
     names: watch::Receiver<ExporterNames>,
@@ -87,7 +85,7 @@ struct Start {
 
 /// Runs the probe until the whole input has been sent or a signal arrives.
 pub fn run(args: &Args) -> Result<()> {
-    let service = Arc::new(Service::new()?);
+    let service = Service::new()?;
     let (config, options) = read(args)?;
     let state = config.general.state.as_deref();
     let state = state.context("cannot start a probe: without a state folder, slices would be lost; set state in the configuration")?;
@@ -107,7 +105,6 @@ pub fn run(args: &Args) -> Result<()> {
         lock: SpoolLock::acquire(&folder)?,
         folder,
         wait_durable: args.wait_durable,
-        service: Arc::clone(&service),
         parts: Arc::clone(&parts),
         counted,
         names,
@@ -117,15 +114,13 @@ pub fn run(args: &Args) -> Result<()> {
     let again: ReadConfig = Box::new(move || Ok(read(&again)?.0));
     // The disk is for the spool. The page needs only a database in memory.
     let delivery = Delivery::start(AlertStore::open(None)?, &[])?;
-    let console = Console::open(config, delivery, Arc::clone(&service), Some(again))?;
-    let ProbeOptions { name, broker, .. } = options;
-    let probe = ProbeOverview { name, broker, ..ProbeOverview::default() };
-    let operator = Operator::new(console, probe, Arc::clone(&parts), counts, naming);
+    let console = Console::open(config, delivery, service, Some(again))?;
+    let operator = Operator::new(console, options, Arc::clone(&parts), counts, naming);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the probe")?;
     let done = runtime.block_on(work(start, operator, &parts));
-    service.stopping();
+    service::stopping();
     // A lookup of the broker's name may be in progress, and it cannot be cancelled.
     runtime.shutdown_background();
     done
@@ -159,7 +154,7 @@ async fn work(start: Start, operator: Operator, parts: &Parts) -> Result<()> {
 
 /// Runs the probe from the first connection to the last acknowledgement.
 async fn whole(start: Start) -> Result<()> {
-    let Start { options, site, source, folder, lock, service, parts, counted, names, .. } = start;
+    let Start { options, site, source, folder, lock, parts, counted, names, .. } = start;
     let ProbeOptions { name, folder: keys, broker, keep, .. } = options;
     let link = Access { folder: keys, broker }.connect(&name).await?;
     parts.link.get_or_init(|| link.state.clone());
@@ -179,7 +174,7 @@ async fn whole(start: Start) -> Result<()> {
     let sink = Arc::clone(&outbox);
     let counted = on_thread(move || {
         let site = ProbeSite::new(site, versions, &names.borrow(), Arc::clone(&sink))?;
-        Counting::new(site, sink, counted, names).run(&source, &service)
+        Counting::new(site, sink, counted, names).run(&source)
     })?;
     let counting = async {
         counted

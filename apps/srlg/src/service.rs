@@ -2,8 +2,8 @@
 //!
 //! Without a service manager, `NOTIFY_SOCKET` is not set and no messages are sent.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use sd_notify::NotifyState;
@@ -15,7 +15,7 @@ use tracing::debug;
 pub(crate) struct Service {
     reload: Arc<AtomicBool>,
     /// Timer for watchdog messages. Its period is half of the service manager's watchdog interval.
-    watchdog: Option<Mutex<Every>>,
+    watchdog: Option<Every>,
 }
 
 impl Service {
@@ -25,19 +25,13 @@ impl Service {
         signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
             .context("cannot handle the reload signal SIGHUP")?;
         let watchdog = sd_notify::watchdog_enabled();
-        let watchdog = watchdog.map(|time| Mutex::new(Every::from_now(time / 2)));
+        let watchdog = watchdog.map(|time| Every::from_now(time / 2));
         Ok(Self { reload, watchdog })
     }
 
-    /// Reports that the program is ready after a start or a reload.
-    pub(crate) fn ready(&self, status: &str) {
-        notify(&[NotifyState::Ready, NotifyState::Status(status)]);
-    }
-
     /// Sends a watchdog message if one is due.
-    pub(crate) fn alive(&self) {
-        let Some(watchdog) = &self.watchdog else { return };
-        if watchdog.lock().unwrap_or_else(PoisonError::into_inner).is_due() {
+    pub(crate) fn alive(&mut self) {
+        if self.watchdog.as_mut().is_some_and(Every::is_due) {
             notify(&[NotifyState::Watchdog]);
         }
     }
@@ -47,16 +41,21 @@ impl Service {
     pub(crate) fn wants_reload(&self) -> bool {
         self.reload.swap(false, Relaxed)
     }
+}
 
-    pub(crate) fn reloading(&self) {
-        let mut states = vec![NotifyState::Reloading];
-        states.extend(NotifyState::monotonic_usec_now().ok());
-        notify(&states);
-    }
+/// Reports that the program is ready after a start or a reload.
+pub(crate) fn ready(status: &str) {
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
 
-    pub(crate) fn stopping(&self) {
-        notify(&[NotifyState::Stopping]);
-    }
+pub(crate) fn reloading() {
+    let mut states = vec![NotifyState::Reloading];
+    states.extend(NotifyState::monotonic_usec_now().ok());
+    notify(&states);
+}
+
+pub(crate) fn stopping() {
+    notify(&[NotifyState::Stopping]);
 }
 
 fn notify(states: &[NotifyState<'_>]) {

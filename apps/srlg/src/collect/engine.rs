@@ -38,6 +38,7 @@ use crate::config::Config;
 use crate::console::Console;
 use crate::measure::alerting::peers_within;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
+use crate::service;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::view_alerts::ClosedSlice;
@@ -126,7 +127,7 @@ impl Engine {
 
     /// Saves a checkpoint and stops the sinks.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.console.service.stopping();
+        service::stopping();
         self.save()?;
         self.console.delivery.finish(&self.manager)?;
         info!("the collector has stopped; the last checkpoint contains its complete state");

@@ -63,7 +63,7 @@ impl SimulatedCollector {
         let alert_store = AlertStore::open(Some(&state)).unwrap().strict();
         let delivery = Delivery::start(alert_store, &[]).unwrap();
         let (engine, position) =
-            open(&args, config, plan, 0, delivery, Service::new().unwrap().into()).unwrap();
+            open(&args, config, plan, 0, delivery, Service::new().unwrap()).unwrap();
         Self { engine, position: position.sequence }
     }
 

@@ -6,7 +6,6 @@
 //! it runs.
 
 use std::mem;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -20,7 +19,7 @@ use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::monitor::Monitor;
 use crate::measure::pipeline::VIEW_BYTES;
-use crate::service::Service;
+use crate::service::{self, Service};
 use srlg_alerts::status::overview::Overview;
 use srlg_alerts::witnesses::LOOK;
 use srlg_notify::delivery::Delivery;
@@ -29,7 +28,7 @@ use srlg_system::pacing::Every;
 
 /// Runs until the input ends or a signal stops it.
 pub fn run(options: &Options) -> Result<()> {
-    let service = Arc::new(Service::new()?);
+    let service = Service::new()?;
     let mut config = options.config()?;
     config.read_databases()?;
     let Continued { mut monitor, alert_store, checkpoints, ended, position } =
@@ -55,9 +54,9 @@ pub fn run(options: &Options) -> Result<()> {
     it.console.delivery.deliver(it.monitor.manager(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
     let views = it.console.config.views.len();
-    it.console.service.ready(&format!("{views} views, {memory:.1} MB"));
+    service::ready(&format!("{views} views, {memory:.1} MB"));
     let run = it.run(&mut input);
-    it.console.service.stopping();
+    service::stopping();
     if run.is_ok() && !it.is_live() {
         let (started, open) =
             (it.console.delivery.started(), it.monitor.manager().open_alerts().len());

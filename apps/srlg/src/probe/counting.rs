@@ -17,7 +17,7 @@ use super::site::ProbeSite;
 use crate::console::log_input;
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::pipeline::VIEW_BYTES;
-use crate::service::Service;
+use crate::service;
 use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::witnesses::LOOK;
 use srlg_system::pacing::Every;
@@ -48,7 +48,7 @@ impl Counting {
     }
 
     /// Passes the whole input to the site, starting at the position in the spool if there is one.
-    pub(super) fn run(mut self, source: &InputOptions, service: &Service) -> Result<()> {
+    pub(super) fn run(mut self, source: &InputOptions) -> Result<()> {
         let (position, site) = (self.outbox.position(), &mut self.site);
         let mut input = Input::resume_with(source, position, &mut || Ok(site.pipeline()?))?;
         if source.is_live() {
@@ -57,7 +57,7 @@ impl Counting {
         }
         self.show(&input);
         let views = self.site.site.views.len();
-        service.ready(&format!("{views} views"));
+        service::ready(&format!("{views} views"));
         drive(&mut input, &mut self)?;
         let totals = self.site.finish()?;
         self.show(&input);

@@ -14,6 +14,7 @@ use super::outbox::Outbox;
 use crate::config::Config;
 use crate::console::Console;
 use crate::network::connect::LinkState;
+use crate::network::options::ProbeOptions;
 use srlg_alerts::exporters::ExporterNames;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::status::overview::{Overview, ProbeOverview};
@@ -21,9 +22,6 @@ use srlg_system::now_ms;
 
 /// Time between two looks at the state of the probe.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// Time for which a lost slice is a problem, in milliseconds.
-const LOSS_MS: u64 = 300_000;
 
 /// The parts of a probe, each of which is set as soon as it exists.
 #[derive(Default)]
@@ -44,8 +42,7 @@ pub(super) struct Operator {
     console: Console,
     /// Manager without views, because a probe raises no alerts.
     manager: AlertManager,
-    /// Name of the probe and address of its broker.
-    probe: ProbeOverview,
+    options: ProbeOptions,
     parts: Arc<Parts>,
     counted: watch::Receiver<Counted>,
     names: watch::Sender<ExporterNames>,
@@ -54,12 +51,12 @@ pub(super) struct Operator {
 impl Operator {
     pub(super) fn new(
         console: Console,
-        probe: ProbeOverview,
+        options: ProbeOptions,
         parts: Arc<Parts>,
         counted: watch::Receiver<Counted>,
         names: watch::Sender<ExporterNames>,
     ) -> Self {
-        Self { manager: console.config.manager(), console, probe, parts, counted, names }
+        Self { manager: console.config.manager(), console, options, parts, counted, names }
     }
 
     /// Works until the future is dropped.
@@ -86,24 +83,17 @@ impl Operator {
     }
 
     fn publish(&mut self) {
-        let Self { console, probe, parts, counted, .. } = self;
+        let Self { console, options, parts, counted, .. } = self;
         let is_live = console.config.source.is_live();
         console.publish(|| {
             let Counted { overview, delta_bytes } = counted.borrow().clone();
-            let mut probe = ProbeOverview {
+            let probe = ProbeOverview {
+                name: options.name.clone(),
+                broker: options.broker.clone(),
                 is_connected: parts.link.get().is_some_and(|link| link.borrow().up),
                 delta_bytes,
-                ..probe.clone()
+                ..parts.outbox.get().map(|outbox| outbox.overview()).unwrap_or_default()
             };
-            if let Some(outbox) = parts.outbox.get() {
-                let lost_ms = outbox.last_loss_ms();
-                (probe.newest, probe.durable) = outbox.progress();
-                probe.version = Some(outbox.version().to_string());
-                probe.collector = outbox.collector();
-                probe.spool = outbox.spool().into();
-                probe.spool_error = outbox.error();
-                probe.is_losing = lost_ms.is_some_and(|ms| now_ms().saturating_sub(ms) < LOSS_MS);
-            }
             Overview { is_live, probe: Some(probe), ..overview }
         });
     }

@@ -21,8 +21,12 @@ use super::spool::{Spool, SpoolEntry, SpoolError};
 use crate::network::connect::BACKOFF;
 use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
+use srlg_alerts::status::overview::ProbeOverview;
 use srlg_system::now_ms;
 use srlg_web::server::check_url;
+
+/// Time for which a lost slice is a problem, in milliseconds.
+const LOSS_MS: u64 = 300_000;
 
 /// Maximum time for which a call waits without showing that its thread is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -116,7 +120,7 @@ impl Outbox {
     }
 
     /// Returns the public URL of the collector's web page, if the collector has sent a valid one.
-    pub(super) fn collector(&self) -> Option<String> {
+    fn collector(&self) -> Option<String> {
         self.watchlist.borrow().as_ref()?.page.clone().filter(|page| check_url(page).is_ok())
     }
 
@@ -309,20 +313,21 @@ impl Outbox {
         state.spool.mark().filter(|_| state.spool.version() == version)
     }
 
-    /// Returns the error of the spool, while slices wait because of it.
-    pub(super) fn error(&self) -> Option<String> {
-        self.state().error.clone()
-    }
-
-    /// Returns the time of the last loss, in milliseconds since the Unix epoch.
-    pub(super) fn last_loss_ms(&self) -> Option<u64> {
-        self.state().lost_ms
-    }
-
-    /// Returns the newest slice in the spool, and the slice up to which the collector has stored all slices.
-    pub(super) fn progress(&self) -> (Option<u64>, Option<u64>) {
+    /// Returns the overview of the probe, to which everything but the state of the outbox is added.
+    pub(super) fn overview(&self) -> ProbeOverview {
+        let collector = self.collector();
         let state = self.state();
-        (state.spool.mark(), state.durable)
+        let is_recent = |ms| now_ms().saturating_sub(ms) < LOSS_MS;
+        ProbeOverview {
+            collector,
+            version: Some(state.spool.version().to_string()),
+            newest: state.spool.mark(),
+            durable: state.durable,
+            spool: state.overview().into(),
+            spool_error: state.error.clone(),
+            is_losing: state.lost_ms.is_some_and(is_recent),
+            ..ProbeOverview::default()
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -330,10 +335,7 @@ impl Outbox {
     }
 
     pub(super) fn spool(&self) -> SpoolState {
-        let state = self.state();
-        let acked = state.acked_len();
-        let slices = state.spool.slices().len();
-        SpoolState { slices: slices as u64, unsent: (slices - acked) as u64, lost: state.lost }
+        self.state().overview()
     }
 
     pub(super) fn acked_len(&self) -> usize {
@@ -348,6 +350,12 @@ impl Outbox {
 impl State {
     fn acked_len(&self) -> usize {
         self.acked.map_or(0, |acked| self.spool.slices().range(..=acked).count())
+    }
+
+    fn overview(&self) -> SpoolState {
+        let slices = self.spool.slices().len();
+        let unsent = slices - self.acked_len();
+        SpoolState { slices: slices as u64, unsent: unsent as u64, lost: self.lost }
     }
 
     /// Removes slices that are both acknowledged and durable. Durability alone is not enough: if the broker refuses the

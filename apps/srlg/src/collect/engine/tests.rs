@@ -40,7 +40,7 @@ fn engine(folder: &Path) -> Engine {
     let plan = Plan::new(config.general.checkpoint, options, version);
     let alert_store = AlertStore::open(Some(&folder.join("state"))).unwrap();
     let (delivery, service) = (Delivery::start(alert_store, &[]).unwrap(), Service::new().unwrap());
-    open(&args, config, plan, 0, delivery, service.into()).unwrap().0
+    open(&args, config, plan, 0, delivery, service).unwrap().0
 }
 
 fn message(probe: &str, delta: &Delta, sequence: u64) -> Event {
