@@ -32,6 +32,7 @@ impl Completeness {
         self.newest_ms
     }
 
+    #[cfg(feature = "network")]
     pub(crate) const fn is_lost(&self) -> bool {
         self.is_lost
     }
