@@ -332,8 +332,15 @@ say "a network of one site, by docs/many-sites.md"
 sed "s|^\[input\]|[network]|; s|^listen = .*|probes = [\"lisbon\"]|; s|^exporters = .*|folder = \"/etc/srlg/network\"|
      s|^templates = .*|broker = \"127.0.0.1:4222\"|" docs/srlg.example.toml >"$config"
 inside srlg setup --config /etc/srlg/srlg.toml
-unit_of_many_sites 2 >"$root/etc/systemd/system/broker.service"
-inside systemctl start broker
+inside install -d -o nats -g nats /var/lib/nats
+inside install -o nats -g nats -m 600 /etc/srlg/network/nats.conf /etc/srlg/network/server.pem \
+    /etc/srlg/network/server.key /var/lib/nats
+mkdir -p "$root/etc/systemd/system/nats-server.service.d"
+unit_of_many_sites 2 >"$root/etc/systemd/system/nats-server.service.d/override.conf"
+inside systemctl daemon-reload
+inside systemctl restart nats-server
+inside chgrp srlg /etc/srlg/network/collector.nk
+inside chmod 640 /etc/srlg/network/collector.nk
 inside install -m 640 -g srlg /etc/srlg/network/ca.pem /etc/srlg/network/lisbon.nk /etc/srlg
 cat >"$root/etc/srlg/probe.toml" <<'TOML'
 state = "/var/lib/srlg-probe"
@@ -348,14 +355,13 @@ listen = ["[::]:2055"]
 exporters = ["127.0.0.1"]
 templates = "/var/lib/srlg-probe/templates"
 TOML
-sed -i 's|^folder = .*|folder = "/run/credentials/srlg.service"|' "$config"
 unit_of_many_sites 1 | restart_with "a collector"
 inside systemctl start srlg-probe
 [ "$(wait_for_alert 198.51.100.7)" = "$first" ] || fail "the collector does not keep the alert"
 # The window of the collector starts empty, so this host comes from the probe.
 wait_for_host 198.51.100.7
-inside systemctl stop broker srlg-probe
-rm -r "$root/etc/systemd/system"/{broker.service,srlg.service.d}
+inside systemctl stop nats-server srlg-probe
+rm -r "$root/etc/systemd/system"/{nats-server.service.d,srlg.service.d} "$root/var/lib/nats"
 inside systemctl daemon-reload
 kill "${senders[@]}"
 

@@ -199,6 +199,11 @@ impl HostDetails {
         (all.contacts > 0).then(|| all.detail())
     }
 
+    /// Returns whether the host had contacts since it has been tracked.
+    pub fn has_contacts(&self) -> bool {
+        self.contacts > 0
+    }
+
     /// Returns the exporters that saw the host, if all of them are known.
     pub fn known_exporters(&self) -> Option<KnownExporters<'_>> {
         let Self { since_ms, exporters, .. } = self;

@@ -26,7 +26,7 @@ mod closing;
 /// Completeness of a slice's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether the input is lost: no contact arrived for a minute, or no site delivered the whole slice. Without input,
+    /// Whether the input is lost: no contact arrived for a minute, or no site with data delivered the whole slice. Without input,
     /// no alert starts and no end is confirmed, because missing data does not mean that an attack has ended.
     pub is_input_lost: bool,
     /// Number of slices since the last data gap, including this slice. Counts within longer windows may be too low, so

@@ -23,7 +23,7 @@ const NAMED: usize = 8;
 /// A silent exporter or site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilentSource {
-    /// Address of an exporter, name of a site, or both; `the input` if no source is known.
+    /// Address of an exporter, name of a site, or both; `the input`, of a site or of all, if no source is known.
     pub source: String,
     /// Name of the exporter in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -147,7 +147,7 @@ fn open(
     let position = kept.as_ref().map_or(start, Attachment::position);
     let oldest = plan.oldest_report();
     let sites = Sites::new(plan.version, names, network.seed(), oldest, network.slice_ms);
-    kept.iter().for_each(|kept| sites.restore(&kept.exporters));
+    kept.iter().for_each(|kept| sites.restore(&kept.sites));
     let mut manager = config.manager();
     let ended = delivery.restore(&mut manager)?;
     delivery.deliver(&manager, &ended)?;

@@ -19,13 +19,13 @@ use srlg_input::contact::{Sampling, SamplingWindow};
 use tracing::info;
 
 use super::rule::RuleState;
+use super::sites::KeptSite;
 use super::stream::{Position, Witness};
 use crate::measure::checkpoints::latest;
 use crate::network::VersionId;
-use srlg_alerts::witnesses::TableState;
 
 /// Version of the JSON format.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 const FOREIGN: &str =
     "cannot restore the checkpoint: it was not written by a collector; use another state folder";
@@ -41,8 +41,8 @@ pub(super) struct Attachment {
     pub(super) witness: Option<Witness>,
     /// Sampling of the contacts, for each slice of the window.
     pub(super) sampling: Vec<(u64, Sampling)>,
-    /// Exporters of the sites, keyed by site name.
-    pub(super) exporters: BTreeMap<String, TableState>,
+    /// Exporters and inputs of the sites, keyed by site name.
+    pub(super) sites: BTreeMap<String, KeptSite>,
 }
 
 impl Attachment {

@@ -89,7 +89,7 @@ pub(super) struct Progress {
     closed: BTreeMap<&'static str, u64>,
     incomplete: IncompleteSlices,
     last: Option<Close>,
-    /// End of the last closed slice that at least one probe delivered completely, in milliseconds since the Unix epoch.
+    /// End of the last closed slice with data, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
     is_stopped: bool,
 }
@@ -276,14 +276,17 @@ impl Engine {
     fn close(&mut self, close: &Close) -> Result<()> {
         let Self { plan, console, detectors, manager, reports, progress, sites, rule, .. } = self;
         let network = &plan.network;
-        // If no probe with data has delivered the slice, it is a data gap.
-        let is_input_lost =
-            close.delivered.iter().all(|&probe| sites.is_input_lost(probe, close.slice));
-        if !is_input_lost {
+        let probes = close.delivered.iter().chain(&close.late).copied();
+        let of_inputs = sites.condition(probes, close.slice);
+        let condition = Condition {
+            // Without a whole slice of any probe, there is no data either.
+            is_input_lost: of_inputs.is_input_lost || close.delivered.is_empty(),
+            whole_slices: close.whole_slices.min(of_inputs.whole_slices),
+        };
+        if !condition.is_input_lost {
             progress.newest_input_ms =
                 close.slice.saturating_add(1).saturating_mul(network.slice_ms);
         }
-        let condition = Condition { is_input_lost, whole_slices: close.whole_slices };
         let sampling = self.sampling.at(close.slice);
         let missing = close.late.iter().chain(&close.missing).copied().collect::<Vec<_>>();
         let missing = named(&plan.options.probes, &missing);
@@ -362,9 +365,7 @@ impl Engine {
                 );
             }
             Some(Change::Spreads) => {
-                warn!(
-                    "slices without the data of all probes: the probes have changed with slice {slice} ({cause}); {probes}"
-                );
+                warn!("more probes are late or silent since slice {slice} ({cause}); {probes}");
             }
             Some(Change::Shrinks(back)) => {
                 let back = named(names, &back).join(", ");
@@ -397,7 +398,7 @@ impl Engine {
             replay_after: self.rule.replay_after(self.position.sequence),
             witness: self.position.witness,
             sampling: self.sampling.slices().collect(),
-            exporters: self.sites.exporters(),
+            sites: self.sites.kept(),
         };
         checkpoint::save(&mut self.checkpoints, &self.detectors, &attachment).context(
             "cannot save a checkpoint; after a restart, everything since the last checkpoint is read from the stream again",
@@ -434,15 +435,13 @@ impl Engine {
                 let (newest, is_silent) = self.rule.heard(probe, progress.now);
                 let last = progress.last.as_ref();
                 let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));
-                let is_input_lost =
-                    last.is_some_and(|last| self.sites.is_input_lost(probe, last.slice));
                 let counts = self.tally.counts[probe];
                 SiteOverview {
                     name: name.clone(),
                     newest,
                     is_silent,
                     is_late,
-                    is_input_lost,
+                    is_input_lost: self.sites.is_input_lost(probe),
                     durable: durable[probe],
                     counts,
                     spool: self.sites.spool(probe),

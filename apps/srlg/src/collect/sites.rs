@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -18,12 +19,12 @@ use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::report::{HostReport, InputState, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
-use srlg_alerts::Witnesses;
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::details::volume::Volume;
 use srlg_alerts::notification::{Evidence, Rates, SiteCount};
 use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
 use srlg_alerts::witnesses::{AlertedHost, TableState, WitnessTable};
+use srlg_alerts::{Condition, Witnesses};
 use srlg_system::pacing::{Every, LastError};
 
 /// Time between two messages with the same watch list.
@@ -58,11 +59,27 @@ struct SiteState {
     spool: Option<SpoolOverview>,
     /// State of the input in the last report.
     input: Option<InputState>,
-    /// Slice of the last report about this network version.
+    /// Last slice for which the site has reported its exporters.
     slice: Option<u64>,
     exporters: Option<WitnessTable>,
-    /// Last report about each host in each view, with the slice of the report.
-    hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
+    /// Last report about each host in each view.
+    hosts: HashMap<(u8, IpAddr), ReportedHost>,
+}
+
+/// State of a site in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct KeptSite {
+    exporters: Option<TableState>,
+    /// State of the input in the last report.
+    input: Option<InputState>,
+}
+
+struct ReportedHost {
+    /// Slice of the report.
+    slice: u64,
+    report: HostReport,
+    /// Whether any report had contacts of the host.
+    is_seen: bool,
 }
 
 impl SiteState {
@@ -129,7 +146,7 @@ impl Sites {
         let mut evidence = Evidence { rates, ..Evidence::default() };
         let mut details: Vec<&HostDetails> = Vec::new();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            let fresh = |host: &IpAddr| Some(&self.fresh(site, (view, *host), slice)?.1);
+            let fresh = |host: &IpAddr| Some(&self.fresh(site, (view, *host), slice)?.report);
             details.extend(hosts.iter().filter_map(fresh).map(|report| &report.details));
             let first = hosts.first().and_then(fresh);
             let mut counts = first.into_iter().flat_map(|report| &report.counts);
@@ -150,22 +167,22 @@ impl Sites {
         // Sites report some slices later, and different sites may report different slices.
         let of_site = |site| {
             let reports = hosts.iter().map(|host| self.fresh(site, (view, *host), slice));
-            let newest = reports.clone().flatten().map(|(of, _)| *of).max().unwrap_or(slice);
+            let newest = reports.clone().flatten().map(|of| of.slice).max().unwrap_or(slice);
             let now_ms = newest.saturating_add(1).saturating_mul(self.slice_ms);
-            Volume::sum(reports.map(|report| report?.1.details.volume())).rates(now_ms)
+            Volume::sum(reports.map(|of| of?.report.details.volume())).rates(now_ms)
         };
         state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }
 
-    /// Returns the last report of `site` about `host`, with its slice. Returns `None` if there is no report, or if its
+    /// Returns the last report of `site` about `host`. Returns `None` if there is no report, or if its
     /// slice is more than `oldest` slices away from `slice`.
     fn fresh<'a>(
         &self,
         site: &'a SiteState,
         host: (u8, IpAddr),
         slice: u64,
-    ) -> Option<&'a (u64, HostReport)> {
-        site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
+    ) -> Option<&'a ReportedHost> {
+        site.hosts.get(&host).filter(|of| of.slice.abs_diff(slice) <= self.oldest)
     }
 
     /// Returns the witnesses of `alerted` when `slice` closes, according to the last reports of the sites.
@@ -174,13 +191,13 @@ impl Sites {
         let mut witnesses = Witnesses::default();
         for (name, site) in self.names.iter().zip(&state.sites) {
             let Some(exporters) = &site.exporters else {
-                witnesses.merge(self.input_as_witness(site, name, alerted, slice));
+                witnesses.merge(self.input_as_witness(site, name, view, alerted, slice));
                 continue;
             };
             let known = site.hosts.get(&(view, alerted.host));
-            let known = known.and_then(|(_, report)| report.details.known_exporters());
+            let known = known.and_then(|known| known.report.details.known_exporters());
             let mut of_site = exporters.witnesses(known, alerted);
-            if !self.is_recent(site, slice) {
+            if site.slice.is_none_or(|of| of.abs_diff(slice) > self.oldest) {
                 of_site.merge(Witnesses::unknown());
             }
             of_site.silent.iter_mut().for_each(|silent| silent.source += &format!(" at {name}"));
@@ -194,47 +211,57 @@ impl Sites {
         &self,
         site: &SiteState,
         name: &str,
+        view: u8,
         alerted: AlertedHost,
         slice: u64,
     ) -> Witnesses {
-        match site.input.filter(|_| self.is_recent(site, slice)) {
-            Some(InputState { newest_ms, is_lost: true, .. }) if newest_ms >= alerted.since_ms => {
-                Witnesses::silent(format!("the input at {name}"), newest_ms)
-            }
-            Some(InputState { is_lost: false, whole_slices, .. }) => {
-                Witnesses { whole_slices, ..Witnesses::default() }
-            }
-            _ => Witnesses::default(),
+        let may_have_seen =
+            site.hosts.get(&(view, alerted.host)).is_none_or(|reported| reported.is_seen);
+        let Some(input) = site.input.filter(|_| may_have_seen) else { return Witnesses::default() };
+        if input.is_lost && input.newest_ms >= alerted.since_ms {
+            return Witnesses::silent(format!("the input at {name}"), input.newest_ms);
+        }
+        let whole_slices = (slice + 1).saturating_sub(input.seen_from);
+        let whole_slices = u32::try_from(whole_slices).unwrap_or(u32::MAX);
+        Witnesses { whole_slices, ..Witnesses::default() }
+    }
+
+    /// Returns whether the input of `probe` is lost, according to its last report.
+    pub(super) fn is_input_lost(&self, probe: usize) -> bool {
+        self.state().sites[probe].input.is_some_and(|input| input.is_lost)
+    }
+
+    /// Returns the condition in which `slice` closes with data of `probes`. If no input has data, the slice is a data
+    /// gap.
+    pub(super) fn condition(&self, probes: impl Iterator<Item = usize>, slice: u64) -> Condition {
+        let state = self.state();
+        let inputs = probes.map(|probe| state.sites[probe].input.unwrap_or_default());
+        let inputs: Vec<InputState> = inputs.collect();
+        let seen_from = inputs.iter().map(|input| input.seen_from).min();
+        let whole_slices = (slice + 1).saturating_sub(seen_from.unwrap_or(0));
+        Condition {
+            is_input_lost: inputs.iter().all(|input| input.is_lost),
+            whole_slices: u32::try_from(whole_slices).unwrap_or(u32::MAX),
         }
     }
 
-    /// Returns whether `probe` has reported that its input was lost when `slice` closed.
-    pub(super) fn is_input_lost(&self, probe: usize, slice: u64) -> bool {
+    /// Returns what is known of the exporters and inputs of all sites, keyed by site name.
+    pub(super) fn kept(&self) -> BTreeMap<String, KeptSite> {
         let state = self.state();
-        let site = &state.sites[probe];
-        self.is_recent(site, slice) && site.input.is_some_and(|input| input.is_lost)
+        let kept = |site: &SiteState| KeptSite {
+            exporters: site.exporters.as_ref().map(WitnessTable::state),
+            input: site.input,
+        };
+        self.names.iter().cloned().zip(state.sites.iter().map(kept)).collect()
     }
 
-    /// Returns whether the last report of `site` is not too old when `slice` closes.
-    fn is_recent(&self, site: &SiteState, slice: u64) -> bool {
-        site.slice.is_some_and(|of| of.abs_diff(slice) <= self.oldest)
-    }
-
-    /// Returns the exporters of all sites that have exporters, keyed by site name.
-    pub(super) fn exporters(&self) -> BTreeMap<String, TableState> {
-        let state = self.state();
-        let tables = self.names.iter().zip(&state.sites);
-        let tables = tables.filter_map(|(name, site)| Some((name, site.exporters.as_ref()?)));
-        tables.map(|(name, table)| (name.clone(), table.state())).collect()
-    }
-
-    /// Restores `exporters`, keyed by site name, from a checkpoint.
-    pub(super) fn restore(&self, exporters: &BTreeMap<String, TableState>) {
+    /// Restores `kept`, keyed by site name, from a checkpoint.
+    pub(super) fn restore(&self, kept: &BTreeMap<String, KeptSite>) {
         let mut state = self.state();
         for (name, site) in self.names.iter().zip(&mut state.sites) {
-            if let Some(exporters) = exporters.get(name) {
-                site.follow(exporters, self.slice_ms);
-            }
+            let Some(KeptSite { exporters, input }) = kept.get(name) else { continue };
+            exporters.iter().for_each(|exporters| site.follow(exporters, self.slice_ms));
+            site.input = *input;
         }
     }
 
@@ -275,17 +302,20 @@ impl Sites {
         if version != self.version {
             return Ok(());
         }
-        site.slice = Some(slice);
         if let Some(exporters) = exporters {
+            site.slice = Some(slice);
             site.follow(&exporters, self.slice_ms);
         }
         for mut report in hosts {
-            if let Some((_, earlier)) = site.hosts.get(&(report.view, report.host)) {
+            let mut is_seen = report.details.has_contacts();
+            if let Some(earlier) = site.hosts.get(&(report.view, report.host)) {
                 // A restarted probe does not know the former exporters.
-                report.details.keep_exporters_of(&earlier.details);
+                report.details.keep_exporters_of(&earlier.report.details);
+                is_seen |= earlier.is_seen;
             }
             if is_asked(&watchlist, report.view, report.host) {
-                site.hosts.insert((report.view, report.host), (slice, report));
+                let reported = ReportedHost { slice, report, is_seen };
+                site.hosts.insert((reported.report.view, reported.report.host), reported);
             }
         }
         Ok(())

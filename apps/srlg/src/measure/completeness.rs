@@ -13,28 +13,31 @@ pub(crate) struct Completeness {
     newest_ms: u64,
     /// First slice after the last slice with missing contacts.
     seen_from: u64,
+    /// Whether a contact has arrived since the first slice opened.
+    has_contact: bool,
     /// Whether the input was lost at the last close.
     is_lost: bool,
 }
 
 impl Completeness {
     pub(crate) const fn new(slice_ms: u64) -> Self {
-        Self { slice_ms, newest_ms: 0, seen_from: 0, is_lost: false }
+        Self { slice_ms, newest_ms: 0, seen_from: 0, has_contact: false, is_lost: false }
     }
 
     /// Returns the completeness of the same input in slices of another length.
     #[cfg(feature = "network")]
     pub(crate) const fn with_slices_of(self, slice_ms: u64) -> Self {
-        Self { slice_ms, seen_from: 0, ..self }
+        Self { slice_ms, seen_from: 0, has_contact: false, ..self }
     }
 
     pub(crate) const fn newest_ms(&self) -> u64 {
         self.newest_ms
     }
 
+    /// Returns the first slice after the last slice with missing contacts.
     #[cfg(feature = "network")]
-    pub(crate) const fn is_lost(&self) -> bool {
-        self.is_lost
+    pub(crate) const fn seen_from(&self) -> u64 {
+        self.seen_from
     }
 
     /// Notes that contacts are missing until the first slice opens.
@@ -57,6 +60,7 @@ impl Completeness {
     /// Notes that a contact has arrived whose time is `time_ms`.
     pub(crate) fn record(&mut self, time_ms: u64) {
         self.newest_ms = self.newest_ms.max(time_ms);
+        self.has_contact = true;
     }
 
     /// Notes that the slice after the end of a file is not a data gap.
@@ -72,21 +76,26 @@ impl Completeness {
         self.newest_ms = (self.newest_ms + step_ms).min(now_ms);
     }
 
-    /// Returns the condition in which `slice` closes.
+    /// Returns the condition in which `slice` closes. Before the first contact, it is not known whether contacts are
+    /// missing.
     pub(crate) fn condition(&self, slice: u64) -> Condition {
         let end_ms = slice.saturating_add(1).saturating_mul(self.slice_ms);
+        let whole_slices = (slice + 1).saturating_sub(self.seen_from);
         Condition {
             is_input_lost: end_ms.saturating_sub(self.newest_ms) >= LOST_MS,
-            whole_slices: u32::try_from((slice + 1).saturating_sub(self.seen_from))
-                .unwrap_or(u32::MAX),
+            whole_slices: match self.has_contact {
+                true => u32::try_from(whole_slices).unwrap_or(u32::MAX),
+                false => 0,
+            },
         }
     }
 
-    /// Closes `slice` and returns its condition. If the input is lost, contacts of the slice are missing.
+    /// Closes `slice` and returns its condition. If the input is lost or has not begun, contacts of the slice may be
+    /// missing.
     pub(crate) fn close(&mut self, slice: u64) -> Condition {
         let condition = self.condition(slice);
         self.is_lost = condition.is_input_lost;
-        if self.is_lost {
+        if self.is_lost || !self.has_contact {
             self.seen_from = self.seen_from.max(slice + 1);
         }
         condition
@@ -105,8 +114,10 @@ mod tests {
     fn an_input_is_lost_after_a_minute_without_contacts_and_its_slices_are_a_gap() {
         let mut input = Completeness::new(1_000);
         input.start(100);
-        assert_eq!(input.close(158), condition(false, 159));
-        assert_eq!(input.close(159), condition(true, 160));
+        assert_eq!(input.close(100), condition(false, 0), "no contact has arrived yet");
+        input.record(100_000);
+        assert_eq!(input.close(158), condition(false, 58));
+        assert_eq!(input.close(159), condition(true, 59));
         assert_eq!(input.close(160), condition(true, 1));
         input.record(161_500);
         assert_eq!(input.close(161), condition(false, 1));
@@ -130,6 +141,7 @@ mod tests {
         let mut input = Completeness::new(1_000);
         input.miss_contacts();
         input.start(100);
+        input.record(100_000);
         assert_eq!(input.close(100), condition(false, 0));
         assert_eq!(input.close(101), condition(false, 1));
         input.set_forward(3_600_000, 3_702_500);

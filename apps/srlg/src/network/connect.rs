@@ -5,7 +5,8 @@
 //!
 //! Invariant: nothing is sent before the broker has presented a certificate that the network's authority signed. If the
 //! broker is unreachable, this is logged, and the client tries to connect again. At the first attempt to connect, a
-//! rejected key or an invalid certificate is an error.
+//! rejected key, or a certificate from a different authority or with other names, is an error. Other problems of
+//! certificates may be solved by a correct clock.
 
 use std::error::Error as _;
 use std::io;
@@ -94,7 +95,6 @@ impl Access {
                 ConnectErrorKind::ServerParse => bail!("broker: must be HOST:PORT, got {broker}"),
                 _ => {
                     if let Some(reason) = certificate_error(&error) {
-                        let reason = of_certificate(reason);
                         bail!("cannot connect to the broker at {broker}: {reason}")
                     }
                     warn!("cannot connect to the broker at {broker} yet: {error}");
@@ -158,24 +158,23 @@ fn delay_before(attempt: usize) -> Duration {
     RECONNECTS.after(u32::try_from(failures).unwrap_or(u32::MAX))
 }
 
-/// Returns why the certificate of the broker is invalid, if that is the reason for `error`.
-fn certificate_error(error: &ConnectError) -> Option<&CertificateError> {
+/// Returns what is wrong with the certificate of the broker, if `error` says that it belongs to another network or host.
+fn certificate_error(error: &ConnectError) -> Option<String> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
-    match error.get_ref()?.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(reason) => Some(reason),
-        _ => None,
-    }
-}
-
-fn of_certificate(reason: &CertificateError) -> String {
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let rustls::Error::InvalidCertificate(reason) = error else { return None };
     match reason {
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(format!(
             "its certificate is from a different authority; use the {AUTHORITY_FILE} of this network"
-        ),
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "its certificate has other names; set `broker` to one of them, or create new credentials with `srlg setup --host`".to_owned()
+        )),
+        CertificateError::NotValidForNameContext { presented, .. } => Some(format!(
+            "its certificate has other names ({}); set `broker` to one of them",
+            presented.join(", ")
+        )),
+        CertificateError::NotValidForName => {
+            Some("its certificate has other names; set `broker` to one of them".to_owned())
         }
-        reason => format!("its certificate is invalid: {reason}"),
+        _ => None,
     }
 }
 

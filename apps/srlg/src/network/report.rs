@@ -66,8 +66,8 @@ pub(crate) struct InputState {
     pub(crate) newest_ms: u64,
     /// Whether no contact has arrived for a minute.
     pub(crate) is_lost: bool,
-    /// Number of slices since the input was last lost.
-    pub(crate) whole_slices: u32,
+    /// First slice after the last slice in which the input was lost or had not begun.
+    pub(crate) seen_from: u64,
 }
 
 /// State of a probe's spool, counted in slices.

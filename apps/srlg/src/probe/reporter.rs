@@ -1,4 +1,4 @@
-//! Reporter of a probe, which receives the collector's watch list and sends reports about watched hosts, exporters and
+//! Reporter of a probe, which receives the collector's watch list and sends reports about watched hosts, the input and
 //! the spool.
 //!
 //! Watch lists and reports are core NATS messages, so a lost message is not sent again. No part of the program waits

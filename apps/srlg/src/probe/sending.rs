@@ -29,7 +29,6 @@ use crate::network::report::{
     HOSTS_PER_REPORT, HostReport, InputState, SiteReport, WatchedView, Watchlist,
 };
 use crate::network::{NetworkVersion, NetworkView, VersionId};
-use srlg_alerts::Condition;
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::notification::{Direction, Unit};
 use srlg_alerts::rules::Rules;
@@ -152,9 +151,9 @@ impl Sending {
     }
 
     fn report(&mut self, slice: u64, exporters: TableState) {
-        let Condition { is_input_lost: is_lost, whole_slices } = self.input.close(slice);
-        let (datagrams, newest_ms) = (self.datagrams, self.input.newest_ms());
-        let input = InputState { datagrams, newest_ms, is_lost, whole_slices };
+        let is_lost = self.input.close(slice).is_input_lost;
+        let (newest_ms, seen_from) = (self.input.newest_ms(), self.input.seen_from());
+        let input = InputState { datagrams: self.datagrams, newest_ms, is_lost, seen_from };
         let (version, spool) = (self.version, self.outbox.spool());
         let report = |hosts: &[HostReport]| {
             let hosts = hosts.to_vec();

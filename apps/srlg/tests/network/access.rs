@@ -36,7 +36,7 @@ fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second
     fs::write(&config, configuration(folder.path())).unwrap();
     let setup = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        command.args(["setup", "--host", "localhost,192.0.2.7"]);
+        command.args(["setup", "--host", "192.0.2.7"]);
         command.arg("--config").arg(&config).output().unwrap()
     };
     let done = setup();
@@ -44,7 +44,10 @@ fn the_command_setup_makes_a_folder_that_a_broker_starts_with_and_never_a_second
         (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
     assert!(done.status.success(), "{out}{err}");
     insta::assert_snapshot!(out.replace(folder.path().to_str().unwrap(), "FOLDER"));
-    Broker::start(folder.path()).unwrap();
+    let broker = Broker::start(folder.path()).unwrap();
+    // The certificate names the host in the configuration.
+    let access = Access { folder: folder.path().to_owned(), broker: broker.address() };
+    assert_eq!(run(access.connect("a")).unwrap().state.borrow().connects, 1);
     let again = setup();
     assert_eq!(again.status.code(), Some(2));
     let stderr = String::from_utf8(again.stderr).unwrap();

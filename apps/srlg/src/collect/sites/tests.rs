@@ -192,26 +192,59 @@ fn a_site_without_exporters_and_traffic_cannot_confirm_an_end() {
         let (start_ms, since_ms, now_ms) = (80_000, 20_000, now * 1_000);
         AlertedHost { host: host(1), start_ms, since_ms, now_ms }
     };
-    let with = |slice, input| SiteReport { input, ..report(slice, 0..0) };
-    let lost = |slice, newest_ms| {
-        let (datagrams, is_lost, whole_slices) = (DatagramCounts::default(), true, 9);
-        with(slice, InputState { datagrams, newest_ms, is_lost, whole_slices })
+    let with = |slice, newest_ms, is_lost, seen_from| {
+        let datagrams = DatagramCounts::default();
+        let input = InputState { datagrams, newest_ms, is_lost, seen_from };
+        SiteReport { input, ..report(slice, 0..1) }
     };
-    hear(&sites, "oslo", &lost(150, 90_000));
+    hear(&sites, "oslo", &with(150, 90_000, true, 151));
     let silent = Witnesses::silent("the input at oslo", 90_000);
     assert_eq!(sites.witnesses(1, alerted(150), 150), silent);
-    assert_eq!([0, 1].map(|probe| sites.is_input_lost(probe, 150)), [true, false]);
-    // The report is too old.
-    assert_eq!(sites.witnesses(1, alerted(154), 154), Witnesses::default());
-    assert!(!sites.is_input_lost(0, 154));
+    assert_eq!([0, 1].map(|probe| sites.is_input_lost(probe)), [true, false]);
+    // A collector remembers it after a restart, until a report says otherwise.
+    let next = self::sites();
+    next.restore(&sites.kept());
+    assert_eq!(next.witnesses(1, alerted(190), 190), silent);
+    hear(&sites, "oslo", &with(170, 170_000, false, 165));
+    let whole = |whole_slices| Witnesses { whole_slices, ..Witnesses::default() };
+    assert_eq!(sites.witnesses(1, alerted(170), 170), whole(6));
+    // Messages of earlier slices may be read later.
+    assert_eq!(sites.witnesses(1, alerted(160), 160), whole(0));
     // The site saw nothing in the first window of the alert.
-    hear(&sites, "oslo", &lost(160, 19_000));
-    assert_eq!(sites.witnesses(1, alerted(160), 160), Witnesses::default());
-    assert!(sites.is_input_lost(0, 160));
-    let whole_slices = 4;
-    hear(&sites, "oslo", &with(170, InputState { whole_slices, ..InputState::default() }));
-    let back = Witnesses { whole_slices, ..Witnesses::default() };
-    assert_eq!(sites.witnesses(1, alerted(170), 170), back);
+    hear(&sites, "oslo", &with(180, 19_000, true, 0));
+    assert_eq!(sites.witnesses(1, alerted(180), 180).silent, []);
+}
+
+#[test]
+fn a_site_that_has_not_seen_the_host_need_not_confirm_its_end() {
+    let sites = sites();
+    let alerted = AlertedHost { host: host(1), start_ms: 0, since_ms: 0, now_ms: 150_000 };
+    let datagrams = DatagramCounts::default();
+    let input = InputState { datagrams, newest_ms: 90_000, is_lost: true, seen_from: 151 };
+    hear(&sites, "turin", &SiteReport { input, ..report(150, 0..0) });
+    assert_eq!(sites.witnesses(1, alerted, 150), Witnesses::default());
+    hear(&sites, "turin", &report(140, 0..1));
+    hear(&sites, "turin", &SiteReport { input, ..report(150, 0..0) });
+    assert_eq!(sites.witnesses(1, alerted, 150), Witnesses::silent("the input at turin", 90_000));
+}
+
+#[test]
+fn a_slice_is_a_gap_if_no_site_has_data() {
+    let sites = sites();
+    let lost = |slice, is_lost, seen_from| {
+        let input = InputState { is_lost, seen_from, ..InputState::default() };
+        SiteReport { input, ..report(slice, 0..0) }
+    };
+    let condition = |probes: &[usize], slice| sites.condition(probes.iter().copied(), slice);
+    let of = |is_input_lost, whole_slices| Condition { is_input_lost, whole_slices };
+    assert_eq!(condition(&[0, 1], 99), of(false, 100), "nothing is known yet");
+    hear(&sites, "oslo", &lost(100, true, 101));
+    assert_eq!(condition(&[0, 1], 100), of(false, 101));
+    assert_eq!(condition(&[0], 100), of(true, 0));
+    hear(&sites, "turin", &lost(100, true, 101));
+    assert_eq!(condition(&[0, 1], 100), of(true, 0));
+    hear(&sites, "turin", &lost(110, false, 105));
+    assert_eq!(condition(&[0, 1], 110), of(false, 10));
 }
 
 #[test]
@@ -239,7 +272,7 @@ fn a_silent_exporter_is_remembered_after_a_restart_of_its_probe() {
     hear(&sites, "oslo", &with(112, anew.state()));
     assert_eq!(names(&sites, 112), (silent.clone(), 0));
     let next = self::sites();
-    next.restore(&sites.exporters());
+    next.restore(&sites.kept());
     assert_eq!(names(&next, 113), (silent, 0));
     anew.update(130_000, [1, 2].map(|at| ([192, 0, 2, at].into(), 130_000)));
     hear(&sites, "oslo", &with(130, anew.state()));
