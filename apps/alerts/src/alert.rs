@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::witnesses::SilentSource;
@@ -34,8 +33,7 @@ impl fmt::Display for Status {
 pub enum Why {
     /// The number of peers has reached the threshold.
     Threshold,
-    /// The number of peers is at least twice the largest reported number. For the alert of a network, the number of
-    /// hosts is compared instead.
+    /// The number of peers is at least twice the largest reported number.
     Peak,
     /// The severity has increased.
     Severity,
@@ -45,8 +43,6 @@ pub enum Why {
     Repeat,
     /// The number of peers has been below `down` times the threshold for at least the rule's `hold`.
     Below,
-    /// The host now also belongs to the alert of its network.
-    Group,
     /// No rule applies to the host any more, the last active window was removed from the rule, or the view no longer
     /// counts the host.
     Rule,
@@ -114,32 +110,6 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Host or network of an alert.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Subject {
-    /// A single host, in the packed form of its view.
-    Host(IpAddr),
-    /// Several hosts of one network.
-    Network {
-        /// An IPv4 /24 or an IPv6 /48.
-        network: IpNet,
-        /// Number of hosts in the alert.
-        hosts: u32,
-        /// Up to 20 hosts of the alert with their peer counts, the largest count first.
-        largest: Vec<(IpAddr, f64)>,
-    },
-}
-
-/// The alert of a network, to which a host with an alert of its own also belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Joint {
-    /// ID of the network's alert.
-    pub id: AlertId,
-    /// An IPv4 /24 or an IPv6 /48.
-    pub network: IpNet,
-}
-
 /// A report of an alert that starts, stays active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
@@ -153,10 +123,8 @@ pub struct Alert {
     pub view: String,
     /// Name of the rule.
     pub rule: String,
-    /// Host or network of the alert.
-    pub subject: Subject,
-    /// Alert of the host's network, if the host belongs to one.
-    pub group: Option<Joint>,
+    /// Host, in the packed form of its view.
+    pub host: IpAddr,
     /// Highest severity so far.
     pub severity: Severity,
     /// Start of the alert, in milliseconds since the Unix epoch.
@@ -173,7 +141,7 @@ pub struct Alert {
     pub windows: Vec<WindowCount>,
 }
 
-/// Number of peers of a host within one window. For a network, the count is that of the host with the most peers.
+/// Number of peers of a host within one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowCount {
     /// Length of the window, in slices.
@@ -196,20 +164,6 @@ pub struct WindowCount {
     pub peak_ms: u64,
 }
 
-impl WindowCount {
-    /// Merges the count of another host by keeping the larger count, the larger peak and the higher severity.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let severity = self.severity.max(other.severity);
-        let is_active = self.is_active | other.is_active;
-        let higher = if other.peak > self.peak { *other } else { *self };
-        if other.cardinality > self.cardinality {
-            *self = *other;
-        }
-        (self.peak, self.peak_ms) = (higher.peak, higher.peak_ms);
-        (self.severity, self.is_active) = (severity, is_active);
-    }
-}
-
 impl Alert {
     /// Returns the count within the most severe active window, or within the most severe window if no window is
     /// active. If several windows are equally severe, the shortest one is used.
@@ -220,7 +174,7 @@ impl Alert {
     }
 }
 
-/// ID of an alert: a hash of its view, rule, subject and start time.
+/// ID of an alert: a hash of its view, rule, host and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct AlertId(u64);

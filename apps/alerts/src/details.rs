@@ -165,14 +165,15 @@ impl Details {
         self.get(host)?.known_exporters()
     }
 
-    /// Returns the total packet rate and the total bit rate of `hosts` in the minute before `now_ms`.
-    pub fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
-        Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms).if_known()
+    /// Returns the packet rate and the bit rate of `host` in the minute before `now_ms`.
+    pub fn rates(&self, host: IpAddr, now_ms: u64) -> Rates {
+        let volume = self.get(host).and_then(HostDetails::volume);
+        volume.map_or_else(Rates::default, |volume| volume.rates(now_ms).if_known())
     }
 
-    /// Returns the merged details of `hosts`, or `None` if the details contain no contacts.
-    pub fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
-        HostDetails::merge_all(self.seed, hosts.iter().filter_map(|host| self.get(*host)))
+    /// Returns the details of `host`, or `None` if they contain no contacts.
+    pub fn of(&self, host: IpAddr) -> Option<Detail> {
+        HostDetails::merge_all(self.seed, self.get(host))
     }
 }
 
@@ -191,7 +192,7 @@ impl HostDetails {
         }
     }
 
-    /// Merges details of several hosts, or from several sites with the same `seed`. Returns `None` if the details
+    /// Merges details of a host from several sites with the same `seed`. Returns `None` if the details
     /// contain no contacts.
     pub fn merge_all<'a>(seed: u64, details: impl IntoIterator<Item = &'a Self>) -> Option<Detail> {
         let mut all = Self::new(u64::MAX);

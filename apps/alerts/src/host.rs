@@ -106,11 +106,6 @@ impl HostState {
         self.active.is_none() && self.windows.values().all(|window| window.hits == 0)
     }
 
-    /// Returns whether the host has an alert whose severity is at least `major`.
-    pub(crate) fn is_severe(&self) -> bool {
-        self.active.as_ref().is_some_and(|active| active.severity >= Severity::Major)
-    }
-
     /// Processes a slice that ended at `now_ms`; `sighting` returns the count within a window. Low counts end a window
     /// only if it has no data gap and no witness is silent.
     pub(crate) fn step(

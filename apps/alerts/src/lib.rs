@@ -9,7 +9,6 @@
 //!
 //! A [`Tracker`] takes the super points and the end time of each slice, and returns the changes of alerts. It reads no
 //! clock and does no I/O, so the same calls always return the same changes. Its state can be stored across restarts.
-//! If many hosts of one network pass their thresholds together, the network gets one alert.
 #![forbid(unsafe_code)]
 #![allow(clippy::missing_errors_doc, reason = "each error states its cause in its text")]
 #![allow(
@@ -21,7 +20,6 @@ pub mod act;
 mod alert;
 pub mod details;
 pub mod exporters;
-mod group;
 mod host;
 mod live;
 pub mod manager;
@@ -39,7 +37,7 @@ mod tracker;
 pub mod witnesses;
 
 pub use act::{Act, Refusal, Remark, Silencing};
-pub use alert::{Alert, AlertId, Joint, Severity, Status, Subject, Why, WindowCount};
+pub use alert::{Alert, AlertId, Severity, Status, Why, WindowCount};
 pub use live::{LINE, LiveCount};
 pub use near_miss::NearMiss;
 pub use rules::{BadTerms, Rule, Terms};

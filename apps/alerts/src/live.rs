@@ -1,7 +1,6 @@
 //! Current counts of active alerts, which are updated after each slice.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
 use crate::alert::WindowCount;
 
@@ -11,22 +10,18 @@ pub const LINE: usize = 60;
 /// The counts of an active alert after the last slice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveCount {
-    /// Number of hosts in the alert.
-    pub hosts: u32,
     /// Counts within the windows that have reached their threshold, in the order of
     /// [`Alert::windows`](super::Alert::windows).
     pub windows: Vec<WindowCount>,
     /// Peer counts within the first window of `windows`, one for each of up to [`LINE`] recent slices, the oldest
     /// first.
     pub line: VecDeque<u32>,
-    /// Host of the alert, or up to 20 hosts of its network, the largest first.
-    pub members: Vec<IpAddr>,
 }
 
 impl LiveCount {
     /// Adds the counts of a slice. If the first window changes, the line restarts, because counts of different windows
     /// cannot be compared.
-    pub(crate) fn add(&mut self, hosts: u32, windows: Vec<WindowCount>) {
+    pub(crate) fn add(&mut self, windows: Vec<WindowCount>) {
         let main = |windows: &[WindowCount]| windows.first().map(|count| count.slices);
         if main(&windows) != main(&self.windows) {
             self.line.clear();
@@ -36,7 +31,7 @@ impl LiveCount {
         }
         let now = windows.first().map_or(0.0, |count| count.cardinality);
         self.line.push_back(now.round() as u32);
-        (self.hosts, self.windows) = (hosts, windows);
+        self.windows = windows;
     }
 }
 
@@ -70,7 +65,7 @@ mod tests {
             let of = |slices| live.windows.iter().find(|it| it.slices == slices).unwrap();
             assert_eq!((of(60).cardinality, of(600).cardinality), (count, count + 100.0));
             assert_eq!(of(60).peak, counts[..=slice].iter().copied().fold(0.0, f64::max));
-            assert_eq!((live.hosts, live.windows.len()), (1, 2));
+            assert_eq!(live.windows.len(), 2);
         }
         // The line has the count of each slice, although only a few were reported.
         let of_start = (ids[0].0, Status::Start);
@@ -82,10 +77,10 @@ mod tests {
     fn a_line_has_the_last_slices_of_one_window() {
         let count = |slices, cardinality| WindowCount { slices, cardinality, ..Default::default() };
         let mut live = LiveCount::default();
-        (0..100).for_each(|slice| live.add(1, vec![count(60, f64::from(slice))]));
+        (0..100).for_each(|slice| live.add(vec![count(60, f64::from(slice))]));
         assert_eq!(live.line, (40..100).collect::<Vec<u32>>());
-        live.add(2, vec![count(600, 7.4), count(60, 3.0)]);
-        live.add(3, vec![count(600, 7.6), count(60, 3.0)]);
-        assert_eq!((live.hosts, live.line), (3, [7, 8].into()));
+        live.add(vec![count(600, 7.4), count(60, 3.0)]);
+        live.add(vec![count(600, 7.6), count(60, 3.0)]);
+        assert_eq!(live.line, [7, 8]);
     }
 }

@@ -18,7 +18,7 @@ use crate::notification::{Context, Direction, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
 use crate::status::overview::ViewOverview;
-use crate::{Alert, AlertId, Status, Subject, Why};
+use crate::{Alert, AlertId, Status, Why};
 
 pub mod acting;
 pub mod names;
@@ -98,11 +98,9 @@ impl AlertManager {
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for change in changes {
-                let (subject, severity) = (change.0.subject.clone(), change.0.severity);
+                let (host, severity) = (change.0.host, change.0.severity);
                 let notification = self.notification(at, change);
-                if let Subject::Host(host) = subject
-                    && notification.severity < severity
-                {
+                if notification.severity < severity {
                     // The next slice may show that the host is no server.
                     self.by_view[at].defer_severity(host, notification.severity);
                 }
@@ -134,7 +132,7 @@ impl AlertManager {
         let (view, rules) = (&self.views[at], self.by_view[at].rules());
         context.is_inside = view.measure == Side::Inside;
         (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
-        context.label = self.names.labels.get(rules.address(host(&alert)).into()).cloned();
+        context.label = self.names.labels.get(rules.address(alert.host).into()).cloned();
         for silent in &mut alert.silent {
             let name = silent.exporter().and_then(|exporter| self.names.exporters.name(exporter));
             silent.name = name.map(str::to_owned);
@@ -145,7 +143,7 @@ impl AlertManager {
             self.names.origins.of_peers(&notification.peers, &notification.top_prefixes);
         notification.url = self.url.as_deref().map(|url| incident_url(url, notification.id));
         // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
-        if let Some(last) = last.filter(|last| last.network == notification.network) {
+        if let Some(last) = last {
             notification.host = last.host;
         }
         notification.acknowledged = last.and_then(|last| last.acknowledged.clone());
@@ -271,22 +269,12 @@ fn count_opposite(
         by_window.entry(change.0.main().slices).or_default().push(change);
     }
     for (slices, changes) in by_window {
-        let hosts: Vec<IpAddr> = changes.iter().map(|(alert, _)| host(alert)).collect();
+        let hosts: Vec<IpAddr> = changes.iter().map(|(alert, _)| alert.host).collect();
         for ((_, context), count) in changes.into_iter().zip(peers(&hosts, slices)?) {
             context.opposite = Some(count);
         }
     }
     Ok(())
-}
-
-/// Returns the host of an alert, or the host of its network that has the most peers.
-fn host(alert: &Alert) -> IpAddr {
-    match &alert.subject {
-        Subject::Host(host) => *host,
-        Subject::Network { largest, network, .. } => {
-            largest.first().map_or(network.addr(), |(host, _)| *host)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use crate::exporters::NamedExporter;
 use crate::origins::PeerOrigins;
-use crate::{Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Subject, Why};
+use crate::{Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Why};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Name, Packing, PeerKey, Port};
@@ -51,23 +51,11 @@ pub struct Notification {
     pub is_inside: bool,
     /// Name of the rule.
     pub rule: String,
-    /// Host, or first address of the network.
+    /// Host, or network if the view counts whole networks.
     pub host: Name,
     /// Port of the host, if the view counts each port of a host as a separate host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Port>,
-    /// Network, if many of its hosts share the alert.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<IpNet>,
-    /// Number of the network's hosts in the alert; 1 for the alert of a single host.
-    pub hosts: u32,
-    /// Up to 20 hosts of the alert that have the most peers, with their peer counts, in descending order. Empty for the
-    /// alert of a single host.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub largest: Vec<(Name, f64)>,
-    /// ID of the network's alert to which the host also belongs, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<AlertId>,
     /// Configured label of the network that contains the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -86,7 +74,7 @@ pub struct Notification {
     #[serde(flatten)]
     pub main: NotifiedWindow,
     /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
-    /// both groups start with the most severe window.
+    /// both start with the most severe window.
     pub windows: Vec<NotifiedWindow>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,8 +90,7 @@ pub struct Notification {
     /// Sites whose deltas had not arrived when the slice closed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
-    /// Peer count of the host within the main window, at each site that saw the host, in descending order. For a
-    /// network, these are the counts of the host that has the most peers.
+    /// Peer count of the host within the main window, at each site that saw the host, in descending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<NotifiedSite>,
     /// Sites that did not report the host's peer count.
@@ -147,7 +134,7 @@ pub struct Notification {
     /// Acknowledgement of the alert, with the user's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Remark>,
-    /// Silence that applies to the host or network, if there is one.
+    /// Silence of the host, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silencing>,
     /// URL of the incident on the web page; absent if the configuration has no public URL.
@@ -204,18 +191,16 @@ pub struct Former {
     pub severity: Severity,
 }
 
-/// Evidence about the hosts of an alert, from their contacts and from the sites. For a network, at most 20 hosts, those
-/// with the most peers, are included.
+/// Evidence about the host of an alert, from its contacts and from the sites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Merged details of the hosts, if any host has details.
+    /// Details of the host, if there are any.
     pub detail: Option<Detail>,
-    /// Total rates of the hosts.
+    /// Rates of the host.
     pub rates: Rates,
-    /// Peer counts of the busiest host within the main window, one per reporting site, in any order. The busiest host
-    /// is the one with the most peers.
+    /// Peer counts of the host within the main window, one per reporting site, in any order.
     pub sites: Vec<SiteCount>,
-    /// Sites that did not report the peer count of the busiest host.
+    /// Sites that did not report the peer count of the host.
     pub sites_without_details: Vec<String>,
 }
 
@@ -327,9 +312,6 @@ impl Notification {
         let main = NotifiedWindow { unsampled_most: None, ..main };
         samples.push(Self {
             port: None,
-            network: None,
-            largest: Vec::new(),
-            group: None,
             label: None,
             until_ms: None,
             main,
@@ -374,14 +356,7 @@ impl Notification {
         let kind = context.kind(count);
         let kept = former.map(|it| it.kind).filter(|it| context.keeps_kind(*it, kind, &alert));
         let kind = kept.unwrap_or(kind);
-        let (host, network, hosts, largest) = match alert.subject {
-            Subject::Host(host) => (host_packing.name(host), None, 1, Vec::new()),
-            Subject::Network { network, hosts, largest } => {
-                let largest = largest.into_iter();
-                let largest = largest.map(|(host, count)| (host_packing.name(host), count));
-                (network.addr().into(), Some(network), hosts, largest.collect())
-            }
-        };
+        let host = host_packing.name(alert.host);
         let Evidence { detail, rates, sites_without_details, .. } = context.evidence;
         let peak_rates = Some(context.peak_rates.max(rates)).filter(Rates::is_known);
         let detail_since_ms = detail.as_ref().map(|detail| detail.since_ms);
@@ -402,10 +377,6 @@ impl Notification {
             rule: alert.rule,
             host,
             port: host.port(),
-            network,
-            hosts,
-            largest,
-            group: alert.group.map(|group| group.id),
             label: context.label,
             start_ms: alert.start_ms,
             now_ms: alert.now_ms,
@@ -446,12 +417,10 @@ impl Notification {
     }
 
     /// Returns whether the host is probably a server or P2P host, and nothing suggests a flood. If most contacts are
-    /// connection attempts, many peers may be forged. The kind of a network's alert is that of one host.
+    /// connection attempts, many peers may be forged.
     #[must_use]
     pub fn is_probable_server(&self) -> bool {
-        self.kind == Kind::ServerOrP2p
-            && self.network.is_none()
-            && self.syn_only.is_none_or(|share| share < MOSTLY)
+        self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
     }
 
     /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
@@ -469,7 +438,7 @@ impl Notification {
     /// Returns the notification that ends the alert because its view was removed or now counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
-        let facts = format!("{}: no longer counted by view {}", self.subject(), self.view);
+        let facts = format!("{}: no longer counted by view {}", self.host, self.view);
         let text = self.kind.sentence(&facts);
         let until_ms = Some(self.now_ms);
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
@@ -478,13 +447,13 @@ impl Notification {
     /// Returns the notification of a user's action. `what` describes the action.
     #[must_use]
     pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
-        let facts = format!("{}: {}", self.subject(), remark.sentence(what));
+        let facts = format!("{}: {}", self.host, remark.sentence(what));
         Self { remark: Some(remark), ..self.again(why, &facts) }
     }
 
     #[must_use]
     pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
-        let facts = format!("{}: the silence is over; the alert is still active", self.subject());
+        let facts = format!("{}: the silence is over; the alert is still active", self.host);
         let duration_ms = now_ms.saturating_sub(self.start_ms);
         Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, &facts) }
     }
@@ -507,12 +476,6 @@ impl Notification {
     pub(crate) fn raise_peak_rates(&mut self, rates: Rates) {
         let peak = self.peak_rates.unwrap_or_default().max(rates);
         self.peak_rates = Some(peak).filter(Rates::is_known);
-    }
-
-    /// Returns the name of the host, or the prefix of the network.
-    #[must_use]
-    pub fn subject(&self) -> String {
-        self.network.map_or_else(|| self.host.to_string(), |network| network.to_string())
     }
 }
 

@@ -13,8 +13,8 @@ use crate::notification::{Notification, NotifiedWindow, Rates};
 
 /// An active alert.
 ///
-/// The serialised form is the last notification with two additional fields, `notified_ms` and `line`. The fields `now_ms`,
-/// `duration_ms` and `hosts`, and all counts and rates, are updated after each slice.
+/// The serialised form is the last notification with two additional fields, `notified_ms` and `line`. The fields `now_ms`
+/// and `duration_ms`, and all counts and rates, are updated after each slice.
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
     /// Last notification of the alert.
@@ -28,13 +28,11 @@ pub struct OpenAlert {
 pub struct LiveState {
     /// End of the slice, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// Number of hosts that are part of the alert.
-    pub hosts: u32,
     /// Counts within all windows that have been active during the alert, in the order of [`Notification::windows`].
     pub windows: Vec<NotifiedWindow>,
     /// Number of peers within the main window after each of the last slices, oldest first.
     pub line: VecDeque<u32>,
-    /// Packets and bits per second of all hosts of the alert.
+    /// Packets and bits per second of the host.
     pub rates: Rates,
     /// Largest values of `rates` so far.
     pub peak_rates: Rates,
@@ -46,7 +44,7 @@ impl OpenAlert {
     pub fn notification_now(&self) -> Cow<'_, Notification> {
         let Some(live) = &self.live else { return Cow::Borrowed(&self.notification) };
         let mut notification = Notification::clone(&self.notification);
-        (notification.now_ms, notification.hosts) = (live.now_ms, live.hosts);
+        notification.now_ms = live.now_ms;
         notification.duration_ms = live.now_ms.saturating_sub(notification.start_ms);
         notification.main = live.main().unwrap_or(notification.main);
         notification.windows.clone_from(&live.windows);
@@ -98,7 +96,6 @@ mod tests {
         let window = |cardinality| NotifiedWindow { cardinality, peak: 9e4, ..notification.main };
         let live = LiveState {
             now_ms: notification.now_ms + 1_000,
-            hosts: 3,
             windows: vec![window(7.0), window(8.0)],
             line: [5, 7].into(),
             rates: Rates { packets_per_second: Some(8), ..Rates::default() },
@@ -108,7 +105,7 @@ mod tests {
         let alert = OpenAlert { live: Some(live.clone()), ..notified.clone() };
         let now = alert.notification_now();
         assert_eq!((now.main, &now.windows), (window(7.0), &live.windows));
-        assert_eq!((now.now_ms, now.hosts), (live.now_ms, 3));
+        assert_eq!(now.now_ms, live.now_ms);
         assert_eq!((now.rates, now.peak_rates), (live.rates, Some(live.peak_rates)));
         assert_eq!(now.duration_ms, live.now_ms - notification.start_ms);
         assert_eq!((&now.peers, &now.text), (&notification.peers, &notification.text));

@@ -1,9 +1,8 @@
-//! Silences: hosts and networks about which notifications are suppressed for some time.
+//! Silences: hosts about which notifications are suppressed for some time.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::Silencing;
@@ -14,10 +13,10 @@ use crate::notification::Notification;
 #[serde(from = "Vec<Silence>", into = "Vec<Silence>")]
 pub struct Silences(BTreeMap<Silenced, Silencing>);
 
-/// A silence of a host or network.
+/// A silence of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// Silenced host or network.
+    /// Silenced host.
     #[serde(flatten)]
     pub of: Silenced,
     /// Start, end, user and reason of the silence.
@@ -25,43 +24,28 @@ pub struct Silence {
     pub silencing: Silencing,
 }
 
-/// A host or network in a view.
+/// A host in a view.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Silenced {
     /// Name of the view.
     pub view: String,
-    /// Name of the host or network, as in notifications.
-    pub subject: String,
-    /// Prefix of a silenced network. All hosts of the network are silenced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<IpNet>,
+    /// Name of the host, as in notifications.
+    pub host: String,
 }
 
 impl Silenced {
     fn by(notification: &Notification) -> Self {
-        let Notification { view, network, .. } = notification;
-        Self { view: view.clone(), subject: notification.subject(), network: *network }
-    }
-
-    /// `subject` is the name of the host or network of `notification`.
-    fn covers(&self, notification: &Notification, subject: &str) -> bool {
-        let is_part =
-            |network: IpNet| notification.host.network().is_some_and(|it| network.contains(&it));
-        self.view == notification.view
-            && (self.subject == subject || self.network.is_some_and(is_part))
+        Self { view: notification.view.clone(), host: notification.host.to_string() }
     }
 }
 
 impl Silences {
-    /// Returns the silence that covers `notification` and ends last.
+    /// Returns the silence of the host of `notification`, if there is one.
     pub(crate) fn of(&self, notification: &Notification) -> Option<&Silencing> {
-        let subject = notification.subject();
-        let covering =
-            self.0.iter().filter(|(silenced, _)| silenced.covers(notification, &subject));
-        covering.map(|(_, silencing)| silencing).max_by_key(|silencing| silencing.until_ms)
+        self.0.get(&Silenced::by(notification))
     }
 
-    /// Adds a silence for the subject of `notification`. It replaces any existing silence of this subject.
+    /// Adds a silence of the host of `notification`. It replaces any existing one.
     pub(crate) fn add(
         &mut self,
         notification: &Notification,
@@ -76,9 +60,7 @@ impl Silences {
     }
 
     pub(crate) fn remove(&mut self, notification: &Notification) -> Result<(), Refusal> {
-        let (before, subject) = (self.0.len(), notification.subject());
-        self.0.retain(|silenced, _| !silenced.covers(notification, &subject));
-        if self.0.len() == before { Err(Refusal::NotSilenced) } else { Ok(()) }
+        self.0.remove(&Silenced::by(notification)).map(drop).ok_or(Refusal::NotSilenced)
     }
 
     pub(crate) fn end_at(&mut self, now_ms: u64) {
@@ -120,14 +102,9 @@ mod tests {
     use super::*;
     use crate::Remark;
 
-    fn notification(view: &str, host: &str, network: Option<&str>) -> Notification {
-        let network = network.map(|network| network.parse().unwrap());
-        Notification {
-            view: view.to_owned(),
-            host: host.parse().unwrap(),
-            network,
-            ..Notification::sample()
-        }
+    fn notification(view: &str, host: &str) -> Notification {
+        let host = host.parse().unwrap();
+        Notification { view: view.to_owned(), host, ..Notification::sample() }
     }
 
     fn until(until_ms: u64) -> Silencing {
@@ -136,33 +113,26 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_covers_a_host_or_all_hosts_of_a_network_in_its_view() {
+    fn a_silence_is_of_one_host_in_its_view() {
         let mut silences = Silences::default();
-        silences.add(&notification("in", "192.0.2.7", None), until(10)).unwrap();
-        silences.add(&notification("in", "192.0.2.0", Some("192.0.2.0/24")), until(20)).unwrap();
-        let end = |silences: &Silences, notification: &Notification| {
-            silences.of(notification).map(|silencing| silencing.until_ms)
+        silences.add(&notification("in", "192.0.2.7"), until(10)).unwrap();
+        silences.add(&notification("in", "192.0.2.7"), until(20)).unwrap();
+        let end = |silences: &Silences, view, host| {
+            silences.of(&notification(view, host)).map(|silencing| silencing.until_ms)
         };
-        for (notification, expected) in [
-            (notification("in", "192.0.2.7", None), Some(20)),
-            (notification("in", "192.0.2.8", None), Some(20)),
-            (notification("in", "192.0.2.0", Some("192.0.2.0/24")), Some(20)),
-            (notification("in", "192.0.3.7", None), None),
-            (notification("in", "192.0.0.0", Some("192.0.0.0/16")), None),
-            (notification("out", "192.0.2.7", None), None),
-        ] {
-            assert_eq!(end(&silences, &notification), expected, "{notification:?}");
+        for (view, host, expected) in
+            [("in", "192.0.2.7", Some(20)), ("in", "192.0.2.8", None), ("out", "192.0.2.7", None)]
+        {
+            assert_eq!(end(&silences, view, host), expected, "{host} in view {view}");
         }
         let restored = Silences::from_state(&silences.state().unwrap()).unwrap();
         assert_eq!(restored, silences);
         silences.end_at(19);
-        assert_eq!(end(&silences, &notification("in", "192.0.2.7", None)), Some(20));
+        assert_eq!(end(&silences, "in", "192.0.2.7"), Some(20));
         silences.end_at(20);
         assert_eq!(silences, Silences::default());
-        assert_eq!(
-            silences.remove(&notification("in", "192.0.2.7", None)),
-            Err(Refusal::NotSilenced)
-        );
+        let another = notification("in", "192.0.2.7");
+        assert_eq!(silences.remove(&another), Err(Refusal::NotSilenced));
     }
 
     #[test]
@@ -170,11 +140,11 @@ mod tests {
         let mut silences = Silences::default();
         for number in 0..MOST_SILENCES {
             let host = format!("10.0.{}.{}", number >> 8, number & 255);
-            silences.add(&notification("in", &host, None), until(10)).unwrap();
+            silences.add(&notification("in", &host), until(10)).unwrap();
         }
-        let another = notification("in", "192.0.2.7", None);
+        let another = notification("in", "192.0.2.7");
         assert_eq!(silences.add(&another, until(10)), Err(Refusal::TooManySilences));
-        silences.add(&notification("in", "10.0.0.0", None), until(20)).unwrap();
+        silences.add(&notification("in", "10.0.0.0"), until(20)).unwrap();
         assert_eq!(silences.all().len(), MOST_SILENCES);
         assert_eq!(silences.all()[MOST_SILENCES - 1].silencing.until_ms, 20);
     }
@@ -182,9 +152,9 @@ mod tests {
     #[test]
     fn a_silence_as_json_names_what_is_silenced_until_when_by_whom_and_why() {
         let mut silences = Silences::default();
-        silences.add(&notification("in", "192.0.2.7", None), until(10)).unwrap();
+        silences.add(&notification("in", "192.0.2.7"), until(10)).unwrap();
         let expected = serde_json::json!([
-            { "view": "in", "subject": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10, "id": Notification::sample().id }
+            { "view": "in", "host": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10, "id": Notification::sample().id }
         ]);
         assert_eq!(serde_json::to_value(silences.all()).unwrap(), expected);
     }

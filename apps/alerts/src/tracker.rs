@@ -1,19 +1,15 @@
-//! Alerts of all hosts and networks of one view.
+//! Alerts of all hosts of one view.
 //!
-//! [`Tracker::close`] first processes every host of a slice, and then each network whose hosts share one alert.
-//!
-//! Invariants: each alert starts once and ends once, even if hosts, groups and rules change while it is active. Other
-//! hosts never end the alert of a host. At most [`Tracker::MOST_HOSTS`] hosts are tracked.
+//! Invariants: each alert starts once and ends once, even if rules change while it is active. Other hosts never start,
+//! delay or end the alert of a host. At most [`Tracker::MOST_HOSTS`] hosts are tracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::Packing;
 
-use crate::alert::{Alert, AlertId, Joint, Severity, Status, Subject, Why, WindowCount};
-use crate::group::{Group, NAMED, Silence, Starts, network};
+use crate::alert::{Alert, AlertId, Severity, Status, Why};
 use crate::host::{Change, HostState, SliceTrust};
 use crate::live::LiveCount;
 use crate::near_miss::{NearMiss, NearMisses};
@@ -49,15 +45,13 @@ pub struct Tracker {
     #[serde(skip)]
     packing: Packing,
     hosts: BTreeMap<IpAddr, HostState>,
-    starts: Starts,
-    groups: BTreeMap<IpNet, Group>,
     #[serde(skip)]
     left_out: usize,
     /// Largest near misses of hosts that are no longer tracked and have had no alert since.
     #[serde(skip)]
     near_misses: NearMisses,
     #[serde(skip)]
-    live: BTreeMap<AlertId, LiveCount>,
+    live: BTreeMap<AlertId, (IpAddr, LiveCount)>,
 }
 
 struct Slice {
@@ -83,10 +77,14 @@ impl Tracker {
     /// Creates a tracker of `view` without alerts.
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
-        let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
-        let (packing, near_misses) = (Packing::default(), NearMisses::default());
-        let (left_out, live) = (0, BTreeMap::new());
-        Self { view: view.into(), packing, hosts, starts, groups, left_out, near_misses, live }
+        Self {
+            view: view.into(),
+            packing: Packing::default(),
+            hosts: BTreeMap::new(),
+            left_out: 0,
+            near_misses: NearMisses::default(),
+            live: BTreeMap::new(),
+        }
     }
 
     /// Returns the tracker with the packing of its view's hosts.
@@ -95,19 +93,13 @@ impl Tracker {
         Self { packing, ..self }
     }
 
-    fn network(&self, host: IpAddr) -> IpNet {
-        network(self.packing.address(host.into()).map_or(host, IpAddr::from))
-    }
-
-    /// Returns the number of active alerts. The alert of a network counts as one.
+    /// Returns the number of active alerts.
     #[must_use]
     pub fn active(&self) -> usize {
-        let hosts =
-            self.hosts.iter().filter(|(host, it)| it.active.is_some() && !self.is_grouped(**host));
-        hosts.count() + self.groups.len()
+        self.hosts.values().filter(|state| state.active.is_some()).count()
     }
 
-    /// Returns whether `host` has an active alert of its own or belongs to the active alert of its network.
+    /// Returns whether `host` has an active alert.
     #[must_use]
     pub fn is_active(&self, host: IpAddr) -> bool {
         self.hosts.get(&host).is_some_and(|it| it.active.is_some())
@@ -118,14 +110,15 @@ impl Tracker {
         self.hosts.keys().copied()
     }
 
-    pub(crate) fn live_alerts(&self) -> impl Iterator<Item = (AlertId, &LiveCount)> {
-        self.live.iter().map(|(id, live)| (*id, live))
+    /// Returns the hosts with an active alert, and the IDs of their alerts.
+    pub(crate) fn live_alerts(&self) -> impl Iterator<Item = (IpAddr, AlertId)> {
+        self.live.iter().map(|(id, (host, _))| (*host, *id))
     }
 
     /// Returns the counts of the active alert `id` after the last slice.
     #[must_use]
     pub fn live(&self, id: AlertId) -> Option<&LiveCount> {
-        self.live.get(&id)
+        self.live.get(&id).map(|(_, live)| live)
     }
 
     /// Returns the number of hosts that reached their threshold in the last slice but are not tracked, because the
@@ -168,51 +161,34 @@ impl Tracker {
         let sightings =
             sightings.iter().map(|(window, points)| (*window, by_host(points))).collect();
         let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
-        self.starts.forget_before(now_ms);
         let new = if is_input_lost { Vec::new() } else { self.new_hosts(&slice, &rule) };
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
-        let mut started = BTreeSet::new();
         for host in hosts {
             let active = self.hosts.get(&host).and_then(|state| state.active.as_ref());
             let witnesses = active.map(|active| witnesses(host, active.start_ms));
             let witnesses = &witnesses.unwrap_or_default();
             let trust = SliceTrust { is_input_lost, whole_slices, witnesses };
-            if self.step(host, rule(host), &mut slice, trust) {
-                started.insert(host);
-            }
+            self.step(host, rule(host), &mut slice, trust);
         }
-        self.group(&started, &rule, &mut slice);
-        self.step_groups(&rule, &mut slice);
         self.follow(&slice);
         slice.alerts
     }
 
     fn follow(&mut self, slice: &Slice) {
         let mut former = std::mem::take(&mut self.live);
-        let mut take = |id, hosts, windows, members| {
-            let mut live: LiveCount = former.remove(&id).unwrap_or_default();
-            live.add(hosts, windows);
-            live.members = members;
-            (id, live)
-        };
-        let hosts = self.hosts.iter().filter(|(host, _)| !self.is_grouped(**host));
-        let hosts = hosts.filter_map(|(host, state)| Some((host, state, state.active.as_ref()?)));
-        let mut live: BTreeMap<_, _> = hosts
-            .map(|(host, state, active)| {
-                let id = self.id(&active.rule, &host.to_string(), active.start_ms);
-                take(id, 1, state.counts(|window| slice.of(window, *host)), vec![*host])
-            })
-            .collect();
-        live.extend(self.groups.iter().map(|(network, group)| {
-            let id = self.id(&group.rule, &network.to_string(), group.start_ms);
-            let members = largest_members(group, slice).into_iter().map(|(host, _)| host);
-            take(id, group.members.len() as u32, group.counts(), members.collect())
-        }));
-        self.live = live;
+        let active = self.hosts.iter().filter_map(|(&host, state)| {
+            let id = self.id(host, state)?;
+            let mut live = former.remove(&id).map(|(_, live)| live).unwrap_or_default();
+            live.add(state.counts(|window| slice.of(window, host)));
+            Some((id, (host, live)))
+        });
+        self.live = active.collect();
     }
 
-    fn id(&self, rule: &str, subject: &str, start_ms: u64) -> AlertId {
-        AlertId::of(&[&self.view, rule, subject], start_ms)
+    /// Returns the ID of the active alert of `host`, whose state is `state`.
+    fn id(&self, host: IpAddr, state: &HostState) -> Option<AlertId> {
+        let active = state.active.as_ref()?;
+        Some(AlertId::of(&[&self.view, &active.rule, &host.to_string()], active.start_ms))
     }
 
     pub(crate) fn defer_severity(&mut self, host: IpAddr, severity: Severity) {
@@ -225,7 +201,6 @@ impl Tracker {
     /// Excludes a forward clock step of `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.hosts.values_mut().for_each(|state| state.set_forward(step_ms));
-        self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
     }
 
     /// Returns the hosts that have reached their threshold and are not tracked yet. If not all of them can be tracked,
@@ -256,32 +231,26 @@ impl Tracker {
         new.into_iter().map(|(host, _)| host).collect()
     }
 
-    /// Processes the slice for one host. Returns whether the host's alert starts, but does not report the start.
+    /// Processes the slice for one host.
     fn step(
         &mut self,
         host: IpAddr,
         rule: Option<&Rule>,
         slice: &mut Slice,
         trust: SliceTrust<'_>,
-    ) -> bool {
+    ) {
         let now_ms = slice.now_ms;
         let Some(rule) = rule else {
-            self.end(host, now_ms, Why::Rule, slice);
-            return false;
+            return self.end(host, now_ms, Why::Rule, slice);
         };
-        let is_individual = !self.is_grouped(host);
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, trust) {
             Some(Change::Start) => {
                 self.near_misses.forget(self.packing.name(host));
-                return true;
+                self.push_alert(host, Status::Start, Why::Threshold, slice);
             }
-            Some(Change::Update(why)) if is_individual => {
-                self.push_alert(host, Status::Update, why, slice);
-            }
-            Some(Change::Update(why)) if state.is_severe() => self.start_alone(host, why, slice),
+            Some(Change::Update(why)) => self.push_alert(host, Status::Update, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
-            Some(Change::Update(_)) => {}
             None if state.is_idle() => {
                 let near_miss = state.near_miss(self.packing.name(host), rule);
                 self.hosts.remove(&host);
@@ -289,150 +258,26 @@ impl Tracker {
             }
             None => {}
         }
-        false
     }
 
     /// Ends the host's alert, if it has one, and forgets the host.
     fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
         if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
-            if !self.is_grouped(host) {
-                self.push_end(host, until_ms, why, slice);
-            }
-            if let Some(group) = self.groups.get_mut(&self.network(host)) {
-                group.remove(host, until_ms, why);
-            }
+            self.push_end(host, until_ms, why, slice);
         }
         self.hosts.remove(&host);
     }
 
-    /// Reports the start of the alert of `host`, which the alert of its network has covered so far.
-    fn start_alone(&mut self, host: IpAddr, why: Why, slice: &mut Slice) {
-        if let Some(group) = self.groups.get_mut(&self.network(host)) {
-            group.alone.insert(host);
-        }
-        self.push_alert(host, Status::Start, why, slice);
-    }
-
-    /// Reports the alerts that start. If many alerts start in one network, an alert of the network is reported instead.
-    /// Severe alerts, and alerts that were reported before, stay alerts of their own.
-    fn group<'a>(
-        &mut self,
-        started: &BTreeSet<IpAddr>,
-        rule: &impl Fn(IpAddr) -> Option<&'a Rule>,
-        slice: &mut Slice,
-    ) {
-        let now_ms = slice.now_ms;
-        for &host in started {
-            let network = self.network(host);
-            match self.groups.get_mut(&network) {
-                Some(group) => drop(group.members.insert(host)),
-                None => self.starts.add(network, now_ms, host),
-            }
-        }
-        let mut pending = BTreeMap::new();
-        if !started.is_empty() {
-            for (host, _) in self.hosts.iter().filter(|(_, state)| state.is_pending()) {
-                *pending.entry(self.network(*host)).or_insert(0) += 1;
-            }
-        }
-        for (network, mut members) in self.starts.crowded(&pending) {
-            members.retain(|host| self.hosts.get(host).is_some_and(|it| it.active.is_some()));
-            let is_new = !self.groups.contains_key(&network) && !members.is_disjoint(started);
-            let Some(first) = members.first().filter(|_| is_new).and_then(|host| rule(*host))
-            else {
-                continue;
-            };
-            let mut group = Group::new(&first.name, now_ms, members);
-            group.alone = group.members.difference(started).copied().collect();
-            let (counts, severity) = self.largest(&group, slice);
-            group.step(&counts, severity, Silence::default(), u64::MAX, now_ms);
-            let start = self.of_network(network, &group, Status::Start, Why::Threshold, slice);
-            slice.alerts.push(start);
-            let joined = group.alone.clone();
-            self.groups.insert(network, group);
-            joined
-                .into_iter()
-                .for_each(|host| self.push_alert(host, Status::Update, Why::Group, slice));
-        }
-        for &host in started {
-            let is_severe = self.hosts.get(&host).is_some_and(HostState::is_severe);
-            if is_severe || !self.is_grouped(host) {
-                self.start_alone(host, Why::Threshold, slice);
-            }
-        }
-    }
-
-    /// Reports changes of network alerts. If a group has no members left, its alert ends.
-    fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
-        let mut groups = std::mem::take(&mut self.groups);
-        groups.retain(|network, group| {
-            let Some(first) = group.members.first() else {
-                group.step(&[], Severity::Warning, Silence::default(), u64::MAX, slice.now_ms);
-                let ended = self.of_network(*network, group, Status::End, group.end, slice);
-                slice.alerts.push(ended);
-                return false;
-            };
-            let repeat_ms = rule(*first).map_or(u64::MAX, Rule::repeat_ms);
-            let (counts, severity) = self.largest(group, slice);
-            let silence = self.silence(group);
-            if let Some(why) = group.step(&counts, severity, silence, repeat_ms, slice.now_ms) {
-                let update = self.of_network(*network, group, Status::Update, why, slice);
-                slice.alerts.push(update);
-            }
-            true
-        });
-        self.groups = groups;
-    }
-
-    /// Returns whether only the alert of its network reports `host`.
-    fn is_grouped(&self, host: IpAddr) -> bool {
-        self.groups.get(&self.network(host)).is_some_and(|group| group.speaks_for(host))
-    }
-
-    /// Returns the alert of the network to which `host` belongs.
-    fn joint(&self, host: IpAddr) -> Option<Joint> {
-        let network = self.network(host);
-        let group = self.groups.get(&network).filter(|group| group.members.contains(&host))?;
-        let id = self.id(&group.rule, &network.to_string(), group.start_ms);
-        Some(Joint { id, network })
-    }
-
-    /// Returns the members' largest peer count within each window, and their highest severity.
-    fn largest(&self, group: &Group, slice: &Slice) -> (Vec<WindowCount>, Severity) {
-        let mut largest: BTreeMap<u32, WindowCount> = BTreeMap::new();
-        let mut severity = Severity::Warning;
-        for host in &group.members {
-            let Some(state) = self.hosts.get(host) else { continue };
-            severity = severity.max(state.active.as_ref().map_or(severity, |it| it.severity));
-            for count in state.counts(|window| slice.of(window, *host)) {
-                largest.entry(count.slices).or_insert(count).merge(&count);
-            }
-        }
-        (largest.into_values().collect(), severity)
-    }
-
-    fn silence(&self, group: &Group) -> Silence {
-        let active = |host| self.hosts.get(host)?.active.as_ref();
-        let of_members = group.members.iter().filter_map(active).map(|active| &active.silent);
-        let mut all = Witnesses::default();
-        for of_host in of_members.clone() {
-            all.merge(Witnesses { silent: of_host.clone(), ..Witnesses::default() });
-        }
-        let is_of_all = of_members.clone().all(|silent| !silent.is_empty());
-        Silence { sources: all.silent, is_of_all }
-    }
-
     fn push_alert(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(state) = self.hosts.get(&host) else { return };
-        let Some(active) = state.active.as_ref() else { return };
+        let (Some(active), Some(id)) = (&state.active, self.id(host, state)) else { return };
         slice.alerts.push(Alert {
-            id: self.id(&active.rule, &host.to_string(), active.start_ms),
+            id,
             status,
             why,
             view: self.view.clone(),
             rule: active.rule.clone(),
-            subject: Subject::Host(host),
-            group: self.joint(host),
+            host,
             severity: active.severity,
             start_ms: active.start_ms,
             now_ms: slice.now_ms,
@@ -448,43 +293,4 @@ impl Tracker {
             alert.until_ms = Some(until_ms);
         }
     }
-
-    fn of_network(
-        &self,
-        network: IpNet,
-        group: &Group,
-        status: Status,
-        why: Why,
-        slice: &Slice,
-    ) -> Alert {
-        let windows = group.counts();
-        let largest = largest_members(group, slice);
-        let hosts = group.members.len() as u32;
-        let subject = Subject::Network { network, hosts, largest };
-        Alert {
-            id: self.id(&group.rule, &network.to_string(), group.start_ms),
-            status,
-            why,
-            view: self.view.clone(),
-            rule: group.rule.clone(),
-            subject,
-            group: None,
-            severity: group.severity,
-            start_ms: group.start_ms,
-            now_ms: slice.now_ms,
-            until_ms: (status == Status::End).then_some(group.until_ms),
-            silent: group.silent.clone(),
-            windows,
-        }
-    }
-}
-
-/// Returns up to [`NAMED`] members of `group` and their peer counts within its main window, the largest count first.
-fn largest_members(group: &Group, slice: &Slice) -> Vec<(IpAddr, f64)> {
-    let main = group.counts().first().map_or(0, |count| count.slices);
-    let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));
-    let mut largest: Vec<(IpAddr, f64)> = counts.collect();
-    largest.sort_by(|a, b| b.1.total_cmp(&a.1));
-    largest.truncate(NAMED);
-    largest
 }

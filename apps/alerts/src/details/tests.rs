@@ -33,14 +33,14 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     let mut details = Details::new(SEED);
     take(&mut details, host(1), &contact(1, 445));
     details.track_hosts(&[host(0)], 5_000);
-    assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
+    assert_eq!(details.of(host(0)), None, "nothing was seen yet");
     // Each peer contacts the host twice, but may be in the sample only once.
     for peer in 1..=2_000 {
         let port = if peer % 4 == 0 { 80 } else { 445 };
         take(&mut details, host(peer), &contact(peer, port));
         take(&mut details, host(peer), &contact(peer, port));
     }
-    let detail = details.of(&[host(0), host(77)]).unwrap();
+    let detail = details.of(host(0)).unwrap();
     assert_eq!((detail.since_ms, detail.peers.len(), detail.syn_only), (5_000, MOST_PEERS, 1.0));
     assert_eq!(detail.exporters, [host(9)]);
     assert_eq!(detail.ports, [("tcp/445".to_owned(), 0.75), ("tcp/80".to_owned(), 0.25)]);
@@ -165,26 +165,20 @@ fn numbers_of_a_faulty_probe_give_shares_of_at_most_1() {
 }
 
 #[test]
-fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
+fn a_host_has_rates_if_it_is_tracked() {
     let mut details = Details::new(SEED);
     details.track_hosts(&[host(0), host(1)], 5_000);
-    for (at, octets) in [(0, 100), (1, 150)] {
-        let mut contact = contact(2, 445);
-        (contact.time_ns, contact.exporter) = (5_000_000_000, None);
-        (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(octets));
-        details.add((host(at).into(), host(2).into()), &contact);
-    }
-    let rates = |hosts: &[IpAddr]| details.rates(hosts, 7_000);
-    let known = |packets, bits| Rates {
+    let mut contact = contact(2, 445);
+    (contact.time_ns, contact.exporter) = (5_000_000_000, None);
+    (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(100));
+    take(&mut details, host(2), &contact);
+    let rates = |packets, bits| Rates {
         packets_per_second: Some(packets),
         bits_per_second: Some(bits),
         ..Rates::default()
     };
-    assert_eq!(rates(&[host(0)]), known(1, 400));
-    assert_eq!(rates(&[host(0), host(1)]), known(1, 1_000));
-    let two_of_three = rates(&[host(0), host(1), host(2)]);
-    assert_eq!(two_of_three, Rates { is_rate_lower_bound: true, ..known(1, 1_000) });
-    assert_eq!(rates(&[host(2)]), Rates::default());
+    assert_eq!(details.rates(host(0), 7_000), rates(1, 400));
+    assert_eq!([1, 2].map(|at| details.rates(host(at), 7_000)), [Rates::default(); 2]);
 }
 
 #[test]
@@ -205,7 +199,7 @@ fn rates_of_two_threads_are_those_of_all_their_contacts() {
     }
     let expected =
         Rates { packets_per_second: Some(100), bits_per_second: Some(800), ..Rates::default() };
-    assert_eq!(details.rates(&[host(0)], 103_000), expected);
+    assert_eq!(details.rates(host(0), 103_000), expected);
 }
 
 #[test]
@@ -221,7 +215,7 @@ fn a_host_of_a_checkpoint_has_rates_from_its_first_contact_on() {
         take(&mut of_thread, host(2), &contact);
         details.absorb(&mut of_thread);
     }
-    assert_eq!(details.rates(&[host(0)], 102_000).packets_per_second, Some(1));
+    assert_eq!(details.rates(host(0), 102_000).packets_per_second, Some(1));
     assert_eq!(details.all_exporters()[0].since_ms, 1_000);
 }
 

@@ -18,8 +18,8 @@ use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
 use crate::witnesses::AlertedHost;
 use crate::{
-    Alert, AlertId, Condition, NearMiss, Refusal, Severity, Sighting, Sightings, Status, Subject,
-    Tracker, Witnesses,
+    Alert, AlertId, Condition, NearMiss, Refusal, Severity, Sighting, Sightings, Status, Tracker,
+    Witnesses,
 };
 
 /// Maximum number of slices without input that are processed one by one. Older slices are skipped.
@@ -204,12 +204,12 @@ impl ViewAlerts {
     }
 
     /// Processes a closed slice. If the slice was already processed before a restart, alerts do not change. `evidence`
-    /// is called for each alert that starts or is updated. It takes the hosts of the alert, the largest first, and the
-    /// length of the alert's main window, in slices. `witnesses` returns the sources that saw a host with an alert.
+    /// is called for each alert that starts or is updated. It takes the host of the alert and the length of the alert's
+    /// main window, in slices. `witnesses` returns the sources that saw a host with an alert.
     pub fn close(
         &mut self,
         slice: &ClosedSlice,
-        evidence: impl Fn(&[IpAddr], u32) -> Evidence,
+        evidence: impl Fn(IpAddr, u32) -> Evidence,
         witnesses: impl Fn(AlertedHost) -> Witnesses,
     ) {
         let ClosedSlice { report, sightings, condition, sampling, newest_input_ms, .. } = slice;
@@ -239,23 +239,14 @@ impl ViewAlerts {
         }
         self.update_top(report);
         for alert in alerts {
-            let hosts: Vec<IpAddr> = match &alert.subject {
-                Subject::Host(host) => vec![*host],
-                Subject::Network { largest, .. } => largest.iter().map(|(host, _)| *host).collect(),
-            };
-            let mut points = report.super_points.iter();
-            let point = points.find(|point| Some(&point.host) == hosts.first());
+            let point = report.super_points.iter().find(|point| point.host == alert.host);
             let peers = point.into_iter().flat_map(|point| &point.peers);
-            let mut evidence = match alert.status {
-                Status::End => Evidence::default(),
-                Status::Start | Status::Update => evidence(&hosts, alert.main().slices),
-            };
-            if let Subject::Network { hosts: all, largest, .. } = &alert.subject {
-                evidence.rates = evidence.rates.of_some(largest.len(), *all);
-            }
             let context = Context {
                 peers: peers.map(|peer| peer.host).collect(),
-                evidence,
+                evidence: match alert.status {
+                    Status::End => Evidence::default(),
+                    Status::Start | Status::Update => evidence(alert.host, alert.main().slices),
+                },
                 sampling: *sampling,
                 missing_sites: slice.missing_sites.clone(),
                 ..self.context(&alert, *newest_input_ms)
@@ -333,14 +324,13 @@ impl ViewAlerts {
         }
     }
 
-    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). For
-    /// each alert, `rates` is called with its host or, for the alert of a network, with the largest hosts of the
-    /// network.
-    pub fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
+    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). `rates` is called
+    /// with the host of each alert.
+    pub fn follow_rates(&mut self, rates: impl Fn(IpAddr) -> Rates) {
         let former = std::mem::take(&mut self.rates);
         let alerts = self.tracker.live_alerts();
-        let followed = alerts.map(|(id, live)| {
-            let now = rates(&live.members).of_some(live.members.len(), live.hosts);
+        let followed = alerts.map(|(host, id)| {
+            let now = rates(host);
             let peak = former.get(&id).map_or(now, |former| former.peak.max(now));
             (id, LiveRates { now, peak })
         });
@@ -358,8 +348,7 @@ impl ViewAlerts {
         let windows = live.windows.iter().map(|count| NotifiedWindow::new(*count, &context));
         let (windows, line) = (windows.collect(), live.line.clone());
         let LiveRates { now: rates, peak: peak_rates } = self.rates(id);
-        let (now_ms, hosts) = (self.now_ms(), live.hosts);
-        Some(LiveState { now_ms, hosts, windows, line, rates, peak_rates })
+        Some(LiveState { now_ms: self.now_ms(), windows, line, rates, peak_rates })
     }
 
     /// Sets the severity that was reported for the alert of `host`. While its counts suggest a higher severity, each

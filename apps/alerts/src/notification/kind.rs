@@ -104,15 +104,6 @@ impl Unit {
             (PeerKey::AddressPort, _) => Self::HostsWithPorts,
         }
     }
-
-    /// Returns the unit of a view's hosts.
-    pub(super) const fn of_hosts(hosts: Packing, direction: Direction) -> Self {
-        match (hosts.key(), direction) {
-            (PeerKey::Address | PeerKey::Port, _) => Self::Hosts,
-            (PeerKey::AddressPort, Direction::FanOut) => Self::HostsWithPorts,
-            (PeerKey::AddressPort, _) => Self::Services,
-        }
-    }
 }
 
 impl fmt::Display for Unit {

@@ -73,13 +73,6 @@ impl Rates {
         }
     }
 
-    /// Returns these rates, which were counted for `some` of `all` hosts. If `some` is less than `all`, the rates are
-    /// marked as a lower bound.
-    pub(crate) fn of_some(self, some: usize, all: u32) -> Self {
-        let is_rate_lower_bound = self.is_rate_lower_bound || some < all as usize;
-        Self { is_rate_lower_bound, ..self }.if_known()
-    }
-
     /// Returns the rates that have more bits per second. If the bit rates are equal or both are unknown, returns the
     /// rates that have more packets per second.
     pub(crate) fn max(self, other: Self) -> Self {

@@ -62,7 +62,7 @@ fn a_notification_has_the_sites_that_saw_the_host_the_largest_first() {
 fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String) {
     let parse = |text: &str| text.parse::<IpAddr>().unwrap();
     let notifications = alerts().into_iter().map(|mut alert| {
-        alert.subject = Subject::Host(parse(host));
+        alert.host = parse(host);
         let context = Context {
             direction: view.role.into(),
             host_packing: view.hosts(),
@@ -79,7 +79,7 @@ fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String)
     let notifications: Vec<_> = notifications.collect();
     let lines = notifications.iter().map(|it| {
         let peers: Vec<_> = it.peers.iter().map(Name::to_string).collect();
-        format!("{} [{}] {}", it.subject(), peers.join(" "), it.text)
+        format!("{} [{}] {}", it.host, peers.join(" "), it.text)
     });
     (notifications[0].kind, lines.collect::<Vec<_>>().join("\n"))
 }
@@ -160,19 +160,12 @@ fn a_sample_has_every_field() {
     let written: serde_json::Value = serde_json::from_str(include_str!("sample.json")).unwrap();
     assert_eq!(sample, written);
     // The sample must have all optional fields, which this pattern lists.
-    let Notification {
-        port, network, label, until_ms, opposite, detail_since_ms, syn_only, ..
-    } = Notification::sample();
+    let Notification { port, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
+        Notification::sample();
     let Notification { rates, peak_rates, .. } = Notification::sample();
     assert!(rates.packets_per_second.is_some() && rates.bits_per_second.is_some());
     assert!(peak_rates.is_some());
-    assert!(
-        port.is_some()
-            && network.is_some()
-            && label.is_some()
-            && until_ms.is_some()
-            && opposite.is_some()
-    );
+    assert!(port.is_some() && label.is_some() && until_ms.is_some() && opposite.is_some());
     assert!(detail_since_ms.is_some() && syn_only.is_some());
 }
 

@@ -1,7 +1,7 @@
 //! The facts in the sentence of a notification.
 
-use crate::notification::{Context, MOSTLY, NotifiedSite, Unit};
-use crate::{Alert, SilentSource, Status, Subject, Why, WindowCount};
+use crate::notification::{Context, MOSTLY, NotifiedSite};
+use crate::{Alert, SilentSource, Status, Why, WindowCount};
 
 /// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;
@@ -9,13 +9,9 @@ const NAMED_SITES: usize = 3;
 /// Returns the facts about `alert`. `sites` are the sites that saw the host, in descending order of their peer
 /// counts.
 pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) -> String {
-    let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
-    let subject_name = match subject {
-        Subject::Host(host) => context.host_packing.name(*host).to_string(),
-        Subject::Network { network, .. } => network.to_string(),
-    };
+    let host = format!("{}{label}", context.host_packing.name(alert.host));
     let peers = context.unit();
     if alert.status == Status::End {
         let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
@@ -27,31 +23,21 @@ pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) ->
         let rates = context.peak_rates;
         let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
         return format!(
-            "{subject_name}{label}: ended after {lasted} s{unconfirmed}; peak: {peak:.0} {peers}{rates}"
+            "{host}: ended after {lasted} s{unconfirmed}; peak: {peak:.0} {peers}{rates}"
         );
     }
-    let whom = match subject {
-        Subject::Host(_) => format!("{subject_name}{label}"),
-        Subject::Network { hosts: count, .. } => {
-            match (count, Unit::of_hosts(context.host_packing, context.direction)) {
-                (1, Unit::Services) => format!("a service of {subject_name}{label}"),
-                (1, _) => format!("a host of {subject_name}{label}"),
-                (_, hosts) => format!("the busiest of {count} {hosts} of {subject_name}{label}"),
-            }
-        }
-    };
     let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
     if !alert.silent.is_empty() {
         let silent: Vec<_> = alert.silent.iter().map(SilentSource::to_string).collect();
         return format!(
-            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; cannot confirm the end: {}",
+            "{host}: below the threshold of {threshold} {peers} in the last {seconds} s; cannot confirm the end: {}",
             silent.join(", ")
         );
     }
     // The count is too small to be reported, but the alert has not ended, because the window has a data gap.
     if cardinality == 0.0 && alert.status == Status::Update {
         return format!(
-            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; the end is not confirmed yet"
+            "{host}: below the threshold of {threshold} {peers} in the last {seconds} s; the end is not confirmed yet"
         );
     }
     let at_least = if is_lower_bound { "at least " } else { "" };
@@ -63,13 +49,9 @@ pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) ->
     let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
     let rates = context.evidence.rates;
     let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
-    let group =
-        alert.group.filter(|_| matches!(alert.why, Why::Group) || alert.status == Status::Start);
-    let group = group.map(|group| format!(", one of many hosts of {}", group.network));
     format!(
-        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}{}",
-        at(sites),
-        group.unwrap_or_default()
+        "{host} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}",
+        at(sites)
     )
 }
 

@@ -84,7 +84,7 @@ fn alert(
         "rule": notification.rule,
         "view": notification.view,
         "direction": notification.direction,
-        "host": notification.subject(),
+        "host": notification.host.to_string(),
         "severity": severity,
     });
     // Programs that announce routes match on these labels. The kind at the start decides, because changing a label
@@ -104,7 +104,6 @@ fn alert(
             "peak": format!("{:.0}", notification.main.peak),
             "threshold": notification.main.threshold.to_string(),
             "window": humantime::format_duration(Duration::from_millis(notification.main.window_ms)).to_string(),
-            "hosts": notification.hosts.to_string(),
             "label": notification.label.as_deref().unwrap_or_default(),
             "sampling": notification.sampling,
             "peers": join(&notification.peers),
@@ -128,11 +127,10 @@ fn alert(
     alert
 }
 
-/// Returns whether the alert started as a flood of a single inside host. A busy server is not a victim.
+/// Returns whether the alert started as a flood of an inside host. A busy server is not a victim.
 fn is_victim(notification: &Notification) -> bool {
-    let Notification { kind_at_start, direction, is_inside, network, port, .. } = notification;
+    let Notification { kind_at_start, direction, is_inside, port, .. } = notification;
     (*kind_at_start, *direction, *is_inside) == (Kind::Flood, Direction::FanIn, true)
-        && network.is_none()
         && port.is_none()
         && matches!(notification.host, Name::Address(_))
 }
@@ -183,8 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_flood_of_a_single_inside_host_has_a_victim() {
-        let flood = Notification { network: None, port: None, ..Notification::sample() };
+    fn only_a_flood_of_an_inside_host_has_a_victim() {
+        let flood = Notification { port: None, ..Notification::sample() };
         let named = [Value::from("192.0.2.7"), Value::from("flood")];
         assert_eq!(victim(&flood), named);
         // Labels never change, so a later kind makes no difference.
@@ -198,13 +196,11 @@ mod tests {
             Kind::Unknown,
         ];
         let others = kinds.map(|kind_at_start| Notification { kind_at_start, ..flood.clone() });
-        let network = Some("192.0.2.0/24".parse().unwrap());
         let host = "192.0.2.0/24".parse().unwrap();
         let others = others.into_iter().chain([
             Notification { direction: Direction::FanOut, ..flood.clone() },
             Notification { direction: Direction::Any, ..flood.clone() },
             Notification { is_inside: false, ..flood.clone() },
-            Notification { network, hosts: 9, ..flood.clone() },
             Notification { host, ..flood.clone() },
             Notification { port: Notification::sample().port, ..flood },
         ]);

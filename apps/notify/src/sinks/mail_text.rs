@@ -66,7 +66,7 @@ impl Writer {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let subject = format!("{state}: {}{more}", first.subject());
+        let subject = format!("{state}: {}{more}", first.host);
         let mut body: Vec<String> = active.into_iter().map(entry).collect();
         if !over.is_empty() && !body.is_empty() {
             body.push("Ended:\n".to_owned());

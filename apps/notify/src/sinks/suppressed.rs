@@ -34,7 +34,7 @@ pub(super) struct SuppressedAlert {
     kind: Kind,
     /// Name of the view.
     view: String,
-    /// Host, network or service.
+    /// Host or service.
     host: String,
     /// Largest number of peers so far.
     peak: f64,
@@ -50,7 +50,7 @@ impl SuppressedAlert {
             severity: notification.severity,
             kind: notification.kind,
             view: notification.view.clone(),
-            host: notification.subject(),
+            host: notification.host.to_string(),
             peak: notification.main.peak,
             is_probable_server: notification.is_probable_server(),
         }
@@ -133,7 +133,7 @@ mod tests {
         main.peak = peak;
         let id = format!("{at:016x}").parse().unwrap();
         let host = std::net::IpAddr::from([10, 0, 0, at as u8]).into();
-        Notification { id, severity, kind, main, host, network: None, syn_only: None, ..sample }
+        Notification { id, severity, kind, main, host, syn_only: None, ..sample }
     }
 
     #[test]

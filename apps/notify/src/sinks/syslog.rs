@@ -132,7 +132,7 @@ fn message(notification: &Notification, now: SystemTime) -> String {
         ("kind", notification.kind.to_string()),
         ("view", notification.view.clone()),
         ("rule", notification.rule.clone()),
-        ("host", notification.subject()),
+        ("host", notification.host.to_string()),
         ("cardinality", format!("{:.0}", notification.main.cardinality)),
         ("peak", format!("{:.0}", notification.main.peak)),
         ("threshold", notification.main.threshold.to_string()),

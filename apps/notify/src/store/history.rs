@@ -43,8 +43,8 @@ pub struct Incident {
     pub view: String,
     /// Name of the rule.
     pub rule: String,
-    /// The host, or the network if the alert covers several hosts.
-    pub subject: String,
+    /// The host, or the network if the view counts whole networks.
+    pub host: String,
     /// Configured label of the network that contains the host.
     pub label: Option<String>,
     /// Type of the peers that the view counts.
@@ -187,16 +187,15 @@ pub(super) fn follow(
     number: i64,
     notification: &Notification,
 ) -> Result<()> {
-    let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, subject, low, high,
+    let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, host, low, high,
             label, unit, window_ms, threshold, peak, ports)
         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
-        ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3, end_ms = ?5, severity = ?6, kind = ?7, subject = ?10,
+        ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3, end_ms = ?5, severity = ?6, kind = ?7, host = ?10,
             low = ?11, high = ?12, label = ?13, window_ms = ?15, threshold = ?16, peak = ?17,
             ports = CASE ?18 WHEN ' ' THEN ports ELSE ?18 END";
     let is_end = notification.status == Status::End;
     let end_ms = is_end.then(|| whole(notification.until_ms.unwrap_or(notification.now_ms)));
-    let (low, high) =
-        notification.network.or_else(|| notification.host.network()).map(range).unzip();
+    let (low, high) = notification.host.network().map(range).unzip();
     let own = notification.port.iter().map(Port::to_string);
     let ports = own.chain(notification.top_ports.iter().map(|(port, _)| port.clone()));
     let ports = ports.fold(" ".to_owned(), |all, port| format!("{all}{port} "));
@@ -210,7 +209,7 @@ pub(super) fn follow(
         name(notification.kind)?,
         notification.view,
         notification.rule,
-        notification.subject(),
+        notification.host.to_string(),
         low,
         high,
         notification.label,
@@ -224,7 +223,7 @@ pub(super) fn follow(
 }
 
 /// Columns of an [`Incident`], in the order of its fields.
-const COLUMNS: &str = "first, id, is_end, start_ms, end_ms, severity, kind, view, rule, subject, label, unit, window_ms, \
+const COLUMNS: &str = "first, id, is_end, start_ms, end_ms, severity, kind, view, rule, host, label, unit, window_ms, \
     threshold, peak, ports";
 
 fn read(row: &Row<'_>) -> Result<Incident> {
@@ -241,7 +240,7 @@ fn read(row: &Row<'_>) -> Result<Incident> {
         kind: named(&text(6)?)?,
         view: text(7)?,
         rule: text(8)?,
-        subject: text(9)?,
+        host: text(9)?,
         label: row.get(10)?,
         unit: named(&text(11)?)?,
         window_ms: number(12)?,

@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
 /// Version of the tables below and of the notifications in them.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 /// SQLite application ID of the databases of this program: the letters `srlg` in ASCII.
 const APPLICATION: i64 = 0x73_72_6c_67;
@@ -33,7 +33,7 @@ const TABLES: &str = "
         kind TEXT NOT NULL,
         view TEXT NOT NULL,
         rule TEXT NOT NULL,
-        subject TEXT NOT NULL,
+        host TEXT NOT NULL,
         low BLOB,
         high BLOB,
         label TEXT,

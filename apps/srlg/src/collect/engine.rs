@@ -12,7 +12,6 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -318,14 +317,13 @@ impl Engine {
                 warn!("slice {} of view {}: {overload}", close.slice, network.views[view].name);
             }
             let view_alerts = &mut manager.by_view[view];
-            let evidence =
-                |hosts: &[IpAddr], window| sites.evidence(view as u8, hosts, window, close.slice);
+            let evidence = |host, window| sites.evidence(view as u8, host, window, close.slice);
             view_alerts.close(&slice, evidence, |alerted| {
                 let mut witnesses = sites.witnesses(view as u8, alerted, close.slice);
                 witnesses.merge(silent.clone());
                 witnesses
             });
-            view_alerts.follow_rates(|hosts| sites.rates(view as u8, hosts, close.slice));
+            view_alerts.follow_rates(|host| sites.rates(view as u8, host, close.slice));
             let hosts = view_alerts.hosts_with_alerts(&slice.report).into_iter().take(most);
             let mut windows = view_alerts.rules().windows();
             windows.truncate(WINDOWS);

@@ -138,18 +138,17 @@ impl Sites {
         }
     }
 
-    /// Returns the rates and details of `hosts` when `slice` closes, combined from all sites. The result also contains
-    /// each site's peer count of the first host within `window` slices.
-    pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
-        let rates = self.rates(view, hosts, slice);
+    /// Returns the rates and details of `host` when `slice` closes, combined from all sites. The result also contains
+    /// each site's peer count of the host within `window` slices.
+    pub(super) fn evidence(&self, view: u8, host: IpAddr, window: u32, slice: u64) -> Evidence {
+        let rates = self.rates(view, host, slice);
         let state = self.state();
         let mut evidence = Evidence { rates, ..Evidence::default() };
         let mut details: Vec<&HostDetails> = Vec::new();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            let fresh = |host: &IpAddr| Some(&self.fresh(site, (view, *host), slice)?.report);
-            details.extend(hosts.iter().filter_map(fresh).map(|report| &report.details));
-            let first = hosts.first().and_then(fresh);
-            let mut counts = first.into_iter().flat_map(|report| &report.counts);
+            let report = self.fresh(site, (view, host), slice).map(|of| &of.report);
+            details.extend(report.map(|report| &report.details));
+            let mut counts = report.into_iter().flat_map(|report| &report.counts);
             let site = name.clone();
             match counts.find(|(slices, _)| *slices == window) {
                 Some(&(_, cardinality)) => evidence.sites.push(SiteCount { site, cardinality }),
@@ -160,16 +159,16 @@ impl Sites {
         evidence
     }
 
-    /// Returns the rates of `hosts` when `slice` closes, summed over hosts and sites. The sum is an upper bound if
-    /// several sites saw the same packets.
-    pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
+    /// Returns the rates of `host` when `slice` closes, summed over the sites. The sum is an upper bound if several
+    /// sites saw the same packets.
+    pub(super) fn rates(&self, view: u8, host: IpAddr, slice: u64) -> Rates {
         let state = self.state();
         // Sites report some slices later, and different sites may report different slices.
         let of_site = |site| {
-            let reports = hosts.iter().map(|host| self.fresh(site, (view, *host), slice));
-            let newest = reports.clone().flatten().map(|of| of.slice).max().unwrap_or(slice);
+            let report = self.fresh(site, (view, host), slice);
+            let newest = report.map_or(slice, |of| of.slice);
             let now_ms = newest.saturating_add(1).saturating_mul(self.slice_ms);
-            Volume::sum(reports.map(|of| of?.report.details.volume())).rates(now_ms)
+            Volume::sum([report.and_then(|of| of.report.details.volume())]).rates(now_ms)
         };
         state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }

@@ -41,8 +41,30 @@ use verdict::Verdict;
 /// Top-level settings for both a site and a network, except for the length of a slice.
 const GENERAL: &str = "inside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
-/// Rule for both a site and a network.
-const RULE: &str = "\n[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
+/// Views and rule for both a site and a network.
+const VIEWS: &str = "
+[[view]]
+name = 'fan-in'
+
+[[view]]
+name = 'fan-out'
+role = 'source'
+
+[[view]]
+name = 'outside'
+measure = 'outside'
+role = 'source'
+
+[[view]]
+name = 'networks'
+host-prefix4 = 24
+host-prefix6 = 48
+
+[[rule]]
+name = 'default'
+thresholds = { 5s = 500 }
+hold = '2s'
+";
 
 /// Input of a site.
 const INPUT: &str =
@@ -134,7 +156,7 @@ impl Stage<'_> {
     fn configure(&mut self, settings: &str, tables: &str) -> Result<()> {
         let http = self.http;
         let text = format!(
-            "{GENERAL}{settings}http = '{http}'\nstate = 'state'\n{tables}{RULE}\n\
+            "{GENERAL}{settings}http = '{http}'\nstate = 'state'\n{tables}{VIEWS}\n\
              [[sink]]\ntype = 'file'\npath = '{ALERTS_FILE}'\n"
         );
         self.write(CONFIG_FILE, &text)

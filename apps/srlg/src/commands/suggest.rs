@@ -62,9 +62,9 @@ pub fn suggest(args: &Args) -> Result<String> {
             let Some(maxima) = store.state(&key)? else { continue };
             let maxima: Maxima = serde_json::from_slice(&maxima)
                 .with_context(|| format!("cannot decode {key} in the database"))?;
-            let incidents = Incidents::read(&store, &view.name, maxima.first_ms)?;
+            let alerted = alerted_hosts(&store, &view.name, maxima.first_ms)?;
             let length = config.general.slice * window;
-            Counts { view, window, length, maxima, incidents }.suggest(&mut text)?;
+            Counts { view, window, length, maxima, alerted }.suggest(&mut text)?;
         }
     }
     if text.is_empty() {
@@ -73,35 +73,16 @@ pub fn suggest(args: &Args) -> Result<String> {
     Ok(text)
 }
 
-/// Hosts and networks with an alert in a view. Their peer counts are excluded, because they are not typical.
-#[derive(Debug, Default)]
-struct Incidents {
-    hosts: HashSet<Name>,
-    networks: Vec<IpNet>,
-}
-
-impl Incidents {
-    /// Reads the alerts of `view` that were active at `since_ms` or later.
-    fn read(store: &Store, view: &str, since_ms: u64) -> Result<Self> {
-        let mut it = Self::default();
-        let filter = IncidentFilter {
-            from: Some(since_ms),
-            view: Some(view.to_owned()),
-            ..IncidentFilter::default()
-        };
-        for (_, notification) in store.last_notifications(&filter)? {
-            match notification.network {
-                Some(network) => it.networks.push(network),
-                None => drop(it.hosts.insert(notification.host)),
-            }
-        }
-        Ok(it)
-    }
-
-    fn have(&self, host: Name) -> bool {
-        let is_in = |network: &IpNet| host.network().is_some_and(|host| network.contains(&host));
-        self.hosts.contains(&host) || self.networks.iter().any(is_in)
-    }
+/// Returns the hosts with alerts in `view` that were active at `since_ms` or later. Their peer counts are excluded,
+/// because they are not typical.
+fn alerted_hosts(store: &Store, view: &str, since_ms: u64) -> Result<HashSet<Name>> {
+    let filter = IncidentFilter {
+        from: Some(since_ms),
+        view: Some(view.to_owned()),
+        ..IncidentFilter::default()
+    };
+    let last = store.last_notifications(&filter)?.into_iter();
+    Ok(last.map(|(_, notification)| notification.host).collect())
 }
 
 /// Largest peer counts of a view's hosts, for one length of the window.
@@ -111,7 +92,8 @@ struct Counts<'a> {
     window: u32,
     length: Duration,
     maxima: Maxima,
-    incidents: Incidents,
+    /// Hosts whose peer counts are excluded.
+    alerted: HashSet<Name>,
 }
 
 impl Counts<'_> {
@@ -138,7 +120,7 @@ impl Counts<'_> {
     }
 
     fn suggest_for(&self, rule: &Rule, text: &mut String) -> Result<()> {
-        let Self { view, window, length, maxima, incidents } = self;
+        let Self { view, window, length, maxima, alerted } = self;
         let threshold = rule.windows[window].threshold;
         // An ignored host has no rule.
         let is_of = |host| view.rules.rule(host).is_some_and(|of| of.name == rule.name);
@@ -146,7 +128,7 @@ impl Counts<'_> {
         counts.retain(|(host, _)| is_of(*host));
         counts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let (left_out, counts): (Vec<_>, Vec<_>) =
-            counts.into_iter().partition(|(host, _)| incidents.have(view.rules.name(*host)));
+            counts.into_iter().partition(|(host, _)| alerted.contains(&view.rules.name(*host)));
         if !left_out.is_empty() {
             writeln!(
                 text,
@@ -212,7 +194,7 @@ mod tests {
 
     /// Returns the suggestions for `hours` hours of data about `hosts` hosts. Hosts are numbered from 0, and host N had
     /// N + 100 peers.
-    fn suggestions(hours: u64, hosts: u32, incidents: &[u32]) -> String {
+    fn suggestions(hours: u64, hosts: u32, alerted: &[u32]) -> String {
         let config = Config::parse(
             "slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }\n\
                 [[allow]]\nwhy = 'known'\nhosts = ['0.0.11.182']",
@@ -224,12 +206,10 @@ mod tests {
             maxima.add_slice(minute * 60_000, 60_000);
         }
         (0..hosts).for_each(|number| maxima.add(host(number), f64::from(number + 100)));
-        let networks = vec!["0.0.4.0/24".parse().unwrap()];
-        let incidents =
-            Incidents { hosts: incidents.iter().map(|it| host(*it).into()).collect(), networks };
+        let alerted = alerted.iter().map(|it| host(*it).into()).collect();
         let length = Duration::from_secs(600);
         let mut text = String::new();
-        Counts { view, window: 10, length, maxima, incidents }.suggest(&mut text).unwrap();
+        Counts { view, window: 10, length, maxima, alerted }.suggest(&mut text).unwrap();
         text
     }
 

@@ -139,10 +139,10 @@ impl SliceConsumer for Alerting {
             sightings,
         };
         let end_ms = slice.report.slice.saturating_add(1).saturating_mul(self.slice_ms);
-        let rates = |hosts: &[IpAddr]| details.rates(hosts, end_ms);
-        let evidence = |hosts: &[IpAddr], _| Evidence {
-            detail: details.of(hosts),
-            rates: rates(hosts),
+        let rates = |host| details.rates(host, end_ms);
+        let evidence = |host, _| Evidence {
+            detail: details.of(host),
+            rates: rates(host),
             ..Evidence::default()
         };
         view_alerts.close(&slice, evidence, |alerted| witnesses(details, exporters, alerted));
@@ -152,7 +152,7 @@ impl SliceConsumer for Alerting {
         pipelines.track_hosts(&hosts, view_alerts.now_ms());
         // The details may now have other hosts.
         let now_ms = view_alerts.now_ms();
-        view_alerts.follow_rates(|hosts| details.rates(hosts, now_ms));
+        view_alerts.follow_rates(|host| details.rates(host, now_ms));
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl SliceConsumer for Alerting {
         let condition = |slice| of.input.condition(slice);
         view_alerts.be_silent_until(skipped.end, of.input.newest_ms(), condition, witnesses);
         let now_ms = view_alerts.now_ms();
-        view_alerts.follow_rates(|hosts| details.rates(hosts, now_ms));
+        view_alerts.follow_rates(|host| details.rates(host, now_ms));
         of.input.close(skipped.end - 1);
     }
 }

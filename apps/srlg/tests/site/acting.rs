@@ -89,7 +89,7 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert_eq!(heard(&requests, Duration::from_secs(3)), Vec::<String>::new());
         let page = site.page();
         assert_eq!(
-            (&page["can_act"], &page["silences"][0]["subject"]),
+            (&page["can_act"], &page["silences"][0]["host"]),
             (&json!(true), &json!("10.0.0.1"))
         );
         assert_eq!(

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use proptest::prelude::*;
 use srlg_alerts::{
-    Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Subject, Terms,
+    Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Terms,
     Tracker, Why, Witnesses,
 };
 use srlg_traffic::synthetic::mix;
@@ -263,41 +263,15 @@ fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
 }
 
 #[test]
-fn many_hosts_of_a_network_are_one_alert() {
+fn each_of_many_hosts_of_a_network_has_an_alert() {
     let mut run = Run::new();
-    (0..3).for_each(|_| drop(run.close(&carpet(0..200))));
-    // Each of these additional hosts would have started an alert.
-    (0..5).for_each(|_| drop(run.close(&carpet(0..255))));
+    (0..10).for_each(|_| drop(run.close(&carpet(0..200))));
+    assert_eq!((run.alerts.len(), run.tracker.active()), (200, 200));
+    assert!(run.alerts.iter().all(|it| (it.status, it.now_ms) == (Status::Start, 3_000)));
     (0..20).for_each(|_| drop(run.close(&[])));
-    let [start, end] = &run.alerts[..] else { panic!("{:?}", run.changes()) };
-    assert_eq!((start.status, end.status, start.id), (Status::Start, Status::End, end.id));
-    let Subject::Network { network, hosts, largest } = &start.subject else { panic!() };
-    assert_eq!((network.to_string().as_str(), *hosts, largest.len()), ("198.51.100.0/24", 200, 20));
-    assert_eq!((largest[0].1, start.main().cardinality), (2_199.0, 2_199.0));
-    assert_eq!(run.tracker.hosts().count(), 0);
-}
-
-#[test]
-fn alerts_that_started_alone_stay_active_when_their_network_has_an_alert() {
-    let mut run = Run::new();
-    (0..3).for_each(|_| drop(run.close(&carpet(0..8))));
-    assert_eq!(run.alerts.len(), 8, "this number of hosts must be reported individually");
-    (0..3).for_each(|_| drop(run.close(&carpet(0..9))));
-    let network = &run.alerts[8];
-    assert_eq!((network.status, network.why), (Status::Start, Why::Threshold));
-    assert!(matches!(network.subject, Subject::Network { hosts: 9, .. }), "{network:?}");
-    for (joined, started) in run.alerts[9..].iter().zip(&run.alerts[..8]) {
-        assert_eq!(
-            (joined.status, joined.why, joined.id),
-            (Status::Update, Why::Group, started.id)
-        );
-        assert_eq!(joined.group.map(|group| group.id), Some(network.id));
-    }
-    assert_eq!((run.alerts.len(), run.tracker.active()), (17, 9));
-    (0..20).for_each(|_| drop(run.close(&[])));
-    let ends: BTreeSet<AlertId> = run.alerts[17..].iter().map(|it| it.id).collect();
-    assert!(run.alerts[17..].iter().all(|it| (it.status, it.why) == (Status::End, Why::Below)));
-    assert_eq!((run.alerts.len(), ends.len()), (17 + 9, 9), "each alert must end once");
+    let ends: BTreeSet<AlertId> = run.alerts[200..].iter().map(|it| it.id).collect();
+    assert!(run.alerts[200..].iter().all(|it| (it.status, it.why) == (Status::End, Why::Below)));
+    assert_eq!((run.alerts.len(), ends.len(), run.tracker.hosts().count()), (400, 200, 0));
 }
 
 /// A flood of one host, while neighbours of the host have a few more peers than the threshold.
@@ -308,76 +282,30 @@ fn flood_beside(neighbours: std::ops::Range<u8>, flood: Option<f64>) -> Vec<Sigh
 }
 
 /// Returns what was reported about the host of the flood.
-fn of_flood(run: &Run) -> Vec<(Status, Why, Severity)> {
-    let host = Subject::Host([198, 51, 100, 254].into());
-    let alerts = run.alerts.iter().filter(|alert| alert.subject == host);
-    alerts.map(|alert| (alert.status, alert.why, alert.severity)).collect()
+fn of_flood(run: &Run) -> Vec<(u64, Status, Severity)> {
+    let host = IpAddr::from([198, 51, 100, 254]);
+    let alerts = run.alerts.iter().filter(|alert| alert.host == host);
+    alerts.map(|alert| (alert.now_ms / 1_000, alert.status, alert.severity)).collect()
 }
 
 #[test]
-fn a_flood_stays_active_when_its_neighbours_get_alerts() {
-    let mut run = Run::new();
-    (0..10).for_each(|_| drop(run.close(&flood_beside(0..0, Some(20_000.0)))));
-    (0..60).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
-    // The neighbours recover first. Their alerts end, and that of the flood does not.
-    (0..60).for_each(|_| drop(run.close(&flood_beside(0..0, Some(20_000.0)))));
-    let start = (Status::Start, Why::Threshold, Severity::Critical);
-    let joined = (Status::Update, Why::Group, Severity::Critical);
-    assert_eq!(of_flood(&run), [start, joined]);
-    (0..20).for_each(|_| drop(run.close(&[])));
-    assert_eq!(of_flood(&run)[2..], [(Status::End, Why::Below, Severity::Critical)]);
-}
-
-#[test]
-fn a_severe_host_has_its_own_alert_although_its_network_has_one() {
-    let mut run = Run::new();
-    (0..10).for_each(|_| drop(run.close(&flood_beside(0..10, None))));
-    // The flood grows, so the host belongs to the alert of the network before it becomes severe.
-    for peers in [1_100.0, 1_500.0, 2_000.0, 3_000.0, 4_000.0] {
-        run.close(&flood_beside(0..10, Some(peers)));
+fn neighbours_neither_delay_nor_end_the_alert_of_a_flood() {
+    // The neighbours have alerts before the flood, or get them during the flood.
+    for before in [0, 10] {
+        let mut run = Run::new();
+        (0..10).for_each(|_| drop(run.close(&flood_beside(0..before, None))));
+        (0..10).for_each(|_| drop(run.close(&flood_beside(0..before, Some(20_000.0)))));
+        (0..60).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
+        // The neighbours recover first.
+        (0..60).for_each(|_| drop(run.close(&flood_beside(0..0, Some(20_000.0)))));
+        assert_eq!(of_flood(&run), [(13, Status::Start, Severity::Critical)]);
+        (0..20).for_each(|_| drop(run.close(&[])));
+        assert_eq!(of_flood(&run)[1..], [(146, Status::End, Severity::Critical)]);
+        assert_eq!(run.tracker.active(), 0);
     }
-    assert_eq!(of_flood(&run), []);
-    (0..9).for_each(|_| drop(run.close(&flood_beside(0..10, Some(5_000.0)))));
-    let start = (Status::Start, Why::Severity, Severity::Major);
-    assert_eq!(of_flood(&run), [start]);
-    (0..9).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
-    assert_eq!(of_flood(&run)[1..], [(Status::Update, Why::Severity, Severity::Critical)]);
-    // A host that is severe when its alert starts is reported in the same slice.
-    let mut run = Run::new();
-    (0..10).for_each(|_| drop(run.close(&flood_beside(0..10, None))));
-    (0..3).for_each(|_| drop(run.close(&flood_beside(0..10, Some(20_000.0)))));
-    assert_eq!(of_flood(&run), [(Status::Start, Why::Threshold, Severity::Critical)]);
-    (0..20).for_each(|_| drop(run.close(&[])));
-    assert_eq!(of_flood(&run)[1..], [(Status::End, Why::Below, Severity::Critical)]);
-    assert_eq!(run.tracker.active(), 0);
 }
 
-#[test]
-fn the_first_of_many_waits_for_no_other() {
-    let mut run = Run::new();
-    // One host exceeds the threshold one slice before the others.
-    run.close(&carpet(0..1));
-    (0..20).for_each(|_| drop(run.close(&carpet(0..100))));
-    let expected = [(3, Status::Start, Why::Threshold), (4, Status::Update, Why::Peak)];
-    assert_eq!(
-        run.changes(),
-        expected,
-        "there must be a start of the network, and an update about the joined alerts"
-    );
-    assert!(run.alerts.iter().all(|it| matches!(&it.subject, Subject::Network { network, .. } if network.to_string() == "198.51.100.0/24")));
-}
-
-#[test]
-fn notifications_a_minute_apart_are_separate_mails() {
-    let mut run = Run::new();
-    for host in 0..20 {
-        (0..8).for_each(|_| drop(run.close(&carpet(0..host + 1))));
-    }
-    assert!(run.alerts.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
-}
-
-/// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Each host is in a different
-/// network. Because of an overload, no alert can end.
+/// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Because of an overload, no alert can end.
 #[test]
 fn the_number_of_tracked_hosts_is_bounded_and_the_largest_are_kept() {
     let mut run = Run::new();
@@ -508,19 +436,6 @@ fn an_alert_without_confirmation_ends_as_unconfirmed() {
     let changes = [(16, Status::Update, Why::Unconfirmed), (111, Status::End, Why::Unconfirmed)];
     assert_eq!(run.changes()[1..], changes);
     assert_eq!(run.alerts.last().unwrap().until_ms, Some(11_000));
-}
-
-#[test]
-fn the_alert_of_a_network_is_unconfirmed_if_all_its_hosts_are() {
-    let mut run = Run::new();
-    run.rule.windows.get_mut(&SHORT).unwrap().unconfirmed_after_ms = 100_000;
-    (0..5).for_each(|_| drop(run.close(&carpet(0..20))));
-    run.witnesses = silent(5);
-    (0..200).for_each(|_| drop(run.close(&[])));
-    let (whys, subjects): (Vec<_>, Vec<_>) =
-        run.alerts.iter().map(|alert| (alert.why, &alert.subject)).unzip();
-    assert_eq!(whys, [Why::Threshold, Why::Unconfirmed, Why::Unconfirmed]);
-    assert!(subjects.iter().all(|subject| matches!(subject, Subject::Network { .. })));
 }
 
 #[test]

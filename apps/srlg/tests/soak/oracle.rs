@@ -150,7 +150,7 @@ impl Inbox {
         );
         assert!(incidents.iter().all(|it| it["is_over"] == true), "{name}: {incidents:?}");
         let subjects: BTreeSet<Subject> =
-            incidents.iter().map(|it| (text(&it["view"]), text(&it["subject"]))).collect();
+            incidents.iter().map(|it| (text(&it["view"]), text(&it["host"]))).collect();
         let planted: BTreeSet<Subject> = expected.keys().cloned().collect();
         assert_eq!(subjects, planted, "{name}");
         assert_peaks(name, incidents, peers);

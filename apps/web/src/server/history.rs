@@ -198,7 +198,7 @@ pub(super) async fn host(
     let counts = counts.collect();
     let is_about = |alert: &&OpenAlert| {
         let notification = &alert.notification;
-        let network = notification.network.or_else(|| notification.host.network());
+        let network = notification.host.network();
         is_asked(&notification.view) && network.is_some_and(|network| network.contains(&host))
     };
     let alerts = overview.alerts.iter().filter(is_about).cloned().collect();

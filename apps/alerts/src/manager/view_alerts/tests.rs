@@ -24,7 +24,7 @@ fn close(
     view_alerts: &mut ViewAlerts,
     detector: &mut SlidingDetector,
     condition: Condition,
-    evidence: impl Fn(&[IpAddr], u32) -> Evidence,
+    evidence: impl Fn(IpAddr, u32) -> Evidence,
 ) {
     let mut closing = detector.begin_close().unwrap();
     let sightings = view_alerts.sightings(&mut closing).unwrap();
@@ -43,8 +43,8 @@ fn close(
 fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end() {
     let (mut view_alerts, mut detector) = view_alerts();
     let asked = RefCell::new(Vec::new());
-    let evidence = |hosts: &[IpAddr], slices: u32| {
-        asked.borrow_mut().push((hosts.to_vec(), slices));
+    let evidence = |host, slices| {
+        asked.borrow_mut().push((host, slices));
         let fra = SiteCount { site: "fra".to_owned(), cardinality: 1_500.0 };
         let sites_without_details = vec!["ams".to_owned()];
         Evidence { sites: vec![fra], sites_without_details, ..Evidence::default() }
@@ -56,7 +56,7 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
     let changes = view_alerts.changes();
     let statuses: Vec<Status> = changes.iter().map(|(alert, _)| alert.status).collect();
     assert_eq!(statuses, [Status::Start, Status::End]);
-    assert_eq!(asked.into_inner(), [(vec![[0, 0, 0, 7].into()], WINDOW)]);
+    assert_eq!(asked.into_inner(), [([0, 0, 0, 7].into(), WINDOW)]);
     assert_eq!(changes[0].1.evidence.sites[0].site, "fra");
     assert_eq!(changes[0].1.evidence.sites_without_details, ["ams"]);
     assert_eq!(changes[1].1.evidence, Evidence::default());
@@ -70,10 +70,9 @@ fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
     let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
     let host = IpAddr::from([0, 0, 0, 7]);
     for bits in [1_000, 5_000, 2_000, 4_000] {
-        let evidence = |_: &[IpAddr], _| Evidence { rates: rates(bits), ..Evidence::default() };
+        let evidence = |_, _| Evidence { rates: rates(bits), ..Evidence::default() };
         close(&mut view_alerts, &mut detector, Condition::default(), evidence);
-        view_alerts
-            .follow_rates(|hosts| if hosts == [host] { rates(bits) } else { Rates::default() });
+        view_alerts.follow_rates(|of| if of == host { rates(bits) } else { Rates::default() });
     }
     let (ended, started) = {
         let mut changes = view_alerts.changes().into_iter();

@@ -3,13 +3,11 @@ use srlg_alerts::Status;
 use srlg_alerts::notification::NotifiedWindow;
 
 fn notification(start_s: u64, host: &str, status: Status) -> Notification {
-    let network = host.contains('/').then(|| host.parse().unwrap());
     Notification {
         id: AlertId::of(&[host], start_s),
         status,
-        host: network.map_or_else(|| host.parse().unwrap(), |it: IpNet| it.addr().into()),
+        host: host.parse().unwrap(),
         port: None,
-        network,
         label: None,
         start_ms: start_s * 1_000,
         now_ms: (start_s + 10) * 1_000,
@@ -114,7 +112,7 @@ fn an_incident_is_its_last_notification_with_the_ports_before_its_end() {
         kind: end.kind,
         view: end.view.clone(),
         rule: end.rule.clone(),
-        subject: "192.0.2.7".to_owned(),
+        host: "192.0.2.7".to_owned(),
         label: None,
         unit: end.unit,
         window_ms: end.main.window_ms,

@@ -51,11 +51,11 @@ fn hear(sites: &Sites, name: &str, report: &SiteReport) {
 fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer() {
     let sites = sites();
     hear(&sites, "turin", &report(100, 10..12));
-    let evidence = sites.evidence(1, &[host(1)], 8, 101);
+    let evidence = sites.evidence(1, host(1), 8, 101);
     assert_eq!(evidence.sites, [SiteCount { site: "turin".to_owned(), cardinality: 2.0 }]);
     assert_eq!(evidence.sites_without_details, ["oslo"]);
     hear(&sites, "oslo", &report(101, 11..14));
-    let evidence = sites.evidence(1, &[host(1)], 60, 101);
+    let evidence = sites.evidence(1, host(1), 60, 101);
     let count = |site: &str, cardinality| SiteCount { site: site.to_owned(), cardinality };
     assert_eq!(evidence.sites, [count("oslo", 3.5), count("turin", 2.5)]);
     assert!(evidence.sites_without_details.is_empty());
@@ -89,7 +89,7 @@ fn report_of_flood(slice: u64) -> SiteReport {
 #[test]
 fn rates_of_sites_are_summed_and_their_bounds_are_named() {
     let sites = sites();
-    let rates = |slice| sites.rates(1, &[host(1)], slice);
+    let rates = |slice| sites.rates(1, host(1), slice);
     assert_eq!(rates(99), Rates::default());
     hear(&sites, "turin", &report_of_flood(99));
     let known = |packets| Rates {
@@ -108,7 +108,7 @@ fn rates_of_sites_are_summed_and_their_bounds_are_named() {
     assert_eq!(rates(99), known(1_000), "oslo sees no packet");
     hear(&sites, "oslo", &report_of_flood(99));
     assert_eq!(rates(99), Rates { is_rate_upper_bound: true, ..known(2_000) });
-    assert_eq!(sites.evidence(1, &[host(1)], 8, 99).rates, rates(99));
+    assert_eq!(sites.evidence(1, host(1), 8, 99).rates, rates(99));
     hear(&sites, "oslo", &report_of_flood(97));
     let both = Rates { is_rate_upper_bound: true, ..known(2_000) };
     assert_eq!(rates(99), both, "each site within the minute before its report");
@@ -123,12 +123,12 @@ fn rates_of_sites_are_summed_and_their_bounds_are_named() {
 fn a_site_that_reports_of_another_time_or_of_other_windows_has_no_details() {
     let sites = sites();
     hear(&sites, "oslo", &report(100, 10..12));
-    let silent = |slice| sites.evidence(1, &[host(1)], 8, slice).sites_without_details;
+    let silent = |slice| sites.evidence(1, host(1), 8, slice).sites_without_details;
     assert_eq!((silent(97), silent(103)), (vec!["turin".to_owned()], vec!["turin".to_owned()]));
     assert_eq!((silent(96).len(), silent(104).len()), (2, 2));
-    let unasked = sites.evidence(1, &[host(1)], 20, 100);
+    let unasked = sites.evidence(1, host(1), 20, 100);
     assert_eq!((unasked.sites.len(), unasked.sites_without_details.len()), (0, 2));
-    assert_eq!(sites.evidence(1, &[host(1)], 8, 104).detail, None);
+    assert_eq!(sites.evidence(1, host(1), 8, 104).detail, None);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn reports_of_strangers_and_garbage_are_rejected_and_counted() {
         sites.receive(&subjects::report("oslo"), garbage.as_bytes());
     }
     assert_eq!((sites.rejected(), sites.spool(0)), (8, None));
-    assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());
+    assert!(sites.evidence(1, host(1), 8, 100).sites.is_empty());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_report_of_another_version_tells_of_the_spool_alone() {
     let other = VersionId { tag: 8, ..VERSION };
     hear(&sites, "oslo", &SiteReport { version: other, ..report(100, 10..12) });
     assert_eq!((sites.rejected(), sites.spool(0).map(|it| it.lost)), (0, Some(2)));
-    assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());
+    assert!(sites.evidence(1, host(1), 8, 100).sites.is_empty());
 }
 
 /// Returns a table of two exporters: 192.0.2.1 sends until second 90, and 192.0.2.2 until second `now`.

@@ -16,14 +16,12 @@ pub(super) const ROUND: u64 = 20;
 /// Seconds of a round during which attacks are active.
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
-/// Number of new peers that each flooded host and the scanner get per step. In one second, each of them gets 1,000
-/// peers, which is twice the threshold.
+/// Number of new peers that each flooded host, the scanner and the flooded network get per step. In one second, each of
+/// them gets 1,000 peers, which is twice the threshold.
 const PEERS: u32 = 100;
 
-/// Number of new peers that each attacked host of the attacked network gets per step.
-const CARPET: u32 = 25;
-
-/// Number of attacked hosts of the attacked network.
+/// Number of attacked hosts of the flooded network. During the attacks, each of them gets 94 peers, which is below the
+/// threshold.
 const CARPET_HOSTS: u32 = 64;
 
 /// Number of background pairs per step.
@@ -57,7 +55,7 @@ pub(super) struct Attacks {
     flooded4: IpAddr,
     flooded6: IpAddr,
     scanner: IpAddr,
-    /// First address of the attacked /24 network.
+    /// First address of the flooded /24 network.
     carpet: u32,
 }
 
@@ -105,7 +103,7 @@ impl Attacks {
             ("a flood of one host", "fan-in", self.flooded4.into()),
             ("a flood of one host", "fan-in", self.flooded6.into()),
             ("a scan", "outside", self.scanner.into()),
-            ("a flood of a network", "fan-in", carpet),
+            ("a flood of a network", "networks", carpet),
         ]
         .map(|(name, view, subject)| PlantedAttack { name, view, subject })
         .to_vec()
@@ -141,13 +139,8 @@ impl Attacks {
             attempt(source.into(), self.flooded6, 53);
             let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
             attempt(self.scanner, scanned.into(), 445);
-        }
-        // Each source contacts all attacked hosts of the network. The number of hosts is too small for a scan alert.
-        for at in 0..CARPET {
-            let source = outside4(number(at, 4));
-            for host in 0..CARPET_HOSTS {
-                attempt(source, Ipv4Addr::from_bits(self.carpet | host).into(), 80);
-            }
+            let host = Ipv4Addr::from_bits(self.carpet | at % CARPET_HOSTS);
+            attempt(outside4(number(at, 4)), host.into(), 80);
         }
         flows
     }

@@ -43,7 +43,7 @@ impl Verdict {
             serde_json::to_writer(&mut *file, &notification)?;
             writeln!(file)?;
         }
-        let subject = notification.network.or_else(|| notification.host.network());
+        let subject = notification.host.network();
         let is_of = |(planted, _): &&mut (PlantedAttack, Vec<Notification>)| {
             Some(planted.subject) == subject && planted.view == notification.view
         };
@@ -79,7 +79,7 @@ impl Verdict {
             writeln!(out, "{word}: {subject}: {starts} start{of_starts}, {ends} end{of_ends}")?;
         }
         for other in &self.others {
-            writeln!(out, "WRONG: unexpected {} of {}", other.status, other.subject())?;
+            writeln!(out, "WRONG: unexpected {} of {}", other.status, other.host)?;
         }
         Ok(is_right)
     }

@@ -222,23 +222,6 @@ fn a_route_needs_a_severe_flood_with_a_known_rate() {
     }
 }
 
-#[test]
-fn a_route_is_kept_when_the_alert_continues_as_that_of_a_network() {
-    if !has_jq() {
-        return;
-    }
-    let (recipe, flood) = (Recipe::new(), floods(1));
-    recipe.run(&[], &flood[0]);
-    let joined = Notification { status: Status::Update, why: Why::Group, ..flood[0].clone() };
-    let ended = Notification { why: Why::Group, ..flood[1].clone() };
-    for notification in [&joined, &ended] {
-        assert_eq!(recipe.run(&[], notification).len(), 1);
-        assert_eq!(recipe.routes().len(), 1);
-    }
-    assert_eq!(recipe.run(&[], &flood[1]).len(), 1);
-    assert_eq!(recipe.routes(), BTreeSet::new());
-}
-
 /// Closes a slice with a flood of one host, if `flood` is set, and with `neighbours` other hosts of its network that
 /// have a few more peers than the threshold. The recipe gets all notifications.
 fn close(tracker: &mut Tracker, recipe: &Recipe, second: u64, flood: bool, neighbours: u8) {

@@ -251,7 +251,7 @@ fn beyond_the_rate_notifications_are_counted_and_one_mail_says_so() {
     sinks.finish(MOST);
     let report = next(&mails);
     assert_eq!(report.header("Subject"), ["srlg: 7 notifications suppressed"]);
-    let hosts = starts[3..].iter().map(|start| format!("warning flood of {}", start.subject()));
+    let hosts = starts[3..].iter().map(|start| format!("warning flood of {}", start.host));
     assert!(report.lines()[0].ends_with(&hosts.collect::<Vec<_>>().join(", ")), "{report:?}");
 }
 

@@ -47,7 +47,7 @@ fn a_severe_start_reaches_all_sinks_behind_two_hundred_small_alerts() {
     let flood = Notification { severity: Severity::Major, ..flood };
     notifications.iter_mut().for_each(|scan| scan.kind = Kind::Scan);
     sinks.send(&notifications);
-    let (started, host) = (Instant::now(), flood.subject());
+    let (started, host) = (Instant::now(), flood.host.to_string());
     sinks.send(&[flood]);
     wait(started, "webhook", || requests.try_iter().any(|(_, body)| body.contains(&host)));
     wait(started, "exec", || fs::read_to_string(&run).unwrap_or_default().contains(&host));

@@ -97,7 +97,7 @@ fn incidents_are_paged_and_filtered() {
     let (web, _overviews) = start_with(overview(now_ms()), &store);
     let of = |page: &Value| -> Vec<String> {
         let incidents = page["incidents"].as_array().unwrap();
-        incidents.iter().map(|it| it["subject"].as_str().unwrap().to_owned()).collect()
+        incidents.iter().map(|it| it["host"].as_str().unwrap().to_owned()).collect()
     };
     let mut hosts: Vec<String> = notifications[..5].iter().map(Notification::subject).collect();
     hosts.reverse();

@@ -93,7 +93,7 @@ function actButtons(notification, done = () => {}) {
   if (!isOver) acts.push("close");
   return acts.map((name) => {
     const made = control("button", { type: "button", textContent: ACTS[name].button });
-    made.addEventListener("click", () => openAct(name, notification.id, subject(notification), done));
+    made.addEventListener("click", () => openAct(name, notification.id, notification.host, done));
     return made;
   });
 }
@@ -117,14 +117,14 @@ function makeSilence() {
 }
 
 function updateSilence(node, silence) {
-  const cells = [silence.subject, silence.view, moment(silence.until_ms), silence.by, silence.text];
+  const cells = [silence.host, silence.view, moment(silence.until_ms), silence.by, silence.text];
   cells.forEach((text, index) => write(node.children[index], text));
   const [button] = node.children[5].children;
   button.hidden = !canAct;
-  button.onclick = () => openAct("unsilence", silence.id, silence.subject, () => {});
+  button.onclick = () => openAct("unsilence", silence.id, silence.host, () => {});
 }
 
 function showSilences(silences) {
   byId("silences-section").hidden = !silences.length;
-  list(byId("silences").tBodies[0], silences, (silence) => `${silence.view} ${silence.subject}`, makeSilence, updateSilence);
+  list(byId("silences").tBodies[0], silences, (silence) => `${silence.view} ${silence.host}`, makeSilence, updateSilence);
 }

@@ -58,14 +58,14 @@ function drawPeerChart(notifications, alert) {
 function showIncident({ alert, notifications }) {
   const end = notifications.at(-1);
   const isOver = end.status === "end";
-  title(`${end.kind === "unknown" ? "incident" : end.kind} of ${subject(end)} (${end.severity})`);
+  title(`${end.kind === "unknown" ? "incident" : end.kind} of ${end.host} (${end.severity})`);
   const lasted = lasting((alert ?? end).duration_ms);
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
   list(byId("alerts"), alert ? [alert] : [], (alert) => alert.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice has no counts for this alert.");
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
-  links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
+  links.replaceChildren(link("Host", hostPath(end.host, end.view)), ...acts);
   const details = detailed(notifications);
   // Peers have their own table.
   writeFacts(byId("facts"), { ...details, peers: [] });

@@ -92,7 +92,7 @@ function drawTimeline() {
     ends[lane] = Math.max(end, ends[lane] ?? 0);
     const bar = svg("rect", { x: start.toFixed(1), y: lane * LANE + 1, width: (end - start).toFixed(1), height: LANE - 2, class: incident.severity });
     const title = svg("title", {});
-    title.textContent = `${incident.subject}, ${incident.severity} ${incident.kind}, ${timeOf(incident.start_ms)}`;
+    title.textContent = `${incident.host}, ${incident.severity} ${incident.kind}, ${timeOf(incident.start_ms)}`;
     bar.append(title);
     bar.addEventListener("click", () => location.assign(`${BASE}incident/${incident.id}`));
     return bar;

@@ -41,10 +41,8 @@ function windowLine(notification, count) {
   return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}`;
 }
 
-const subject = (notification) => notification.network ?? notification.host;
-
 // Returns the path of the page of a host, or of the incidents of a network.
-function subjectPath(name, view) {
+function hostPath(name, view) {
   const address = name.split(" ")[0];
   return address.includes("/") ? `?network=${encodeURIComponent(address)}` : `host/${encodeURIComponent(address)}?view=${encodeURIComponent(view)}`;
 }
@@ -52,7 +50,6 @@ function subjectPath(name, view) {
 // Returns a short description of an alert, with its rates and without its counts.
 function about(notification) {
   const parts = [notification.kind === "unknown" ? "" : notification.kind.replaceAll("-", " "), notification.view];
-  if (notification.network) parts.unshift(`${round(notification.hosts)} ${notification.hosts === 1 ? "host" : "hosts"}`);
   const [port] = notification.top_ports || [];
   if (port && port[1] >= 0.5) parts.push(`mostly ${port[0]}`);
   parts.push(traffic(notification));
@@ -79,7 +76,6 @@ function facts(notification) {
     ["ASes of peers", originShares(notification, notification.top_as, originText)],
     ["countries of peers", originShares(notification, notification.top_countries, (part) => part.country)],
     ["sampled peers", notification.peers.join("  "), "code"],
-    ["largest hosts", (notification.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
     ["sites", (notification.sites || []).map((site) => `${site.site} ${percent(site.share)} (${round(site.cardinality)} ${unit(notification)})`).join(", ")],
     ["no details from", (notification.sites_without_details || []).join(", ")],
     ["silent", (notification.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
@@ -99,7 +95,7 @@ function writeFacts(node, notification) {
 function makeAlert() {
   const made = element("details");
   const summary = element("summary");
-  summary.append(element("span", "", "severity"), element("span", "", "subject"), element("span", "", "about"), makeLine(), element("span", "", "since"), element("span", "", "windows"));
+  summary.append(element("span", "", "severity"), element("span", "", "host"), element("span", "", "about"), makeLine(), element("span", "", "since"), element("span", "", "windows"));
   summary.children[1].append(element("b", "", "code"), element("em"));
   const links = element("p", undefined, "links");
   made.append(summary, links, element("dl"));
@@ -111,7 +107,7 @@ function updateAlert(node, alert) {
   const [summary, links, all] = node.children;
   const [severity, name, says, line, since, windows] = summary.children;
   write(severity, alert.severity);
-  write(name.children[0], subject(alert));
+  write(name.children[0], alert.host);
   write(name.children[1], alert.label ?? "");
   write(says, about(alert));
   updateLine(line, alert.line ?? []);
@@ -120,7 +116,7 @@ function updateAlert(node, alert) {
   const shown = `${alert.notified_ms} ${alert.text} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
-  links.replaceChildren(link("Incident", `incident/${alert.id}`), link(alert.network ? "Incidents of this network" : "Host", subjectPath(subject(alert), alert.view)), ...actButtons(alert));
+  links.replaceChildren(link("Incident", `incident/${alert.id}`), link("Host", hostPath(alert.host, alert.view)), ...actButtons(alert));
   writeFacts(all, alert);
 }
 
@@ -144,7 +140,7 @@ function makeIncident(incident) {
   const made = row(8);
   const [started, , , name] = made.children;
   started.append(link("", `incident/${incident.id}`));
-  name.append(link("", subjectPath(incident.subject, incident.view), "code"), element("em"));
+  name.append(link("", hostPath(incident.host, incident.view), "code"), element("em"));
   return made;
 }
 
@@ -153,7 +149,7 @@ function updateIncident(node, incident) {
   write(started.firstChild, moment(incident.start_ms));
   write(lasted, incident.is_over ? lasting(incident.end_ms - incident.start_ms) : "active", incident.is_over ? "n" : "n bad");
   write(severity, incident.severity, incident.severity);
-  write(name.children[0], incident.subject);
+  write(name.children[0], incident.host);
   write(name.children[1], incident.label ?? "");
   write(kind, incident.kind);
   write(view, incident.view);

@@ -104,7 +104,7 @@ function makeHost() {
 function updateHost(node, host, view) {
   const [name, count, error, line] = node.children;
   write(name.children[0], host.host);
-  name.children[0].href = subjectPath(host.host, view);
+  name.children[0].href = hostPath(host.host, view);
   write(name.children[1], host.label ?? "");
   write(count, `${host.is_lower_bound ? "≥ " : ""}${round(host.cardinality)}`, host.is_alert ? "n alert" : "n");
   count.title = host.is_alert ? "active alert" : "";
