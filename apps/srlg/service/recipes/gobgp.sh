@@ -11,7 +11,7 @@
 #   --least-pps 10000   minimum number of packets per second; while the rate is unknown, no route is announced
 #   --most-routes 10    maximum number of routes at the same time
 #   --never FILE        a file with one address per line, for which no route is announced; one that exists is withdrawn
-# The script ignores alerts of networks, of outside hosts, and of kinds other than floods. It writes one line about each
+# The script ignores alerts of whole networks, of outside hosts, and of kinds other than floods. It writes one line about each
 # decision to standard error. It requires jq and gobgp.
 set -euo pipefail
 
@@ -78,8 +78,6 @@ file=$state/$id.route
 
 if [ "$(field .status)" = end ]; then
     [ -e "$file" ] || refuse "the alert has ended"
-    # Earlier versions ended an alert in this way although the flood continued.
-    [ "$(field .why)" != group ] || { say "route kept: the flood is now part of a network's alert; when it is over, withdraw the route by hand and delete $file" && exit 0; }
     read -ra route <"$file"
     # Another active alert may use the same route.
     same=$(grep -lxF -- "${route[*]}" "$state"/*.route | wc -l)
@@ -107,9 +105,9 @@ if [ -n "$never" ]; then
 fi
 
 if [ ! -e "$file" ]; then
-    single='["flood", "fan-in", true, 1, null, null]'
-    [ "$(field "[.kind, .direction, .is_inside, .hosts, .network, .port] == $single")" = true ] ||
-        refuse "not a flood of a single inside host (kind $(field .kind))"
+    single='["flood", "fan-in", true, null]'
+    [ "$(field "[.kind, .direction, .is_inside, .port] == $single")" = true ] ||
+        refuse "not a flood of an inside host (kind $(field .kind))"
     case $host in
         *[!0-9a-fA-F.:]* | "") refuse "not the address of a single host" ;;
         *:*) family=ipv6 prefix=$host/128 ;;

@@ -41,10 +41,11 @@ use verdict::Verdict;
 /// Top-level settings for both a site and a network, except for the length of a slice.
 const GENERAL: &str = "inside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
-/// Views and rule for both a site and a network.
+/// Views and rules for both a site and a network.
 const VIEWS: &str = "
 [[view]]
 name = 'fan-in'
+role = 'destination'
 
 [[view]]
 name = 'fan-out'
@@ -57,12 +58,20 @@ role = 'source'
 
 [[view]]
 name = 'networks'
+role = 'destination'
 host-prefix4 = 24
 host-prefix6 = 48
 
 [[rule]]
-name = 'default'
+name = 'hosts'
+views = ['fan-in', 'fan-out', 'outside']
 thresholds = { 5s = 500 }
+hold = '2s'
+
+[[rule]]
+name = 'networks'
+views = ['networks']
+thresholds = { 5s = 3000 }
 hold = '2s'
 ";
 

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use ipnet::IpNet;
 use srlg_input::contact::Name;
 
 use crate::config::Config;

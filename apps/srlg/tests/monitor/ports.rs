@@ -105,7 +105,7 @@ fn alerts_of_ports_and_services_are_about_them() {
     let notified = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));
     let of = |notification: &Notification| {
         let Notification { ref view, status, kind, unit, ref label, .. } = *notification;
-        (view.clone(), status, notification.subject(), kind, unit, label.clone())
+        (view.clone(), status, notification.host.to_string(), kind, unit, label.clone())
     };
     let start = |view: &str, subject: &str, kind, unit, label: Option<&str>| {
         (view.to_owned(), Status::Start, subject.to_owned(), kind, unit, label.map(str::to_owned))
@@ -151,23 +151,6 @@ fn details_of_a_port_scan_name_its_ports_and_the_network_of_the_scanner() {
 }
 
 #[test]
-fn services_of_one_network_that_start_together_are_one_alert() {
-    let mut monitor = Monitor::new(&config(""), 1).unwrap();
-    let services: Vec<_> = (10..20).map(|host| ([10, 0, 0, host], 443)).collect();
-    let notified = feed(&mut monitor, 1_750_000_000_000, 10, |time_ns| second(time_ns, &services));
-    let notified: Vec<_> =
-        notified.iter().filter(|notification| notification.view == "services").collect();
-    let [of_network] = &notified[..] else { panic!("{notified:?}") };
-    assert_eq!((of_network.subject(), of_network.hosts), ("10.0.0.0/24".to_owned(), 10));
-    assert_eq!(of_network.label.as_deref(), Some("servers"));
-    assert_eq!(of_network.port, None);
-    assert!(of_network.text.contains("services of 10.0.0.0/24 (servers)"), "{}", of_network.text);
-    let mut largest: Vec<_> = of_network.largest.iter().map(|(name, _)| name.to_string()).collect();
-    largest.sort();
-    assert_eq!((largest.len(), &*largest[0]), (10, "10.0.0.10 tcp/443"));
-}
-
-#[test]
 fn an_alert_of_a_service_outlives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(&format!("state = '{}'", folder.path().display()));
@@ -185,7 +168,7 @@ fn an_alert_of_a_service_outlives_a_restart() {
     let notified: Vec<_> = notified.iter().filter(is_of_service).collect();
     let [over] = &notified[..] else { panic!("{notified:?}") };
     assert_eq!((over.id, over.status), (start.id, Status::End));
-    assert_eq!((over.host, over.subject()), (start.host, "10.0.0.2 tcp/443".to_owned()));
+    assert_eq!((over.host, over.host.to_string()), (start.host, "10.0.0.2 tcp/443".to_owned()));
     assert_eq!(over.kind, Kind::ServiceFlood);
 }
 
@@ -246,7 +229,10 @@ fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
     let changed = Config::parse(&format!("{state}\n{input}{views}")).unwrap();
     let mut next = Continued::open(&changed).unwrap();
     let [over] = &next.ended.clone()[..] else { panic!("{:?}", next.ended) };
-    assert_eq!((over.view.as_str(), over.subject()), ("services", "10.0.0.2 tcp/443".to_owned()));
+    assert_eq!(
+        (over.view.as_str(), over.host.to_string()),
+        ("services", "10.0.0.2 tcp/443".to_owned())
+    );
     assert_eq!(over.status, Status::End);
     let notified = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
     assert!(notified.iter().all(|notification| notification.view != "services"), "{notified:?}");

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use proptest::prelude::*;
 use srlg_alerts::{
-    Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Terms,
-    Tracker, Why, Witnesses,
+    Alert, AlertId, Condition, Rule, Severity, Sighting, Sightings, Status, Terms, Tracker, Why,
+    Witnesses,
 };
 use srlg_traffic::synthetic::mix;
 

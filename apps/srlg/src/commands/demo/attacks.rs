@@ -98,12 +98,15 @@ impl Attacks {
     }
 
     pub(super) fn planted(&self) -> Vec<PlantedAttack> {
-        let carpet = IpNet::new_assert(Ipv4Addr::from_bits(self.carpet).into(), 24);
+        let network = |host, length| IpNet::new_assert(host, length).trunc();
+        let carpet = Ipv4Addr::from_bits(self.carpet).into();
         [
             ("a flood of one host", "fan-in", self.flooded4.into()),
             ("a flood of one host", "fan-in", self.flooded6.into()),
             ("a scan", "outside", self.scanner.into()),
-            ("a flood of a network", "networks", carpet),
+            ("a flood of a network", "networks", network(carpet, 24)),
+            ("the flood of its host", "networks", network(self.flooded4, 24)),
+            ("the flood of its host", "networks", network(self.flooded6, 48)),
         ]
         .map(|(name, view, subject)| PlantedAttack { name, view, subject })
         .to_vec()
@@ -139,7 +142,7 @@ impl Attacks {
             attempt(source.into(), self.flooded6, 53);
             let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
             attempt(self.scanner, scanned.into(), 445);
-            let host = Ipv4Addr::from_bits(self.carpet | at % CARPET_HOSTS);
+            let host = Ipv4Addr::from_bits(self.carpet | (at % CARPET_HOSTS));
             attempt(outside4(number(at, 4)), host.into(), 80);
         }
         flows

@@ -40,7 +40,7 @@ fn open(notification: &Notification, cardinality: f64) -> OpenAlert {
     let windows = vec![window, NotifiedWindow { window_ms: 600_000, ..window }];
     let (now_ms, line) = (notification.now_ms + 5_000, [1, 2, cardinality as u32].into());
     let rates = Rates { packets_per_second: Some(1_234), ..Rates::default() };
-    let live = LiveState { now_ms, hosts: 1, windows, line, rates, peak_rates: rates };
+    let live = LiveState { now_ms, windows, line, rates, peak_rates: rates };
     OpenAlert { notification: Arc::new(notification.clone()), live: Some(live) }
 }
 
@@ -99,7 +99,7 @@ fn incidents_are_paged_and_filtered() {
         let incidents = page["incidents"].as_array().unwrap();
         incidents.iter().map(|it| it["host"].as_str().unwrap().to_owned()).collect()
     };
-    let mut hosts: Vec<String> = notifications[..5].iter().map(Notification::subject).collect();
+    let mut hosts: Vec<String> = notifications[..5].iter().map(|it| it.host.to_string()).collect();
     hosts.reverse();
     let all = json(&web, "/api/v1/incidents");
     assert_eq!((of(&all), &all["next"]), (hosts.clone(), &Value::Null));
@@ -236,7 +236,6 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
             id: id(at),
             status,
             host: std::net::IpAddr::from(host).into(),
-            network: None,
             peers: peers.clone().map(|peer| std::net::IpAddr::from(peer).into()).collect(),
             origins: origins.clone(),
             start_ms,
