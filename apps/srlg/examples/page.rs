@@ -191,12 +191,12 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let notification =
         |second| -> Result<Notification> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
-    let Notification { windows, hosts, rates, .. } = notification(second)?;
+    let Notification { windows, rates, .. } = notification(second)?;
     let count =
         |second| notification(second).map(|notification| notification.main.cardinality as u32);
     let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
     let line = line.collect::<Result<_>>()?;
-    let live = LiveState { now_ms, hosts, windows, line, rates, peak_rates: rates };
+    let live = LiveState { now_ms, windows, line, rates, peak_rates: rates };
     Ok(OpenAlert { notification: Arc::new(notification(second - second % 10)?), live: Some(live) })
 }
 
