@@ -154,7 +154,7 @@ def network():
     host = {"view": 0, "host": "192.0.2.1", "counts": [[60, 1024.5]], "details": details}
     add("report", json.dumps({"version": identity, "slice": 7, "spool": {"slices": 5, "unsent": 3, "lost": 1},
                               "input": {"datagrams": {"received": 90, "refused": 3, "dropped": 1},
-                                        "newest_ms": 1, "is_lost": False, "seen_from": 9},
+                                        "newest_ms": 1, "is_lost": False, "seen_from_ms": 9},
                               "exporters": None, "hosts": [host]}))
 
 

@@ -200,6 +200,11 @@ impl HostDetails {
         (all.contacts > 0).then(|| all.detail())
     }
 
+    /// Returns the time since which the host has been tracked, in milliseconds since the Unix epoch.
+    pub const fn tracked_since_ms(&self) -> u64 {
+        self.since_ms
+    }
+
     /// Returns whether the host had contacts since it has been tracked.
     pub fn has_contacts(&self) -> bool {
         self.contacts > 0

@@ -1,7 +1,7 @@
 //! Alerts of all hosts of one view.
 //!
-//! Invariants: each alert starts once and ends once, even if rules change while it is active. Other hosts never start,
-//! delay or end the alert of a host. At most [`Tracker::MOST_HOSTS`] hosts are tracked.
+//! Invariants: each alert starts once and ends once, even if rules change while it is active. Other hosts never end
+//! the alert of a host, and delay it only beyond the limit of hosts. At most [`Tracker::MOST_HOSTS`] hosts are tracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ mod closing;
 /// Completeness of a slice's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether the input is lost: no contact arrived for a minute, or no site with data delivered the whole slice. Without input,
+    /// Whether the input is lost: no contact arrived for a minute, or no site delivered the whole slice. Without input,
     /// no alert starts and no end is confirmed, because missing data does not mean that an attack has ended.
     pub is_input_lost: bool,
     /// Number of slices since the last data gap, including this slice. Counts within longer windows may be too low, so

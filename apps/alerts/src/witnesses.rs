@@ -82,7 +82,7 @@ impl Witnesses {
         Self { seen_ms: 0, whole_slices: 0, silent: Vec::new() }
     }
 
-    /// Merges `other`, the witnesses of a different host or site.
+    /// Merges `other`, the witnesses of a different site.
     pub fn merge(&mut self, other: Self) {
         self.seen_ms = self.seen_ms.min(other.seen_ms);
         self.whole_slices = self.whole_slices.min(other.whole_slices);

@@ -146,9 +146,6 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     } else {
         format!("198.51.100.{at}")
     };
-    let network = (at == 3).then_some("198.51.100.0/24");
-    let largest: Vec<(String, f64)> =
-        (0..network.map_or(0, |_| 20)).map(|it| (format!("198.51.100.{it}"), 2e3)).collect();
     let cardinality = 61_234.0 / f64::from(at + 1) * wave(second, at.into());
     let window = |window_ms: u64, cardinality: f64, threshold: f64| {
         json!({
@@ -161,7 +158,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     let mut alert = json!({
         "id": format!("{at:016x}"), "status": "update", "why": "repeat", "kind": "flood", "severity": severity,
         "view": "fan-in", "direction": "fan-in", "unit": "hosts", "is_inside": true, "rule": "default", "host": host,
-        "network": network, "hosts": if at == 3 { 212 } else { 1 }, "largest": largest, "label": "web shop",
+        "label": "web shop",
         "start_ms": now_ms - 83_000 * (u64::from(at) + 1), "now_ms": now_ms - now_ms % 10_000, "duration_ms": 83_000,
         "windows": windows, "opposite": 12.0, "sampling": "1:10", "data_age_ms": 1_200,
         "exporters": ["192.0.2.1", "192.0.2.2"], "exporter_names": { "192.0.2.1": "edge-fra-1" }, "peers": peers, "detail_since_ms": now_ms - 80_000,
@@ -212,7 +209,6 @@ fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> R
         let mut notification = alert(of, start_ms + age_ms, at as u32);
         notification["id"] = json!(format!("{:016x}", at + 16));
         notification["host"] = json!(Ipv4Addr::from(0xcb00_7100 + at as u32 % 251).to_string());
-        (notification["network"], notification["hosts"]) = (json!(null), json!(1));
         notification["view"] = json!(["fan-in", "fan-out"][at as usize % 2]);
         notification["kind"] = json!(["flood", "scan"][at as usize % 2]);
         (notification["status"], notification["start_ms"]) = (json!(status), json!(start_ms));

@@ -1,7 +1,7 @@
 //! Packets and bytes of a host within the last minute, counted from its contacts.
 //!
 //! Counts are summed in slots of 5 s. The slots are aligned to the Unix epoch, so the slots of different threads and
-//! hosts can be added. A contact counts at its own time or at the end of the last closed slice, whichever is later.
+//! sites can be added. A contact counts at its own time or at the end of the last closed slice, whichever is later.
 //! Exporters report a flow some seconds after its last packet, so the newest seconds would otherwise always be
 //! incomplete.
 //!
@@ -147,7 +147,7 @@ impl Volume {
         (self.since_ms, self.whole_since_ms) = (Some(since_ms), Some(since_ms));
     }
 
-    /// Merges `other`, which comes from another thread, host or site.
+    /// Merges `other`, which comes from another thread or site.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.last.any_ms == 0 {
             (self.since_ms, self.whole_since_ms) = (other.since_ms, other.whole_since_ms);

@@ -20,7 +20,7 @@ pub struct Rates {
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_scaled: bool,
     /// Whether the real rate may be higher. This is the case if a size or a sampling rate is unknown. It is also the
-    /// case if a site or a host is missing, or if part of the minute was not counted.
+    /// case if a site is missing, or if part of the minute was not counted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_lower_bound: bool,
     /// Whether the real rate may be lower, because several sites may have seen the same packets.

@@ -11,8 +11,8 @@
 #   --least-pps 10000   minimum number of packets per second; while the rate is unknown, no route is announced
 #   --most-routes 10    maximum number of routes at the same time
 #   --never FILE        a file with one address per line, for which no route is announced; one that exists is withdrawn
-# The script ignores alerts of whole networks, of outside hosts, and of kinds other than floods. It writes one line about each
-# decision to standard error. It requires jq and gobgp.
+# The script ignores alerts of whole networks, of outside hosts, and of kinds other than floods. It writes one line about
+# each decision to standard error. It requires jq and gobgp.
 set -euo pipefail
 
 declare -A rank=([warning]=1 [major]=2 [critical]=3)

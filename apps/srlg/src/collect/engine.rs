@@ -88,7 +88,7 @@ pub(super) struct Progress {
     closed: BTreeMap<&'static str, u64>,
     incomplete: IncompleteSlices,
     last: Option<Close>,
-    /// End of the last closed slice with data, in milliseconds since the Unix epoch.
+    /// End of the last closed slice that a probe with data delivered, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
     is_stopped: bool,
 }
@@ -275,14 +275,14 @@ impl Engine {
     fn close(&mut self, close: &Close) -> Result<()> {
         let Self { plan, console, detectors, manager, reports, progress, sites, rule, .. } = self;
         let network = &plan.network;
-        let probes = close.delivered.iter().chain(&close.late).copied();
-        let of_inputs = sites.condition(probes, close.slice);
+        let delivered = close.delivered.iter().copied();
+        // Deltas of late probes may have data, too.
+        let of_inputs = sites.condition(delivered.clone().chain(close.late.clone()), close.slice);
         let condition = Condition {
-            // Without a whole slice of any probe, there is no data either.
             is_input_lost: of_inputs.is_input_lost || close.delivered.is_empty(),
             whole_slices: close.whole_slices.min(of_inputs.whole_slices),
         };
-        if !condition.is_input_lost {
+        if !sites.condition(delivered, close.slice).is_input_lost {
             progress.newest_input_ms =
                 close.slice.saturating_add(1).saturating_mul(network.slice_ms);
         }
@@ -367,7 +367,8 @@ impl Engine {
             }
             Some(Change::Shrinks(back)) => {
                 let back = named(names, &back).join(", ");
-                info!("slices have the data of these probes again: {back}; without data: {probes}");
+                let others = if probes.is_empty() { probes } else { format!("; {probes}") };
+                info!("slices have the data of these probes again: {back}{others}");
             }
             Some(Change::Ends { slices }) => {
                 info!("slices have the data of all probes again; incomplete slices: {slices}");

@@ -214,15 +214,22 @@ impl Sites {
         alerted: AlertedHost,
         slice: u64,
     ) -> Witnesses {
-        let may_have_seen =
-            site.hosts.get(&(view, alerted.host)).is_none_or(|reported| reported.is_seen);
-        let Some(input) = site.input.filter(|_| may_have_seen) else { return Witnesses::default() };
-        if input.is_lost && input.newest_ms >= alerted.since_ms {
-            return Witnesses::silent(format!("the input at {name}"), input.newest_ms);
+        let Some(input) = site.input else { return Witnesses::default() };
+        // Contacts are counted since the probe tracks the host. Before that, the input may have seen the host.
+        let has_not_seen = site.hosts.get(&(view, alerted.host)).is_some_and(|reported| {
+            !reported.is_seen && input.newest_ms > reported.report.details.tracked_since_ms()
+        });
+        let was_lost_before = input.is_lost && input.newest_ms < alerted.since_ms;
+        if has_not_seen || was_lost_before {
+            return Witnesses::default();
         }
-        let whole_slices = (slice + 1).saturating_sub(input.seen_from);
-        let whole_slices = u32::try_from(whole_slices).unwrap_or(u32::MAX);
-        Witnesses { whole_slices, ..Witnesses::default() }
+        match input.is_lost_in(slice, self.slice_ms) {
+            true => Witnesses::silent(format!("the input at {name}"), input.newest_ms),
+            false => {
+                let whole_slices = input.whole_slices(slice, self.slice_ms);
+                Witnesses { whole_slices, ..Witnesses::default() }
+            }
+        }
     }
 
     /// Returns whether the input of `probe` is lost, according to its last report.
@@ -230,18 +237,18 @@ impl Sites {
         self.state().sites[probe].input.is_some_and(|input| input.is_lost)
     }
 
-    /// Returns the condition in which `slice` closes with data of `probes`. If no input has data, the slice is a data
+    /// Returns the condition in which `slice` closes with deltas of `probes`. If no input has data, the slice is a data
     /// gap.
     pub(super) fn condition(&self, probes: impl Iterator<Item = usize>, slice: u64) -> Condition {
         let state = self.state();
-        let inputs = probes.map(|probe| state.sites[probe].input.unwrap_or_default());
-        let inputs: Vec<InputState> = inputs.collect();
-        let seen_from = inputs.iter().map(|input| input.seen_from).min();
-        let whole_slices = (slice + 1).saturating_sub(seen_from.unwrap_or(0));
-        Condition {
-            is_input_lost: inputs.iter().all(|input| input.is_lost),
-            whole_slices: u32::try_from(whole_slices).unwrap_or(u32::MAX),
+        let mut condition = Condition { is_input_lost: true, whole_slices: 0 };
+        for probe in probes {
+            let input = state.sites[probe].input.unwrap_or_default();
+            condition.is_input_lost &= input.is_lost_in(slice, self.slice_ms);
+            let whole_slices = input.whole_slices(slice, self.slice_ms);
+            condition.whole_slices = condition.whole_slices.max(whole_slices);
         }
+        condition
     }
 
     /// Returns what is known of the exporters and inputs of all sites, keyed by site name.

@@ -62,6 +62,12 @@ role = 'destination'
 host-prefix4 = 24
 host-prefix6 = 48
 
+[[view]]
+name = 'networks-out'
+role = 'source'
+host-prefix4 = 24
+host-prefix6 = 48
+
 [[rule]]
 name = 'hosts'
 views = ['fan-in', 'fan-out', 'outside']
@@ -70,7 +76,7 @@ hold = '2s'
 
 [[rule]]
 name = 'networks'
-views = ['networks']
+views = ['networks', 'networks-out']
 thresholds = { 5s = 3000 }
 hold = '2s'
 ";

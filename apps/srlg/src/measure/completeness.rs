@@ -3,7 +3,7 @@
 use srlg_alerts::Condition;
 
 /// Time without any contact after which the input counts as lost, so that silence does not end an alert.
-const LOST_MS: u64 = 60_000;
+pub(crate) const LOST_MS: u64 = 60_000;
 
 /// Completeness of the slices of an input.
 #[derive(Clone, Debug)]
@@ -34,10 +34,16 @@ impl Completeness {
         self.newest_ms
     }
 
-    /// Returns the first slice after the last slice with missing contacts.
+    /// Returns the end of the last slice with missing contacts, in milliseconds since the Unix epoch.
     #[cfg(feature = "network")]
-    pub(crate) const fn seen_from(&self) -> u64 {
-        self.seen_from
+    pub(crate) const fn seen_from_ms(&self) -> u64 {
+        self.seen_from.saturating_mul(self.slice_ms)
+    }
+
+    /// Returns whether no contact has arrived for a minute at `now_ms`.
+    #[cfg(feature = "network")]
+    pub(crate) const fn is_lost_at(&self, now_ms: u64) -> bool {
+        self.newest_ms > 0 && now_ms.saturating_sub(self.newest_ms) >= LOST_MS
     }
 
     /// Notes that contacts are missing until the first slice opens.

@@ -158,7 +158,8 @@ fn delay_before(attempt: usize) -> Duration {
     RECONNECTS.after(u32::try_from(failures).unwrap_or(u32::MAX))
 }
 
-/// Returns what is wrong with the certificate of the broker, if `error` says that it belongs to another network or host.
+/// Returns what is wrong with the certificate of the broker, if `error` says that it is that of another network or
+/// host.
 fn certificate_error(error: &ConnectError) -> Option<String> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
@@ -167,11 +168,7 @@ fn certificate_error(error: &ConnectError) -> Option<String> {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(format!(
             "its certificate is from a different authority; use the {AUTHORITY_FILE} of this network"
         )),
-        CertificateError::NotValidForNameContext { presented, .. } => Some(format!(
-            "its certificate has other names ({}); set `broker` to one of them",
-            presented.join(", ")
-        )),
-        CertificateError::NotValidForName => {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             Some("its certificate has other names; set `broker` to one of them".to_owned())
         }
         _ => None,

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::VersionId;
+use crate::measure::completeness::LOST_MS;
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
 use srlg_alerts::top::at_most;
@@ -66,8 +67,26 @@ pub(crate) struct InputState {
     pub(crate) newest_ms: u64,
     /// Whether no contact has arrived for a minute.
     pub(crate) is_lost: bool,
-    /// First slice after the last slice in which the input was lost or had not begun.
-    pub(crate) seen_from: u64,
+    /// End of the last slice in which the input was lost or had not begun, in milliseconds since the Unix epoch.
+    pub(crate) seen_from_ms: u64,
+}
+
+impl InputState {
+    /// Returns whether the input was lost in `slice`. The report may be about a later slice.
+    pub(crate) const fn is_lost_in(self, slice: u64, slice_ms: u64) -> bool {
+        let end_ms = slice.saturating_add(1).saturating_mul(slice_ms);
+        self.is_lost && end_ms.saturating_sub(self.newest_ms) >= LOST_MS
+    }
+
+    /// Returns the number of slices up to `slice` since the last one in which the input was lost.
+    pub(crate) fn whole_slices(self, slice: u64, slice_ms: u64) -> u32 {
+        if self.is_lost {
+            return 0;
+        }
+        let end_ms = slice.saturating_add(1).saturating_mul(slice_ms);
+        u32::try_from(end_ms.saturating_sub(self.seen_from_ms) / slice_ms.max(1))
+            .unwrap_or(u32::MAX)
+    }
 }
 
 /// State of a probe's spool, counted in slices.

@@ -152,8 +152,8 @@ impl Sending {
 
     fn report(&mut self, slice: u64, exporters: TableState) {
         let is_lost = self.input.close(slice).is_input_lost;
-        let (newest_ms, seen_from) = (self.input.newest_ms(), self.input.seen_from());
-        let input = InputState { datagrams: self.datagrams, newest_ms, is_lost, seen_from };
+        let (newest_ms, seen_from_ms) = (self.input.newest_ms(), self.input.seen_from_ms());
+        let input = InputState { datagrams: self.datagrams, newest_ms, is_lost, seen_from_ms };
         let (version, spool) = (self.version, self.outbox.spool());
         let report = |hosts: &[HostReport]| {
             let hosts = hosts.to_vec();

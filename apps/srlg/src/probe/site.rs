@@ -141,11 +141,9 @@ impl ProbeSite {
         let views = self.site.consumer.overviews();
         // The first slice of a version may be ahead.
         let latest = if self.options.is_live { now_ms() } else { u64::MAX };
-        let running = now_ms() / self.site.slice_ms();
-        let condition = self.site.consumer.input.condition(running);
         Overview {
             now_ms: self.site.now_ms().min(latest),
-            is_input_lost: self.options.is_live && condition.is_input_lost,
+            is_input_lost: self.options.is_live && self.site.consumer.input.is_lost_at(now_ms()),
             ..self.site.overview(input, views)
         }
     }

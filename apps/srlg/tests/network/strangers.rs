@@ -26,7 +26,8 @@ fn spool(lost: u64) -> Value {
 
 fn report(version: VersionId, lost: u64) -> Vec<u8> {
     let datagrams = json!({ "received": 0, "refused": 0, "dropped": 0 });
-    let input = json!({ "datagrams": datagrams, "newest_ms": 0, "is_lost": false, "seen_from": 0 });
+    let input =
+        json!({ "datagrams": datagrams, "newest_ms": 0, "is_lost": false, "seen_from_ms": 0 });
     let report = json!({
         "version": version, "slice": SLICES.start, "spool": spool(lost), "input": input, "hosts": []
     });

@@ -20,7 +20,7 @@ use srlg_system::now_ms;
 use crate::exporter::{Exporter, Pair};
 use crate::running::Site;
 
-/// Number of hosts in each /24, small enough that each host gets its own alert.
+/// Number of hosts in each /24.
 const TOGETHER: u32 = 4;
 
 /// Number of peers of each host before the slice in which alerts start. The threshold is 40.

@@ -305,7 +305,8 @@ fn neighbours_neither_delay_nor_end_the_alert_of_a_flood() {
     }
 }
 
-/// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Because of an overload, no alert can end.
+/// Ten groups of 5,000 hosts with forged addresses exceed the threshold one after another. Because of an overload, no
+/// alert can end.
 #[test]
 fn the_number_of_tracked_hosts_is_bounded_and_the_largest_are_kept() {
     let mut run = Run::new();

@@ -192,59 +192,67 @@ fn a_site_without_exporters_and_traffic_cannot_confirm_an_end() {
         let (start_ms, since_ms, now_ms) = (80_000, 20_000, now * 1_000);
         AlertedHost { host: host(1), start_ms, since_ms, now_ms }
     };
-    let with = |slice, newest_ms, is_lost, seen_from| {
+    let with = |slice, newest_ms, is_lost, seen_from_ms| {
         let datagrams = DatagramCounts::default();
-        let input = InputState { datagrams, newest_ms, is_lost, seen_from };
+        let input = InputState { datagrams, newest_ms, is_lost, seen_from_ms };
         SiteReport { input, ..report(slice, 0..1) }
     };
-    hear(&sites, "oslo", &with(150, 90_000, true, 151));
+    let whole = |whole_slices| Witnesses { whole_slices, ..Witnesses::default() };
+    hear(&sites, "oslo", &with(150, 90_000, true, 151_000));
     let silent = Witnesses::silent("the input at oslo", 90_000);
     assert_eq!(sites.witnesses(1, alerted(150), 150), silent);
     assert_eq!([0, 1].map(|probe| sites.is_input_lost(probe)), [true, false]);
+    // Earlier slices may be read later.
+    assert_eq!(sites.witnesses(1, alerted(148), 148), whole(0));
     // A collector remembers it after a restart, until a report says otherwise.
     let next = self::sites();
     next.restore(&sites.kept());
     assert_eq!(next.witnesses(1, alerted(190), 190), silent);
-    hear(&sites, "oslo", &with(170, 170_000, false, 165));
-    let whole = |whole_slices| Witnesses { whole_slices, ..Witnesses::default() };
+    hear(&sites, "oslo", &with(170, 170_000, false, 165_000));
     assert_eq!(sites.witnesses(1, alerted(170), 170), whole(6));
-    // Messages of earlier slices may be read later.
-    assert_eq!(sites.witnesses(1, alerted(160), 160), whole(0));
     // The site saw nothing in the first window of the alert.
-    hear(&sites, "oslo", &with(180, 19_000, true, 0));
-    assert_eq!(sites.witnesses(1, alerted(180), 180).silent, []);
+    hear(&sites, "oslo", &with(180, 19_000, true, 181_000));
+    assert_eq!(sites.witnesses(1, alerted(180), 180), Witnesses::default());
 }
 
 #[test]
 fn a_site_that_has_not_seen_the_host_need_not_confirm_its_end() {
     let sites = sites();
     let alerted = AlertedHost { host: host(1), start_ms: 0, since_ms: 0, now_ms: 150_000 };
-    let datagrams = DatagramCounts::default();
-    let input = InputState { datagrams, newest_ms: 90_000, is_lost: true, seen_from: 151 };
-    hear(&sites, "turin", &SiteReport { input, ..report(150, 0..0) });
-    assert_eq!(sites.witnesses(1, alerted, 150), Witnesses::default());
-    hear(&sites, "turin", &report(140, 0..1));
-    hear(&sites, "turin", &SiteReport { input, ..report(150, 0..0) });
-    assert_eq!(sites.witnesses(1, alerted, 150), Witnesses::silent("the input at turin", 90_000));
+    let input = |newest_ms| {
+        let (datagrams, is_lost, seen_from_ms) = (DatagramCounts::default(), true, 151_000);
+        InputState { datagrams, newest_ms, is_lost, seen_from_ms }
+    };
+    let hear = |slice, peers, newest_ms| {
+        hear(&sites, "turin", &SiteReport { input: input(newest_ms), ..report(slice, peers) });
+        sites.witnesses(1, alerted, 150)
+    };
+    // The report of slice 80 tracks the host since 80 s.
+    assert_eq!(hear(80, 0..0, 90_000), Witnesses::default());
+    let silent = |since_ms| Witnesses::silent("the input at turin", since_ms);
+    assert_eq!(hear(80, 0..0, 79_000), silent(79_000), "it was lost before it tracked the host");
+    assert_eq!(hear(81, 0..1, 90_000), silent(90_000));
+    assert_eq!(hear(82, 0..0, 90_000), silent(90_000), "an earlier report had contacts");
 }
 
 #[test]
 fn a_slice_is_a_gap_if_no_site_has_data() {
     let sites = sites();
-    let lost = |slice, is_lost, seen_from| {
-        let input = InputState { is_lost, seen_from, ..InputState::default() };
+    let lost = |slice, is_lost, seen_from_ms| {
+        let input = InputState { is_lost, seen_from_ms, ..InputState::default() };
         SiteReport { input, ..report(slice, 0..0) }
     };
     let condition = |probes: &[usize], slice| sites.condition(probes.iter().copied(), slice);
     let of = |is_input_lost, whole_slices| Condition { is_input_lost, whole_slices };
     assert_eq!(condition(&[0, 1], 99), of(false, 100), "nothing is known yet");
-    hear(&sites, "oslo", &lost(100, true, 101));
+    hear(&sites, "oslo", &lost(100, true, 101_000));
     assert_eq!(condition(&[0, 1], 100), of(false, 101));
     assert_eq!(condition(&[0], 100), of(true, 0));
-    hear(&sites, "turin", &lost(100, true, 101));
+    assert_eq!(condition(&[0], 58), of(false, 0), "an earlier slice had data");
+    hear(&sites, "turin", &lost(100, true, 101_000));
     assert_eq!(condition(&[0, 1], 100), of(true, 0));
-    hear(&sites, "turin", &lost(110, false, 105));
-    assert_eq!(condition(&[0, 1], 110), of(false, 10));
+    hear(&sites, "turin", &lost(110, false, 105_000));
+    assert_eq!(condition(&[0, 1], 110), of(false, 6));
 }
 
 #[test]

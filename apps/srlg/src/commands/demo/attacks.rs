@@ -17,12 +17,12 @@ pub(super) const ROUND: u64 = 20;
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
 /// Number of new peers that each flooded host, the scanner and the flooded network get per step. In one second, each of
-/// them gets 1,000 peers, which is twice the threshold.
+/// them gets 1,000 peers, which is twice the threshold of a host.
 const PEERS: u32 = 100;
 
-/// Number of attacked hosts of the flooded network. During the attacks, each of them gets 94 peers, which is below the
-/// threshold.
-const CARPET_HOSTS: u32 = 64;
+/// Number of attacked hosts of the flooded network. During the attacks, each of them gets 120 peers, which is below the
+/// threshold of a host.
+const CARPET_HOSTS: u32 = 50;
 
 /// Number of background pairs per step.
 const BACKGROUND: u32 = 300;

@@ -65,7 +65,7 @@ function showIncident({ alert, notifications }) {
   write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice has no counts for this alert.");
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
-  links.replaceChildren(link("Host", hostPath(end.host, end.view)), ...acts);
+  links.replaceChildren(hostLink(end), ...acts);
   const details = detailed(notifications);
   // Peers have their own table.
   writeFacts(byId("facts"), { ...details, peers: [] });

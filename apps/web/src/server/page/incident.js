@@ -47,6 +47,10 @@ function hostPath(name, view) {
   return address.includes("/") ? `?network=${encodeURIComponent(address)}` : `host/${encodeURIComponent(address)}?view=${encodeURIComponent(view)}`;
 }
 
+function hostLink({ host, view }) {
+  return link(host.includes("/") ? "Incidents of this network" : "Host", hostPath(host, view));
+}
+
 // Returns a short description of an alert, with its rates and without its counts.
 function about(notification) {
   const parts = [notification.kind === "unknown" ? "" : notification.kind.replaceAll("-", " "), notification.view];
@@ -116,7 +120,7 @@ function updateAlert(node, alert) {
   const shown = `${alert.notified_ms} ${alert.text} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
-  links.replaceChildren(link("Incident", `incident/${alert.id}`), link("Host", hostPath(alert.host, alert.view)), ...actButtons(alert));
+  links.replaceChildren(link("Incident", `incident/${alert.id}`), hostLink(alert), ...actButtons(alert));
   writeFacts(all, alert);
 }
 
