@@ -67,6 +67,9 @@ impl Health {
             if let Some(names) = are(|site| site.is_input_lost && !site.is_silent) {
                 problems.push(format!("no traffic at sites {names}"));
             }
+            if let Some(names) = are(|site| site.is_losing) {
+                problems.push(format!("spool full, slices lost at sites {names}"));
+            }
         }
         if let Some(probe) = &overview.probe {
             let SpoolOverview { unsent, lost, .. } = probe.spool;
@@ -173,6 +176,9 @@ mod tests {
         };
         let sites = ["a", "b", "c", "d", "e"].map(site).into();
         let network = NetworkOverview { is_reading: true, sites, ..NetworkOverview::default() };
+        let lost = SiteOverview { is_losing: true, is_input_lost: false, ..site("z") };
+        let losing =
+            NetworkOverview { is_reading: true, sites: vec![lost], ..NetworkOverview::default() };
         let blind = NetworkOverview { sites: vec![site("e")], ..network.clone() };
         let kernel = vec![problem("3 datagrams were dropped"), problem("2 are late")];
         for (overview, level, text) in [
@@ -215,6 +221,11 @@ mod tests {
                 Overview { network: Some(blind), ..overview.clone() },
                 Level::Warn,
                 "no traffic at sites e".to_owned(),
+            ),
+            (
+                Overview { network: Some(losing), ..overview.clone() },
+                Level::Warn,
+                "spool full, slices lost at sites z".to_owned(),
             ),
             (
                 Overview { network: Some(NetworkOverview::default()), ..overview.clone() },

@@ -394,6 +394,8 @@ pub struct SiteOverview {
     pub is_late: bool,
     /// Whether no contact has arrived at the site for a minute, according to the last report of the probe.
     pub is_input_lost: bool,
+    /// Whether slices of the site were lost in the last five minutes because its spool was full.
+    pub is_losing: bool,
     /// Slice up to which all messages of the site are in a checkpoint.
     pub durable: Option<u64>,
     /// Counters of the messages of the site.

@@ -441,6 +441,7 @@ impl Engine {
                     is_silent,
                     is_late,
                     is_input_lost: self.sites.is_input_lost(probe),
+                    is_losing: self.sites.is_losing(probe),
                     durable: durable[probe],
                     counts,
                     spool: self.sites.spool(probe),

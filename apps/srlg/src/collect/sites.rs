@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use crate::network::VersionId;
 use crate::network::connect::Link;
-use crate::network::report::{HostReport, InputState, SiteReport, WatchedView, Watchlist};
+use crate::network::report::{HostReport, InputState, LOSS_MS, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::details::volume::Volume;
@@ -25,6 +25,7 @@ use srlg_alerts::notification::{Evidence, Rates, SiteCount};
 use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
 use srlg_alerts::witnesses::{AlertedHost, TableState, WitnessTable};
 use srlg_alerts::{Condition, Witnesses};
+use srlg_system::now_ms;
 use srlg_system::pacing::{Every, LastError};
 
 /// Time between two messages with the same watch list.
@@ -57,6 +58,8 @@ struct State {
 #[derive(Default)]
 struct SiteState {
     spool: Option<SpoolOverview>,
+    /// Time of the last report of lost slices, in milliseconds since the Unix epoch.
+    lost_ms: Option<u64>,
     /// State of the input in the last report.
     input: Option<InputState>,
     /// Last slice for which the site has reported its exporters.
@@ -189,10 +192,9 @@ impl Sites {
         let state = self.state();
         let mut witnesses = Witnesses::default();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            let Some(exporters) = &site.exporters else {
-                witnesses.merge(self.input_as_witness(site, name, view, alerted, slice));
-                continue;
-            };
+            witnesses.merge(self.input_as_witness(site, name, view, alerted, slice));
+            // The input of a site may have several exporters, and others may send.
+            let Some(exporters) = &site.exporters else { continue };
             let known = site.hosts.get(&(view, alerted.host));
             let known = known.and_then(|known| known.report.details.known_exporters());
             let mut of_site = exporters.witnesses(known, alerted);
@@ -205,7 +207,7 @@ impl Sites {
         witnesses
     }
 
-    /// Returns the witnesses of `alerted` at a site without exporters, whose input as a whole may have seen the host.
+    /// Returns the input of a site as a witness of `alerted`, if it may have seen the host.
     fn input_as_witness(
         &self,
         site: &SiteState,
@@ -275,6 +277,12 @@ impl Sites {
         self.state().sites[probe].spool
     }
 
+    /// Returns whether slices of `probe` were lost in the last five minutes because its spool was full.
+    pub(super) fn is_losing(&self, probe: usize) -> bool {
+        let lost_ms = self.state().sites[probe].lost_ms;
+        lost_ms.is_some_and(|ms| now_ms().saturating_sub(ms) < LOSS_MS)
+    }
+
     pub(super) fn datagrams(&self, probe: usize) -> Option<DatagramCounts> {
         self.state().sites[probe].input.map(|input| input.datagrams)
     }
@@ -302,6 +310,9 @@ impl Sites {
         let watchlist = self.watchlist.borrow();
         let mut state = self.state();
         let site = &mut state.sites[probe];
+        if site.spool.is_some_and(|before| before.lost < spool.lost) {
+            site.lost_ms = Some(now_ms());
+        }
         site.spool = Some(spool.into());
         site.input = Some(input);
         // A probe that does not have this version yet uses other numbers of views and slices.

@@ -23,6 +23,9 @@ pub(crate) const HOSTS_PER_REPORT: usize = 64;
 /// Maximum number of hosts in a watch list, over all views.
 pub(crate) const MOST_HOSTS: usize = 4096;
 
+/// Time for which a lost slice is a problem, in milliseconds.
+pub(crate) const LOSS_MS: u64 = 300_000;
+
 /// Maximum number of windows in which the peers of a host are counted.
 pub(crate) const WINDOWS: usize = 32;
 

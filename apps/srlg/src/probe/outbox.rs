@@ -19,14 +19,11 @@ use tracing::{info, warn};
 
 use super::spool::{Spool, SpoolEntry, SpoolError};
 use crate::network::connect::BACKOFF;
-use crate::network::report::{SiteReport, SpoolState, Watchlist};
+use crate::network::report::{LOSS_MS, SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
 use srlg_alerts::status::overview::ProbeOverview;
 use srlg_system::now_ms;
 use srlg_web::server::check_url;
-
-/// Time for which a lost slice is a problem, in milliseconds.
-const LOSS_MS: u64 = 300_000;
 
 /// Maximum time for which a call waits without showing that its thread is alive.
 const BEAT: Duration = Duration::from_secs(1);

@@ -64,6 +64,10 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     peers.sort();
     assert_eq!(peers, (10..14).map(host).collect::<Vec<_>>());
     assert_eq!((detail.since_ms, detail.ports), (100_000, vec![("tcp/445".to_owned(), 1.0)]));
+    assert_eq!([0, 1].map(|probe| sites.is_losing(probe)), [false; 2], "they were lost before");
+    let lost = SpoolState { slices: 9, unsent: 4, lost: 3 };
+    hear(&sites, "turin", &SiteReport { spool: lost, ..report(101, 10..12) });
+    assert_eq!([0, 1].map(|probe| sites.is_losing(probe)), [false, true]);
     let spool = SpoolOverview { slices: 9, unsent: 4, lost: 2 };
     assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
     let datagrams = DatagramCounts { received: 90, refused: 3, dropped: 1 };
@@ -186,7 +190,7 @@ fn table(now: u64) -> TableState {
 }
 
 #[test]
-fn a_site_without_exporters_and_traffic_cannot_confirm_an_end() {
+fn a_site_without_traffic_cannot_confirm_an_end() {
     let sites = sites();
     let alerted = |now: u64| {
         let (start_ms, since_ms, now_ms) = (80_000, 20_000, now * 1_000);
