@@ -430,22 +430,17 @@ impl Engine {
             let mut views: Vec<_> = views.collect();
             manager.label(&mut views);
             let durable = self.durable.borrow();
-            let sites = plan.options.probes.iter().enumerate().map(|(probe, name)| {
+            let sites = (0..plan.options.probes.len()).map(|probe| {
                 let (newest, is_silent) = self.rule.heard(probe, progress.now);
                 let last = progress.last.as_ref();
                 let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));
-                let counts = self.tally.counts[probe];
                 SiteOverview {
-                    name: name.clone(),
                     newest,
                     is_silent,
                     is_late,
-                    is_input_lost: self.sites.is_input_lost(probe),
-                    is_losing: self.sites.is_losing(probe),
                     durable: durable[probe],
-                    counts,
-                    spool: self.sites.spool(probe),
-                    datagrams: self.sites.datagrams(probe),
+                    counts: self.tally.counts[probe],
+                    ..self.sites.overview(probe)
                 }
             });
             let mut refused = self.tally.refused.clone();

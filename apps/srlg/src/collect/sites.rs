@@ -22,7 +22,7 @@ use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use srlg_alerts::details::HostDetails;
 use srlg_alerts::details::volume::Volume;
 use srlg_alerts::notification::{Evidence, Rates, SiteCount};
-use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
+use srlg_alerts::status::overview::{SiteOverview, SpoolOverview};
 use srlg_alerts::witnesses::{AlertedHost, TableState, WitnessTable};
 use srlg_alerts::{Condition, Witnesses};
 use srlg_system::now_ms;
@@ -234,11 +234,6 @@ impl Sites {
         }
     }
 
-    /// Returns whether the input of `probe` is lost, according to its last report.
-    pub(super) fn is_input_lost(&self, probe: usize) -> bool {
-        self.state().sites[probe].input.is_some_and(|input| input.is_lost)
-    }
-
     /// Returns the condition in which `slice` closes with deltas of `probes`. If no input has data, the slice is a data
     /// gap.
     pub(super) fn condition(&self, probes: impl Iterator<Item = usize>, slice: u64) -> Condition {
@@ -273,18 +268,17 @@ impl Sites {
         }
     }
 
-    pub(super) fn spool(&self, probe: usize) -> Option<SpoolOverview> {
-        self.state().sites[probe].spool
-    }
-
-    /// Returns whether slices of `probe` were lost in the last five minutes because its spool was full.
-    pub(super) fn is_losing(&self, probe: usize) -> bool {
-        let lost_ms = self.state().sites[probe].lost_ms;
-        lost_ms.is_some_and(|ms| now_ms().saturating_sub(ms) < LOSS_MS)
-    }
-
-    pub(super) fn datagrams(&self, probe: usize) -> Option<DatagramCounts> {
-        self.state().sites[probe].input.map(|input| input.datagrams)
+    /// Returns the overview of a site, to which everything but the last report of `probe` is added.
+    pub(super) fn overview(&self, probe: usize) -> SiteOverview {
+        let SiteState { spool, lost_ms, input, .. } = self.state().sites[probe];
+        SiteOverview {
+            name: self.names[probe].clone(),
+            is_input_lost: input.is_some_and(|input| input.is_lost),
+            is_losing: lost_ms.is_some_and(|ms| now_ms().saturating_sub(ms) < LOSS_MS),
+            spool,
+            datagrams: input.map(|input| input.datagrams),
+            ..SiteOverview::default()
+        }
     }
 
     pub(super) fn rejected(&self) -> u64 {
@@ -324,15 +318,15 @@ impl Sites {
             site.follow(&exporters, self.slice_ms);
         }
         for mut report in hosts {
+            let host = (report.view, report.host);
             let mut is_seen = report.details.has_contacts();
-            if let Some(earlier) = site.hosts.get(&(report.view, report.host)) {
+            if let Some(earlier) = site.hosts.get(&host) {
                 // A restarted probe does not know the former exporters.
                 report.details.keep_exporters_of(&earlier.report.details);
                 is_seen |= earlier.is_seen;
             }
             if is_asked(&watchlist, report.view, report.host) {
-                let reported = ReportedHost { slice, report, is_seen };
-                site.hosts.insert((reported.report.view, reported.report.host), reported);
+                site.hosts.insert(host, ReportedHost { slice, report, is_seen });
             }
         }
         Ok(())

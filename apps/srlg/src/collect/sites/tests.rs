@@ -8,6 +8,7 @@ use srlg_input::Contact;
 use super::*;
 use crate::network::report::SpoolState;
 use srlg_alerts::details::Details;
+use srlg_alerts::status::overview::DatagramCounts;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 const SEED: u64 = 5;
@@ -64,14 +65,18 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     peers.sort();
     assert_eq!(peers, (10..14).map(host).collect::<Vec<_>>());
     assert_eq!((detail.since_ms, detail.ports), (100_000, vec![("tcp/445".to_owned(), 1.0)]));
-    assert_eq!([0, 1].map(|probe| sites.is_losing(probe)), [false; 2], "they were lost before");
+    assert_eq!(
+        [0, 1].map(|probe| sites.overview(probe).is_losing),
+        [false; 2],
+        "slices were lost before"
+    );
     let lost = SpoolState { slices: 9, unsent: 4, lost: 3 };
     hear(&sites, "turin", &SiteReport { spool: lost, ..report(101, 10..12) });
-    assert_eq!([0, 1].map(|probe| sites.is_losing(probe)), [false, true]);
+    assert_eq!([0, 1].map(|probe| sites.overview(probe).is_losing), [false, true]);
     let spool = SpoolOverview { slices: 9, unsent: 4, lost: 2 };
-    assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
+    assert_eq!((sites.overview(0).spool, sites.rejected()), (Some(spool), 0));
     let datagrams = DatagramCounts { received: 90, refused: 3, dropped: 1 };
-    assert_eq!(sites.datagrams(0), Some(datagrams));
+    assert_eq!(sites.overview(0).datagrams, Some(datagrams));
 }
 
 /// Returns a report of `slice`. The watched host received 1,000 packets of 125 bytes per second in the minute up to the
@@ -165,7 +170,7 @@ fn reports_of_strangers_and_garbage_are_rejected_and_counted() {
     {
         sites.receive(&subjects::report("oslo"), garbage.as_bytes());
     }
-    assert_eq!((sites.rejected(), sites.spool(0)), (8, None));
+    assert_eq!((sites.rejected(), sites.overview(0).spool), (8, None));
     assert!(sites.evidence(1, host(1), 8, 100).sites.is_empty());
 }
 
@@ -174,7 +179,7 @@ fn a_report_of_another_version_tells_of_the_spool_alone() {
     let sites = sites();
     let other = VersionId { tag: 8, ..VERSION };
     hear(&sites, "oslo", &SiteReport { version: other, ..report(100, 10..12) });
-    assert_eq!((sites.rejected(), sites.spool(0).map(|it| it.lost)), (0, Some(2)));
+    assert_eq!((sites.rejected(), sites.overview(0).spool.map(|it| it.lost)), (0, Some(2)));
     assert!(sites.evidence(1, host(1), 8, 100).sites.is_empty());
 }
 
@@ -205,7 +210,7 @@ fn a_site_without_traffic_cannot_confirm_an_end() {
     hear(&sites, "oslo", &with(150, 90_000, true, 151_000));
     let silent = Witnesses::silent("the input at oslo", 90_000);
     assert_eq!(sites.witnesses(1, alerted(150), 150), silent);
-    assert_eq!([0, 1].map(|probe| sites.is_input_lost(probe)), [true, false]);
+    assert_eq!([0, 1].map(|probe| sites.overview(probe).is_input_lost), [true, false]);
     // Earlier slices may be read later.
     assert_eq!(sites.witnesses(1, alerted(148), 148), whole(0));
     // A collector remembers it after a restart, until a report says otherwise.
@@ -234,7 +239,11 @@ fn a_site_that_has_not_seen_the_host_need_not_confirm_its_end() {
     // The report of slice 80 tracks the host since 80 s.
     assert_eq!(hear(80, 0..0, 90_000), Witnesses::default());
     let silent = |since_ms| Witnesses::silent("the input at turin", since_ms);
-    assert_eq!(hear(80, 0..0, 79_000), silent(79_000), "it was lost before it tracked the host");
+    assert_eq!(
+        hear(80, 0..0, 79_000),
+        silent(79_000),
+        "the input was lost before the probe tracked the host"
+    );
     assert_eq!(hear(81, 0..1, 90_000), silent(90_000));
     assert_eq!(hear(82, 0..0, 90_000), silent(90_000), "an earlier report had contacts");
 }
