@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// Names and addresses of the broker's certificate, in addition to the host in `broker`
+    /// Further names or addresses of the broker, which its certificate must contain besides the configured one
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub host: Vec<String>,
 }
