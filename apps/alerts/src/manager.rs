@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use srlg_input::contact::{PeerKey, Role, Side, ViewOptions};
+use srlg_input::contact::{Name, PeerKey, Role, Side, ViewOptions};
 
 use crate::exporters::ExporterNames;
 use crate::manager::names::Names;
 use crate::manager::view::ViewConfig;
 use crate::manager::view_alerts::ViewAlerts;
-use crate::notification::{Context, Direction, Notification, Unit};
+use crate::notification::{Context, Direction, LargestHost, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
 use crate::status::overview::ViewOverview;
@@ -146,6 +146,11 @@ impl AlertManager {
         if let Some(last) = last {
             notification.host = last.host;
         }
+        notification.network_alert = self.network_alert(at, &notification);
+        notification.largest_hosts = match (last, notification.status) {
+            (Some(last), Status::End) => last.largest_hosts.clone(),
+            _ => self.largest_hosts(at, &notification),
+        };
         notification.acknowledged = last.and_then(|last| last.acknowledged.clone());
         notification.silence = self.silences.of(&notification).cloned();
         notification
@@ -199,9 +204,6 @@ impl AlertManager {
     /// opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
     fn opposite(&self, at: usize) -> Option<usize> {
         let view = &self.views[at];
-        let is_of_addresses = |view: &ViewOptions| {
-            [view.hosts(), view.peers()].iter().all(|packing| packing.key() == PeerKey::Address)
-        };
         if !is_of_addresses(view) {
             return None;
         }
@@ -215,6 +217,33 @@ impl AlertManager {
                 && (other.role, other.measure, other.prefixes)
                     == (role, view.measure, view.prefixes)
         })
+    }
+
+    /// Returns the active alert of the network that contains the host of `notification`, which belongs to view `at`.
+    fn network_alert(&self, at: usize, notification: &Notification) -> Option<AlertId> {
+        let host = notification.host.network()?.addr();
+        let networks = (0..self.views.len()).filter(|networks| self.is_part(at, *networks));
+        networks.filter_map(|networks| self.by_view[networks].alert_of_network(host)).next()
+    }
+
+    /// Returns the largest hosts of the network of `notification`, which belongs to view `at`.
+    fn largest_hosts(&self, at: usize, notification: &Notification) -> Vec<LargestHost> {
+        let Name::Network(network) = notification.host else { return Vec::new() };
+        let hosts = (0..self.views.len()).find(|hosts| self.is_part(*hosts, at));
+        hosts.map(|hosts| self.by_view[hosts].largest_in(&network)).unwrap_or_default()
+    }
+
+    /// Returns whether the hosts of view `hosts` are parts of the networks that view `networks` counts in the same
+    /// direction.
+    fn is_part(&self, hosts: usize, networks: usize) -> bool {
+        let [hosts, networks] = [hosts, networks].map(|at| &self.views[at]);
+        let prefixes = |view: &ViewOptions| (view.prefixes.host4, view.prefixes.host6);
+        let (of_hosts, of_networks) = (prefixes(hosts), prefixes(networks));
+        is_of_addresses(hosts)
+            && is_of_addresses(networks)
+            && (hosts.role, hosts.measure) == (networks.role, networks.measure)
+            && of_hosts.0 > of_networks.0
+            && of_hosts.1 > of_networks.1
     }
 
     /// Adds units, labels and alert counts to `views`.
@@ -249,6 +278,11 @@ impl AlertManager {
         let live = view_alerts.and_then(|view_alerts| view_alerts.live(notification.id));
         OpenAlert { notification: Arc::clone(notification), live }
     }
+}
+
+/// Returns whether the hosts and peers of `view` are addresses or networks, without ports.
+fn is_of_addresses(view: &ViewOptions) -> bool {
+    [view.hosts(), view.peers()].iter().all(|packing| packing.key() == PeerKey::Address)
 }
 
 fn incident_url(url: &str, id: AlertId) -> String {

@@ -59,6 +59,14 @@ pub struct Notification {
     /// Configured label of the network that contains the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// ID of the active alert of the host's network, if a view counts whole networks in the same direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_alert: Option<AlertId>,
+    /// Up to 8 hosts of the network that have the most peers, if the host is a network and a view counts its hosts in
+    /// the same direction. A host is listed only if it is among the 200 largest hosts of that view, and not far below
+    /// its threshold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub largest_hosts: Vec<LargestHost>,
     /// Start of the alert, in milliseconds since the Unix epoch.
     pub start_ms: u64,
     /// Time of the notification, in milliseconds since the Unix epoch.
@@ -142,6 +150,15 @@ pub struct Notification {
     pub url: Option<String>,
     /// Description of the alert in one sentence, which starts with the probable cause.
     pub text: String,
+}
+
+/// A host of a network, and its peer count within the longest window of the view that counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LargestHost {
+    /// Host.
+    pub host: IpAddr,
+    /// Number of peers.
+    pub cardinality: f64,
 }
 
 /// Facts about an alert that an [`Alert`] does not contain.
@@ -313,6 +330,8 @@ impl Notification {
         samples.push(Self {
             port: None,
             label: None,
+            network_alert: None,
+            largest_hosts: Vec::new(),
             until_ms: None,
             main,
             windows: vec![main],
@@ -339,6 +358,45 @@ impl Notification {
             ..Self::sample()
         });
         samples
+    }
+
+    /// Returns a test notification, whose addresses are reserved for documentation. All notifications of one kind and
+    /// one time belong to the same alert.
+    #[must_use]
+    pub fn test(kind: Kind, status: Status, now_ms: u64) -> Self {
+        let (direction, view) = match kind {
+            Kind::Scan | Kind::PortScan | Kind::ServiceScan => (Direction::FanOut, "fan-out"),
+            _ => (Direction::FanIn, "fan-in"),
+        };
+        let sample = Self::sample();
+        let facts = sample.text.split_once(": ").map_or("", |(_, facts)| facts);
+        let is_end = status == Status::End;
+        Self {
+            id: AlertId::of(&["test", &kind.to_string()], now_ms),
+            status,
+            why: match status {
+                Status::Start => Why::Threshold,
+                Status::Update => Why::Repeat,
+                Status::End => Why::Below,
+            },
+            kind,
+            kind_at_start: kind,
+            view: view.to_owned(),
+            direction,
+            start_ms: now_ms,
+            now_ms,
+            until_ms: is_end.then_some(now_ms),
+            duration_ms: 0,
+            port: None,
+            network_alert: None,
+            silent: Vec::new(),
+            remark: None,
+            acknowledged: None,
+            silence: None,
+            url: None,
+            text: format!("test: {}", kind.sentence(facts)),
+            ..sample
+        }
     }
 
     /// Creates a notification from `alert` and its `context`.
@@ -378,6 +436,8 @@ impl Notification {
             host,
             port: host.port(),
             label: context.label,
+            network_alert: None,
+            largest_hosts: Vec::new(),
             start_ms: alert.start_ms,
             now_ms: alert.now_ms,
             until_ms: alert.until_ms,
@@ -423,10 +483,12 @@ impl Notification {
         self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
     }
 
-    /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
+    /// Returns whether the alert starts with at least the severity `major` or rises to it. Such a notification must reach
+    /// people soon.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        self.status != Status::End && self.severity >= Severity::Major
+        let is_new = self.status == Status::Start || self.why == Why::Severity;
+        is_new && self.severity >= Severity::Major
     }
 
     /// Returns the statements that affect the next notification of the alert.

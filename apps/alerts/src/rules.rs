@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, ViewOptions};
+use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, Prefixes, ViewOptions};
 
 /// The terms under which hosts of certain networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,27 @@ pub struct Allow {
 }
 
 impl Allow {
+    /// Returns this entry for a view whose hosts have the given prefixes. If a view counts whole networks, a network
+    /// has other hosts beside those of the entry. It therefore still raises alerts, but contacts with these hosts are
+    /// ignored. The result has two entries if only some of the networks are longer than the prefixes.
+    #[must_use]
+    pub fn in_view(self, prefixes: &Prefixes) -> Vec<Self> {
+        let AllowTarget::Hosts(networks) = self.what else { return vec![self] };
+        let is_part = |network: &IpNet| {
+            let host = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
+            network.prefix_len() > host
+        };
+        let (parts, hosts): (Vec<_>, Vec<_>) = networks.into_iter().partition(is_part);
+        let mut entries = Vec::new();
+        if !hosts.is_empty() {
+            entries.push(Self { what: AllowTarget::Hosts(hosts), why: self.why.clone() });
+        }
+        if !parts.is_empty() {
+            entries.push(Self { what: AllowTarget::Parts(parts), why: self.why });
+        }
+        entries
+    }
+
     /// Returns whether the entry ignores contacts rather than hosts.
     #[must_use]
     pub fn is_of_contacts(&self) -> bool {
@@ -61,6 +82,8 @@ impl Allow {
 pub enum AllowTarget {
     /// Hosts of these networks, which raise no alerts.
     Hosts(Vec<IpNet>),
+    /// Contacts with hosts of these networks, which are parts of the larger networks that a view counts.
+    Parts(Vec<IpNet>),
     /// Contacts with these peers.
     Peers(Vec<IpNet>),
     /// Contacts to these ports on hosts of these networks.
@@ -77,10 +100,11 @@ pub struct Rules {
     allows: Vec<Allow>,
     /// Indices into `allows`.
     hosts: Networks<usize>,
+    parts: Networks<usize>,
     peers: Networks<usize>,
     ports: Networks<Vec<(u16, usize)>>,
-    has_peers: bool,
-    has_ports: bool,
+    /// Whether any contacts are ignored.
+    has_contacts: bool,
 }
 
 /// The rule of a host, and why it applies.
@@ -102,10 +126,12 @@ impl Rules {
             set.networks.iter().map(move |network| (*network, (*network, at)))
         });
         let by_network = Networks::new(networks);
-        let (mut hosts, mut peers, mut ports) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut hosts, mut parts) = (Vec::new(), Vec::new());
+        let (mut peers, mut ports) = (Vec::new(), Vec::new());
         for (at, allow) in allows.iter().enumerate() {
             match &allow.what {
                 AllowTarget::Hosts(networks) => hosts.extend(networks.iter().map(|it| (*it, at))),
+                AllowTarget::Parts(networks) => parts.extend(networks.iter().map(|it| (*it, at))),
                 AllowTarget::Peers(networks) => peers.extend(networks.iter().map(|it| (*it, at))),
                 AllowTarget::Ports(networks, numbers) => {
                     for network in networks {
@@ -122,9 +148,9 @@ impl Rules {
         Self {
             packings: Default::default(),
             by_network,
-            has_peers: !peers.is_empty(),
-            has_ports: !ports.is_empty(),
+            has_contacts: allows.iter().any(Allow::is_of_contacts),
             hosts: Networks::new(hosts),
+            parts: Networks::new(parts),
             peers: Networks::new(peers),
             ports: Networks::new(ports.iter().map(|(network, _)| (*network, around(network)))),
             rules,
@@ -227,21 +253,22 @@ impl Rules {
         [sent, received]: [bool; 2],
         hits: &mut [u64],
     ) -> [bool; 2] {
-        if (!self.has_peers && !self.has_ports) || !(sent || received) {
+        if !self.has_contacts || !(sent || received) {
             return [sent, received];
         }
         if let Some(at) = self.port(contact) {
             hits[at] += 1;
             return [false; 2];
         }
-        let mut counts = |is_there: bool, peer: Host| {
+        let (source, destination) = (contact.source, contact.destination);
+        let mut counts = |is_there: bool, host: Host, peer: Host| {
             is_there
-                && self.peers.get(peer).is_none_or(|at| {
+                && self.peers.get(peer).or_else(|| self.parts.get(host)).is_none_or(|at| {
                     hits[*at] += 1;
                     false
                 })
         };
-        [counts(sent, contact.destination), counts(received, contact.source)]
+        [counts(sent, source, destination), counts(received, destination, source)]
     }
 
     fn port(&self, contact: &Contact) -> Option<usize> {
@@ -275,6 +302,7 @@ impl Rules {
         let allows = self.allows.iter().filter(|allow| {
             let networks = match &allow.what {
                 AllowTarget::Hosts(networks)
+                | AllowTarget::Parts(networks)
                 | AllowTarget::Peers(networks)
                 | AllowTarget::Ports(networks, _) => networks,
             };

@@ -105,6 +105,11 @@ impl Tracker {
         self.hosts.get(&host).is_some_and(|it| it.active.is_some())
     }
 
+    /// Returns the ID of the active alert of `host`, if there is one.
+    pub(crate) fn alert_of(&self, host: IpAddr) -> Option<AlertId> {
+        self.id(host, self.hosts.get(&host)?)
+    }
+
     /// Returns the hosts that have recently passed their threshold or have an active alert.
     pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.keys().copied()

@@ -12,6 +12,7 @@
 
 mod alertmanager;
 mod body;
+mod bucket;
 mod connection;
 mod exec;
 mod file;
@@ -19,12 +20,14 @@ mod filter;
 mod http;
 mod mail;
 mod mail_text;
+mod only;
 mod options;
 mod smtp;
 mod stream;
 mod suppressed;
 mod syslog;
 mod tls;
+mod trial;
 mod webhook;
 mod worker;
 
@@ -38,11 +41,13 @@ use tracing::warn;
 use crate::store::{NumberedNotification, Store};
 pub use http::Credentials;
 pub use mail::MailOptions;
+pub use only::Only;
 pub use options::{SinkKind, SinkOptions};
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::SinkOverview;
 use suppressed::Suppressed;
 pub use tls::TlsFiles;
+pub use trial::try_sink;
 use worker::{Wake, Worker};
 
 /// Reason why a notification was not accepted.
@@ -62,17 +67,23 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 /// A destination of notifications.
 trait Channel: Send {
-    /// Sends one notification.
-    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure>;
+    /// Sends one notification and returns the answer of the receiver.
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure>;
 
-    /// Sends the notifications of one message. Without a [digest](SinkOptions::digest), a message has only one
-    /// notification.
-    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<(), Failure> {
-        notifications.iter().try_for_each(|(number, notification)| self.send(*number, notification))
+    /// Sends the notifications of one message and returns the last answer of the receiver. Without a
+    /// [digest](SinkOptions::digest), a message has only one notification.
+    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<String, Failure> {
+        let mut answer = String::new();
+        for (number, notification) in notifications {
+            answer = self.send(*number, notification)?;
+        }
+        Ok(answer)
     }
 
-    /// Reports notifications that the rate limit suppressed.
-    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure>;
+    /// Reports notifications that the rate limit suppressed or holds. Only sinks with a rate limit need this.
+    fn report_suppressed(&mut self, _suppressed: &Suppressed) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Performs periodic work and returns the alerts that were sent. `open` returns the last notification of each
     /// active alert.

@@ -199,7 +199,7 @@ impl Store {
                 follow(&transaction, *number, notification)?;
             }
             for (name, cursor) in &waiting.cursors {
-                set_cursor(&transaction, name, *cursor)?;
+                set_cursor(&transaction, name, cursor)?;
             }
             set_states(&transaction, states)?;
             Ok(transaction.commit()?)
@@ -387,10 +387,12 @@ impl Store {
 }
 
 /// The position and the counters of a sink.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Number of the last notification that the sink has processed.
+    /// Number of the last notification that the sink has processed, apart from those in `held`.
     pub done: i64,
+    /// Numbers of the starts that the rate limit holds back, in ascending order.
+    pub held: Vec<i64>,
     /// Number of notifications that were accepted.
     pub sent: i64,
     /// Number of failed attempts.
@@ -399,10 +401,11 @@ pub struct Cursor {
     pub dropped: i64,
 }
 
-fn set_cursor(connection: &Connection, name: &str, cursor: Cursor) -> Result<()> {
-    let Cursor { done, sent, failed, dropped } = cursor;
-    let sql = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?)";
-    connection.prepare_cached(sql)?.execute(params![name, done, sent, failed, dropped])?;
+fn set_cursor(connection: &Connection, name: &str, cursor: &Cursor) -> Result<()> {
+    let Cursor { done, sent, failed, dropped, held } = cursor;
+    let held = serde_json::to_string(held)?;
+    let sql = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?, ?)";
+    connection.prepare_cached(sql)?.execute(params![name, done, sent, failed, dropped, held])?;
     Ok(())
 }
 
@@ -415,25 +418,31 @@ impl Store {
     /// Returns the position of the sink `name`. A new sink starts after the last notification.
     pub fn cursor(&self, name: &str) -> Result<Cursor> {
         let stored = self.with(|connection| {
-            let sql = "SELECT done, sent, failed, dropped FROM sinks WHERE name = ?";
+            let sql = "SELECT done, sent, failed, dropped, held FROM sinks WHERE name = ?";
             let read = |row: &Row<'_>| {
-                let (done, sent) = (row.get(0)?, row.get(1)?);
-                Ok(Cursor { done, sent, failed: row.get(2)?, dropped: row.get(3)? })
+                let (done, sent, failed, dropped) =
+                    (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+                let cursor = Cursor { done, sent, failed, dropped, held: Vec::new() };
+                Ok((cursor, row.get::<_, String>(4)?))
             };
-            Ok(connection.query_row(sql, [name], read).optional()?)
+            let stored = connection.query_row(sql, [name], read).optional()?;
+            let stored = stored.map(|(cursor, held)| {
+                Ok::<_, serde_json::Error>(Cursor { held: serde_json::from_str(&held)?, ..cursor })
+            });
+            Ok(stored.transpose()?)
         })?;
-        let waiting = self.waiting().cursors.get(name).copied();
+        let waiting = self.waiting().cursors.get(name).cloned();
         if let Some(cursor) = waiting.or(stored) {
             return Ok(cursor);
         }
         let cursor = Cursor { done: self.last(), ..Cursor::default() };
-        self.set_cursor(name, cursor)?;
+        self.set_cursor(name, &cursor)?;
         Ok(cursor)
     }
 
     /// Sets the position of the sink `name`. While the disk is full or notifications wait in memory, the position is
     /// kept in memory.
-    pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
+    pub fn set_cursor(&self, name: &str, cursor: &Cursor) -> Result<()> {
         let mut waiting = self.waiting();
         // The position may refer to a waiting notification.
         if waiting.notifications.is_empty() {
@@ -446,7 +455,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        waiting.cursors.insert(name.to_owned(), cursor);
+        waiting.cursors.insert(name.to_owned(), cursor.clone());
         Ok(())
     }
 

@@ -323,6 +323,7 @@ fn sinks(second: u32) -> Vec<SinkOverview> {
     let (failed, queue) = (sent / 4, sent);
     let fails = SinkOverview {
         suppressed: 0,
+        held: 0,
         name: "webhook".to_owned(),
         sent: 12,
         failed,

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod detect;
 pub mod explain;
 pub mod history;
+pub mod notify;
 #[cfg(feature = "network")]
 pub mod setup;
 pub mod suggest;

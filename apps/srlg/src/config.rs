@@ -182,22 +182,31 @@ impl Config {
         }
     }
 
-    /// Creates a configuration with the default views and one rule for all hosts. An alert starts at `threshold` peers
-    /// within `window`.
+    /// Creates a configuration with the default views. An alert of a host starts at `threshold` peers within `window`,
+    /// and that of a network at eight times as many.
     pub fn simple(
         source: &SourceOptions,
         general: General,
         threshold: u32,
         window: Duration,
     ) -> Result<Self> {
-        let rule = RuleTable {
-            name: "default".to_owned(),
-            thresholds: [(Window::from(window), threshold.into())].into(),
+        let rule = |name: &str, views: &[&str], threshold: f64| RuleTable {
+            name: name.to_owned(),
+            views: views.iter().map(ToString::to_string).collect(),
+            thresholds: [(Window::from(window), threshold)].into(),
             ..RuleTable::default()
         };
-        let tables = Tables { rules: vec![rule], ..Tables::default() };
-        let file = File { general, tables, ..File::default() };
-        resolve::resolve(file, Problems::default())?.with_source(source)
+        let threshold = f64::from(threshold);
+        let resolve = |rules| {
+            let tables = Tables { rules, ..Tables::default() };
+            let file = File { general: general.clone(), tables, ..File::default() };
+            resolve::resolve(file, Problems::default())
+        };
+        let of_hosts = rule("default", &[], threshold);
+        // Otherwise, a problem of `threshold` or `window` would be reported twice.
+        resolve(vec![of_hosts.clone()])?;
+        let of_networks = rule("networks", &resolve::NETWORKS, resolve::NETWORK_FACTOR * threshold);
+        resolve(vec![of_hosts, of_networks])?.with_source(source)
     }
 
     /// Applies the changes in `next` that do not need a restart. Logs the result. Returns whether all changes were

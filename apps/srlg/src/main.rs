@@ -20,7 +20,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use srlg_cli::commands::setup;
 use srlg_cli::commands::{
-    check, contacts, demo, detect, explain, history, print_line, suggest, until_pipe_breaks,
+    check, contacts, demo, detect, explain, history, notify, print_line, suggest, until_pipe_breaks,
 };
 use srlg_cli::progress;
 use srlg_cli::{collect, config, measure, probe};
@@ -63,6 +63,8 @@ enum Task {
     Suggest(suggest::Args),
     /// List the alerts in a state folder, even while it is in use
     Alerts(history::Args),
+    /// Send a test notification of each kind and status to a sink, and print the answers
+    Notify(notify::Args),
     /// Print the manual page
     Man,
     /// Print the command completions of a shell
@@ -110,6 +112,7 @@ fn execute(task: Task) -> Result<ExitCode> {
         Task::Explain(args) => print(&explain::explain(&args)?)?,
         Task::Suggest(args) => print(&suggest::suggest(&args)?)?,
         Task::Alerts(args) => print(&history::alerts(&args)?)?,
+        Task::Notify(args) => until_pipe_breaks(notify::notify(&args))?,
         Task::Man => print(&manual()?)?,
         Task::Completions { shell } => print(&completions(shell)?)?,
         Task::Demo(args) => return demo::run(&args),

@@ -46,7 +46,8 @@ fn play(name: &str, options: &[&str]) {
         alerts.iter().any(|it| it["id"] == end["id"] && it.get("detail_since_ms").is_some())
     };
     for status in ["start", "end"] {
-        let expected = [("flood", "fan-in", 2), ("scan", "outside", 1), ("flood", "networks", 3)];
+        let expected =
+            [("flood", "fan-in", 2), ("scan", "outside", 1), ("flood", "networks-in", 3)];
         for (kind, view, count) in expected {
             let is_it = |it: &&Value| {
                 let is_kind = it["kind"] == kind || status == "start" || !has_details(it);
@@ -140,15 +141,24 @@ fn a_busy_resolver_is_a_server_from_start_to_end() {
     let of: Vec<_> = notifications.iter().map(of).collect();
     let server = "server-or-p2p";
     let expected = |view, status, why| [view, status, why, "warning", server, server];
-    let of_view = |view| [expected(view, "start", "threshold"), expected(view, "update", "peak")];
-    let expected = [of_view("fan-in"), of_view("fan-out")].concat();
+    let of_view =
+        |view| vec![expected(view, "start", "threshold"), expected(view, "update", "peak")];
+    // The resolver alone makes its network reach eight times the threshold.
+    let of_networks = |view| vec![expected(view, "start", "threshold")];
+    let expected = [
+        of_view("fan-in"),
+        of_view("fan-out"),
+        of_networks("networks-in"),
+        of_networks("networks-out"),
+    ]
+    .concat();
     let mut of: Vec<_> = of.iter().map(|it| it.each_ref().map(String::as_str)).collect();
     of.sort_unstable();
     let starts = of.iter().filter(|it| it[1] == "start").count();
     // The count of 12,000 is first twice, and then four times, the largest count that was reported.
     of.dedup();
-    assert_eq!((starts, of), (2, expected), "{printed}");
-    assert!(notifications.len() < 12, "{printed}");
+    assert_eq!((starts, of), (4, expected), "{printed}");
+    assert!(notifications.len() < 14, "{printed}");
 }
 
 #[test]
@@ -288,6 +298,49 @@ fn impossible_input_is_one_line_and_exit_code_2() {
         texts += &logged;
     }
     insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn a_sink_gets_a_test_notification_of_each_kind_and_status_that_it_wants() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, read) = (folder.path().join("srlg.toml"), folder.path().join("read"));
+    let sink = |name: &str, keys: &str| format!("[[sink]]\nname = '{name}'\n{keys}\n");
+    let cat = format!(
+        "type = 'exec'\ncommand = ['/bin/sh', '-c', 'cat >>{0}; echo >>{0}']",
+        read.display()
+    );
+    let text = [
+        sink("cat", &cat),
+        sink(
+            "fails",
+            "type = 'exec'\ncommand = ['/bin/sh', '-c', 'exit 3']\nonly = { kinds = ['flood'], status = ['start', 'end'] }",
+        ),
+        sink(
+            "file",
+            "type = 'file'\npath = '/no/such/folder/file'\nonly = { status = ['end'], views = ['fan-out'] }",
+        ),
+    ];
+    std::fs::write(&config, text.concat()).unwrap();
+    let notify =
+        |sink: &str| run(&["notify", "--config", config.to_str().unwrap(), "--sink", sink]);
+    let mut texts = String::new();
+    for (sink, code) in [("cat", 0), ("fails", 2), ("none", 2)] {
+        let (output, printed, logged) = notify(sink);
+        assert_eq!(output.status.code(), Some(code), "{sink}: {logged}");
+        texts += &format!("{sink}:\n{printed}{logged}");
+    }
+    insta::assert_snapshot!(texts);
+    let sent = lines(&std::fs::read_to_string(&read).unwrap());
+    let facts = |at: usize| ["id", "kind", "status", "host"].map(|name| &sent[at][name]);
+    assert_eq!((sent.len(), facts(0)[1], facts(20)[2]), (21, &"scan".into(), &"end".into()));
+    assert_eq!((facts(0)[0], facts(0)[3]), (facts(14)[0], facts(14)[3]), "one alert");
+    // Instead of the file, the lines are printed.
+    let (output, printed, logged) = notify("file");
+    assert_eq!(output.status.code(), Some(0), "{logged}");
+    let printed: Vec<&str> = printed.lines().filter(|line| line.starts_with('{')).collect();
+    let kinds: Vec<Value> =
+        lines(&printed.join("\n")).into_iter().map(|mut it| it["kind"].take()).collect();
+    assert_eq!(kinds, ["scan", "port-scan", "service-scan"]);
 }
 
 #[test]

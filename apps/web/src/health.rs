@@ -90,10 +90,12 @@ impl Health {
         }
         let failing = overview.sinks.iter().filter(|sink| sink.error.is_some());
         problems.extend(failing.map(|sink| format!("sink {} is failing", sink.name)));
-        let suppressing = overview.sinks.iter().filter(|sink| sink.suppressed > 0);
-        problems.extend(suppressing.map(|sink| {
-            let SinkOverview { name, suppressed, .. } = sink;
-            format!("sink {name}: {suppressed} notifications suppressed by the rate limit")
+        let limited = overview.sinks.iter().filter(|sink| sink.held > 0 || sink.suppressed > 0);
+        problems.extend(limited.map(|sink| {
+            let SinkOverview { name, held, suppressed, .. } = sink;
+            format!(
+                "sink {name}: rate limit: alerts waiting: {held}, updates suppressed: {suppressed}"
+            )
         }));
         let problem = problems.first().map(|first| match problems.len() - 1 {
             0 => first.clone(),
@@ -196,11 +198,11 @@ mod tests {
             ),
             (
                 Overview {
-                    sinks: vec![SinkOverview { suppressed: 141, ..sink(None) }],
+                    sinks: vec![SinkOverview { suppressed: 141, held: 7, ..sink(None) }],
                     ..overview.clone()
                 },
                 Level::Warn,
-                "sink hook: 141 notifications suppressed by the rate limit".to_owned(),
+                "sink hook: rate limit: alerts waiting: 7, updates suppressed: 141".to_owned(),
             ),
             (
                 Overview { waiting_notifications: 2, ..overview.clone() },

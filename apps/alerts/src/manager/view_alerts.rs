@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_host::SliceReport;
 use srlg_host::report::Closing;
@@ -11,7 +12,7 @@ use srlg_input::contact::{PeerKey, Sampling};
 use tracing::warn;
 
 use crate::maxima::Maxima;
-use crate::notification::{Context, Evidence, NotifiedWindow, Rates};
+use crate::notification::{Context, Evidence, LargestHost, NotifiedWindow, Rates};
 use crate::open::LiveState;
 use crate::rules::Rules;
 use crate::status::overview::TopHosts;
@@ -24,6 +25,9 @@ use crate::{
 
 /// Maximum number of slices without input that are processed one by one. Older slices are skipped.
 const MOST_SILENT: u64 = 4_096;
+
+/// Maximum number of hosts that the notification of a network lists.
+const LARGEST: usize = 8;
 
 /// Minimum count of a reported host, as a fraction of [`Rules::least`].
 pub const BELOW_DOWN: f64 = 0.9;
@@ -313,6 +317,17 @@ impl ViewAlerts {
     fn update_top(&mut self, report: &SliceReport) {
         let Self { shown, tracker, rules, .. } = self;
         shown.close(report, rules.packing(), |host| tracker.is_active(host));
+    }
+
+    /// Returns the active alert of the network that contains `address`, if this view counts networks.
+    pub(crate) fn alert_of_network(&self, address: IpAddr) -> Option<AlertId> {
+        let network = self.rules.packing().name(address).network()?.trunc();
+        self.tracker.alert_of(network.addr())
+    }
+
+    /// Returns the hosts of `network` with the most peers in the last slice, the largest first.
+    pub(crate) fn largest_in(&self, network: &IpNet) -> Vec<LargestHost> {
+        self.shown.largest_in(network, LARGEST)
     }
 
     fn context(&self, alert: &Alert, newest_input_ms: u64) -> Context {

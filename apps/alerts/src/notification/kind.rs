@@ -50,6 +50,17 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
+        Self::Scan,
+        Self::Flood,
+        Self::PortScan,
+        Self::ServiceScan,
+        Self::ServiceFlood,
+        Self::ServerOrP2p,
+        Self::Unknown,
+    ];
+
     /// Returns the sentence about an alert of this kind: the probable cause, followed by `facts`.
     pub(super) fn sentence(self, facts: &str) -> String {
         let cause = match self {

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use crate::{Rule, Terms};
 use ipnet::IpNet;
-use srlg_input::contact::{Contact, parse_network};
+use srlg_input::contact::{Contact, Prefixes, parse_network};
 
 use super::{Allow, AllowTarget, Rules};
 
@@ -59,6 +59,32 @@ fn the_longest_network_decides_and_other_windows_have_no_rule() {
         (rules.windows(), rules.least(None), rules.least(Some(61))),
         (vec![60], 400.0, f64::INFINITY)
     );
+}
+
+#[test]
+fn an_allowed_host_of_a_network_does_not_hide_the_network() {
+    let prefixes = Prefixes { host4: 24, host6: 48, peer4: 32, peer6: 64 };
+    let what = AllowTarget::Hosts(networks(&["10.1.2.9", "10.2.0.0/16", "2001:db8::9"]));
+    let allows = Allow { what, why: "busy".to_owned() }.in_view(&prefixes);
+    let targets: Vec<_> = allows.iter().map(|allow| allow.what.clone()).collect();
+    assert_eq!(
+        targets,
+        [
+            AllowTarget::Hosts(networks(&["10.2.0.0/16"])),
+            AllowTarget::Parts(networks(&["10.1.2.9", "2001:db8::9"])),
+        ]
+    );
+    let rules = Rules::new(vec![set("all", &["0.0.0.0/0"], 1000.0)], allows);
+    assert!(rules.rule(host("10.1.2.0")).is_some() && rules.rule(host("10.2.2.0")).is_none());
+    let mut hits = [0; 2];
+    for (source, destination, counts) in [
+        ("198.51.100.1", "10.1.2.9", [true, false]),
+        ("10.1.2.9", "198.51.100.1", [false, true]),
+        ("198.51.100.1", "10.1.2.8", [true, true]),
+    ] {
+        assert_eq!(rules.counts(&contact(source, destination, 80), [true; 2], &mut hits), counts);
+    }
+    assert_eq!(hits, [0, 2]);
 }
 
 #[test]

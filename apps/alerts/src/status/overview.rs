@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
@@ -19,7 +20,7 @@ use srlg_input::{BrokerStatus, Status as InputStatus};
 
 use crate::LINE;
 use crate::exporters::NamedExporter;
-use crate::notification::Unit;
+use crate::notification::{LargestHost, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silence;
 use crate::status::problems::{ProblemCounts, ProblemOverview};
@@ -444,6 +445,8 @@ pub struct SinkOverview {
     pub dropped: u64,
     /// Number of notifications that the rate limit has suppressed recently; 0 if none was suppressed for five minutes.
     pub suppressed: u64,
+    /// Number of alerts whose start the rate limit holds back until there is room.
+    pub held: u64,
     /// Number of notifications that wait to be sent.
     pub queue: u64,
     /// Error of the last attempt to send, if that attempt failed.
@@ -490,6 +493,20 @@ impl TopHosts {
             line: line(&point.host),
         });
         self.top = top.collect();
+    }
+
+    /// Returns up to `most` hosts of `network` that were reported in the last slice, the largest first.
+    pub(crate) fn largest_in(&self, network: &IpNet, most: usize) -> Vec<LargestHost> {
+        let hosts = self.slices.back().into_iter().flatten();
+        let hosts = hosts.filter(|(host, _)| network.contains(*host));
+        let largest = |(host, count): (&IpAddr, &u32)| LargestHost {
+            host: *host,
+            cardinality: (*count).into(),
+        };
+        let mut hosts: Vec<LargestHost> = hosts.map(largest).collect();
+        hosts.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
+        hosts.truncate(most);
+        hosts
     }
 
     /// Adds a slice without super points.

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use srlg_alerts::{AlertId, Severity, Status};
 
 use super::http::Client;
-use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use srlg_alerts::notification::{Direction, Kind, Notification};
 use srlg_input::contact::Name;
@@ -42,7 +41,7 @@ impl Alertmanager {
     fn post<'a>(
         &mut self,
         notifications: impl Iterator<Item = &'a Notification> + Clone,
-    ) -> Result<(), Failure> {
+    ) -> Result<String, Failure> {
         let now = SystemTime::now();
         let mut alerts = Vec::new();
         for notification in notifications.clone() {
@@ -57,7 +56,7 @@ impl Alertmanager {
             let ends = if is_over { now } else { now + 3 * self.resend };
             alerts.push(alert(notification, severity, now, ends));
         }
-        self.client.post(&serde_json::to_vec(&alerts)?, &[])?;
+        let answer = self.client.post(&serde_json::to_vec(&alerts)?, &[])?;
         for notification in notifications {
             if notification.status == Status::End {
                 self.severities.remove(&notification.id);
@@ -67,7 +66,7 @@ impl Alertmanager {
                 *severity = notification.severity.max(*severity);
             }
         }
-        Ok(())
+        Ok(answer)
     }
 }
 
@@ -140,13 +139,8 @@ fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
 }
 
 impl Channel for Alertmanager {
-    fn send(&mut self, _number: i64, notification: &Notification) -> Result<(), Failure> {
+    fn send(&mut self, _number: i64, notification: &Notification) -> Result<String, Failure> {
         self.post(std::iter::once(notification))
-    }
-
-    /// Reports nothing, because Alertmanager has its own silences and groups.
-    fn report_suppressed(&mut self, _suppressed: &Suppressed) -> Result<(), Failure> {
-        Ok(())
     }
 
     fn tick(

@@ -9,9 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
 
-use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use srlg_alerts::notification::Notification;
 
@@ -27,9 +25,9 @@ impl Exec {
         Ok(Self { command: command.to_vec(), timeout })
     }
 
-    fn run(&self, input: &impl Serialize) -> Result<()> {
+    fn run(&self, notification: &Notification) -> Result<()> {
         let program = &self.command[0];
-        let input = serde_json::to_vec(input)?;
+        let input = serde_json::to_vec(notification)?;
         let mut child = Command::new(program)
             .args(&self.command[1..])
             .stdin(Stdio::piped())
@@ -72,11 +70,8 @@ fn kill(child: &mut Child) {
 }
 
 impl Channel for Exec {
-    fn send(&mut self, _number: i64, notification: &Notification) -> Result<(), Failure> {
-        Ok(self.run(notification)?)
-    }
-
-    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
-        Ok(self.run(&suppressed.json())?)
+    fn send(&mut self, _number: i64, notification: &Notification) -> Result<String, Failure> {
+        self.run(notification)?;
+        Ok("exit status: 0".to_owned())
     }
 }

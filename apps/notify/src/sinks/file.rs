@@ -12,7 +12,6 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use srlg_alerts::{AlertId, Status};
 
-use super::suppressed::Suppressed;
 use super::{Channel, Failure};
 use crate::store::Store;
 use srlg_alerts::notification::Notification;
@@ -177,16 +176,12 @@ impl File {
 }
 
 impl Channel for File {
-    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure> {
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure> {
         if number > self.last {
             self.write(serde_json::to_vec(&NotificationLine { number, notification })?)?;
             self.last = number;
         }
-        Ok(())
-    }
-
-    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
-        Ok(self.write(serde_json::to_vec(&suppressed.json())?)?)
+        Ok("written".to_owned())
     }
 }
 
@@ -194,30 +189,28 @@ fn cannot_append(path: &Path) -> String {
     format!("cannot append to {}", path.display())
 }
 
-/// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
-const BEGINNINGS: [[&[u8]; 2]; 2] =
-    [[b"{\"number\":", b",\"id\":\""], [b"{\"count\":", b",\"suppressed\":["]];
+/// Prefix of the lines that this sink writes: the text before and the text after a number.
+const BEGINNING: [&[u8]; 2] = [b"{\"number\":", b",\"id\":\""];
 
-/// Number of bytes to read for a prefix in [`BEGINNINGS`], which contains a number of up to 20 digits.
-const BEGINNING: u64 = 64;
+/// Number of bytes to read for [`BEGINNING`], which contains a number of up to 20 digits.
+const BEGINNING_BYTES: u64 = 64;
 
-/// Returns whether `line` starts with a prefix in [`BEGINNINGS`]. An incomplete line may end within the prefix.
+/// Returns whether `line` starts with [`BEGINNING`]. An incomplete line may end within the prefix.
 fn is_ours(line: &[u8], is_whole: bool) -> bool {
     let begins =
         |line: &[u8], text: &[u8]| line.starts_with(text) || !is_whole && text.starts_with(line);
-    BEGINNINGS.iter().any(|[before, after]| {
-        let rest = line.get(before.len()..).unwrap_or_default();
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_number = digits > 0 || !is_whole && rest.is_empty();
-        begins(line, before) && is_number && begins(&rest[digits..], after)
-    })
+    let [before, after] = BEGINNING;
+    let rest = line.get(before.len()..).unwrap_or_default();
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_number = digits > 0 || !is_whole && rest.is_empty();
+    begins(line, before) && is_number && begins(&rest[digits..], after)
 }
 
 /// Returns the total size of all complete lines, in bytes, and the mark of the last complete line.
 fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    (&*file).take(BEGINNING).read_to_end(&mut head)?;
+    (&*file).take(BEGINNING_BYTES).read_to_end(&mut head)?;
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let bytes = file.seek(SeekFrom::End(0))?;
     let from = bytes.saturating_sub(2 * LINE);
@@ -244,7 +237,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{Channel, File, Rotation, Store, Suppressed};
+    use super::{Channel, File, Rotation, Store};
     use crate::store::tests::notifications;
 
     #[test]
@@ -257,21 +250,21 @@ mod tests {
             let opened = File::open(&path, rotation, 0, &Store::open(None).unwrap()).is_ok();
             (opened, fs::read_to_string(&path).unwrap())
         };
-        let long = "{\"count\":4,\"suppressed\":[]}\n".repeat(20_000);
+        let long = "{\"number\":4,\"id\":\"8c\"}\n".repeat(20_000);
         for text in [
             "{\"key\": 1}",
             "{\"number\":5}",
             "{\"number\":5,\"x",
             "{\"number\":,",
-            "{\"count\":4,x",
+            "{\"number\":4,x",
             "secret",
             "a line\n",
             "a line\n{\"num",
-            "a line\n{\"count\":4,\"suppressed\":[]}\n",
+            "a line\n{\"number\":4,\"id\":\"8c\"}\n",
             "\n",
             "secret\n\n",
-            "{\"count\":4,\"suppressed\":[]}\n\n",
-            "{\"count\":4,\"suppressed\":[]}\nx",
+            "{\"number\":4,\"id\":\"8c\"}\n\n",
+            "{\"number\":4,\"id\":\"8c\"}\nx",
             "{\"nu\n",
             "{\"number\":5}\n",
             "{\"number\":5\n",
@@ -284,15 +277,10 @@ mod tests {
             ("{\"nu", ""),
             ("{\"number\":15", ""),
             ("{\"number\":15,\"id\":\"8c", ""),
-            ("{\"count\":4", ""),
-            ("{\"count\":4,\"sup", ""),
-            ("{\"count\":4,\"suppressed\":[]}\n", "{\"count\":4,\"suppressed\":[]}\n"),
-            (
-                "{\"count\":4,\"suppressed\":[]}\n{\"number\":1,\"i",
-                "{\"count\":4,\"suppressed\":[]}\n",
-            ),
+            ("{\"number\":4,\"id\":\"8c\"}\n", "{\"number\":4,\"id\":\"8c\"}\n"),
+            ("{\"number\":4,\"id\":\"8c\"}\n{\"number\":1,\"i", "{\"number\":4,\"id\":\"8c\"}\n"),
             ("{\"number\":1,\"id\":\"8c\"}\n", "{\"number\":1,\"id\":\"8c\"}\n"),
-            (&format!("{long}{{\"co"), &long),
+            (&format!("{long}{{\"nu"), &long),
         ] {
             assert_eq!(open(text), (true, whole.to_owned()));
         }
@@ -305,7 +293,7 @@ mod tests {
         let rotation = Rotation { bytes: 1 << 20, keep: 8 };
         let open = || File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         let mut file = open();
-        file.report_suppressed(&Suppressed::sample()).unwrap();
+        file.send(11, &notifications(1)[0]).unwrap();
         file.send(12, &notifications(1)[0]).unwrap();
         drop(file);
         let whole = fs::read(&path).unwrap();
@@ -325,21 +313,18 @@ mod tests {
         let path = place.join("alerts");
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
-        let suppressed = |count| Suppressed { count, ..Suppressed::default() };
-        file.report_suppressed(&suppressed(1)).unwrap();
+        let notification = &notifications(1)[0];
+        file.send(1, notification).unwrap();
         // A folder with the name of the file is created directly after the rotation.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();
-        assert!(
-            file.report_suppressed(&suppressed(2)).is_err()
-                && file.report_suppressed(&suppressed(3)).is_err()
-        );
+        assert!(file.send(2, notification).is_err() && file.send(2, notification).is_err());
         fs::remove_dir(&path).unwrap();
-        file.report_suppressed(&suppressed(4)).unwrap();
-        for (path, count) in [(path, 4), (place.join("alerts.1"), 1)] {
+        file.send(2, notification).unwrap();
+        for (path, number) in [(path, 2), (place.join("alerts.1"), 1)] {
             let line: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-            assert_eq!(line["count"], count);
+            assert_eq!(line["number"], number);
         }
     }
 }

@@ -1,54 +1,184 @@
-//! The filter of a sink, which applies silences, acknowledgements and the rate limit.
+//! The filter of a sink, which selects the notifications that the sink wants and applies silences, acknowledgements and
+//! the rate limit.
+//!
+//! The rate limit has classes. Starts and rising severities of severe alerts, and ends of alerts that were sent, pass in
+//! any case. Other starts pass while there is room. If there is none, they are held and pass later, victims first, then
+//! the most severe. Updates may use only a part of the room, and repeats even less. Without room, they are suppressed.
 //!
 //! Invariants: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of
-//! the alert. That end does not count towards the rate limit. If no notification of the alert was sent, its end is
-//! treated like any other notification. The rate limit does not apply to starts and updates of severe alerts, so that
-//! many small alerts cannot hide a severe one.
+//! the alert. While an alert is active, its start is never suppressed. If an alert ends before its start was sent,
+//! neither of them is sent.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
 use srlg_alerts::{AlertId, Status, Why};
 
-use super::suppressed::Suppressed;
-use crate::store::Store;
-use srlg_alerts::notification::Notification;
+use super::SinkOptions;
+use super::bucket::{Share, TokenBucket};
+use super::only::Only;
+use super::suppressed::{Suppressed, SuppressedAlert};
+use crate::store::{Cursor, NumberedNotification, Store};
+use srlg_alerts::notification::{Direction, Notification};
 
-pub(super) struct SinkFilter {
-    pub(super) rate_limit: RateLimit,
-    /// Active alerts for which a notification was sent.
-    passed: HashSet<AlertId>,
+/// The decision about a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The notification is sent, after the start of its alert if that is held.
+    Send,
+    /// The notification is a start that is sent later.
+    Hold,
+    /// The rate limit suppresses this number of notifications: two if an alert ends whose start is held.
+    Suppress(u64),
+    /// The notification is silenced, or the sink does not want it.
+    Leave,
 }
 
+pub(super) struct SinkFilter {
+    /// Notifications that the sink wants.
+    only: Only,
+    /// Rate limit, or `None` if there is none.
+    bucket: Option<TokenBucket>,
+    /// Active alerts for which a notification was sent.
+    passed: HashSet<AlertId>,
+    /// Alerts whose starts are held.
+    held: BTreeMap<AlertId, HeldStart>,
+    /// Notifications suppressed since the last report.
+    suppressed: Suppressed,
+    /// Time since which something is to be reported, in milliseconds since the Unix epoch.
+    unreported_ms: Option<u64>,
+    /// Number of notifications suppressed since the sink was last not degraded.
+    recent: u64,
+    /// Time of the last suppressed notification, in milliseconds since the Unix epoch.
+    last_ms: u64,
+}
+
+/// A start that is held.
+struct HeldStart {
+    number: i64,
+    /// Whether the alert is about an inside host that others contact.
+    is_victim: bool,
+    alert: SuppressedAlert,
+}
+
+/// Time between two reports, in milliseconds.
+const MINUTE_MS: u64 = 60_000;
+
+/// Time for which the sink counts as degraded after a notification was suppressed, in milliseconds.
+const DEGRADED_MS: u64 = 300_000;
+
 impl SinkFilter {
-    /// Creates the filter of a sink that has processed `store` up to number `done`. `most` is the maximum number of
-    /// notifications per minute. After a restart, it is not known which notifications the rate limit suppressed.
-    /// Therefore, the end of each alert that was active at notification `done` is sent, unless the alert was silenced
-    /// from its start.
-    pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
-        Ok(Self { rate_limit: RateLimit::new(most), passed: open_ids(store, done)? })
+    /// Creates the filter of the sink with these `options`, whose position in `store` is `cursor`.
+    ///
+    /// An alert counts as sent if a notification of it up to the position is wanted and not silenced, unless its start
+    /// is held.
+    pub(super) fn new(options: &SinkOptions, store: &Store, cursor: &Cursor) -> Result<Self> {
+        let mut filter = Self {
+            only: options.only.clone(),
+            passed: open_ids(store, cursor.done)?,
+            bucket: options.most_per_minute().map(TokenBucket::new),
+            held: BTreeMap::new(),
+            suppressed: Suppressed::default(),
+            unreported_ms: None,
+            recent: 0,
+            last_ms: 0,
+        };
+        if filter.only != Only::default() {
+            for id in filter.passed.clone() {
+                let notifications = store.notifications_of(id)?;
+                let mut before = notifications.iter().take_while(|(of, _)| *of <= cursor.done);
+                if !before.any(|(_, it)| it.silence.is_none() && filter.only.wants(it, false)) {
+                    filter.passed.remove(&id);
+                }
+            }
+        }
+        for number in &cursor.held {
+            if let Some((number, notification)) = numbered(store, *number)? {
+                filter.passed.remove(&notification.id);
+                filter.hold(number, &notification);
+            }
+        }
+        Ok(filter)
     }
 
-    pub(super) fn may_pass(&mut self, notification: &Notification, now_ms: u64) -> bool {
-        let is_end = notification.status == Status::End;
-        if is_end && self.passed.contains(&notification.id) {
-            return true;
+    /// Decides about the notification `number` at `now_ms`, in milliseconds since the Unix epoch.
+    pub(super) fn judge(
+        &mut self,
+        number: i64,
+        notification: &Notification,
+        now_ms: u64,
+    ) -> Verdict {
+        let Notification { id, status, .. } = notification;
+        let is_end = *status == Status::End;
+        // The end of a held alert must release the alert, even if its kind or severity has changed.
+        let is_known = self.passed.contains(id) || self.held.contains_key(id);
+        if !self.only.wants(notification, is_known) {
+            self.held.retain(|held, _| !(is_end && held == id));
+            return Verdict::Leave;
+        }
+        if is_end && self.passed.contains(id) {
+            return Verdict::Send;
         }
         if self.is_silenced(notification) {
-            return false;
+            if notification.silence.is_some() {
+                self.held.remove(id);
+            }
+            return Verdict::Leave;
         }
-        let passes = notification.is_urgent() || self.rate_limit.admit(notification, now_ms);
-        if passes && !is_end {
-            self.passed.insert(notification.id);
-            self.rate_limit.sent(notification.id);
+        if is_end && self.held.remove(id).is_some() {
+            return self.suppress(notification, 2, now_ms);
         }
-        passes
+        let share = match (status, notification.why) {
+            _ if notification.is_urgent() => None,
+            (Status::Start, _) => Some(Share::All),
+            (_, Why::Repeat) => Some(Share::Half),
+            (_, why) if why.is_action() => Some(Share::All),
+            _ => Some(Share::ThreeQuarters),
+        };
+        let is_waiting = match status {
+            // Held starts come first, and one of them may be more important.
+            Status::Start => !self.held.is_empty(),
+            _ => self.held.contains_key(id),
+        };
+        let passes = match (&mut self.bucket, share) {
+            (None, _) | (_, None) => true,
+            (Some(bucket), Some(share)) => !is_waiting && bucket.take(now_ms, share),
+        };
+        match status {
+            _ if passes => {
+                if !is_end {
+                    self.passed.insert(*id);
+                    self.suppressed.forget(*id);
+                }
+                Verdict::Send
+            }
+            Status::Start => {
+                self.hold(number, notification);
+                self.unreported_ms.get_or_insert(now_ms);
+                Verdict::Hold
+            }
+            _ => self.suppress(notification, 1, now_ms),
+        }
+    }
+
+    fn hold(&mut self, number: i64, notification: &Notification) {
+        let is_victim = notification.is_inside && notification.direction == Direction::FanIn;
+        let alert = SuppressedAlert::new(notification);
+        self.held.insert(notification.id, HeldStart { number, is_victim, alert });
+    }
+
+    fn suppress(&mut self, notification: &Notification, count: u64, now_ms: u64) -> Verdict {
+        self.suppressed.add(notification, count);
+        self.unreported_ms.get_or_insert(now_ms);
+        self.recent = self.recently_suppressed(now_ms) + count;
+        self.last_ms = now_ms;
+        Verdict::Suppress(count)
     }
 
     /// Returns whether `notification` is suppressed because its host or network is silenced, or because it repeats an
     /// acknowledged alert. A user's action is sent despite a silence if it ends the alert, or if a notification of the
     /// alert was sent before.
-    pub(super) fn is_silenced(&self, notification: &Notification) -> bool {
+    fn is_silenced(&self, notification: &Notification) -> bool {
         let is_acknowledged =
             notification.why == Why::Repeat && notification.acknowledged.is_some();
         let is_known = notification.status == Status::End || self.passed.contains(&notification.id);
@@ -56,11 +186,46 @@ impl SinkFilter {
         is_acknowledged || (notification.silence.is_some() && !passes_silence)
     }
 
+    /// Returns the number of the held start of the alert `id`, if there is one.
+    pub(super) fn held_start(&self, id: AlertId) -> Option<i64> {
+        self.held.get(&id).map(|held| held.number)
+    }
+
+    /// Returns the number of the held start that passes at `now_ms`, if there is one. It stays held until it is
+    /// [released](Self::release).
+    pub(super) fn next_held(&mut self, now_ms: u64) -> Option<i64> {
+        let first = self
+            .held
+            .values()
+            .reduce(|first, other| if other.is_before(first) { other } else { first })?;
+        let number = first.number;
+        let bucket = self.bucket.as_mut();
+        bucket.is_none_or(|bucket| bucket.take(now_ms, Share::All)).then_some(number)
+    }
+
+    /// Removes the held start with this number. `id` is its alert if it was sent, or `None` if it no longer exists.
+    pub(super) fn release(&mut self, number: i64, id: Option<AlertId>) {
+        self.held.retain(|_, held| held.number != number);
+        self.passed.extend(id);
+    }
+
+    /// Returns the numbers of the held starts, in ascending order.
+    pub(super) fn held(&self) -> Vec<i64> {
+        let mut numbers: Vec<i64> = self.held.values().map(|held| held.number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
     /// Removes the alert of `notification` from the filter if `notification` is its end.
     pub(super) fn done(&mut self, notification: &Notification) {
         if notification.status == Status::End {
             self.passed.remove(&notification.id);
         }
+    }
+
+    /// Returns whether the sink wants the state `notification` of an active alert.
+    pub(super) fn wants(&self, notification: &Notification) -> bool {
+        self.only.wants(notification, false)
     }
 
     pub(super) fn mark_sent(&mut self, alerts: Vec<AlertId>) {
@@ -71,85 +236,23 @@ impl SinkFilter {
     pub(super) fn dropped(&mut self, store: &Store, done: i64) -> Result<()> {
         let open = open_ids(store, done)?;
         self.passed.retain(|id| open.contains(id));
+        self.held.retain(|id, _| open.contains(id));
         Ok(())
     }
-}
 
-/// Returns the alerts that were active at notification `number` and for which a notification may have been sent.
-fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
-    Ok(store.open_at(number)?.into_iter().collect())
-}
-
-const MINUTE_MS: u64 = 60_000;
-
-/// Time for which the sink counts as degraded after a notification was suppressed, in milliseconds.
-const DEGRADED_MS: u64 = 300_000;
-
-/// A rate limit that remembers suppressed notifications.
-pub(super) struct RateLimit {
-    most: u32,
-    minute_ms: u64,
-    passed: u32,
-    /// Notifications suppressed in the current minute.
-    suppressed: Suppressed,
-    /// Notifications suppressed in past minutes and not reported yet.
-    suppressed_before: Suppressed,
-    /// Number of notifications suppressed since the sink was last not degraded.
-    recent: u64,
-    /// Time of the last suppressed notification, in milliseconds since the Unix epoch.
-    last_ms: u64,
-}
-
-impl RateLimit {
-    fn new(most: u32) -> Self {
-        Self {
-            most,
-            minute_ms: 0,
-            passed: 0,
-            suppressed: Suppressed::default(),
-            suppressed_before: Suppressed::default(),
-            recent: 0,
-            last_ms: 0,
-        }
+    /// Returns the report that is due at `now_ms`: at most one per minute, as long as starts are held or notifications
+    /// are suppressed.
+    pub(super) fn report(&self, now_ms: u64) -> Option<Suppressed> {
+        let since_ms = self.unreported_ms?;
+        let is_due = now_ms.abs_diff(since_ms) >= MINUTE_MS;
+        let report = self.suppressed.with_held(self.held.values().map(|held| &held.alert));
+        (is_due && (report.count > 0 || report.held > 0)).then_some(report)
     }
 
-    /// Returns whether `notification` may be sent at `now_ms`, in milliseconds since the Unix epoch. If not, the
-    /// notification counts as suppressed.
-    fn admit(&mut self, notification: &Notification, now_ms: u64) -> bool {
-        self.end_minute(now_ms);
-        if self.passed < self.most {
-            self.passed += 1;
-            return true;
-        }
-        self.suppressed.add(notification);
-        self.recent = self.recently_suppressed(now_ms) + 1;
-        self.last_ms = now_ms;
-        false
-    }
-
-    /// Removes the alert `id` from the reports, because a later notification of it was sent.
-    fn sent(&mut self, id: AlertId) {
-        self.suppressed.forget(id);
-        self.suppressed_before.forget(id);
-    }
-
-    /// If the current minute has ended at `now_ms`, starts a new one.
-    fn end_minute(&mut self, now_ms: u64) {
-        // If the system clock is set back, the current minute lies in the future.
-        if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {
-            (self.minute_ms, self.passed) = (now_ms, 0);
-            self.suppressed_before.append(std::mem::take(&mut self.suppressed));
-        }
-    }
-
-    /// Returns the notifications that were suppressed in past minutes and not reported yet.
-    pub(super) fn suppressed_until(&mut self, now_ms: u64) -> &Suppressed {
-        self.end_minute(now_ms);
-        &self.suppressed_before
-    }
-
-    pub(super) fn forget_suppressed(&mut self) {
-        self.suppressed_before = Suppressed::default();
+    /// Notes that a report was sent at `now_ms`.
+    pub(super) fn reported(&mut self, now_ms: u64) {
+        self.suppressed = Suppressed::default();
+        self.unreported_ms = (!self.held.is_empty()).then_some(now_ms);
     }
 
     /// Returns the number of recently suppressed notifications. It is 0 if none was suppressed within
@@ -159,13 +262,62 @@ impl RateLimit {
     }
 }
 
+impl HeldStart {
+    /// Returns whether this start passes before `other`.
+    fn is_before(&self, other: &Self) -> bool {
+        match (self.is_victim, other.is_victim) {
+            (true, false) => true,
+            (false, true) => false,
+            _ if self.alert.is_before(&other.alert) => true,
+            _ => !other.alert.is_before(&self.alert) && self.number < other.number,
+        }
+    }
+}
+
+/// Returns the alerts that were active at notification `number` and for which a notification may have been sent.
+fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
+    Ok(store.open_at(number)?.into_iter().collect())
+}
+
+/// Returns the notification `number`, unless it was pruned.
+pub(super) fn numbered(store: &Store, number: i64) -> Result<Option<NumberedNotification>> {
+    let found = store.after(number - 1, 1)?.pop();
+    Ok(found.filter(|(of, _)| *of == number))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MINUTE_MS, RateLimit, SinkFilter, Suppressed};
-    use crate::store::Store;
+    use super::Verdict::{Hold, Leave, Send, Suppress};
+    use super::{MINUTE_MS, SinkFilter, Verdict};
+    use crate::sinks::SinkOptions;
     use crate::store::tests::notifications;
-    use srlg_alerts::notification::Notification;
-    use srlg_alerts::{Remark, Severity, Silencing};
+    use crate::store::{Cursor, Store};
+    use srlg_alerts::notification::{Direction, Notification};
+    use srlg_alerts::{Remark, Severity, Silencing, Status, Why};
+
+    const NOW_MS: u64 = 1_000_000;
+
+    fn at(done: i64) -> Cursor {
+        Cursor { done, ..Cursor::default() }
+    }
+
+    fn filter(most: u32, store: &Store, cursor: &Cursor) -> SinkFilter {
+        with(&format!("most-per-minute = {most}"), store, cursor)
+    }
+
+    /// Returns the filter of a webhook with the given keys.
+    fn with(keys: &str, store: &Store, cursor: &Cursor) -> SinkFilter {
+        let options = format!("type = 'webhook'\nurl = 'http://a'\n{keys}");
+        let options: SinkOptions = toml::from_str(&options).unwrap();
+        SinkFilter::new(&options, store, cursor).unwrap()
+    }
+
+    /// Judges a notification whose number is one more than its index `at` in `notifications`.
+    fn judge(filter: &mut SinkFilter, notifications: &[Notification], at: usize) -> Verdict {
+        let verdict = filter.judge(at as i64 + 1, &notifications[at], NOW_MS);
+        filter.done(&notifications[at]);
+        verdict
+    }
 
     #[test]
     fn an_end_passes_if_and_only_if_anything_before_it_came_through() {
@@ -173,21 +325,75 @@ mod tests {
         // The list has the starts of three alerts, their updates and their ends.
         let notifications = notifications(3);
         store.add(&notifications[..1], &[]).unwrap();
-        let mut filter = SinkFilter::new(1, &store, 1).unwrap();
-        let mut may_pass = |at: usize| {
-            let passes = filter.may_pass(&notifications[at], 1_000_000);
-            filter.done(&notifications[at]);
-            passes
+        let mut filter = filter(1, &store, &at(1));
+        let verdicts = [1, 2, 4, 5, 6, 7, 8].map(|at| judge(&mut filter, &notifications, at));
+        // The first alert was sent before the restart. The third one ends before there is room for its start.
+        assert_eq!(verdicts, [Send, Hold, Suppress(1), Suppress(1), Send, Send, Suppress(2)]);
+        assert_eq!(judge(&mut filter, &notifications, 6), Suppress(1), "an end is sent once");
+        let counts = [0, MINUTE_MS - 1, MINUTE_MS].map(|later| filter.report(NOW_MS + later));
+        assert_eq!(
+            counts.map(|report| report.map(|it| (it.count, it.held))),
+            [None, None, Some((5, 0))]
+        );
+        filter.reported(NOW_MS + MINUTE_MS);
+        assert_eq!(filter.report(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_held_start_passes_when_there_is_room_and_survives_a_restart() {
+        let store = Store::open(None).unwrap();
+        let notifications = notifications(3);
+        store.add(&notifications[..6], &[]).unwrap();
+        let mut before = filter(1, &store, &at(0));
+        let verdicts = [0, 1, 2].map(|at| judge(&mut before, &notifications, at));
+        assert_eq!((verdicts, before.held()), ([Send, Hold, Hold], vec![2, 3]));
+        let after =
+            filter(1, &store, &Cursor { done: 3, held: before.held(), ..Cursor::default() });
+        let second = notifications[1].id;
+        for mut filter in [before, after] {
+            assert_eq!(filter.held_start(second), Some(2));
+            assert_eq!(judge(&mut filter, &notifications, 4), Suppress(1), "its start comes first");
+            let later = NOW_MS + MINUTE_MS;
+            assert_eq!(filter.next_held(later), Some(2));
+            assert_eq!(filter.next_held(later), None, "the room is used");
+            filter.release(2, Some(second));
+            assert_eq!((filter.held(), filter.next_held(later + MINUTE_MS)), (vec![3], Some(3)));
+            // The end of the second alert passes now. That of the third one takes its start with it.
+            let ends = [7, 8].map(|at| judge(&mut filter, &notifications, at));
+            assert_eq!((ends, filter.held()), ([Send, Suppress(2)], vec![]));
+        }
+    }
+
+    #[test]
+    fn victims_and_severe_alerts_pass_first() {
+        let store = Store::open(None).unwrap();
+        let starts = &notifications(6)[..6];
+        use Direction::{FanIn, FanOut};
+        let with = |at: usize, direction, peak: f64| {
+            let mut start = starts[at].clone();
+            (start.direction, start.is_inside, start.main.peak) =
+                (direction, direction == FanIn, peak);
+            start
         };
-        // The first alert was sent before the restart, and the third one was never sent.
-        assert_eq!([1, 2, 4, 5].map(&mut may_pass), [true, false, false, false]);
-        assert_eq!([6, 7, 8].map(&mut may_pass), [true, true, false]);
-        assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is sent once");
-        let suppressed = [1_059_999, 1_060_000, 1_060_001]
-            .map(|now_ms| filter.rate_limit.suppressed_until(now_ms).count);
-        assert_eq!(suppressed, [0, 6, 6]);
-        filter.rate_limit.forget_suppressed();
-        assert_eq!(filter.rate_limit.suppressed_until(1_060_002), &Suppressed::default());
+        let notifications = [
+            with(0, FanOut, 9_000.0),
+            with(1, FanOut, 8_000.0),
+            with(2, FanOut, 9_000.0),
+            with(3, FanIn, 1_100.0),
+            with(4, FanIn, 1_200.0),
+        ];
+        let mut filter = filter(1, &store, &at(0));
+        for at in 0..notifications.len() {
+            judge(&mut filter, &notifications, at);
+        }
+        let order: Vec<i64> = (1..=4)
+            .map(|minute| {
+                let number = filter.next_held(NOW_MS + minute * MINUTE_MS).unwrap();
+                filter.release(number, None);
+                number
+            })
+            .collect();
+        assert_eq!(order, [5, 4, 3, 2]);
     }
 
     #[test]
@@ -209,20 +415,23 @@ mod tests {
             remark: Some(remark.clone()),
             ..notification
         };
-        let notifications = [of(0, true), of(1, false), by_ann(of(2, true)), by_ann(of(3, true))];
+        let notifications = [
+            of(0, true),
+            of(1, false),
+            by_ann(of(2, true)),
+            by_ann(of(3, true)),
+            of(4, true),
+            of(5, true),
+        ];
         let store = Store::open(None).unwrap();
-        store.add(&notifications, &[]).unwrap();
-        let mut filter = SinkFilter::new(9, &store, 0).unwrap();
-        let passes = |filter: &mut SinkFilter, notification: &Notification| {
-            filter.may_pass(notification, 1_000_000)
-        };
-        let passed: Vec<bool> =
-            notifications.iter().map(|notification| passes(&mut filter, notification)).collect();
-        assert_eq!(passed, [false, true, false, true]);
+        store.add(&notifications[..4], &[]).unwrap();
+        let mut first = filter(9, &store, &at(0));
+        let verdicts = [0, 1, 2, 3].map(|at| judge(&mut first, &notifications, at));
+        assert_eq!(verdicts, [Leave, Send, Leave, Send]);
         // The result is the same before and after a restart.
-        for filter in [&mut filter, &mut SinkFilter::new(9, &store, 4).unwrap()] {
-            let ends = [of(4, true), of(5, true)].map(|end| passes(filter, &end));
-            assert_eq!(ends, [false, true]);
+        for filter in [&mut first, &mut filter(9, &store, &at(4))] {
+            let ends = [4, 5].map(|at| judge(filter, &notifications, at));
+            assert_eq!(ends, [Leave, Send]);
         }
     }
 
@@ -230,76 +439,100 @@ mod tests {
     fn alerts_changed_elsewhere_end_and_dropped_ones_do_not() {
         let store = Store::open(None).unwrap();
         let notifications = notifications(2);
-        let mut filter = SinkFilter::new(0, &store, 0).unwrap();
+        let mut filter = filter(1, &store, &at(0));
         filter.mark_sent(vec![notifications[0].id, notifications[1].id]);
         store.add(&notifications[..5], &[]).unwrap();
+        // The bucket is empty.
+        assert_eq!(judge(&mut filter, &notifications, 2), Send);
         filter.dropped(&store, 5).unwrap();
-        assert!(!filter.may_pass(&notifications[4], 0) && filter.may_pass(&notifications[5], 0));
-    }
-
-    /// Returns a warning, to which the rate limit applies.
-    fn warning() -> Notification {
-        Notification { severity: Severity::Warning, ..notifications(1).remove(0) }
+        let ends = [4, 5].map(|at| judge(&mut filter, &notifications, at));
+        assert_eq!(ends, [Suppress(1), Send]);
     }
 
     #[test]
-    fn severe_alerts_bypass_the_rate_limit() {
+    fn an_unwanted_alert_is_left_until_it_is_wanted_and_then_has_its_end() {
         let store = Store::open(None).unwrap();
-        let mut filter = SinkFilter::new(1, &store, 0).unwrap();
+        let mut notifications = notifications(2);
+        // The first alert becomes severe with its update.
+        (notifications[2].severity, notifications[2].why) = (Severity::Major, Why::Severity);
+        store.add(&notifications, &[]).unwrap();
+        let keys = "only = { severity = 'major' }";
+        for restart in 0..=4 {
+            let mut filter = with(keys, &store, &at(0));
+            let mut verdicts = Vec::new();
+            for at in 0..6 {
+                if at == restart {
+                    filter = with(keys, &store, &self::at(at as i64));
+                }
+                verdicts.push(judge(&mut filter, &notifications, at));
+            }
+            assert_eq!(verdicts, [Leave, Leave, Send, Leave, Send, Leave], "{restart}");
+        }
+    }
+
+    #[test]
+    fn rising_severities_bypass_the_rate_limit_and_updates_use_a_part_of_it() {
+        let store = Store::open(None).unwrap();
+        let mut filter = filter(4, &store, &at(0));
         let notifications = notifications(3);
-        let of = |at: usize, severity| Notification { severity, ..notifications[at].clone() };
         use Severity::{Critical, Major, Warning};
-        let passed = [
-            (0, Major),
-            (1, Warning),
-            (2, Warning),
-            (2, Major),
+        let of =
+            |at: usize, severity, why| Notification { severity, why, ..notifications[at].clone() };
+        let judged = [
+            (0, Major, Why::Threshold),
+            (1, Warning, Why::Threshold),
             // Updates of the first alert.
-            (3, Critical),
-            (3, Warning),
+            (3, Major, Why::Repeat),
+            (3, Major, Why::Repeat),
+            (3, Major, Why::Peak),
+            (3, Major, Why::Peak),
+            (3, Critical, Why::Severity),
+            (2, Warning, Why::Threshold),
+            (2, Major, Why::Threshold),
         ];
-        let passed = passed.map(|(at, severity)| filter.may_pass(&of(at, severity), 1_000_000));
-        assert_eq!(passed, [true, true, false, true, true, false]);
-        assert_eq!(filter.rate_limit.recently_suppressed(1_000_000), 2);
+        let judged = judged
+            .map(|(at, severity, why)| filter.judge(at as i64, &of(at, severity, why), NOW_MS));
+        assert_eq!(judged, [Send, Send, Send, Suppress(1), Send, Suppress(1), Send, Send, Send]);
+        assert_eq!(filter.recently_suppressed(NOW_MS), 2);
         // The ends of all alerts pass, because an earlier notification was sent.
-        assert!([6, 7, 8].iter().all(|at| filter.may_pass(&notifications[*at], 1_000_000)));
+        let end = |at: usize| Notification { status: Status::End, ..notifications[at].clone() };
+        assert!([0, 1, 2].iter().all(|at| filter.judge(9, &end(*at), NOW_MS) == Send));
+    }
+
+    #[test]
+    fn a_held_alert_that_becomes_severe_passes_with_its_start() {
+        let store = Store::open(None).unwrap();
+        let notifications = notifications(2);
+        let mut filter = filter(1, &store, &at(0));
+        assert_eq!([0, 1].map(|at| judge(&mut filter, &notifications, at)), [Send, Hold]);
+        let rises = Notification {
+            severity: Severity::Major,
+            why: Why::Severity,
+            ..notifications[3].clone()
+        };
+        assert_eq!(filter.judge(3, &rises, NOW_MS), Send);
+        assert_eq!(filter.held_start(rises.id), Some(2));
     }
 
     #[test]
     fn a_sink_is_degraded_for_five_minutes_after_a_suppressed_notification() {
-        let mut rate_limit = RateLimit::new(0);
-        let minute = |minute: u64| 1_000_000 + minute * MINUTE_MS;
-        assert_eq!(rate_limit.recently_suppressed(minute(0)), 0);
-        assert_eq!([0, 1, 5].map(|at| rate_limit.admit(&warning(), minute(at))), [false; 3]);
-        assert_eq!([5, 9].map(|at| rate_limit.recently_suppressed(minute(at))), [3, 3]);
-        assert_eq!(rate_limit.recently_suppressed(minute(10)), 0);
-        rate_limit.admit(&warning(), minute(11));
-        assert_eq!(rate_limit.recently_suppressed(minute(11)), 1);
-    }
-
-    #[test]
-    fn notifications_beyond_the_rate_are_counted_until_they_are_forgotten() {
-        let mut rate_limit = RateLimit::new(2);
-        let second = |second: u64| 1_000_000 + second * 1_000;
-        let admit = |rate_limit: &mut RateLimit, at| rate_limit.admit(&warning(), second(at));
-        assert_eq!([0, 1, 2, 59].map(|at| admit(&mut rate_limit, at)), [true, true, false, false]);
-        assert!(admit(&mut rate_limit, 60));
-        assert_eq!(rate_limit.suppressed_until(second(60)).count, 2);
-        assert_eq!([61, 62].map(|at| admit(&mut rate_limit, at)), [true, false]);
-        rate_limit.forget_suppressed();
-        assert_eq!(
-            [119, 120, 121].map(|at| rate_limit.suppressed_until(second(at)).count),
-            [0, 1, 1]
-        );
-        rate_limit.forget_suppressed();
-        assert_eq!(rate_limit.suppressed_until(second(180)).count, 0);
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_begins_another_minute() {
-        let mut rate_limit = RateLimit::new(1);
-        let at_ms = [7_200_000, 7_200_001, 3_600_000, 3_600_001];
-        let passed = at_ms.map(|now_ms| rate_limit.admit(&warning(), now_ms));
-        assert_eq!(passed, [true, false, true, false]);
+        let store = Store::open(None).unwrap();
+        let notifications = notifications(2);
+        let mut filter = filter(1, &store, &at(0));
+        let minute = |minute: u64| NOW_MS + minute * MINUTE_MS;
+        assert_eq!([0, 1].map(|at| judge(&mut filter, &notifications, at)), [Send, Hold]);
+        assert_eq!(filter.recently_suppressed(minute(0)), 0);
+        for at in [0, 1, 5] {
+            // Updates of an alert whose start is held.
+            assert_eq!(filter.judge(4, &notifications[3], minute(at)), Suppress(1));
+        }
+        assert_eq!([5, 9, 10].map(|at| filter.recently_suppressed(minute(at))), [3, 3, 0]);
+        filter.judge(4, &notifications[3], minute(11));
+        assert_eq!(filter.recently_suppressed(minute(11)), 1);
+        // As long as a start is held, it is reported every minute.
+        let held = |report: Option<super::Suppressed>| report.map(|it| (it.count, it.held));
+        assert_eq!(held(filter.report(minute(11))), Some((4, 1)));
+        filter.reported(minute(11));
+        assert_eq!([11, 12].map(|at| held(filter.report(minute(at)))), [None, Some((0, 1))]);
     }
 }

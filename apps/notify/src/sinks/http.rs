@@ -116,9 +116,9 @@ impl Client {
         })
     }
 
-    /// Posts the JSON `body` with `headers`. If the server reports that the body is invalid, the error is a refusal.
+    /// Posts the JSON `body` with `headers` and returns the status. If the server reports that the body is invalid, the error is a refusal.
     /// Any other error, such as an expired token, is a failure, because it may be temporary.
-    pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<(), Failure> {
+    pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<String, Failure> {
         let mut request =
             self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");
         for (name, value) in self.headers.iter().chain(headers) {
@@ -130,7 +130,7 @@ impl Client {
         })?;
         let status = response.status();
         if status.is_success() {
-            return Ok(());
+            return Ok(format!("HTTP {status}"));
         }
         let answer = response.body_mut().with_config().limit(ANSWER).read_to_string();
         let answer = answer.unwrap_or_default();

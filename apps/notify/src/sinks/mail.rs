@@ -1,7 +1,7 @@
 //! A sink that sends emails. An email can contain several notifications.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Error, Result};
 use lettre::Message;
@@ -10,7 +10,6 @@ use tracing::warn;
 
 use super::mail_text::{Writer, mailbox};
 use super::smtp::{Login, Refusal, Server, split};
-use super::suppressed::Suppressed;
 use super::tls::TlsFiles;
 use super::{Channel, Failure};
 use crate::store::NumberedNotification;
@@ -123,28 +122,25 @@ impl Mail {
         Ok(Self { writer: Writer::new(&options.from, &options.to)?, server })
     }
 
-    fn deliver(&self, mail: Result<Message>) -> Result<(), Failure> {
+    fn deliver(&self, mail: Result<Message>) -> Result<String, Failure> {
         let mail = mail.map_err(Failure::Refused)?;
-        for Refusal { address, answer } in self.server.send(&mail)? {
+        let (accepted, refusals) = self.server.send(&mail)?;
+        for Refusal { address, answer } in refusals {
             warn!(
                 "{} rejected the recipient {address} but accepted others: {answer}",
                 self.server.host()
             );
         }
-        Ok(())
+        Ok(accepted.to_string())
     }
 }
 
 impl Channel for Mail {
-    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure> {
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure> {
         self.send_all(&[(number, notification.clone())])
     }
 
-    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<(), Failure> {
+    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<String, Failure> {
         self.deliver(self.writer.digest(notifications))
-    }
-
-    fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
-        self.deliver(self.writer.suppressed(suppressed, SystemTime::now()))
     }
 }

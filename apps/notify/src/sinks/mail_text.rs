@@ -13,7 +13,6 @@ use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 
-use super::suppressed::Suppressed;
 use crate::store::NumberedNotification;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::{AlertId, Status};
@@ -74,15 +73,6 @@ impl Writer {
         body.extend(over.into_iter().map(entry));
         let number = notifications.iter().map(|(number, _)| *number).max().unwrap_or_default();
         self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
-    }
-
-    /// Writes an email that reports suppressed notifications.
-    pub(super) fn suppressed(&self, suppressed: &Suppressed, now: SystemTime) -> Result<Message> {
-        let subject = format!("{} notifications suppressed", suppressed.count);
-        let body = suppressed.text().replace(char::is_control, " ") + "\n";
-        let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
-        let name = format!("{}.{time}", std::process::id());
-        self.write(&subject, body, "suppressed", &name)
     }
 
     /// Writes an email that belongs to the thread `thread`. `name` must be unique within the thread.

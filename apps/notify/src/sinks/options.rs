@@ -13,6 +13,7 @@ use super::exec::Exec;
 use super::file::{File, Rotation};
 use super::http::{Client, Credentials, check_url};
 use super::mail::{Mail, MailOptions};
+use super::only::Only;
 use super::syslog::{Syslog, check_address};
 use super::tls::TlsFiles;
 use super::webhook::{Webhook, read_key};
@@ -32,12 +33,9 @@ pub struct SinkOptions {
     #[serde(default = "queue")]
     #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
     pub queue: u32,
-    /// Maximum number of notifications per minute. Above this limit, notifications are suppressed, and one message
-    /// reports them. Starts and updates of major and critical alerts do not count and are always sent. The same is true
-    /// of an end if an earlier notification of the alert was sent. Files and Alertmanager have no limit.
-    #[serde(default = "most_per_minute")]
-    #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
-    pub most_per_minute: u32,
+    /// Notifications that the sink wants.
+    #[serde(default)]
+    pub only: Only,
     /// Type of the sink and its options.
     #[serde(flatten)]
     pub kind: SinkKind,
@@ -87,6 +85,11 @@ pub enum SinkKind {
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
         signature_file: Option<PathBuf>,
+        /// Maximum number of notifications per minute. Starts and updates that make an alert major or critical, and ends,
+        /// do not count and are always sent. Beyond the limit, other starts wait, and other updates are suppressed.
+        #[serde(default = "most_per_minute")]
+        #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
+        most_per_minute: u32,
         /// Time limit for a response.
         #[serde(default = "timeout", with = "humantime_serde")]
         #[cfg_attr(feature = "schemars", schemars(with = "String", extend("x-form" = "time")))]
@@ -120,6 +123,11 @@ pub enum SinkKind {
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "URL")))]
         address: String,
+        /// Maximum number of notifications per minute. Starts and updates that make an alert major or critical, and ends,
+        /// do not count and are always sent. Beyond the limit, other starts wait, and other updates are suppressed.
+        #[serde(default = "most_per_minute")]
+        #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
+        most_per_minute: u32,
         /// Files for TLS.
         #[serde(default)]
         tls: TlsFiles,
@@ -170,7 +178,7 @@ impl SinkOptions {
     #[must_use]
     pub fn file(path: PathBuf) -> Self {
         let kind = SinkKind::File { path, rotate_bytes: rotate_bytes(), keep: keep() };
-        Self { name: None, queue: queue(), most_per_minute: most_per_minute(), kind }
+        Self { name: None, queue: queue(), only: Only::default(), kind }
     }
 
     /// Returns the name of the sink.
@@ -199,7 +207,9 @@ impl SinkOptions {
                 let rotation = Rotation { bytes: *rotate_bytes, keep: *keep };
                 Box::new(File::open(path, rotation, done, store)?)
             }
-            SinkKind::Webhook { url, credentials, tls, body_file, signature_file, timeout } => {
+            SinkKind::Webhook {
+                url, credentials, tls, body_file, signature_file, timeout, ..
+            } => {
                 let client = Client::new(url.clone(), credentials, tls, *timeout)?;
                 Box::new(Webhook::new(client, body_file.as_deref(), signature_file.as_deref())?)
             }
@@ -208,7 +218,7 @@ impl SinkOptions {
                 let client = Client::new(url, credentials, tls, *timeout)?;
                 Box::new(Alertmanager::new(client, *resend))
             }
-            SinkKind::Syslog { address, tls } => Box::new(Syslog::new(address, tls)?),
+            SinkKind::Syslog { address, tls, .. } => Box::new(Syslog::new(address, tls)?),
             SinkKind::Mail(options) => Box::new(Mail::new(options)?),
             SinkKind::Exec { command, timeout } => Box::new(Exec::new(command, *timeout)?),
         })
@@ -226,7 +236,7 @@ impl SinkOptions {
         let text = "queue: must be at least 1 waiting notification, got 0";
         check(self.queue > 0, "queue", text);
         let text = "most-per-minute: must be at least 1, got 0";
-        check(self.most_per_minute > 0, "most-per-minute", text);
+        check(self.most_per_minute() != Some(0), "most-per-minute", text);
         if let SinkKind::Webhook { timeout, .. }
         | SinkKind::Alertmanager { timeout, .. }
         | SinkKind::Exec { timeout, .. } = &self.kind
@@ -247,7 +257,7 @@ impl SinkOptions {
                 check(*resend >= SECOND, "resend", &text);
                 check_url(url).map_err(|error| ("url", error))
             }
-            SinkKind::Syslog { address, tls } => {
+            SinkKind::Syslog { address, tls, .. } => {
                 check_address(address, tls).map_err(|error| ("address", error))
             }
             SinkKind::Mail(_) => Ok(()),
@@ -289,7 +299,7 @@ impl SinkOptions {
                 credentials.headers().map_err(|error| ("credentials", error))?;
                 ("tls", tls.http(url).map(drop))
             }
-            SinkKind::Syslog { address, tls } if check_address(address, tls).is_ok() => {
+            SinkKind::Syslog { address, tls, .. } if check_address(address, tls).is_ok() => {
                 ("tls", Syslog::new(address, tls).map(drop))
             }
             SinkKind::Mail(options) => return options.try_out(),
@@ -312,12 +322,14 @@ impl SinkOptions {
         if let SinkKind::Mail(options) = &self.kind { options.digest } else { Duration::ZERO }
     }
 
-    /// Returns the maximum number of notifications per minute, or [`u32::MAX`] for a file sink, which has no limit.
-    pub(super) fn most_per_minute(&self) -> u32 {
-        // An Alertmanager receives all active alerts again and again in any case.
-        let is_unlimited =
-            matches!(self.kind, SinkKind::File { .. } | SinkKind::Alertmanager { .. });
-        if is_unlimited { u32::MAX } else { self.most_per_minute }
+    /// Returns the maximum number of notifications per minute, or `None` if there is no limit. An Alertmanager receives
+    /// all active alerts again and again in any case, and mails are digests.
+    pub(super) fn most_per_minute(&self) -> Option<u32> {
+        match self.kind {
+            SinkKind::Webhook { most_per_minute, .. }
+            | SinkKind::Syslog { most_per_minute, .. } => Some(most_per_minute),
+            _ => None,
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Server {
     /// Sends `mail`. If the server rejects some but not all recipients, the rejected recipients are returned. If the
     /// server permanently rejects the email itself, the error is a refusal. If it rejects the password, the sender or
     /// all recipients, the error is a failure, because an operator can correct the cause.
-    pub(super) fn send(&self, mail: &Message) -> Result<Vec<Refusal>, Failure> {
+    pub(super) fn send(&self, mail: &Message) -> Result<(Answer, Vec<Refusal>), Failure> {
         let (mut dialog, envelope) = (self.log_in()?, mail.envelope());
         let sender = envelope.from().context("cannot send an email without a sender")?;
         dialog.demand(2, "MAIL", format!("MAIL FROM:<{sender}>"))?;
@@ -111,10 +111,10 @@ impl Server {
         if answer.class() == 5 {
             return Err(Failure::Refused(anyhow!("{} rejected the email: {answer}", self.host)));
         }
-        answer.expect(2, MAIL, &self.host)?;
+        let answer = answer.expect(2, MAIL, &self.host)?;
         // The server has accepted the email, so an error after this point does not matter.
         let _bye = dialog.ask("QUIT", "QUIT");
-        Ok(refusals)
+        Ok((answer, refusals))
     }
 
     /// Opens a connection, with TLS unless `plain` is set, and logs in if credentials are configured.

@@ -1,4 +1,4 @@
-//! The report about notifications that the rate limit suppressed.
+//! The report about notifications that the rate limit suppressed or holds back.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -12,23 +12,25 @@ use srlg_alerts::{AlertId, Severity, Status};
 /// Maximum number of alerts that a report names.
 const NAMED: usize = 20;
 
-/// Notifications that the rate limit suppressed, and the alerts to which they belong.
+/// Notifications that the rate limit suppressed or holds back, and the alerts to which they belong.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Suppressed {
-    /// Number of notifications.
+    /// Number of suppressed notifications, which are not sent.
     pub(super) count: u64,
+    /// Number of starts that are held back until there is room.
+    pub(super) held: usize,
     /// Up to [`NAMED`] alerts, most severe first.
     pub(super) alerts: Vec<SuppressedAlert>,
 }
 
-/// An alert with a suppressed notification.
+/// An alert with a suppressed or held notification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SuppressedAlert {
     /// ID of the alert.
     id: AlertId,
-    /// Status in the last suppressed notification.
+    /// Status in the last of these notifications.
     status: Status,
-    /// Severity in the last suppressed notification.
+    /// Severity in the last of these notifications.
     severity: Severity,
     /// Probable cause.
     kind: Kind,
@@ -43,7 +45,7 @@ pub(super) struct SuppressedAlert {
 }
 
 impl SuppressedAlert {
-    fn new(notification: &Notification) -> Self {
+    pub(super) fn new(notification: &Notification) -> Self {
         Self {
             id: notification.id,
             status: notification.status,
@@ -57,7 +59,7 @@ impl SuppressedAlert {
     }
 
     /// Compares alerts: severe ones first, active ones before ended ones, servers last, then by the largest count.
-    fn is_before(&self, other: &Self) -> bool {
+    pub(super) fn is_before(&self, other: &Self) -> bool {
         let rank =
             |it: &Self| (it.is_probable_server, Reverse(it.severity), it.status == Status::End);
         match rank(self).cmp(&rank(other)) {
@@ -76,16 +78,20 @@ impl fmt::Display for SuppressedAlert {
 }
 
 impl Suppressed {
-    /// Counts `notification`.
-    pub(super) fn add(&mut self, notification: &Notification) {
-        self.count += 1;
+    /// Adds the alert of `notification`, of which `count` notifications were suppressed.
+    pub(super) fn add(&mut self, notification: &Notification, count: u64) {
+        self.count += count;
         self.insert(SuppressedAlert::new(notification));
     }
 
-    /// Adds the notifications of `later`, which were suppressed after those of `self`.
-    pub(super) fn append(&mut self, later: Self) {
-        self.count += later.count;
-        later.alerts.into_iter().for_each(|alert| self.insert(alert));
+    /// Returns this report together with the alerts of `held` starts.
+    pub(super) fn with_held<'a>(&self, held: impl Iterator<Item = &'a SuppressedAlert>) -> Self {
+        let mut report = self.clone();
+        for alert in held {
+            report.held += 1;
+            report.insert(alert.clone());
+        }
+        report
     }
 
     fn insert(&mut self, alert: SuppressedAlert) {
@@ -102,7 +108,10 @@ impl Suppressed {
 
     /// Returns the report as one sentence.
     pub(super) fn text(&self) -> String {
-        let count = format!("rate limit: {} notifications suppressed", self.count);
+        let count = format!(
+            "rate limit: alerts waiting: {}, updates suppressed: {}",
+            self.held, self.count
+        );
         if self.alerts.is_empty() {
             return count;
         }
@@ -112,13 +121,14 @@ impl Suppressed {
 
     /// Returns the report as JSON. Its fields differ from those of a notification.
     pub(super) fn json(&self) -> Value {
-        json!({ "count": self.count, "suppressed": self.alerts, "text": self.text() })
+        let Self { count, held, alerts } = self;
+        json!({ "count": count, "held": held, "suppressed": alerts, "text": self.text() })
     }
 
     /// Returns a report with all fields, for checking templates.
     pub(super) fn sample() -> Self {
         let mut sample = Self::default();
-        sample.add(&Notification::sample());
+        sample.add(&Notification::sample(), 1);
         sample
     }
 }
@@ -140,12 +150,12 @@ mod tests {
     fn the_most_severe_alerts_are_named_and_servers_come_last() {
         let mut suppressed = Suppressed::default();
         for at in 0..30 {
-            suppressed.add(&notification(at, Severity::Warning, Kind::Scan, at as f64));
+            suppressed.add(&notification(at, Severity::Warning, Kind::Scan, at as f64), 1);
         }
-        suppressed.add(&notification(40, Severity::Warning, Kind::ServerOrP2p, 1e6));
-        suppressed.add(&notification(41, Severity::Critical, Kind::Flood, 1.0));
+        suppressed.add(&notification(40, Severity::Warning, Kind::ServerOrP2p, 1e6), 1);
+        suppressed.add(&notification(41, Severity::Critical, Kind::Flood, 1.0), 1);
         // A later notification of the same alert replaces the earlier one.
-        suppressed.add(&notification(5, Severity::Major, Kind::Flood, 2.0));
+        suppressed.add(&notification(5, Severity::Major, Kind::Flood, 2.0), 1);
         let peaks: Vec<f64> = suppressed.alerts.iter().map(|alert| alert.peak).collect();
         let mut expected = vec![1.0, 2.0];
         expected.extend((12..30).rev().map(f64::from));
@@ -155,12 +165,12 @@ mod tests {
     #[test]
     fn servers_are_named_when_there_is_room() {
         let mut suppressed = Suppressed::default();
-        let mut later = Suppressed::default();
-        suppressed.add(&notification(1, Severity::Warning, Kind::ServerOrP2p, 9_000.0));
-        later.add(&notification(2, Severity::Warning, Kind::Flood, 1_100.0));
-        suppressed.append(later);
+        suppressed.add(&notification(1, Severity::Warning, Kind::ServerOrP2p, 9_000.0), 1);
+        let held = SuppressedAlert::new(&notification(2, Severity::Warning, Kind::Flood, 1_100.0));
+        let suppressed = suppressed.with_held([held].iter());
         insta::assert_snapshot!(suppressed.text());
-        assert_eq!(suppressed.json()["count"], 2);
+        assert_eq!(suppressed.json()["count"], 1);
+        assert_eq!(suppressed.json()["held"], 1);
         assert_eq!(suppressed.json()["suppressed"][1]["host"], "10.0.0.1");
     }
 }

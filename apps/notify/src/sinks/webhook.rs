@@ -33,7 +33,7 @@ impl Webhook {
         Ok(Self { client, body: Body::open(body)?, key })
     }
 
-    fn post(&self, key: &str, body: &impl Serialize) -> Result<(), Failure> {
+    fn post(&self, key: &str, body: &impl Serialize) -> Result<String, Failure> {
         let body = self.body.of(body).map_err(Failure::Refused)?;
         let mut headers = vec![header("idempotency-key", key)?];
         if let Some(key) = &self.key {
@@ -58,13 +58,13 @@ fn header(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue)> 
 }
 
 impl Channel for Webhook {
-    fn send(&mut self, number: i64, notification: &Notification) -> Result<(), Failure> {
+    fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure> {
         self.post(&format!("{}-{number}-{}", notification.id, notification.status), notification)
     }
 
     fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let key = format!("suppressed-{}-{}", std::process::id(), now.as_millis());
-        self.post(&key, &suppressed.json())
+        self.post(&key, &suppressed.json()).map(drop)
     }
 }

@@ -1,11 +1,12 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
-//! Notifications are sent in order. [`SinkFilter`] decides which notifications are sent. A sink with a digest can send
-//! several notifications in one message. It sends a message when the time `digest` has passed since the last message.
-//! If a severe alert waits, the message or the queue is full, or the program stops, the sink sends the message earlier.
+//! Notifications are sent in order. [`SinkFilter`] decides which notifications are sent, and which starts are held and
+//! sent later. A sink with a digest can send several notifications in one message. It sends a message when the time
+//! `digest` has passed since the last message. If a severe alert waits, the message or the queue is full, or the program
+//! stops, the sink sends the message earlier.
 //!
-//! Invariant: the cursor does not pass a notification before that notification is accepted, abandoned, filtered out or
-//! dropped. Therefore, after a kill, notifications that were collected but not sent are read again.
+//! Invariant: the cursor does not pass a notification before that notification is accepted, abandoned, filtered out,
+//! dropped, or listed as held. Therefore, after a kill, notifications that were collected but not sent are read again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tracing::{info, warn};
 
-use super::filter::SinkFilter;
+use super::filter::{SinkFilter, Verdict, numbered};
 use super::{Channel, Failure, SinkOptions};
 use crate::store::{Cursor, NumberedNotification, Store};
 use srlg_alerts::notification::Notification;
@@ -71,7 +72,8 @@ impl Worker {
         store: Store,
         cursor: Cursor,
     ) -> Result<Self> {
-        let filter = SinkFilter::new(options.most_per_minute(), &store, cursor.done)?;
+        let filter = SinkFilter::new(options, &store, &cursor)?;
+        let read = cursor.done;
         let worker = Self {
             name,
             channel,
@@ -80,7 +82,7 @@ impl Worker {
             digest: options.digest(),
             last_sent: None,
             group: Vec::new(),
-            read: cursor.done,
+            read,
             queue: i64::from(options.queue),
             attempts: options.attempts(),
             filter,
@@ -146,14 +148,26 @@ impl Worker {
         if self.is_full() && !self.flush()? {
             return Ok(self.wake.until().is_none());
         }
+        while let Some(number) = self.filter.next_held(now_ms()) {
+            if !self.send_held(number)? {
+                return Ok(self.wake.until().is_none());
+            }
+        }
         let batch = self.store.after(self.read, BATCH)?;
         let count = batch.len();
         for (number, notification) in batch {
+            let verdict = self.filter.judge(number, &notification, now_ms());
+            if verdict == Verdict::Send
+                && let Some(start) = self.filter.held_start(notification.id)
+                && !self.send_held(start)?
+            {
+                return Ok(self.wake.until().is_none());
+            }
             self.read = number;
-            if self.filter.may_pass(&notification, now_ms()) {
-                self.group.push((number, notification));
-            } else {
-                self.cursor.dropped += i64::from(!self.filter.is_silenced(&notification));
+            match verdict {
+                Verdict::Send => self.group.push((number, notification)),
+                Verdict::Suppress(count) => self.cursor.dropped += count as i64,
+                Verdict::Hold | Verdict::Leave => {}
             }
             if (self.group.is_empty() || self.is_full()) && !self.flush()? {
                 return Ok(self.wake.until().is_none());
@@ -183,10 +197,10 @@ impl Worker {
     }
 
     fn tick(&mut self) {
-        let store = self.store.clone();
-        let open = move || {
-            let open = store.open_alerts()?;
-            Ok(open.into_iter().map(|(_, notification)| notification).collect::<Vec<_>>())
+        let (store, filter) = (&self.store, &self.filter);
+        let open = || {
+            let open = store.open_alerts()?.into_iter().map(|(_, notification)| notification);
+            Ok(open.filter(|notification| filter.wants(notification)).collect::<Vec<_>>())
         };
         match self.channel.tick(&open) {
             Ok(sent) if sent.is_empty() => {}
@@ -200,6 +214,28 @@ impl Worker {
                 self.back_off();
             }
         }
+    }
+
+    /// Sends the held start `number`. Returns false in the same cases as [`flush`](Self::flush); the start then stays
+    /// held.
+    fn send_held(&mut self, number: i64) -> Result<bool> {
+        let mut id = None;
+        if let Some(start) = numbered(&self.store, number)? {
+            let group = [start];
+            if !self.send(&group)? {
+                return Ok(false);
+            }
+            id = Some(group[0].1.id);
+        }
+        self.filter.release(number, id);
+        self.save()?;
+        Ok(true)
+    }
+
+    /// Stores the cursor.
+    fn save(&mut self) -> Result<()> {
+        self.cursor.held = self.filter.held();
+        self.store.set_cursor(&self.name, &self.cursor)
     }
 
     /// Sends the collected notifications and moves the cursor. Returns false if the program must stop or if too many
@@ -219,7 +255,7 @@ impl Worker {
         }
         if self.cursor.done < self.read {
             self.cursor.done = self.read;
-            self.store.set_cursor(&self.name, self.cursor)?;
+            self.save()?;
         }
         Ok(true)
     }
@@ -230,7 +266,7 @@ impl Worker {
         let mut attempts = 0;
         loop {
             let error = match self.channel.send_all(group) {
-                Ok(()) => {
+                Ok(_answer) => {
                     self.cursor.sent += group.len() as i64;
                     self.record_success();
                     return Ok(true);
@@ -250,7 +286,7 @@ impl Worker {
             self.record_failure(&error);
             self.update_overview(self.store.last() - self.cursor.done);
             if self.is_late() {
-                self.store.set_cursor(&self.name, self.cursor)?;
+                self.save()?;
                 return Ok(false);
             }
             self.back_off();
@@ -261,14 +297,11 @@ impl Worker {
         }
     }
 
-    /// Reports the notifications that were suppressed in minutes that are over at `now_ms`, unless they were reported
-    /// before. If sending fails, it is tried again later. If the report is rejected, it is dropped.
+    /// Reports the notifications that the rate limit suppressed or holds, if a report is due at `now_ms`. If sending
+    /// fails, it is tried again later. If the report is rejected, it is dropped.
     fn report_suppressed(&mut self, now_ms: u64) {
-        let suppressed = self.filter.rate_limit.suppressed_until(now_ms);
-        if suppressed.count == 0 {
-            return;
-        }
-        match self.channel.report_suppressed(suppressed) {
+        let Some(report) = self.filter.report(now_ms) else { return };
+        match self.channel.report_suppressed(&report) {
             Err(Failure::Failed(error)) => {
                 self.cursor.failed += 1;
                 self.record_failure(&error);
@@ -281,8 +314,8 @@ impl Worker {
             Ok(()) => self.record_success(),
         }
         self.last_sent = Some(Instant::now());
-        warn!("sink {}: {}", self.name, self.filter.rate_limit.suppressed_until(now_ms).text());
-        self.filter.rate_limit.forget_suppressed();
+        warn!("sink {}: {}", self.name, report.text());
+        self.filter.reported(now_ms);
     }
 
     /// Waits before the next attempt.
@@ -297,8 +330,8 @@ impl Worker {
         let unread = (self.cursor.done - self.read).max(0);
         self.read += unread;
         self.cursor.dropped += (before - self.group.len()) as i64 + unread;
-        self.store.set_cursor(&self.name, self.cursor)?;
         self.filter.dropped(&self.store, self.cursor.done)?;
+        self.save()?;
         self.filter.mark_sent(self.group.iter().map(|(_, notification)| notification.id).collect());
         if self.log_dropped.is_due() {
             warn!(
@@ -338,7 +371,8 @@ impl Worker {
             sent: count(self.cursor.sent),
             failed: count(self.cursor.failed),
             dropped: count(self.cursor.dropped),
-            suppressed: self.filter.rate_limit.recently_suppressed(now_ms()),
+            suppressed: self.filter.recently_suppressed(now_ms()),
+            held: self.filter.held().len() as u64,
             queue: count(queue),
             error: self.error.clone(),
         });

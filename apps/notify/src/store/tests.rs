@@ -76,8 +76,8 @@ fn pending_and_active_notifications_are_not_deleted() {
     store.add(&notifications[..5], &[]).unwrap();
     assert_eq!(store.cursor("new").unwrap().done, 5);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 0);
-    let cursor = Cursor { done: 4, sent: 3, failed: 2, dropped: 1 };
-    store.set_cursor("file", cursor).unwrap();
+    let cursor = Cursor { done: 4, held: vec![2, 3], sent: 3, failed: 2, dropped: 1 };
+    store.set_cursor("file", &cursor).unwrap();
     assert_eq!(store.cursor("file").unwrap(), cursor);
     // The first host has three notifications, and the last of them waits. The second alert is still active.
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 2);
@@ -247,7 +247,7 @@ fn on_a_full_disk_notifications_wait_where_sinks_find_them_and_are_stored_later(
     let open: Vec<i64> = store.open_alerts().unwrap().into_iter().map(|it| it.0).collect();
     assert_eq!(open, [200], "all but one have ended");
     assert_eq!(store.open_at(200).unwrap().len(), 100);
-    store.set_cursor("s", cursor(150)).unwrap();
+    store.set_cursor("s", &cursor(150)).unwrap();
     // A new sink starts after all waiting notifications.
     assert_eq!([store.cursor("s").unwrap().done, store.cursor("new").unwrap().done], [150, 299]);
     // Notifications that must be stored at once do not wait.
@@ -270,7 +270,7 @@ fn on_a_full_disk_notifications_wait_where_sinks_find_them_and_are_stored_later(
         (cursor(150), Some(vec![3; 9_000]))
     );
     // A waiting position does not overwrite a later position.
-    store.set_cursor("s", cursor(300)).unwrap();
+    store.set_cursor("s", &cursor(300)).unwrap();
     store.add(&[], &state(4)).unwrap();
     assert_eq!(store.cursor("s").unwrap(), cursor(300));
 }

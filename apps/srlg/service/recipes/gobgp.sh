@@ -40,8 +40,6 @@ field() {
 }
 
 id=$(field .id)
-# The report about suppressed notifications has no id.
-[ -n "$id" ] || exit 0
 host=$(field .host)
 
 say() {

@@ -41,42 +41,16 @@ use verdict::Verdict;
 /// Top-level settings for both a site and a network, except for the length of a slice.
 const GENERAL: &str = "inside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
-/// Views and rules for both a site and a network.
-const VIEWS: &str = "
-[[view]]
-name = 'fan-in'
-role = 'destination'
-
-[[view]]
-name = 'fan-out'
-role = 'source'
-
-[[view]]
-name = 'outside'
-measure = 'outside'
-role = 'source'
-
-[[view]]
-name = 'networks'
-role = 'destination'
-host-prefix4 = 24
-host-prefix6 = 48
-
-[[view]]
-name = 'networks-out'
-role = 'source'
-host-prefix4 = 24
-host-prefix6 = 48
-
+/// Rules for both a site and a network.
+const RULES: &str = "
 [[rule]]
 name = 'hosts'
-views = ['fan-in', 'fan-out', 'outside']
 thresholds = { 5s = 500 }
 hold = '2s'
 
 [[rule]]
 name = 'networks'
-views = ['networks', 'networks-out']
+views = ['networks-in', 'networks-out']
 thresholds = { 5s = 3000 }
 hold = '2s'
 ";
@@ -171,7 +145,7 @@ impl Stage<'_> {
     fn configure(&mut self, settings: &str, tables: &str) -> Result<()> {
         let http = self.http;
         let text = format!(
-            "{GENERAL}{settings}http = '{http}'\nstate = 'state'\n{tables}{VIEWS}\n\
+            "{GENERAL}{settings}http = '{http}'\nstate = 'state'\n{tables}{RULES}\n\
              [[sink]]\ntype = 'file'\npath = '{ALERTS_FILE}'\n"
         );
         self.write(CONFIG_FILE, &text)

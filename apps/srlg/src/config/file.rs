@@ -178,6 +178,32 @@ pub(super) struct ViewTable {
     pub(super) options: ViewOptions,
 }
 
+/// `[network-views]`: the default views `networks-in` and `networks-out`, which count the peers of whole networks.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct NetworkViews {
+    /// Whether the two views exist.
+    pub(super) enabled: bool,
+    /// Prefix length of the IPv4 networks.
+    #[cfg_attr(test, schemars(range(min = 1, max = 32)))]
+    pub(super) prefix4: u8,
+    /// Prefix length of the IPv6 networks.
+    #[cfg_attr(test, schemars(range(min = 1, max = 128)))]
+    pub(super) prefix6: u8,
+    /// Expected number of distinct pairs of a network and a peer in the longest window.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(super) pairs: u64,
+    /// Memory limit of each of the two detectors, in bytes.
+    pub(super) memory: usize,
+}
+
+impl Default for NetworkViews {
+    fn default() -> Self {
+        Self { enabled: true, prefix4: 24, prefix6: 48, pairs: 10_000_000, memory: 8_000_000 }
+    }
+}
+
 /// A `[[rule]]`: the conditions under which alerts start and end.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -185,7 +211,7 @@ pub(super) struct ViewTable {
 pub(super) struct RuleTable {
     /// Name of the rule in notifications.
     pub(super) name: String,
-    /// Names of the views that the rule applies to. [default: all views]
+    /// Names of the views that the rule applies to. [default: all views except the default views of networks]
     pub(super) views: Vec<String>,
     /// Networks of the hosts that the rule applies to. [default: all hosts]
     #[serde(deserialize_with = "deserialize_networks")]
@@ -234,7 +260,8 @@ pub(super) struct AllowTable {
     pub(super) why: String,
     /// Names of the views that the entry applies to. [default: all views]
     pub(super) views: Vec<String>,
-    /// Networks of hosts that raise no alert. If `ports` is set, only contacts to these ports of the hosts are ignored.
+    /// Networks of hosts that raise no alert. In a view of larger networks, contacts with these hosts are ignored. If
+    /// `ports` is set, only contacts to these ports of the hosts are ignored.
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) hosts: Vec<IpNet>,
@@ -298,9 +325,14 @@ pub(super) struct Tables {
     /// `http-names`, `url`, `state` and `silent-after`. All other settings come from the collector.
     pub(super) probe: Option<ProbeOptions>,
     /// Hosts and peers to count. Each view has its own detector. If no view is defined, the default views `fan-in` and
-    /// `fan-out` count inside hosts, and `outside` counts outside hosts if `inside` is set.
+    /// `fan-out` count inside hosts, `outside` counts outside hosts if `inside` is set, and `networks-in` and
+    /// `networks-out` count inside networks.
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
+    /// The default views `networks-in` and `networks-out`, which find attacks on networks whose hosts all stay below
+    /// their thresholds. Rules that name one of these views replace its rule, whose threshold is 8192 in 60s.
+    #[serde(rename = "network-views")]
+    pub(super) network_views: NetworkViews,
     /// Conditions under which alerts start and end. Of the rules whose networks contain a host, the one with the
     /// longest prefix applies.
     #[serde(rename = "rule")]
@@ -324,7 +356,7 @@ pub(super) struct Tables {
 const TASKS: [&str; 3] = ["input", "network", "probe"];
 
 /// Top-level keys and tables that a probe cannot have.
-const NOT_OF_PROBES: [&str; 13] = [
+const NOT_OF_PROBES: [&str; 14] = [
     "inside",
     "slice",
     "grace",
@@ -334,13 +366,14 @@ const NOT_OF_PROBES: [&str; 13] = [
     "checkpoint",
     "keep",
     "view",
+    "network-views",
     "rule",
     "allow",
     "label",
     "sink",
 ];
 
-const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
+const TABLES: [&str; 7] = ["view", "network-views", "rule", "allow", "label", "exporter", "sink"];
 
 /// Returns a hint if the `value` of an unknown top-level key is a table or a list of tables.
 fn hint_of_table(_name: &str, value: &Value<'_>) -> Option<String> {

@@ -2,7 +2,7 @@
 //!
 //! A problem in one part does not prevent the check of other parts, so one run reports all problems.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use toml::Spanned;
 use super::document::{Problems, check_empty};
 use super::{Config, Task};
 use crate::config::file::{
-    AllowTable, File, General, LEAST_SILENCE, LabelTable, PREFIXES, RuleTable, Tables, ViewTable,
-    Window,
+    AllowTable, File, General, LEAST_SILENCE, LabelTable, NetworkViews, PREFIXES, RuleTable,
+    Tables, ViewTable, Window,
 };
 use crate::network::{LONGEST_SLICE, MOST_VIEWS};
 use srlg_alerts::exporters::ExporterNames;
@@ -27,6 +27,7 @@ use srlg_alerts::manager::view_alerts::BELOW_DOWN;
 use srlg_alerts::origins::OriginLookup;
 use srlg_alerts::rules::{Allow, AllowTarget, Rules};
 use srlg_alerts::{Rule, Terms};
+use srlg_notify::sinks::Only;
 use srlg_web::server;
 
 /// Minimum threshold of rules and detectors, in peers.
@@ -38,7 +39,7 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
     it.check_general();
     // The collector defines the views of a probe.
     let views = if file.is_of_probe() { Vec::new() } else { it.views() };
-    it.check_sinks();
+    it.check_sinks(&views);
     let labels = file.tables.labels.iter().enumerate();
     let labels = labels.flat_map(|(at, LabelTable { name, networks })| {
         it.require("label", at, "name", name.is_empty());
@@ -129,8 +130,16 @@ impl Resolver<'_, '_> {
     }
 
     /// Checks the configuration of the sinks, but not the files and other resources that it names.
-    fn check_sinks(&mut self) {
-        let sinks = &self.file.tables.sinks;
+    fn check_sinks(&mut self, views: &[ViewConfig]) {
+        let Tables { sinks, labels, .. } = &self.file.tables;
+        // Views and rules with problems are missing in `views`.
+        let are_known = self.problems.is_empty();
+        let rules = views.iter().flat_map(|view| view.rules.rules());
+        let names: [BTreeSet<&str>; 3] = [
+            views.iter().map(|view| view.name.as_str()).collect(),
+            rules.map(|rule| rule.name.as_str()).collect(),
+            labels.iter().map(|label| label.name.as_str()).collect(),
+        ];
         for (at, sink) in sinks.iter().enumerate() {
             let name = sink.name();
             if sinks[..at].iter().any(|other| other.name() == name) {
@@ -139,6 +148,18 @@ impl Resolver<'_, '_> {
             }
             for (key, text) in sink.problems() {
                 self.add("sink", at, key, format!("sink {name}: {text}"));
+            }
+            let Only { views, rules, labels, .. } = &sink.only;
+            for ((wanted, known), what) in
+                [views, rules, labels].into_iter().zip(&names).zip(["view", "rule", "label"])
+            {
+                let is_unknown = |wanted: &&String| are_known && !known.contains(wanted.as_str());
+                for wanted in wanted.iter().filter(is_unknown) {
+                    let known = known.iter().copied().collect::<Vec<_>>().join(", ");
+                    let text =
+                        format!("sink {name}: only: {what} {wanted} not found; there are: {known}");
+                    self.add("sink", at, "only", text);
+                }
             }
         }
     }
@@ -217,10 +238,12 @@ impl Resolver<'_, '_> {
         u32::try_from(window / slice).ok().filter(|slices| *slices > 0 && window % slice == 0)
     }
 
-    fn usual_rule(&mut self) -> Rule {
+    /// Returns the rule `name`, whose alerts start at `factor` times the default threshold within a minute.
+    fn usual_rule(&self, name: &str, factor: f64) -> Rule {
+        let threshold = factor * Terms::default().threshold;
         let window = self.slices(Duration::from_secs(60)).unwrap_or(60);
-        let windows = [(window, Terms::default())].into();
-        Rule { name: "default".to_owned(), networks: all(), windows }
+        let windows = [(window, Terms { threshold, ..Terms::default() })].into();
+        Rule { name: name.to_owned(), networks: all(), windows }
     }
 
     fn allow(&mut self, at: usize, allow: &AllowTable) -> Option<Allow> {
@@ -272,37 +295,45 @@ pub(super) const MEMORY: usize = 64_000_000;
 
 impl Resolver<'_, '_> {
     /// Resolves the views of the file, or the default views if it defines no view. Each view gets the rules and
-    /// allow-list entries that name this view or do not name any view.
+    /// allow-list entries that name this view or do not name any view. However, a rule that does not name a default
+    /// view of networks does not apply to it, because the threshold of a network differs from that of a host.
     fn views(&mut self) -> Vec<ViewConfig> {
-        let Tables { views, rules, allows, .. } = &self.file.tables;
-        let usual = usual(&self.file.general.inside);
-        let views = if views.is_empty() { &usual } else { views };
+        let Tables { views, network_views, rules, allows, .. } = &self.file.tables;
+        let usual = usual(&self.file.general.inside, network_views);
+        let has_usual = views.is_empty();
+        let views = if has_usual { &usual } else { views };
+        if !has_usual && self.file.keys.contains_key("network-views") {
+            let text = "[network-views] has no effect if a [[view]] is defined; define the views of networks as [[view]], too";
+            self.problems.add(self.file.span_in("network-views", ""), text);
+        }
         self.check_names(views);
         let resolved: Vec<Rule> =
             rules.iter().enumerate().map(|(at, rule)| self.rule(at, rule)).collect();
         let targets: Vec<Option<Allow>> =
             allows.iter().enumerate().map(|(at, allow)| self.allow(at, allow)).collect();
+        let is_of_networks = |name: &String| has_usual && NETWORKS.contains(&name.as_str());
         let is_of = |views: &[String], name: &String| views.is_empty() || views.contains(name);
+        let has_rule = |views: &[String], name: &String| {
+            is_of(views, name) && !(views.is_empty() && is_of_networks(name))
+        };
         let mut configs = Vec::new();
         for (at, view) in views.iter().enumerate() {
             let ViewTable { name, pairs, memory, options } = view;
             let of_view =
-                resolved.iter().enumerate().filter(|(at, _)| is_of(&rules[*at].views, name));
+                resolved.iter().enumerate().filter(|(at, _)| has_rule(&rules[*at].views, name));
             let of_view: Vec<(usize, &Rule)> = of_view.collect();
             self.check_networks(name, &of_view);
             let mut of_view: Vec<Rule> =
                 of_view.into_iter().map(|(_, rule)| rule.clone()).collect();
             of_view.iter_mut().for_each(|rule| shorten(&mut rule.networks, &options.prefixes));
-            if rules.is_empty() {
-                of_view.push(self.usual_rule());
+            if is_of_networks(name) && of_view.is_empty() {
+                of_view.push(self.usual_rule("networks", NETWORK_FACTOR));
+            } else if rules.is_empty() {
+                of_view.push(self.usual_rule("default", 1.0));
             }
             let allowed = targets.iter().zip(allows).filter(|(_, of)| is_of(&of.views, name));
-            let mut allows: Vec<Allow> = allowed.filter_map(|(allow, _)| allow.clone()).collect();
-            for allow in &mut allows {
-                if let AllowTarget::Hosts(networks) = &mut allow.what {
-                    shorten(networks, &options.prefixes);
-                }
-            }
+            let allowed = allowed.filter_map(|(allow, _)| allow.clone());
+            let allows = allowed.flat_map(|allow| allow.in_view(&options.prefixes)).collect();
             let rules = Rules::new(of_view, allows).with_view(options);
             if let Some(sizes) = self.sizes(at, view, &rules) {
                 let (name, view) = (name.clone(), options.clone());
@@ -401,8 +432,8 @@ impl Resolver<'_, '_> {
     }
 }
 
-/// Shortens network prefixes that are longer than the host prefix of a view. A rule or allow-list entry for an address
-/// then applies to the whole network that counts as one host.
+/// Shortens network prefixes that are longer than the host prefix of a view. A rule for an address then applies to the
+/// whole network that counts as one host.
 fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     for network in networks {
         let most = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
@@ -413,9 +444,15 @@ fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     }
 }
 
-/// Returns the default views: fan-in and fan-out of inside hosts and, if there are inside networks, fan-out of outside
-/// hosts.
-fn usual(inside: &[IpNet]) -> Vec<ViewTable> {
+/// Names of the default views of networks.
+pub(super) const NETWORKS: [&str; 2] = ["networks-in", "networks-out"];
+
+/// Ratio of the default threshold of networks to that of hosts.
+pub(super) const NETWORK_FACTOR: f64 = 8.0;
+
+/// Returns the default views: fan-in and fan-out of inside hosts, fan-out of outside hosts if there are inside
+/// networks, and fan-in and fan-out of whole inside networks.
+fn usual(inside: &[IpNet], networks: &NetworkViews) -> Vec<ViewTable> {
     let view = |name: &str, measure, role, prefixes| {
         let inside = inside.to_vec();
         let options = ViewOptions { inside, measure, role, prefixes, ..ViewOptions::default() };
@@ -428,6 +465,16 @@ fn usual(inside: &[IpNet]) -> Vec<ViewTable> {
     if !inside.is_empty() {
         let prefixes = Prefixes { host6: 64, peer6: 128, ..PREFIXES };
         views.push(view("outside", Side::Outside, Role::Source, prefixes));
+    }
+    let NetworkViews { enabled, prefix4, prefix6, pairs, memory } = *networks;
+    if enabled {
+        let prefixes = Prefixes { host4: prefix4, host6: prefix6, ..PREFIXES };
+        let roles = [Role::Destination, Role::Source];
+        views.extend(NETWORKS.into_iter().zip(roles).map(|(name, role)| ViewTable {
+            pairs: Some(pairs),
+            memory: Some(memory),
+            ..view(name, Side::Inside, role, prefixes)
+        }));
     }
     views
 }

@@ -3,6 +3,9 @@ use std::net::IpAddr;
 use srlg_host::Device;
 use srlg_host::config::HashFamily;
 
+use srlg_alerts::manager::view::ViewConfig;
+use srlg_input::contact::Role;
+
 use super::Config;
 use crate::network::Network;
 
@@ -97,11 +100,64 @@ fn a_whole_configuration_is_read() {
 fn an_empty_configuration_is_the_usual_one() {
     let config = Config::parse("").unwrap();
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
-    assert_eq!(names, ["fan-in", "fan-out"]);
+    assert_eq!(names, ["fan-in", "fan-out", "networks-in", "networks-out"]);
     let rule = config.views[0].rules.rule(host("192.0.2.1")).unwrap();
     assert_eq!((rule.name.as_str(), rule.windows[&60].threshold), ("default", 1024.0));
     let inside = Config::parse("inside = ['10.0.0.0/8']").unwrap();
     assert_eq!(inside.views[2].name, "outside");
+}
+
+/// Returns the names and thresholds of the rules of each view in `text`.
+fn rules_of(text: &str) -> Vec<(String, Vec<(String, f64)>)> {
+    let rules = |view: &ViewConfig| {
+        let rules = view.rules.rules().iter();
+        rules.map(|rule| (rule.name.clone(), rule.windows[&60].threshold)).collect()
+    };
+    let config = Config::parse(text).unwrap();
+    config.views.iter().map(|view| (view.name.clone(), rules(view))).collect()
+}
+
+#[test]
+fn networks_have_a_rule_of_their_own_until_another_rule_names_their_view() {
+    let rule = |name: &str, views: &str, threshold: f64| {
+        format!("[[rule]]\nname = '{name}'\n{views}\nthresholds = {{ 60s = {threshold} }}\n")
+    };
+    let of = |name: &str, threshold: f64| vec![(name.to_owned(), threshold)];
+    for (text, hosts, incoming) in [
+        (String::new(), of("default", 1024.0), of("networks", 8192.0)),
+        (rule("r", "", 50.0), of("r", 50.0), of("networks", 8192.0)),
+        (
+            rule("r", "", 50.0) + &rule("s", "views = ['networks-in']", 900.0),
+            of("r", 50.0),
+            of("s", 900.0),
+        ),
+    ] {
+        let views = rules_of(&text);
+        let expected = [
+            ("fan-in", &hosts),
+            ("fan-out", &hosts),
+            ("networks-in", &incoming),
+            ("networks-out", &of("networks", 8192.0)),
+        ];
+        let expected = expected.map(|(view, rules)| (view.to_owned(), rules.clone()));
+        assert_eq!(views, expected, "{text}");
+    }
+    let names = |text: &str| rules_of(text).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names("[network-views]\nenabled = false\n"), ["fan-in", "fan-out"]);
+    let text = "[network-views]\nprefix4 = 22\nprefix6 = 56\nmemory = 16_000_000\n";
+    let config = Config::parse(text).unwrap();
+    let prefixes = &config.views[2].view.prefixes;
+    assert_eq!((prefixes.host4, prefixes.host6, prefixes.peer6), (22, 56, 64));
+    assert_eq!(config.views[2].view.role, Role::Destination);
+    assert_eq!(config.views[3].view.role, Role::Source);
+    let bytes = config.views[3].sizes.validate().unwrap().recorder_bytes();
+    assert!((8_000_000..=16_000_000).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn views_of_networks_cannot_be_configured_beside_own_views() {
+    let text = "[network-views]\nprefix4 = 22\n[[view]]\nname = 'a'\n";
+    insta::assert_snapshot!(Config::parse(text).unwrap_err());
 }
 
 #[test]
@@ -211,7 +267,9 @@ fn labels_of_an_address_apply_to_its_network_if_networks_are_hosts() {
     for (of, outside, inside) in [
         // In the view outside, a /64 counts as one host.
         ("2a00:1:2:3::", Some("far"), Some("all")),
-        ("2a00:1:2:4::", None, Some("all")),
+        // Only the contacts of the host are ignored there.
+        ("2a00:1:2:4::", Some("all"), Some("all")),
+        ("2a00:1:2:4::9", Some("all"), None),
         ("192.0.2.7", Some("far"), Some("far")),
         ("192.0.2.6", Some("all"), Some("all")),
     ] {
@@ -284,5 +342,5 @@ fn a_reload_names_keys_that_need_a_restart_and_applies_the_others() {
 fn detectors_use_a_keyed_hash() {
     let config = Config::parse("inside = ['10.0.0.0/8']").unwrap();
     let hashes: Vec<_> = config.views.iter().map(|view| view.sizes.hash).collect();
-    assert_eq!(hashes, [HashFamily::HalfSip13; 3]);
+    assert_eq!(hashes, [HashFamily::HalfSip13; 5]);
 }

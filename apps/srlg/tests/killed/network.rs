@@ -154,7 +154,7 @@ fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String
          [[rule]]\nname = 'r'\nthresholds = {{ 1s = 60 }}\nhold = '2s'\n\
          [[sink]]\ntype = 'file'\npath = 'alerts'\n\
          [[sink]]\ntype = 'webhook'\nurl = 'http://{webhook}/'\nmost-per-minute = 10_000\n\
-         [[sink]]\ntype = 'alertmanager'\nurl = 'http://{alertmanager}'\nmost-per-minute = 10_000\n"
+         [[sink]]\ntype = 'alertmanager'\nurl = 'http://{alertmanager}'\n"
     )
 }
 

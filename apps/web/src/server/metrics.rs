@@ -116,6 +116,7 @@ fn sink(to: &mut Exposition, sink: &SinkOverview) {
         to.counter("srlg_notifications_total", &[("sink", of), ("result", result)], count);
     }
     to.gauge("srlg_sink_queue", &[("sink", of)], sink.queue as f64);
+    to.gauge("srlg_sink_held", &[("sink", of)], sink.held as f64);
     to.flag("srlg_sink_failing", &[("sink", of)], sink.error.is_some());
 }
 

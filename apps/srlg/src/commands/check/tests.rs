@@ -331,7 +331,7 @@ fn a_file_of_another_program_is_the_error_of_run_and_files_stay_as_they_are() {
     let sink = "[[sink]]\ntype = 'file'\npath = 'DIR/alerts'\n";
     let config = write(folder.path(), &format!("{INPUT}templates = 'DIR/templates'\n{sink}"));
     for (of_templates, of_alerts, is_right) in
-        [("", "{\"count\":4,\"suppressed\":[]}\n{\"nu", true), ("another", "another", false)]
+        [("", "{\"number\":4,\"id\":\"8c\"}\n{\"nu", true), ("another", "another", false)]
     {
         fs::write(&templates, of_templates).unwrap();
         fs::write(&alerts, of_alerts).unwrap();

@@ -104,9 +104,9 @@ impl Attacks {
             ("a flood of one host", "fan-in", self.flooded4.into()),
             ("a flood of one host", "fan-in", self.flooded6.into()),
             ("a scan", "outside", self.scanner.into()),
-            ("a flood of a network", "networks", network(carpet, 24)),
-            ("the flood of its host", "networks", network(self.flooded4, 24)),
-            ("the flood of its host", "networks", network(self.flooded6, 48)),
+            ("a flood of a network", "networks-in", network(carpet, 24)),
+            ("the flood of its host", "networks-in", network(self.flooded4, 24)),
+            ("the flood of its host", "networks-in", network(self.flooded6, 48)),
         ]
         .map(|(name, view, subject)| PlantedAttack { name, view, subject })
         .to_vec()

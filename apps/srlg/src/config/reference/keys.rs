@@ -37,8 +37,18 @@ pub(super) enum Default {
 }
 
 /// All tables except the top level, in the order of the page.
-const TABLES: [&str; 9] =
-    ["input", "network", "probe", "view", "rule", "allow", "label", "exporter", "sink"];
+const TABLES: [&str; 10] = [
+    "input",
+    "network",
+    "probe",
+    "view",
+    "network-views",
+    "rule",
+    "allow",
+    "label",
+    "exporter",
+    "sink",
+];
 
 /// Types of sinks, with the names of their tables.
 const SINKS: [(&str, &str); 6] = [

@@ -44,12 +44,23 @@ pub(super) struct Reload {
     pub(super) network: Option<Effect>,
 }
 
-static ALL: [Samples; 16] = [
+static ALL: [Samples; 17] = [
     Samples { table: "", least: &[""], samples: TOP },
     Samples { table: "input", least: &[""], samples: INPUT },
     Samples { table: "network", least: &["probes = ['a']"], samples: NETWORK },
     Samples { table: "probe", least: &["name = 'a'"], samples: PROBE },
     Samples { table: "view", least: &["name = 'v'"], samples: VIEW },
+    Samples {
+        table: "network-views",
+        least: &[""],
+        samples: &[
+            ("enabled", "", "false"),
+            ("prefix4", "", "23"),
+            ("prefix6", "", "56"),
+            ("pairs", "", "1000000"),
+            ("memory", "", "16000000"),
+        ],
+    },
     Samples { table: "rule", least: &["name = 'r'\nthresholds = { 60s = 1024 }"], samples: RULE },
     Samples {
         table: "allow",
@@ -203,7 +214,12 @@ const SINK: &[Sample] = &[
     ("type", "", "'alertmanager'"),
     ("name", "", "'s'"),
     ("queue", "", "100"),
-    ("most-per-minute", "", "10"),
+    ("only.severity", "", "'major'"),
+    ("only.kinds", "", "['flood']"),
+    ("only.views", "", "['fan-in']"),
+    ("only.rules", "", "['default']"),
+    ("only.labels", "", "['l']"),
+    ("only.status", "", "['start']"),
 ];
 
 const SINK_FILE: &[Sample] =
@@ -221,6 +237,7 @@ const SINK_WEBHOOK: &[Sample] = &[
     ("tls.key", PAIR, "'/l.pem'"),
     ("body-file", "", "'/body'"),
     ("signature-file", "", "'/s'"),
+    ("most-per-minute", "", "10"),
     ("timeout", "", "'1s'"),
 ];
 
@@ -241,6 +258,7 @@ const SYSLOG_TLS: &str =
 
 const SYSLOG: &[Sample] = &[
     ("address", "", "'tcp://a:514'"),
+    ("most-per-minute", "", "10"),
     ("tls.ca", SYSLOG_TLS, "'/cb.pem'"),
     ("tls.certificate", SYSLOG_TLS, "'/d.pem'"),
     ("tls.key", SYSLOG_TLS, "'/l.pem'"),
@@ -348,11 +366,16 @@ impl Samples {
         }
         let file = match table {
             "" => keys,
-            "input" | "network" | "probe" => {
+            "input" | "network" | "probe" | "network-views" => {
                 [(table.to_owned(), keys.into())].into_iter().collect()
             }
             "rule" => {
                 [(table.to_owned(), vec![keys, read(OTHER_RULE)].into())].into_iter().collect()
+            }
+            "sink" => {
+                let labels = vec![read("name = 'l'\nnetworks = ['192.0.2.0/24']")];
+                let tables = [(table, vec![keys]), ("label", labels)];
+                tables.map(|(name, tables)| (name.to_owned(), tables.into())).into_iter().collect()
             }
             _ => [(table.to_owned(), vec![keys].into())].into_iter().collect(),
         };

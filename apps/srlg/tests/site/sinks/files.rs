@@ -47,7 +47,7 @@ fn every_notification_is_a_line_once_whenever_the_program_was_killed() {
     sinks.finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4]);
     // This state follows a kill in the middle of a line. The file has more notifications than the stored cursor.
-    store.set_cursor("file", Cursor { done: 1, ..Cursor::default() }).unwrap();
+    store.set_cursor("file", &Cursor { done: 1, ..Cursor::default() }).unwrap();
     let mut file = File::options().append(true).open(&path).unwrap();
     file.write_all(b"{\"number\":5,\"id\":\"00").unwrap();
     store.add(&notifications(1), &[]).unwrap();
@@ -100,7 +100,7 @@ fn a_file_that_was_just_rotated_continues_the_previous_one() {
     start(&path, &store).finish(MOST);
     let former = folder.path().join("alerts.ndjson.1");
     fs::rename(&path, &former).unwrap();
-    store.set_cursor("file", Cursor { done: 2, ..Cursor::default() }).unwrap();
+    store.set_cursor("file", &Cursor { done: 2, ..Cursor::default() }).unwrap();
     store.add(&notifications(1), &[]).unwrap();
     start(&path, &store).finish(MOST);
     assert_eq!((numbers(&former), numbers(&path)), (vec![1, 2, 3, 4], vec![5, 6]));

@@ -239,23 +239,6 @@ fn notifications_that_were_collected_are_sent_after_a_kill() {
 }
 
 #[test]
-fn beyond_the_rate_notifications_are_counted_and_one_mail_says_so() {
-    let (keys, mails) = plain(Server::default(), "digest = '1h'\nmost-per-minute = 3");
-    let sinks = Delivery::new(&keys);
-    let (starts, _) = starts_and_ends(10);
-    sinks.send(&starts);
-    let mail = next(&mails);
-    assert!(mail.header("Subject")[0].ends_with(": 10.0.0.1 and 2 more"), "{mail:?}");
-    let overview = sinks.wait(is_done);
-    assert_eq!((overview.sent, overview.dropped), (3, 7));
-    sinks.finish(MOST);
-    let report = next(&mails);
-    assert_eq!(report.header("Subject"), ["srlg: 7 notifications suppressed"]);
-    let hosts = starts[3..].iter().map(|start| format!("warning flood of {}", start.host));
-    assert!(report.lines()[0].ends_with(&hosts.collect::<Vec<_>>().join(", ")), "{report:?}");
-}
-
-#[test]
 fn collected_notifications_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_after_a_failure()
  {
     let (starts, _) = starts_and_ends(6);

@@ -250,7 +250,7 @@ function updateExporter(node, exporter) {
 function updateSink(node, sink) {
   updateRow(node, [
     [sink.name], [round(sink.sent), "n"], [round(sink.queue), "n"], [round(sink.failed), "n"],
-    [round(sink.dropped), sink.dropped ? "n bad" : "n"], [sink.error || "ok", sink.error ? "bad says" : "says"],
+    [round(sink.dropped), sink.dropped ? "n bad" : "n"], [sink.error || (sink.held ? `rate limit: alerts waiting: ${round(sink.held)}` : "ok"), sink.error || sink.held ? "bad says" : "says"],
   ]);
 }
 
