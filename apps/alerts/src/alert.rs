@@ -94,6 +94,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All severities, in ascending order.
+    pub const ALL: [Self; 3] = [Self::Warning, Self::Major, Self::Critical];
+
     pub(crate) fn of(cardinality: f64, is_lower_bound: bool, threshold: f64) -> Self {
         match cardinality / threshold {
             _ if is_lower_bound => Self::Critical,

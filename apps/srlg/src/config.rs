@@ -186,7 +186,7 @@ impl Config {
     /// and that of a network at eight times as many.
     pub fn simple(
         source: &SourceOptions,
-        general: General,
+        general: &General,
         threshold: u32,
         window: Duration,
     ) -> Result<Self> {

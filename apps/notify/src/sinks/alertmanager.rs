@@ -4,21 +4,24 @@
 //! Alertmanager ends an alert that is not sent again within three times `resend`, so a stopped program leaves no active
 //! alerts behind.
 //!
-//! Invariant: an active alert has only one set of labels at a time. Routes match on the severity, so it is a label.
-//! When the severity rises, one request ends the alert with the old severity and sends the alert with the new one. An
-//! alert that is silenced in srlg is over in Alertmanager until it is sent again.
+//! Routes match on the severity, so it is a label. An alert is sent once for each severity that it has reached, and all
+//! of these end together. Therefore, Alertmanager resolves nothing while an attack runs, and an inhibition rule
+//! (`alertmanager.yml`) mutes all but the highest severity. A silence of srlg becomes a silence of Alertmanager, so that
+//! silenced alerts are not resolved either.
 
-use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
+use serde::Deserialize;
 use serde_json::{Value, json};
-use srlg_alerts::{AlertId, Severity, Status};
+use srlg_alerts::{AlertId, Severity, Silencing, Status, Why};
 
 use super::http::Client;
 use super::{Channel, Failure};
 use srlg_alerts::notification::{Direction, Kind, Notification};
 use srlg_input::contact::Name;
+
+const ALERT_NAME: &str = "SrlgSuperPoint";
 
 /// Maximum number of active alerts that one request sends again.
 const BATCH: usize = 512;
@@ -28,46 +31,105 @@ pub(super) struct Alertmanager {
     resend: Duration,
     /// Time at which active alerts were last sent again.
     sent: Option<Instant>,
-    /// Highest severity that was sent for each active alert.
-    severities: HashMap<AlertId, Severity>,
+    /// Least severity that the sink wants.
+    least: Severity,
 }
 
 impl Alertmanager {
-    pub(super) fn new(client: Client, resend: Duration) -> Self {
-        Self { client, resend, sent: None, severities: HashMap::new() }
+    pub(super) const fn new(client: Client, resend: Duration, least: Severity) -> Self {
+        Self { client, resend, sent: None, least }
     }
 
-    /// Posts `notifications`, which must belong to different alerts.
+    /// Posts the alerts of `notifications`.
     fn post<'a>(
-        &mut self,
-        notifications: impl Iterator<Item = &'a Notification> + Clone,
+        &self,
+        notifications: impl Iterator<Item = &'a Notification>,
     ) -> Result<String, Failure> {
         let now = SystemTime::now();
         let mut alerts = Vec::new();
-        for notification in notifications.clone() {
-            let former =
-                self.severities.get(&notification.id).copied().unwrap_or(notification.severity);
-            // A waiting notification may be older than the last notification that was sent.
-            let severity = notification.severity.max(former);
-            if severity != former {
-                alerts.push(alert(notification, former, now, now));
-            }
-            let is_over = notification.status == Status::End || notification.silence.is_some();
-            let ends = if is_over { now } else { now + 3 * self.resend };
-            alerts.push(alert(notification, severity, now, ends));
-        }
-        let answer = self.client.post(&serde_json::to_vec(&alerts)?, &[])?;
         for notification in notifications {
-            if notification.status == Status::End {
-                self.severities.remove(&notification.id);
-            } else {
-                let severity =
-                    self.severities.entry(notification.id).or_insert(notification.severity);
-                *severity = notification.severity.max(*severity);
-            }
+            let is_over = notification.status == Status::End;
+            let ends = if is_over { now } else { now + 3 * self.resend };
+            let reached = Severity::ALL.into_iter().filter(|severity| {
+                (self.least.min(notification.severity)..=notification.severity).contains(severity)
+            });
+            alerts.extend(reached.map(|severity| alert(notification, severity, now, ends)));
         }
-        Ok(answer)
+        self.client.post("/alerts", &serde_json::to_vec(&alerts)?, &[])
     }
+
+    /// Silences the alerts about the host of `notification` in its view, unless the silence is already over.
+    fn silence(&self, notification: &Notification) -> Result<(), Failure> {
+        let Some(Silencing { remark, until_ms, .. }) = &notification.silence else {
+            return Ok(());
+        };
+        let now = SystemTime::now();
+        let until = SystemTime::UNIX_EPOCH + Duration::from_millis((*until_ms).min(LAST_MS));
+        if until <= now {
+            return Ok(());
+        }
+        let matchers: Vec<Value> = matchers(notification)
+            .map(|(name, value)| {
+                json!({ "name": name, "value": value, "isRegex": false, "isEqual": true })
+            })
+            .to_vec();
+        let silence = json!({
+            "matchers": matchers,
+            "startsAt": time(now),
+            "endsAt": time(until),
+            "createdBy": remark.by,
+            "comment": format!("{COMMENT}{}", remark.text),
+        });
+        self.client.post("/silences", &serde_json::to_vec(&silence)?, &[]).map(drop)
+    }
+
+    /// Removes the silences of srlg about the host of `notification` in its view.
+    fn end_silences(&self, notification: &Notification) -> Result<(), Failure> {
+        let filters = matchers(notification)
+            .map(|(name, value)| ("filter", format!("{name}={}", Value::from(value))));
+        let silences = self.client.get("/silences", &filters)?;
+        let silences: Vec<AmSilence> = serde_json::from_str(&silences)?;
+        let is_ours = |silence: &&AmSilence| {
+            silence.comment.starts_with(COMMENT) && silence.status.state != "expired"
+        };
+        silences
+            .iter()
+            .filter(is_ours)
+            .try_for_each(|silence| self.client.delete(&format!("/silence/{}", silence.id)))
+    }
+}
+
+/// Start of the comments of silences that come from srlg.
+const COMMENT: &str = "srlg: ";
+
+/// Start of the year 9000, in milliseconds since the Unix epoch. Alertmanager keeps a silence for some time after its
+/// end, and rejects the silence if that time is beyond the year 9999.
+const LAST_MS: u64 = 221_845_392_000_000;
+
+/// A silence in a response of Alertmanager.
+#[derive(Deserialize)]
+struct AmSilence {
+    id: String,
+    comment: String,
+    status: AmStatus,
+}
+
+#[derive(Deserialize)]
+struct AmStatus {
+    state: String,
+}
+
+/// Returns the labels, and their values, by which a silence selects the alerts of the host of `notification`.
+fn matchers(notification: &Notification) -> [(&'static str, String); 3] {
+    [
+        ("alertname", ALERT_NAME.to_owned()),
+        ("view", notification.view.clone()),
+        ("host", notification.host.to_string()),
+    ]
+}
+
+fn time(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
 }
 
 fn alert(
@@ -77,9 +139,8 @@ fn alert(
     ends: SystemTime,
 ) -> Value {
     let starts = SystemTime::UNIX_EPOCH + Duration::from_millis(notification.start_ms);
-    let time = |time: SystemTime| humantime::format_rfc3339_millis(time).to_string();
     let mut labels = json!({
-        "alertname": "SrlgSuperPoint",
+        "alertname": ALERT_NAME,
         "rule": notification.rule,
         "view": notification.view,
         "direction": notification.direction,
@@ -140,6 +201,11 @@ fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
 
 impl Channel for Alertmanager {
     fn send(&mut self, _number: i64, notification: &Notification) -> Result<String, Failure> {
+        match notification.why {
+            Why::Silenced => self.silence(notification)?,
+            Why::Unsilenced => self.end_silences(notification)?,
+            _ => {}
+        }
         self.post(std::iter::once(notification))
     }
 
@@ -150,16 +216,12 @@ impl Channel for Alertmanager {
         if self.sent.is_some_and(|sent| sent.elapsed() < self.resend) {
             return Ok(Vec::new());
         }
-        let mut open = open()?;
-        open.retain(|notification| notification.silence.is_none());
+        let open = open()?;
         for notifications in open.chunks(BATCH) {
             self.post(notifications.iter())?;
         }
-        let ids: HashSet<AlertId> = open.iter().map(|notification| notification.id).collect();
-        // Alerts whose ends were rejected or dropped are removed here.
-        self.severities.retain(|id, _| ids.contains(id));
         self.sent = Some(Instant::now());
-        Ok(ids.into_iter().collect())
+        Ok(open.into_iter().map(|notification| notification.id).collect())
     }
 }
 

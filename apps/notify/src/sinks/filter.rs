@@ -223,9 +223,11 @@ impl SinkFilter {
         }
     }
 
-    /// Returns whether the sink wants the state `notification` of an active alert.
+    /// Returns whether the sink wants `notification`, the last one of an active alert, again and again. A silenced alert
+    /// is wanted only if an earlier notification was sent.
     pub(super) fn wants(&self, notification: &Notification) -> bool {
-        self.only.wants(notification, false)
+        let is_heard = notification.silence.is_none() || self.passed.contains(&notification.id);
+        is_heard && self.only.wants(notification, false)
     }
 
     pub(super) fn mark_sent(&mut self, alerts: Vec<AlertId>) {

@@ -6,16 +6,19 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, ensure};
 use data_encoding::BASE64;
 use serde::Deserialize;
-use ureq::http::{HeaderName, HeaderValue, Uri, header};
-use ureq::{Agent, Error};
+use ureq::http::{HeaderName, HeaderValue, Response, Uri, header};
+use ureq::{Agent, Body, Error, RequestBuilder};
 
 use super::Failure;
 use super::connection::after;
 use super::tls::{self, TlsFiles};
 use srlg_input::credentials::read_secret;
 
-/// Maximum number of bytes to read from a response.
+/// Maximum number of bytes to read from a response that reports an error.
 const ANSWER: u64 = 1 << 10;
+
+/// Maximum number of bytes to read from any other response.
+const CONTENT: u64 = 1 << 20;
 
 pub(super) type Header = (HeaderName, HeaderValue);
 
@@ -35,7 +38,7 @@ pub struct Credentials {
     pub headers_file: Option<PathBuf>,
 }
 
-/// An HTTP client that posts to one URL.
+/// An HTTP client of one server.
 pub(super) struct Client {
     agent: Agent,
     url: String,
@@ -116,21 +119,51 @@ impl Client {
         })
     }
 
-    /// Posts the JSON `body` with `headers` and returns the status. If the server reports that the body is invalid, the error is a refusal.
-    /// Any other error, such as an expired token, is a failure, because it may be temporary.
-    pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<String, Failure> {
-        let mut request =
-            self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");
-        for (name, value) in self.headers.iter().chain(headers) {
+    /// Posts the JSON `body` with `headers` to the URL of this client, extended by `path`. Returns the status. If the
+    /// server reports that the body is invalid, the error is a refusal. Any other error, such as an expired token, is a
+    /// failure, because it may be temporary.
+    pub(super) fn post(
+        &self,
+        path: &str,
+        body: &[u8],
+        headers: &[Header],
+    ) -> Result<String, Failure> {
+        let mut request = self.agent.post(format!("{}{path}", self.url));
+        for (name, value) in headers {
             request = request.header(name, value);
         }
-        let sent = request.send(body);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let response = self.checked(self.with_headers(request).send(body))?;
+        Ok(format!("HTTP {}", response.status()))
+    }
+
+    /// Returns the content at `path` that `query` selects.
+    pub(super) fn get(&self, path: &str, query: &[(&str, String)]) -> Result<String, Failure> {
+        let request = self.agent.get(format!("{}{path}", self.url));
+        let request = query.iter().fold(request, |request, (key, value)| request.query(key, value));
+        let mut response = self.checked(self.with_headers(request).call())?;
+        let content = response.body_mut().with_config().limit(CONTENT).read_to_string();
+        Ok(content.with_context(|| format!("cannot read the response of {}", self.host))?)
+    }
+
+    /// Deletes the resource at `path`.
+    pub(super) fn delete(&self, path: &str) -> Result<(), Failure> {
+        let request = self.agent.delete(format!("{}{path}", self.url));
+        self.checked(self.with_headers(request).call()).map(drop)
+    }
+
+    fn with_headers<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+    }
+
+    /// Returns the response if its status is a success.
+    fn checked(&self, sent: Result<Response<Body>, Error>) -> Result<Response<Body>, Failure> {
         let mut response = sent.map_err(|error| {
             anyhow!("cannot reach {}: {}", self.host, cause(&error, self.timeout))
         })?;
         let status = response.status();
         if status.is_success() {
-            return Ok(format!("HTTP {status}"));
+            return Ok(response);
         }
         let answer = response.body_mut().with_config().limit(ANSWER).read_to_string();
         let answer = answer.unwrap_or_default();

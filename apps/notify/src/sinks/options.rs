@@ -214,9 +214,9 @@ impl SinkOptions {
                 Box::new(Webhook::new(client, body_file.as_deref(), signature_file.as_deref())?)
             }
             SinkKind::Alertmanager { url, credentials, tls, resend, timeout } => {
-                let url = format!("{}/api/v2/alerts", url.trim_end_matches('/'));
+                let url = format!("{}/api/v2", url.trim_end_matches('/'));
                 let client = Client::new(url, credentials, tls, *timeout)?;
-                Box::new(Alertmanager::new(client, *resend))
+                Box::new(Alertmanager::new(client, *resend, self.only.severity))
             }
             SinkKind::Syslog { address, tls, .. } => Box::new(Syslog::new(address, tls)?),
             SinkKind::Mail(options) => Box::new(Mail::new(options)?),

@@ -40,7 +40,7 @@ impl Webhook {
             let signature = HEXLOWER.encode(hmac::sign(key, &body).as_ref());
             headers.push(header("x-signature-sha256", &signature)?);
         }
-        self.client.post(&body, &headers)
+        self.client.post("", &body, &headers)
     }
 }
 

@@ -53,7 +53,7 @@ impl Options {
             None => {
                 let Self { inside, http, state, threshold, window, source, .. } = self.clone();
                 let general = General { inside, http, state, ..General::default() };
-                Config::simple(&source, general, threshold, window)?
+                Config::simple(&source, &general, threshold, window)?
             }
         };
         if config.task != Task::Monitor {

@@ -12,7 +12,10 @@ use srlg_traffic::skip::skip_or_fail;
 use crate::process::PATIENCE;
 
 const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
-const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
+/// The configuration that srlg ships.
+const CONFIG: &str = include_str!("../../service/alertmanager.yml");
+
+pub(crate) const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
 
 /// Minimum time between two messages to the webhook about one alert.
 pub(crate) const GROUP_INTERVAL: Duration = Duration::from_secs(1);
@@ -33,9 +36,11 @@ impl Server {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
+        let (_, inhibition) = CONFIG.split_once("inhibit_rules:").unwrap();
         let config = format!(
             "route: {{receiver: test, group_by: [...], group_wait: 0s, group_interval: {}s, repeat_interval: 1h}}\n\
-             receivers: [{{name: test, webhook_configs: [{{url: '{webhook}', send_resolved: true}}]}}]\n",
+             receivers: [{{name: test, webhook_configs: [{{url: '{webhook}', send_resolved: true}}]}}]\n\
+             inhibit_rules:{inhibition}",
             GROUP_INTERVAL.as_secs()
         );
         fs::write(folder.path().join("config.yml"), config).unwrap();

@@ -1,22 +1,34 @@
 //! A sink that sends to an Alertmanager, which notifies a webhook of the test.
 
+use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use srlg_alerts::{Severity, Status};
+use srlg_alerts::notification::Notification;
+use srlg_alerts::{Remark, Severity, Silencing, Status, Why};
 use srlg_notify::store::Store;
+use srlg_traffic::skip::skip_or_fail;
 
 use super::made::{Delivery, notifications, sink};
-use crate::alertmanager::Server;
+use crate::alertmanager::{REQUIRED, Server};
 use crate::http::{Request, serve};
 
-/// Returns the labels of the active alerts of the server, or an empty list if the server does not respond.
+/// Returns the labels of the alerts that the server does not mute, or an empty list if the server does not respond.
 fn alerts(server: &Server) -> Vec<Value> {
-    let url = format!("http://{}/api/v2/alerts?active=true", server.address);
+    let only = "active=true&silenced=false&inhibited=false";
+    let url = format!("http://{}/api/v2/alerts?{only}", server.address);
     let Ok(mut response) = ureq::get(&url).call() else { return Vec::new() };
     let alerts: Vec<Value> = response.body_mut().read_json().unwrap();
     alerts.into_iter().map(|mut alert| alert["labels"].take()).collect()
+}
+
+/// Returns the active silences of the server.
+fn silences(server: &Server) -> Vec<Value> {
+    let url = format!("http://{}/api/v2/silences", server.address);
+    let silences: Vec<Value> = ureq::get(&url).call().unwrap().body_mut().read_json().unwrap();
+    silences.into_iter().filter(|silence| silence["status"]["state"] == "active").collect()
 }
 
 /// Waits until the active alerts have exactly these `severities`.
@@ -66,18 +78,32 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     // A restart of the monitor causes no new message.
     sinks.finish(Duration::ZERO);
     let sinks = start();
-    let critical = srlg_alerts::notification::Notification {
-        status: Status::Update,
-        severity: Severity::Critical,
-        ..started.clone()
-    };
+    let update =
+        |severity, why| Notification { status: Status::Update, severity, why, ..started.clone() };
     sinks.wait(|overview| overview.queue == 0);
     std::thread::sleep(Duration::from_millis(1_500));
-    sinks.send(&[critical]);
+    sinks.send(&[update(Severity::Major, Why::Severity)]);
+    wait_for(&server, &["major"]);
+    assert_eq!(receive(&requests), pair("firing", "major"));
+    sinks.send(&[update(Severity::Critical, Why::Severity)]);
     wait_for(&server, &["critical"]);
-    let mut both = [receive(&requests), receive(&requests)];
-    both.sort();
-    assert_eq!(both, [pair("firing", "critical"), pair("resolved", "warning")]);
+    assert_eq!(receive(&requests), pair("firing", "critical"));
+
+    // A silence mutes the alert and resolves nothing.
+    let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
+    let silence = Silencing { remark: remark.clone(), until_ms: u64::MAX, id: started.id };
+    let acted = |why, silence| Notification {
+        remark: Some(remark.clone()),
+        silence,
+        ..update(Severity::Critical, why)
+    };
+    sinks.send(&[acted(Why::Silenced, Some(silence))]);
+    wait_for(&server, &[]);
+    let silences = silences(&server);
+    assert_eq!((silences.len(), &silences[0]["createdBy"]), (1, &"ann".into()));
+    assert_eq!(silences[0]["endsAt"], "9000-01-01T00:00:00.000Z");
+    sinks.send(&[acted(Why::Unsilenced, None)]);
+    wait_for(&server, &["critical"]);
 
     // A restarted server has no alerts until they are sent again.
     server.stop();
@@ -86,17 +112,29 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     wait_for(&server, &["critical"]);
     sinks.wait(|overview| overview.error.is_none());
 
-    let ended =
-        srlg_alerts::notification::Notification { severity: Severity::Critical, ..ended.clone() };
+    let ended = Notification { severity: Severity::Critical, ..ended.clone() };
     sinks.send(&[ended]);
     wait_for(&server, &[]);
+    // Nothing was resolved before the end. After a kill, the server may not know what it has already sent.
     loop {
-        // After a kill, the server may not know that it has already sent a start.
-        let (status, severity) = receive(&requests);
-        assert_eq!(severity, "critical");
-        if status == "resolved" {
-            break;
+        let received = receive(&requests);
+        match received.0.as_str() {
+            "resolved" if received.1 == "critical" => break,
+            "resolved" => {}
+            _ => assert_eq!(received, pair("firing", "critical")),
         }
     }
     sinks.finish(Duration::from_secs(5));
+}
+
+#[test]
+fn the_shipped_configuration_passes_the_check_of_alertmanager() {
+    let tools = ["/usr/bin/amtool", "/usr/local/bin/amtool"];
+    let Some(tool) = tools.into_iter().find(|tool| Path::new(tool).exists()) else {
+        return skip_or_fail(REQUIRED, "amtool is missing; run scripts/alertmanager.sh");
+    };
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/service/alertmanager.yml");
+    let checked = Command::new(tool).args(["check-config", path]).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+    assert!(String::from_utf8_lossy(&checked.stdout).contains("2 inhibit rules"), "{checked:?}");
 }

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use srlg_alerts::{Remark, Severity, Silencing, Status};
+use srlg_alerts::notification::Notification;
+use srlg_alerts::{Remark, Severity, Silencing, Status, Why};
 use srlg_notify::sinks::Sinks;
 use srlg_notify::store::Store;
 use srlg_system::secrets::write_secret;
@@ -119,7 +120,7 @@ fn an_alertmanager_gets_active_alerts_and_ends_repeatedly() {
 }
 
 #[test]
-fn only_an_alertmanager_gets_ends_of_silenced_alerts() {
+fn a_silence_becomes_one_of_alertmanager_and_ends_no_alert() {
     let (address, requests) = serve(&["200 OK"]);
     let options =
         [sink(&format!("type = 'alertmanager'\nresend = '1h'\nurl = 'http://{address}'"))];
@@ -128,21 +129,35 @@ fn only_an_alertmanager_gets_ends_of_silenced_alerts() {
     let (webhook, hooked) = served("type = 'webhook'", &["200 OK"]);
     let [mut silent, loud] =
         notifications(2).try_into().map(|it: [_; 4]| [it[0].clone(), it[1].clone()]).unwrap();
-    sinks.send(&[silent.clone(), loud.clone()]);
+    sinks.send(&[silent.clone(), loud]);
     let is_over = |alert: &Value| time(alert, "endsAt") <= SystemTime::now();
     assert!(!is_over(&posted(&requests).1[0]));
     let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
     let silence = Silencing { remark: remark.clone(), until_ms: u64::MAX, id: silent.id };
-    (silent.silence, silent.remark, silent.status) = (Some(silence), Some(remark), Status::Update);
+    (silent.silence, silent.remark) = (Some(silence), Some(remark));
+    (silent.status, silent.why) = (Status::Update, Why::Silenced);
     sinks.send(&[silent.clone()]);
-    while !posted(&requests).1.as_array().unwrap().iter().any(is_over) {}
-    // Only the other alert is sent again, when the sink starts again.
+    let find = |wanted: &str| loop {
+        let (head, body) = posted(&requests);
+        if head.contains(wanted) {
+            return body;
+        }
+    };
+    let posted_silence = find("/silences ");
+    assert_eq!(
+        (&posted_silence["createdBy"], &posted_silence["comment"]),
+        (&"ann".into(), &"srlg: ours".into())
+    );
+    let labels = ["SrlgSuperPoint", "fan-in", &silent.host.to_string()].map(Value::from);
+    let matchers = posted_silence["matchers"].as_array().unwrap().iter();
+    assert!(matchers.map(|matcher| &matcher["value"]).eq(&labels), "{posted_silence}");
+    // The alert stays active, also when the sink starts again.
+    assert!(!is_over(&find("/alerts ")[0]));
     sinks.wait(|overview| overview.sent == 3);
     drop(sinks);
     let _sinks = Delivery::start(&options, &store);
     let (_, body) = posted(&requests);
-    assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
-    assert_eq!(body[0]["labels"]["host"], loud.host.to_string());
+    assert_eq!(body.as_array().unwrap().len(), 2, "{body}");
     // A webhook that has received the start of an alert also receives its silence and its end.
     let mut later = silent.clone();
     later.remark = None;
@@ -260,31 +275,29 @@ fn an_alertmanager_gets_active_alerts_and_their_ends_despite_the_rate_limit() {
 }
 
 #[test]
-fn an_alertmanager_gets_a_new_severity_and_the_end_of_the_old_one_together() {
-    let (sinks, requests) = served("type = 'alertmanager'\nresend = '1h'", &["200 OK"]);
-    let mut notification = notifications(1).remove(0);
-    // Severities of alerts, and whether the alerts have ended.
-    let states = |alerts: &Value| -> Vec<(String, bool)> {
-        let soon = SystemTime::now() + Duration::from_secs(60);
-        let severity = |it: &Value| it["labels"]["severity"].as_str().unwrap().to_owned();
-        let alerts = alerts.as_array().unwrap().iter();
-        alerts.map(|it| (severity(it), time(it, "endsAt") < soon)).collect()
-    };
-    let mut last = Vec::new();
-    for (severity, expected) in [
-        (Severity::Warning, &[("warning", false)][..]),
-        (Severity::Critical, &[("warning", true), ("critical", false)]),
-        // The waiting notification is older than the last notification that was sent.
-        (Severity::Major, &[("critical", false)]),
+fn an_alertmanager_gets_an_alert_at_each_severity_that_it_has_reached() {
+    let keys = "type = 'alertmanager'\nresend = '1h'";
+    let all = ["warning", "major", "critical"];
+    for (keys, severity, expected) in [
+        (keys.to_owned(), Severity::Warning, &all[..1]),
+        (keys.to_owned(), Severity::Critical, &all[..]),
+        (format!("{keys}\nonly = {{ severity = 'major' }}"), Severity::Critical, &all[1..]),
     ] {
-        notification.severity = severity;
-        sinks.send(std::slice::from_ref(&notification));
-        // The first alert may be sent twice, because active alerts are sent when a sink starts.
-        let mut sent_states = std::iter::repeat_with(|| states(&posted(&requests).1));
-        last = sent_states.find(|states| *states != last).unwrap();
-        let expected: Vec<_> =
-            expected.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();
-        assert_eq!(last, expected);
+        let (sinks, requests) = served(&keys, &["200 OK"]);
+        let [start, end] = notifications(1).try_into().unwrap();
+        sinks.send(&[Notification { severity, ..start }]);
+        let severities = |alerts: &Value| -> Vec<String> {
+            let alerts = alerts.as_array().unwrap().iter();
+            alerts.map(|it| it["labels"]["severity"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(severities(&posted(&requests).1), expected);
+        sinks.send(&[Notification { severity, ..end }]);
+        let is_over = |alerts: &Value| {
+            let mut alerts = alerts.as_array().unwrap().iter();
+            alerts.all(|it| time(it, "endsAt") <= SystemTime::now())
+        };
+        let ended = std::iter::repeat_with(|| posted(&requests).1).find(is_over).unwrap();
+        assert_eq!(severities(&ended), expected);
     }
 }
 
