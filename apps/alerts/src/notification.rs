@@ -71,6 +71,9 @@ pub struct Notification {
     pub start_ms: u64,
     /// Time of the notification, in milliseconds since the Unix epoch.
     pub now_ms: u64,
+    /// Whether this is a test notification, on which no program should act.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_test: bool,
     /// End of the alert, in milliseconds since the Unix epoch; absent while the alert is active. If the count became
     /// too low for the alert, this is the time since which it has been too low.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -360,8 +363,8 @@ impl Notification {
         samples
     }
 
-    /// Returns a test notification, whose addresses are reserved for documentation. All notifications of one kind and
-    /// one time belong to the same alert.
+    /// Returns a test notification, whose addresses are reserved for documentation. Each kind has its own host. All
+    /// notifications of one kind and one time belong to the same alert.
     #[must_use]
     pub fn test(kind: Kind, status: Status, now_ms: u64) -> Self {
         let (direction, view) = match kind {
@@ -383,6 +386,8 @@ impl Notification {
             kind_at_start: kind,
             view: view.to_owned(),
             direction,
+            is_test: true,
+            host: Name::Address([192, 0, 2, 1 + kind as u8].into()),
             start_ms: now_ms,
             now_ms,
             until_ms: is_end.then_some(now_ms),
@@ -440,6 +445,7 @@ impl Notification {
             largest_hosts: Vec::new(),
             start_ms: alert.start_ms,
             now_ms: alert.now_ms,
+            is_test: false,
             until_ms: alert.until_ms,
             duration_ms: alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms),
             main,
@@ -483,12 +489,10 @@ impl Notification {
         self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
     }
 
-    /// Returns whether the alert starts with at least the severity `major` or rises to it. Such a notification must reach
-    /// people soon.
+    /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
-        let is_new = self.status == Status::Start || self.why == Why::Severity;
-        is_new && self.severity >= Severity::Major
+        self.status != Status::End && self.severity >= Severity::Major
     }
 
     /// Returns the statements that affect the next notification of the alert.

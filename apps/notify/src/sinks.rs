@@ -59,6 +59,14 @@ enum Failure {
     Failed(anyhow::Error),
 }
 
+impl Failure {
+    fn into_error(self) -> anyhow::Error {
+        match self {
+            Self::Refused(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Failed(error.into())

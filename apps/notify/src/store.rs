@@ -368,6 +368,7 @@ impl Store {
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notifications = "DELETE FROM notifications WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
+            AND number NOT IN (SELECT value FROM sinks, json_each(held))
             AND EXISTS (SELECT 1 FROM alerts WHERE alerts.id = notifications.id
                 AND (is_end OR number NOT IN (first, last)))";
         let alerts = "DELETE FROM alerts WHERE is_end

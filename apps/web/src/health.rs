@@ -94,7 +94,7 @@ impl Health {
         problems.extend(limited.map(|sink| {
             let SinkOverview { name, held, suppressed, .. } = sink;
             format!(
-                "sink {name}: rate limit: alerts waiting: {held}, updates suppressed: {suppressed}"
+                "sink {name}: rate limit: alerts waiting: {held}, notifications suppressed: {suppressed}"
             )
         }));
         let problem = problems.first().map(|first| match problems.len() - 1 {
@@ -202,7 +202,8 @@ mod tests {
                     ..overview.clone()
                 },
                 Level::Warn,
-                "sink hook: rate limit: alerts waiting: 7, updates suppressed: 141".to_owned(),
+                "sink hook: rate limit: alerts waiting: 7, notifications suppressed: 141"
+                    .to_owned(),
             ),
             (
                 Overview { waiting_notifications: 2, ..overview.clone() },

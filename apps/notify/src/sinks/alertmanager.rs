@@ -9,10 +9,11 @@
 //! (`alertmanager.yml`) mutes all but the highest severity. A silence of srlg becomes a silence of Alertmanager, so that
 //! silenced alerts are not resolved either.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use srlg_alerts::{AlertId, Severity, Silencing, Status, Why};
 
@@ -20,6 +21,8 @@ use super::http::Client;
 use super::{Channel, Failure};
 use srlg_alerts::notification::{Direction, Kind, Notification};
 use srlg_input::contact::Name;
+use srlg_system::now_ms;
+use srlg_system::pacing::LastError;
 
 const ALERT_NAME: &str = "SrlgSuperPoint";
 
@@ -33,11 +36,16 @@ pub(super) struct Alertmanager {
     sent: Option<Instant>,
     /// Least severity that the sink wants.
     least: Severity,
+    /// Ends of the silences that Alertmanager has, by view and host, in milliseconds since the Unix epoch. An end of 0
+    /// means that Alertmanager has not accepted the last change.
+    silenced: BTreeMap<(String, Name), u64>,
+    silence_error: LastError,
 }
 
 impl Alertmanager {
-    pub(super) const fn new(client: Client, resend: Duration, least: Severity) -> Self {
-        Self { client, resend, sent: None, least }
+    pub(super) fn new(client: Client, resend: Duration, least: Severity) -> Self {
+        let (silenced, silence_error) = (BTreeMap::new(), LastError::default());
+        Self { client, resend, sent: None, least, silenced, silence_error }
     }
 
     /// Posts the alerts of `notifications`.
@@ -58,44 +66,69 @@ impl Alertmanager {
         self.client.post("/alerts", &serde_json::to_vec(&alerts)?, &[])
     }
 
-    /// Silences the alerts about the host of `notification` in its view, unless the silence is already over.
-    fn silence(&self, notification: &Notification) -> Result<(), Failure> {
-        let Some(Silencing { remark, until_ms, .. }) = &notification.silence else {
-            return Ok(());
-        };
+    /// Makes Alertmanager silence the host of `notification` in its view exactly as srlg does. Former silences of srlg
+    /// are removed afterwards, so that alerts are never unmuted in between.
+    fn set_silence(&mut self, notification: &Notification) -> Result<(), Failure> {
+        let former = self.silences_of(notification)?;
         let now = SystemTime::now();
-        let until = SystemTime::UNIX_EPOCH + Duration::from_millis((*until_ms).min(LAST_MS));
-        if until <= now {
-            return Ok(());
+        if let Some(Silencing { remark, until_ms, .. }) = &notification.silence {
+            let until = SystemTime::UNIX_EPOCH + Duration::from_millis((*until_ms).min(LAST_MS));
+            let silence = json!({
+                "matchers": matchers(notification),
+                "startsAt": time(now),
+                "endsAt": time(until),
+                "createdBy": remark.by,
+                "comment": format!("{COMMENT}{}", remark.text),
+            });
+            if until > now {
+                self.client.post("/silences", &serde_json::to_vec(&silence)?, &[])?;
+            }
         }
-        let matchers: Vec<Value> = matchers(notification)
-            .map(|(name, value)| {
-                json!({ "name": name, "value": value, "isRegex": false, "isEqual": true })
-            })
-            .to_vec();
-        let silence = json!({
-            "matchers": matchers,
-            "startsAt": time(now),
-            "endsAt": time(until),
-            "createdBy": remark.by,
-            "comment": format!("{COMMENT}{}", remark.text),
-        });
-        self.client.post("/silences", &serde_json::to_vec(&silence)?, &[]).map(drop)
+        for id in former {
+            self.client.delete(&format!("/silence/{id}"))?;
+        }
+        Ok(())
     }
 
-    /// Removes the silences of srlg about the host of `notification` in its view.
-    fn end_silences(&self, notification: &Notification) -> Result<(), Failure> {
-        let filters = matchers(notification)
-            .map(|(name, value)| ("filter", format!("{name}={}", Value::from(value))));
-        let silences = self.client.get("/silences", &filters)?;
-        let silences: Vec<AmSilence> = serde_json::from_str(&silences)?;
-        let is_ours = |silence: &&AmSilence| {
-            silence.comment.starts_with(COMMENT) && silence.status.state != "expired"
-        };
-        silences
+    /// Returns the IDs of the silences of srlg about the host of `notification` in its view.
+    fn silences_of(&self, notification: &Notification) -> Result<Vec<String>, Failure> {
+        let matchers = matchers(notification);
+        let filters = matchers
             .iter()
-            .filter(is_ours)
-            .try_for_each(|silence| self.client.delete(&format!("/silence/{}", silence.id)))
+            .map(|it| ("filter", format!("{}={}", it.name, Value::from(it.value.as_str()))));
+        let silences = self.client.get("/silences", &filters.collect::<Vec<_>>())?;
+        let silences: Vec<AmSilence> = serde_json::from_str(&silences)?;
+        let is_ours = |silence: &AmSilence| {
+            silence.comment.starts_with(COMMENT)
+                && silence.status.state != "expired"
+                && silence.matchers.len() == matchers.len()
+                && silence.matchers.iter().all(|matcher| matchers.contains(matcher))
+        };
+        Ok(silences.into_iter().filter(is_ours).map(|silence| silence.id).collect())
+    }
+
+    /// Makes the silence of the host of `notification` the same as in srlg, unless it already is. Returns whether the
+    /// alert may be sent: a silenced alert would notify people if Alertmanager did not accept its silence. An error is
+    /// logged, and [`tick`](Channel::tick) tries again.
+    fn follow_silence(&mut self, notification: &Notification) -> bool {
+        let key = (notification.view.clone(), notification.host);
+        let until_ms = notification.silence.as_ref().map(|silence| silence.until_ms);
+        if self.silenced.get(&key).copied() == until_ms {
+            return true;
+        }
+        let set = self.set_silence(notification);
+        let is_set = set.is_ok();
+        let set = set.map_err(Failure::into_error);
+        let (failure, recovery) =
+            ("Alertmanager does not accept a silence", "Alertmanager accepts silences again");
+        self.silence_error.log(set, failure, recovery);
+        match until_ms.filter(|_| is_set) {
+            Some(until_ms) => drop(self.silenced.insert(key, until_ms)),
+            None if is_set => drop(self.silenced.remove(&key)),
+            // The silence may still exist there.
+            None => drop(self.silenced.insert(key, 0)),
+        }
+        is_set || until_ms.is_none()
     }
 }
 
@@ -112,6 +145,7 @@ struct AmSilence {
     id: String,
     comment: String,
     status: AmStatus,
+    matchers: Vec<Matcher>,
 }
 
 #[derive(Deserialize)]
@@ -119,13 +153,29 @@ struct AmStatus {
     state: String,
 }
 
-/// Returns the labels, and their values, by which a silence selects the alerts of the host of `notification`.
-fn matchers(notification: &Notification) -> [(&'static str, String); 3] {
+/// A condition on a label.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Matcher {
+    name: String,
+    value: String,
+    is_regex: bool,
+    is_equal: bool,
+}
+
+/// Returns the matchers that select the alerts about the host of `notification` in its view.
+fn matchers(notification: &Notification) -> [Matcher; 3] {
     [
         ("alertname", ALERT_NAME.to_owned()),
         ("view", notification.view.clone()),
         ("host", notification.host.to_string()),
     ]
+    .map(|(name, value)| Matcher {
+        name: name.to_owned(),
+        value,
+        is_regex: false,
+        is_equal: true,
+    })
 }
 
 fn time(time: SystemTime) -> String {
@@ -191,6 +241,7 @@ fn alert(
 fn is_victim(notification: &Notification) -> bool {
     let Notification { kind_at_start, direction, is_inside, port, .. } = notification;
     (*kind_at_start, *direction, *is_inside) == (Kind::Flood, Direction::FanIn, true)
+        && !notification.is_test
         && port.is_none()
         && matches!(notification.host, Name::Address(_))
 }
@@ -201,10 +252,10 @@ fn join(list: impl IntoIterator<Item = impl ToString>) -> String {
 
 impl Channel for Alertmanager {
     fn send(&mut self, _number: i64, notification: &Notification) -> Result<String, Failure> {
-        match notification.why {
-            Why::Silenced => self.silence(notification)?,
-            Why::Unsilenced => self.end_silences(notification)?,
-            _ => {}
+        let is_change = matches!(notification.why, Why::Silenced | Why::Unsilenced);
+        let is_silenced = notification.silence.is_some();
+        if (is_change || is_silenced) && !self.follow_silence(notification) {
+            return Ok("not sent, because its silence was not accepted".to_owned());
         }
         self.post(std::iter::once(notification))
     }
@@ -216,7 +267,10 @@ impl Channel for Alertmanager {
         if self.sent.is_some_and(|sent| sent.elapsed() < self.resend) {
             return Ok(Vec::new());
         }
-        let open = open()?;
+        let now_ms = now_ms();
+        self.silenced.retain(|_, until_ms| *until_ms == 0 || *until_ms > now_ms);
+        let mut open = open()?;
+        open.retain(|notification| self.follow_silence(notification));
         for notifications in open.chunks(BATCH) {
             self.post(notifications.iter())?;
         }

@@ -2,17 +2,18 @@
 //! the rate limit.
 //!
 //! The rate limit has classes. Starts and rising severities of severe alerts, and ends of alerts that were sent, pass in
-//! any case. Other starts pass while there is room. If there is none, they are held and pass later, victims first, then
-//! the most severe. Updates may use only a part of the room, and repeats even less. Without room, they are suppressed.
+//! any case. Other starts pass while there is room. Without room, they are held, and later pass one by one, victims first,
+//! then the most severe. Updates may use only a part of the room, and repeats even less. Without room, they are suppressed. If the first notification of an alert that the
+//! sink may have is an update, for example after a silence, it counts as a start.
 //!
-//! Invariants: if a notification of an alert was sent, even before a restart, the filter never suppresses the end of
-//! the alert. While an alert is active, its start is never suppressed. If an alert ends before its start was sent,
-//! neither of them is sent.
+//! Invariants: the end of an alert is sent if and only if another notification of the alert was sent, even before a
+//! restart. While an alert is active, its start is never suppressed. If an alert ends while its start is held, neither
+//! of them is sent.
 
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
-use srlg_alerts::{AlertId, Status, Why};
+use srlg_alerts::{AlertId, Severity, Status, Why};
 
 use super::SinkOptions;
 use super::bucket::{Share, TokenBucket};
@@ -26,7 +27,7 @@ use srlg_alerts::notification::{Direction, Notification};
 pub(super) enum Verdict {
     /// The notification is sent, after the start of its alert if that is held.
     Send,
-    /// The notification is a start that is sent later.
+    /// The notification is a start that is sent as soon as there is room.
     Hold,
     /// The rate limit suppresses this number of notifications: two if an alert ends whose start is held.
     Suppress(u64),
@@ -95,7 +96,10 @@ impl SinkFilter {
         for number in &cursor.held {
             if let Some((number, notification)) = numbered(store, *number)? {
                 filter.passed.remove(&notification.id);
-                filter.hold(number, &notification);
+                if filter.only.wants(&notification, false) {
+                    filter.hold(number, &notification);
+                    filter.unreported_ms.get_or_insert(notification.now_ms);
+                }
             }
         }
         Ok(filter)
@@ -108,15 +112,19 @@ impl SinkFilter {
         notification: &Notification,
         now_ms: u64,
     ) -> Verdict {
-        let Notification { id, status, .. } = notification;
+        let Notification { id, status, why, .. } = notification;
+        let (is_sent, is_held) = (self.passed.contains(id), self.held.contains_key(id));
         let is_end = *status == Status::End;
-        // The end of a held alert must release the alert, even if its kind or severity has changed.
-        let is_known = self.passed.contains(id) || self.held.contains_key(id);
-        if !self.only.wants(notification, is_known) {
-            self.held.retain(|held, _| !(is_end && held == id));
-            return Verdict::Leave;
+        if !self.only.wants(notification, is_sent || is_held) {
+            if is_end {
+                self.passed.remove(id);
+            }
+            return match is_end && self.held.remove(id).is_some() {
+                true => self.suppress(notification, 1, now_ms),
+                false => Verdict::Leave,
+            };
         }
-        if is_end && self.passed.contains(id) {
+        if is_end && is_sent {
             return Verdict::Send;
         }
         if self.is_silenced(notification) {
@@ -125,40 +133,46 @@ impl SinkFilter {
             }
             return Verdict::Leave;
         }
-        if is_end && self.held.remove(id).is_some() {
-            return self.suppress(notification, 2, now_ms);
+        // Users act rarely, and also on alerts that are over.
+        if why.is_action() && is_end {
+            return Verdict::Send;
         }
-        let share = match (status, notification.why) {
-            _ if notification.is_urgent() => None,
-            (Status::Start, _) => Some(Share::All),
-            (_, Why::Repeat) => Some(Share::Half),
-            (_, why) if why.is_action() => Some(Share::All),
-            _ => Some(Share::ThreeQuarters),
+        if is_end {
+            return match self.held.remove(id) {
+                Some(_) => self.suppress(notification, 2, now_ms),
+                None if self.only.lacks_starts() => Verdict::Send,
+                None => Verdict::Leave,
+            };
+        }
+        let is_severe = notification.severity >= Severity::Major;
+        let is_rising = is_severe && (*why == Why::Severity || !is_sent);
+        let Some(bucket) = self.bucket.as_mut().filter(|_| !is_rising) else {
+            return self.pass(notification);
         };
-        let is_waiting = match status {
+        if !is_sent && !is_held {
             // Held starts come first, and one of them may be more important.
-            Status::Start => !self.held.is_empty(),
-            _ => self.held.contains_key(id),
-        };
-        let passes = match (&mut self.bucket, share) {
-            (None, _) | (_, None) => true,
-            (Some(bucket), Some(share)) => !is_waiting && bucket.take(now_ms, share),
-        };
-        match status {
-            _ if passes => {
-                if !is_end {
-                    self.passed.insert(*id);
-                    self.suppressed.forget(*id);
-                }
-                Verdict::Send
+            if self.held.is_empty() && bucket.take(now_ms, Share::All) {
+                return self.pass(notification);
             }
-            Status::Start => {
-                self.hold(number, notification);
-                self.unreported_ms.get_or_insert(now_ms);
-                Verdict::Hold
-            }
-            _ => self.suppress(notification, 1, now_ms),
+            self.hold(number, notification);
+            self.unreported_ms.get_or_insert(now_ms);
+            return Verdict::Hold;
         }
+        let share = match why {
+            Why::Repeat => Share::Half,
+            why if why.is_action() => Share::All,
+            _ => Share::ThreeQuarters,
+        };
+        if is_sent && bucket.take(now_ms, share) {
+            return self.pass(notification);
+        }
+        self.suppress(notification, 1, now_ms)
+    }
+
+    fn pass(&mut self, notification: &Notification) -> Verdict {
+        self.passed.insert(notification.id);
+        self.suppressed.forget(notification.id);
+        Verdict::Send
     }
 
     fn hold(&mut self, number: i64, notification: &Notification) {
@@ -207,6 +221,14 @@ impl SinkFilter {
     pub(super) fn release(&mut self, number: i64, id: Option<AlertId>) {
         self.held.retain(|_, held| held.number != number);
         self.passed.extend(id);
+        if self.held.is_empty() && self.suppressed.count == 0 {
+            self.unreported_ms = None;
+        }
+    }
+
+    /// Returns the number of held starts.
+    pub(super) fn held_len(&self) -> usize {
+        self.held.len()
     }
 
     /// Returns the numbers of the held starts, in ascending order.
@@ -226,8 +248,8 @@ impl SinkFilter {
     /// Returns whether the sink wants `notification`, the last one of an active alert, again and again. A silenced alert
     /// is wanted only if an earlier notification was sent.
     pub(super) fn wants(&self, notification: &Notification) -> bool {
-        let is_heard = notification.silence.is_none() || self.passed.contains(&notification.id);
-        is_heard && self.only.wants(notification, false)
+        let is_new = notification.silence.is_none() && self.only.wants(notification, false);
+        is_new || self.passed.contains(&notification.id)
     }
 
     pub(super) fn mark_sent(&mut self, alerts: Vec<AlertId>) {
@@ -331,11 +353,11 @@ mod tests {
         let verdicts = [1, 2, 4, 5, 6, 7, 8].map(|at| judge(&mut filter, &notifications, at));
         // The first alert was sent before the restart. The third one ends before there is room for its start.
         assert_eq!(verdicts, [Send, Hold, Suppress(1), Suppress(1), Send, Send, Suppress(2)]);
-        assert_eq!(judge(&mut filter, &notifications, 6), Suppress(1), "an end is sent once");
+        assert_eq!(judge(&mut filter, &notifications, 6), Leave, "an end is sent once");
         let counts = [0, MINUTE_MS - 1, MINUTE_MS].map(|later| filter.report(NOW_MS + later));
         assert_eq!(
             counts.map(|report| report.map(|it| (it.count, it.held))),
-            [None, None, Some((5, 0))]
+            [None, None, Some((4, 0))]
         );
         filter.reported(NOW_MS + MINUTE_MS);
         assert_eq!(filter.report(u64::MAX), None);
@@ -448,7 +470,7 @@ mod tests {
         assert_eq!(judge(&mut filter, &notifications, 2), Send);
         filter.dropped(&store, 5).unwrap();
         let ends = [4, 5].map(|at| judge(&mut filter, &notifications, at));
-        assert_eq!(ends, [Suppress(1), Send]);
+        assert_eq!(ends, [Leave, Send]);
     }
 
     #[test]
@@ -490,7 +512,7 @@ mod tests {
             (3, Major, Why::Peak),
             (3, Critical, Why::Severity),
             (2, Warning, Why::Threshold),
-            (2, Major, Why::Threshold),
+            (2, Major, Why::Severity),
         ];
         let judged = judged
             .map(|(at, severity, why)| filter.judge(at as i64, &of(at, severity, why), NOW_MS));
@@ -499,6 +521,20 @@ mod tests {
         // The ends of all alerts pass, because an earlier notification was sent.
         let end = |at: usize| Notification { status: Status::End, ..notifications[at].clone() };
         assert!([0, 1, 2].iter().all(|at| filter.judge(9, &end(*at), NOW_MS) == Send));
+    }
+
+    #[test]
+    fn a_severe_alert_passes_with_its_first_notification_even_if_that_is_an_update() {
+        let store = Store::open(None).unwrap();
+        let mut notifications = notifications(3);
+        // The alert was silenced, or of another kind, when it started.
+        (notifications[4].severity, notifications[4].why) = (Severity::Critical, Why::Unsilenced);
+        let mut filter = filter(1, &store, &at(0));
+        let verdicts = [0, 4, 5, 7, 8].map(|at| judge(&mut filter, &notifications, at));
+        assert_eq!(verdicts, [Send, Send, Hold, Send, Suppress(2)]);
+        // Nothing was sent of an alert that is unknown, so neither is its end.
+        assert_eq!(judge(&mut filter, &notifications, 8), Leave);
+        assert!(filter.passed.len() == 1 && filter.held.is_empty());
     }
 
     #[test]

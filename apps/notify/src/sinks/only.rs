@@ -9,8 +9,7 @@ use srlg_alerts::{Severity, Status};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Only {
-    /// Least severity: `warning`, `major` or `critical`. The first notification of an alert is then an update if the
-    /// severity rises after the start.
+    /// Least severity: `warning`, `major` or `critical`.
     #[cfg_attr(feature = "schemars", schemars(with = "String", extend("default" = "warning")))]
     pub severity: Severity,
     /// Kinds of alerts, such as `flood`. [default: all kinds]
@@ -41,6 +40,11 @@ impl Only {
                     && is_in(views, &notification.view)
                     && is_in(rules, &notification.rule)
                     && (labels.is_empty() || label.is_some_and(|label| labels.contains(label))))
+    }
+
+    /// Returns whether the sink wants neither starts nor updates.
+    pub(super) fn lacks_starts(&self) -> bool {
+        self.status == [Status::End]
     }
 }
 

@@ -85,8 +85,7 @@ pub enum SinkKind {
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
         signature_file: Option<PathBuf>,
-        /// Maximum number of notifications per minute. Starts and updates that make an alert major or critical, and ends,
-        /// do not count and are always sent. Beyond the limit, other starts wait, and other updates are suppressed.
+        /// Maximum number of notifications per minute ([rate limit](alerts.md#sinks)).
         #[serde(default = "most_per_minute")]
         #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
         most_per_minute: u32,
@@ -123,8 +122,7 @@ pub enum SinkKind {
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "URL")))]
         address: String,
-        /// Maximum number of notifications per minute. Starts and updates that make an alert major or critical, and ends,
-        /// do not count and are always sent. Beyond the limit, other starts wait, and other updates are suppressed.
+        /// Maximum number of notifications per minute ([rate limit](alerts.md#sinks)).
         #[serde(default = "most_per_minute")]
         #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
         most_per_minute: u32,
@@ -235,6 +233,9 @@ impl SinkOptions {
         };
         let text = "queue: must be at least 1 waiting notification, got 0";
         check(self.queue > 0, "queue", text);
+        let is_resending = matches!(self.kind, SinkKind::Alertmanager { .. });
+        let text = "only.status: must be empty, because an Alertmanager needs the starts and ends of all alerts";
+        check(!is_resending || self.only.status.is_empty(), "only", text);
         let text = "most-per-minute: must be at least 1, got 0";
         check(self.most_per_minute() != Some(0), "most-per-minute", text);
         if let SinkKind::Webhook { timeout, .. }

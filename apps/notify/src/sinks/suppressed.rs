@@ -109,7 +109,7 @@ impl Suppressed {
     /// Returns the report as one sentence.
     pub(super) fn text(&self) -> String {
         let count = format!(
-            "rate limit: alerts waiting: {}, updates suppressed: {}",
+            "rate limit: alerts waiting: {}, notifications suppressed: {}",
             self.held, self.count
         );
         if self.alerts.is_empty() {

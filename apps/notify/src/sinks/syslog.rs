@@ -113,7 +113,8 @@ impl Channel for Syslog {
     }
 
     fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {
-        let text = format!("count={} text={}", suppressed.count, quoted(&suppressed.text()));
+        let Suppressed { count, held, .. } = suppressed;
+        let text = format!("count={count} held={held} text={}", quoted(&suppressed.text()));
         Ok(self.write(&form(4, "suppressed", &text, SystemTime::now()))?)
     }
 }

@@ -26,25 +26,31 @@ pub fn try_sink(
         *path = PathBuf::from("-");
     }
     let mut channel = options.open(0, &Store::open(None)?)?;
-    let most = if options.digest().is_zero() { 1 } else { Kind::ALL.len() };
+    let statuses = [Status::Start, Status::Update, Status::End];
+    let test = |kind, status| Notification::test(kind, status, now_ms);
+    let messages: Vec<Vec<Notification>> = match options.digest().is_zero() {
+        // Each alert ends before the next one starts.
+        true => {
+            Kind::ALL.iter().flat_map(|kind| statuses.map(|it| vec![test(*kind, it)])).collect()
+        }
+        false => statuses.map(|it| Kind::ALL.map(|kind| test(kind, it)).to_vec()).to_vec(),
+    };
     let mut number = 0;
-    for status in [Status::Start, Status::Update, Status::End] {
-        let notifications = Kind::ALL.map(|kind| Notification::test(kind, status, now_ms));
+    for notifications in messages {
         let is_wanted = |notification: &Notification| {
             // Test notifications of one alert differ only in their status.
             let start = Notification { status: Status::Start, ..notification.clone() };
             options.only.wants(notification, options.only.wants(&start, false))
         };
         let (wanted, others): (Vec<_>, Vec<_>) = notifications.into_iter().partition(is_wanted);
-        for notifications in wanted.chunks(most) {
-            let numbered = notifications.iter().map(|notification| {
+        if !wanted.is_empty() {
+            let numbered = wanted.iter().map(|notification| {
                 number += 1;
                 (number, notification.clone())
             });
             let numbered: Vec<NumberedNotification> = numbered.collect();
             let answer = channel.send_all(&numbered);
-            let error = |(Failure::Refused(error) | Failure::Failed(error))| error;
-            told(notifications, Some(answer.map_err(error)))?;
+            told(&wanted, Some(answer.map_err(Failure::into_error)))?;
         }
         if !others.is_empty() {
             told(&others, None)?;

@@ -51,6 +51,8 @@ pub(super) struct Worker {
     group: Vec<NumberedNotification>,
     /// Number of the last notification that was read, including notifications that were filtered out.
     read: i64,
+    /// Whether the cursor or the held starts have changed since they were stored.
+    is_unsaved: bool,
     /// Maximum number of waiting notifications.
     queue: i64,
     /// Maximum number of attempts for one message; `None` if there is no limit.
@@ -83,6 +85,7 @@ impl Worker {
             last_sent: None,
             group: Vec::new(),
             read,
+            is_unsaved: false,
             queue: i64::from(options.queue),
             attempts: options.attempts(),
             filter,
@@ -148,11 +151,6 @@ impl Worker {
         if self.is_full() && !self.flush()? {
             return Ok(self.wake.until().is_none());
         }
-        while let Some(number) = self.filter.next_held(now_ms()) {
-            if !self.send_held(number)? {
-                return Ok(self.wake.until().is_none());
-            }
-        }
         let batch = self.store.after(self.read, BATCH)?;
         let count = batch.len();
         for (number, notification) in batch {
@@ -169,17 +167,27 @@ impl Worker {
                 Verdict::Suppress(count) => self.cursor.dropped += count as i64,
                 Verdict::Hold | Verdict::Leave => {}
             }
-            if (self.group.is_empty() || self.is_full()) && !self.flush()? {
+            if self.group.is_empty() {
+                (self.cursor.done, self.is_unsaved) = (number, true);
+            }
+            if self.is_full() && !self.flush()? {
                 return Ok(self.wake.until().is_none());
             }
         }
-        if count < BATCH && is_time && !self.flush()? {
+        if (self.group.is_empty() || count < BATCH && is_time) && !self.flush()? {
             return Ok(self.wake.until().is_none());
+        }
+        // All other notifications come first, so that no severe one waits behind a held start.
+        let mut is_held_sent = false;
+        if count == 0
+            && let Some(number) = self.filter.next_held(now_ms())
+        {
+            is_held_sent = self.send_held(number)?;
         }
         self.tick();
         let left = self.store.last() - self.cursor.done;
         self.update_overview(left);
-        Ok(count > 0)
+        Ok(count > 0 || is_held_sent)
     }
 
     /// Returns whether the collected notifications must be sent now, because they fill a message or the queue is full.
@@ -241,6 +249,9 @@ impl Worker {
     /// Sends the collected notifications and moves the cursor. Returns false if the program must stop or if too many
     /// notifications wait.
     fn flush(&mut self) -> Result<bool> {
+        if std::mem::take(&mut self.is_unsaved) {
+            self.save()?;
+        }
         let group = std::mem::take(&mut self.group);
         if !group.is_empty() {
             let sent = self.send(&group);
@@ -372,7 +383,7 @@ impl Worker {
             failed: count(self.cursor.failed),
             dropped: count(self.cursor.dropped),
             suppressed: self.filter.recently_suppressed(now_ms()),
-            held: self.filter.held().len() as u64,
+            held: self.filter.held_len() as u64,
             queue: count(queue),
             error: self.error.clone(),
         });

@@ -103,6 +103,7 @@ if [ -n "$never" ]; then
 fi
 
 if [ ! -e "$file" ]; then
+    [ "$(field .is_test)" != true ] || refuse "this is a test notification"
     single='["flood", "fan-in", true, null]'
     [ "$(field "[.kind, .direction, .is_inside, .port] == $single")" = true ] ||
         refuse "not a flood of an inside host (kind $(field .kind))"

@@ -178,7 +178,7 @@ pub(super) struct ViewTable {
     pub(super) options: ViewOptions,
 }
 
-/// `[network-views]`: the default views `networks-in` and `networks-out`, which count the peers of whole networks.
+/// `[network-views]`: the default views of networks.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -200,7 +200,7 @@ pub(super) struct NetworkViews {
 
 impl Default for NetworkViews {
     fn default() -> Self {
-        Self { enabled: true, prefix4: 24, prefix6: 48, pairs: 10_000_000, memory: 8_000_000 }
+        Self { enabled: true, prefix4: 24, prefix6: 48, pairs: 10_000_000, memory: 7_500_000 }
     }
 }
 
@@ -329,8 +329,8 @@ pub(super) struct Tables {
     /// `networks-out` count inside networks.
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
-    /// The default views `networks-in` and `networks-out`, which find attacks on networks whose hosts all stay below
-    /// their thresholds. Rules that name one of these views replace its rule, whose threshold is 8192 in 60s.
+    /// The default views `networks-in` and `networks-out` ([views](alerts.md)). Rules that name one of these views replace
+    /// its rule, whose threshold is 8192 in 60s.
     #[serde(rename = "network-views")]
     pub(super) network_views: NetworkViews,
     /// Conditions under which alerts start and end. Of the rules whose networks contain a host, the one with the

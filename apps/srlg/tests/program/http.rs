@@ -49,7 +49,11 @@ pub(crate) fn answer_all(
             continue;
         }
         last = answers.next().unwrap_or(last);
-        let text = format!("HTTP/1.1 {last}\r\nContent-Length: 3\r\nConnection: close\r\n\r\nwhy");
+        let content = if head.starts_with("GET ") { "[]" } else { "why" };
+        let length = content.len();
+        let text = format!(
+            "HTTP/1.1 {last}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{content}"
+        );
         let _gone =
             reader.get_mut().write_all(text.as_bytes()).and_then(|()| reader.get_mut().flush());
         if sender.send((head, String::from_utf8(body).unwrap())).is_err() {

@@ -72,7 +72,8 @@ fn numbers_of_another_database_in_a_file_hide_no_notification() {
     let store = Store::open(None).unwrap();
     start(&path, &store).finish(MOST);
     let mut other = notifications(2);
-    other.reverse();
+    other.swap(0, 1);
+    other.swap(2, 3);
     store.add(&other, &[]).unwrap();
     start(&path, &store).finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4].repeat(3));

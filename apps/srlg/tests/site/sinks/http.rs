@@ -75,11 +75,12 @@ fn an_unreachable_server_loses_nothing_that_fits_into_the_queue() {
     let listener = TcpListener::bind(address).unwrap();
     let (sender, requests) = channel();
     thread::spawn(move || answer(&listener, &[], &sender));
-    for notification in &notifications[5..] {
-        assert_eq!(posted(&requests).1["id"], notification.id.to_string());
-    }
+    // The starts were dropped, so the ends are not sent.
+    sinks.wait(is_done);
+    sinks.send(&self::notifications(5)[4..5]);
+    assert_eq!(posted(&requests).1["status"], "start");
     let overview = sinks.wait(is_done);
-    assert_eq!((overview.sent, overview.dropped, overview.error), (3, 5, None));
+    assert_eq!((overview.sent, overview.dropped, overview.error), (1, 5, None));
 }
 
 #[test]
@@ -137,11 +138,11 @@ fn a_silence_becomes_one_of_alertmanager_and_ends_no_alert() {
     (silent.silence, silent.remark) = (Some(silence), Some(remark));
     (silent.status, silent.why) = (Status::Update, Why::Silenced);
     sinks.send(&[silent.clone()]);
-    let find = |wanted: &str| loop {
-        let (head, body) = posted(&requests);
-        if head.contains(wanted) {
-            return body;
-        }
+    let find = |wanted: &str| -> Value {
+        let until = Duration::from_secs(60);
+        let mut all = std::iter::repeat_with(|| requests.recv_timeout(until).unwrap());
+        let (_, body) = all.find(|(head, _)| head.contains(wanted)).unwrap();
+        serde_json::from_str(&body).unwrap()
     };
     let posted_silence = find("/silences ");
     assert_eq!(
@@ -156,7 +157,7 @@ fn a_silence_becomes_one_of_alertmanager_and_ends_no_alert() {
     sinks.wait(|overview| overview.sent == 3);
     drop(sinks);
     let _sinks = Delivery::start(&options, &store);
-    let (_, body) = posted(&requests);
+    let body = find("/alerts ");
     assert_eq!(body.as_array().unwrap().len(), 2, "{body}");
     // A webhook that has received the start of an alert also receives its silence and its end.
     let mut later = silent.clone();
