@@ -333,7 +333,7 @@ fn a_sink_gets_a_test_notification_of_each_kind_and_status_that_it_wants() {
     let sent = lines(&std::fs::read_to_string(&read).unwrap());
     let facts = |at: usize| ["id", "kind", "status", "host"].map(|name| &sent[at][name]);
     assert_eq!((sent.len(), facts(0)[1], facts(20)[2]), (21, &"scan".into(), &"end".into()));
-    assert_eq!((facts(0)[0], facts(0)[3]), (facts(14)[0], facts(14)[3]), "one alert");
+    assert_eq!((facts(0)[0], facts(0)[3]), (facts(2)[0], facts(2)[3]), "one alert");
     // Instead of the file, the lines are printed.
     let (output, printed, logged) = notify("file");
     assert_eq!(output.status.code(), Some(0), "{logged}");
