@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use srlg_host::Error as HostError;
@@ -27,7 +27,7 @@ use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::Notification;
 use srlg_notify::alert_store::AlertStore;
 use srlg_system::now_ms;
-use srlg_system::pacing::{Every, OnChange};
+use srlg_system::pacing::OnChange;
 
 /// Checkpoints of all views.
 pub struct ViewCheckpoints {
@@ -35,11 +35,20 @@ pub struct ViewCheckpoints {
     writer: Option<Writer>,
     /// Time between two checkpoints of a view.
     checkpoint: Duration,
-    /// Timer for the next checkpoint of any view.
-    save: Every,
+    /// Time of the last checkpoint of any view, or of the start.
+    last: Instant,
     /// Index of the view whose checkpoint is next.
     next: usize,
+    /// Whether not all views have a checkpoint since the start.
+    is_first_round: bool,
 }
+
+/// Time within which all views have their first checkpoint, so that a program that is killed again and again keeps its
+/// windows.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// Maximum time until a checkpoint that could not be written is tried again.
+const RETRY: Duration = Duration::from_secs(10);
 
 struct Writer {
     /// Channel to `thread`. Each snapshot has the index of its view.
@@ -84,9 +93,13 @@ impl Continued {
         let ended = alert_store.restore(monitor.manager_mut())?;
         monitor.miss_contacts();
         let writer = (!checkpoints.is_empty()).then(|| Writer::start(checkpoints)).transpose()?;
-        let checkpoint = config.general.checkpoint;
-        let save = Every::from_now(checkpoint / u32::try_from(config.views.len())?);
-        let checkpoints = ViewCheckpoints { writer, checkpoint, save, next: 0 };
+        let checkpoints = ViewCheckpoints {
+            writer,
+            checkpoint: config.general.checkpoint,
+            last: Instant::now(),
+            next: 0,
+            is_first_round: true,
+        };
         Ok(Self { monitor, alert_store, checkpoints, ended, position })
     }
 }
@@ -135,21 +148,38 @@ impl ViewCheckpoints {
     /// Saves a checkpoint of the next view, if one is due. No checkpoint is saved while the previous one is being
     /// written.
     pub fn save_if_due(&mut self, monitor: &mut Monitor) -> Result<()> {
+        let is_due = self.writer.is_some() && self.last.elapsed() >= self.pause(monitor.views());
+        if is_due { self.save(monitor) } else { Ok(()) }
+    }
+
+    fn save(&mut self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = &self.writer else { return Ok(()) };
-        if !self.save.is_due() {
-            return Ok(());
-        }
+        self.last = Instant::now();
         anyhow::ensure!(!writer.thread.is_finished(), "the checkpoint thread has stopped");
         if writer.is_writing.load(Relaxed) {
-            warn!(
-                "skipped a checkpoint: the previous one is still being written; set checkpoint to more than {:?}",
-                self.checkpoint
-            );
+            // A slow disk may need longer than the short time between the first checkpoints.
+            if !self.is_first_round {
+                warn!(
+                    "skipped a checkpoint: the previous one is still being written; set checkpoint to more than {:?}",
+                    self.checkpoint
+                );
+            }
             return Ok(());
         }
         let at = self.next;
         self.next = (at + 1) % monitor.views();
+        self.is_first_round &= self.next != 0;
         writer.save(at, monitor)
+    }
+
+    /// Returns the time between the checkpoints of two of `views` views.
+    fn pause(&self, views: usize) -> Duration {
+        let most = match (self.is_first_round, self.is_failing()) {
+            (true, _) => FIRST,
+            (false, true) => RETRY,
+            (false, false) => Duration::MAX,
+        };
+        self.checkpoint.min(most) / views.max(1) as u32
     }
 
     /// Returns whether there is a state folder for checkpoints.
@@ -259,14 +289,40 @@ pub(crate) fn latest(
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_view_fails_until_it_is_written_whichever_other_view_is() {
-        let folder = tempfile::tempdir().unwrap();
+    /// Opens a state folder with the views a and b.
+    fn open(folder: &Path, checkpoint: &str) -> Continued {
         let view =
             |name| format!("[[view]]\nname = '{name}'\npairs = 10_000\nmemory = 1_000_000\n");
         let views = view("a") + &view("b");
-        let text = format!("state = '{}'\n{views}", folder.path().display());
-        let mut of = Continued::open(&Config::parse(&text).unwrap()).unwrap();
+        let text = format!("state = '{}'\ncheckpoint = '{checkpoint}'\n{views}", folder.display());
+        Continued::open(&Config::parse(&text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn all_views_have_a_checkpoint_soon_after_the_start_and_soon_after_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let Continued { mut checkpoints, mut monitor, .. } = open(folder.path(), "2h");
+        assert_eq!(checkpoints.pause(2), Duration::from_secs(1));
+        // Saves a checkpoint and returns the time until the next one, in seconds.
+        let mut save = || {
+            checkpoints.save(&mut monitor).unwrap();
+            while checkpoints.writer.as_ref().unwrap().is_writing.load(Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            checkpoints.pause(2).as_secs()
+        };
+        assert_eq!([save(), save(), save()], [1, 3_600, 3_600]);
+        let [b, away] = ["b", "away"].map(|name| folder.path().join("views").join(name));
+        fs::rename(&b, &away).unwrap();
+        assert_eq!([save(), save()], [5, 5]);
+        fs::rename(&away, &b).unwrap();
+        assert_eq!(save(), 3_600);
+    }
+
+    #[test]
+    fn a_view_fails_until_it_is_written_whichever_other_view_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut of = open(folder.path(), "10s");
         let mut is_failing_after = |at| {
             let writer = of.checkpoints.writer.as_ref().unwrap();
             writer.save(at, &mut of.monitor).unwrap();
