@@ -54,10 +54,7 @@ impl Allow {
     #[must_use]
     pub fn in_view(self, prefixes: &Prefixes) -> Vec<Self> {
         let AllowTarget::Hosts(networks) = self.what else { return vec![self] };
-        let is_part = |network: &IpNet| {
-            let host = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
-            network.prefix_len() > host
-        };
+        let is_part = |network: &IpNet| network.prefix_len() > prefixes.of_host(network.addr());
         let (parts, hosts): (Vec<_>, Vec<_>) = networks.into_iter().partition(is_part);
         let mut entries = Vec::new();
         if !hosts.is_empty() {

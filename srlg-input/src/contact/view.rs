@@ -1,5 +1,7 @@
 //! Views, which select contacts and turn them into pairs of a host and a peer.
 
+use std::net::IpAddr;
+
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::contact::named::{ContactFilter, HostKey, PeerKey, Role, Side};
@@ -98,6 +100,14 @@ pub struct Prefixes {
     #[cfg_attr(feature = "serde", serde(rename = "peer-prefix6"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = 1, max = 128)))]
     pub peer6: u8,
+}
+
+impl Prefixes {
+    /// Returns the prefix length to which the host with this address is aggregated.
+    #[must_use]
+    pub const fn of_host(&self, address: IpAddr) -> u8 {
+        if address.is_ipv4() { self.host4 } else { self.host6 }
+    }
 }
 
 impl Default for Prefixes {

@@ -436,7 +436,7 @@ impl Resolver<'_, '_> {
 /// whole network that counts as one host.
 fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     for network in networks {
-        let most = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
+        let most = prefixes.of_host(network.addr());
         if network.prefix_len() > most {
             // The new length is valid, because it is shorter than a valid length.
             *network = IpNet::new_assert(network.addr(), most).trunc();
