@@ -12,14 +12,14 @@ pub struct Only {
     /// Least severity: `warning`, `major` or `critical`.
     #[cfg_attr(feature = "schemars", schemars(with = "String", extend("default" = "warning")))]
     pub severity: Severity,
-    /// Kinds of alerts, such as `flood`. [default: all kinds]
+    /// Wanted kinds, such as `flood`. [default: all kinds]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<String>"))]
     pub kinds: Vec<Kind>,
-    /// Names of views. [default: all views]
+    /// Names of wanted views. [default: all views]
     pub views: Vec<String>,
-    /// Names of rules. [default: all rules]
+    /// Names of wanted rules. [default: all rules]
     pub rules: Vec<String>,
-    /// Names of labels. [default: all hosts, with or without a label]
+    /// Names of wanted labels. [default: all hosts]
     pub labels: Vec<String>,
     /// `start`, `update` and `end`. [default: all]
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<String>"))]
