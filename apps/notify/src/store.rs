@@ -231,6 +231,12 @@ impl Store {
         Ok(found)
     }
 
+    /// Returns the notification `number`, unless it was pruned.
+    pub fn notification(&self, number: i64) -> Result<Option<NumberedNotification>> {
+        let next = self.after(number - 1, 1)?.pop();
+        Ok(next.filter(|(of, _)| *of == number))
+    }
+
     fn notifications(
         &self,
         sql: &str,

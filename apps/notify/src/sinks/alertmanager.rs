@@ -36,9 +36,9 @@ pub(super) struct Alertmanager {
     sent: Option<Instant>,
     /// Least severity that the sink wants.
     least: Severity,
-    /// Ends of the silences that Alertmanager has, by view and host, in milliseconds since the Unix epoch. An end of 0
-    /// means that Alertmanager has not accepted the last change.
-    silenced: BTreeMap<(String, Name), u64>,
+    /// Ends of the silences that Alertmanager has, by view and host, in milliseconds since the Unix epoch. The end is
+    /// unknown if Alertmanager has not accepted the last change.
+    silenced: BTreeMap<(String, Name), Option<u64>>,
     silence_error: LastError,
 }
 
@@ -68,7 +68,7 @@ impl Alertmanager {
 
     /// Makes Alertmanager silence the host of `notification` in its view exactly as srlg does. Former silences of srlg
     /// are removed afterwards, so that alerts are never unmuted in between.
-    fn set_silence(&mut self, notification: &Notification) -> Result<(), Failure> {
+    fn set_silence(&self, notification: &Notification) -> Result<(), Failure> {
         let former = self.silences_of(notification)?;
         let now = SystemTime::now();
         if let Some(Silencing { remark, until_ms, .. }) = &notification.silence {
@@ -113,7 +113,7 @@ impl Alertmanager {
     fn follow_silence(&mut self, notification: &Notification) -> bool {
         let key = (notification.view.clone(), notification.host);
         let until_ms = notification.silence.as_ref().map(|silence| silence.until_ms);
-        if self.silenced.get(&key).copied() == until_ms {
+        if self.silenced.get(&key).copied() == until_ms.map(Some) {
             return true;
         }
         let set = self.set_silence(notification);
@@ -122,11 +122,10 @@ impl Alertmanager {
         let (failure, recovery) =
             ("Alertmanager does not accept a silence", "Alertmanager accepts silences again");
         self.silence_error.log(set, failure, recovery);
-        match until_ms.filter(|_| is_set) {
-            Some(until_ms) => drop(self.silenced.insert(key, until_ms)),
-            None if is_set => drop(self.silenced.remove(&key)),
-            // The silence may still exist there.
-            None => drop(self.silenced.insert(key, 0)),
+        if is_set && until_ms.is_none() {
+            self.silenced.remove(&key);
+        } else {
+            self.silenced.insert(key, until_ms.filter(|_| is_set));
         }
         is_set || until_ms.is_none()
     }
@@ -268,7 +267,7 @@ impl Channel for Alertmanager {
             return Ok(Vec::new());
         }
         let now_ms = now_ms();
-        self.silenced.retain(|_, until_ms| *until_ms == 0 || *until_ms > now_ms);
+        self.silenced.retain(|_, until_ms| until_ms.is_none_or(|until_ms| until_ms > now_ms));
         let mut open = open()?;
         open.retain(|notification| self.follow_silence(notification));
         for notifications in open.chunks(BATCH) {

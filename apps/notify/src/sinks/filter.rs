@@ -3,8 +3,9 @@
 //!
 //! The rate limit has classes. Starts and rising severities of severe alerts, and ends of alerts that were sent, pass in
 //! any case. Other starts pass while there is room. Without room, they are held, and later pass one by one, victims first,
-//! then the most severe. Updates may use only a part of the room, and repeats even less. Without room, they are suppressed. If the first notification of an alert that the
-//! sink may have is an update, for example after a silence, it counts as a start.
+//! then the most severe. Updates may use only a part of the room, and repeats even less. Without room, they are
+//! suppressed. If the first notification of an alert that the sink may have is an update, for example after a silence,
+//! it counts as a start.
 //!
 //! Invariants: the end of an alert is sent if and only if another notification of the alert was sent, even before a
 //! restart. While an alert is active, its start is never suppressed. If an alert ends while its start is held, neither
@@ -19,7 +20,7 @@ use super::SinkOptions;
 use super::bucket::{Share, TokenBucket};
 use super::only::Only;
 use super::suppressed::{Suppressed, SuppressedAlert};
-use crate::store::{Cursor, NumberedNotification, Store};
+use crate::store::{Cursor, Store};
 use srlg_alerts::notification::{Direction, Notification};
 
 /// The decision about a notification.
@@ -94,7 +95,7 @@ impl SinkFilter {
             }
         }
         for number in &cursor.held {
-            if let Some((number, notification)) = numbered(store, *number)? {
+            if let Some((number, notification)) = store.notification(*number)? {
                 filter.passed.remove(&notification.id);
                 if filter.only.wants(&notification, false) {
                     filter.hold(number, &notification);
@@ -267,10 +268,9 @@ impl SinkFilter {
     /// Returns the report that is due at `now_ms`: at most one per minute, as long as starts are held or notifications
     /// are suppressed.
     pub(super) fn report(&self, now_ms: u64) -> Option<Suppressed> {
-        let since_ms = self.unreported_ms?;
-        let is_due = now_ms.abs_diff(since_ms) >= MINUTE_MS;
+        self.unreported_ms.filter(|since_ms| now_ms.abs_diff(*since_ms) >= MINUTE_MS)?;
         let report = self.suppressed.with_held(self.held.values().map(|held| &held.alert));
-        (is_due && (report.count > 0 || report.held > 0)).then_some(report)
+        (report.count > 0 || report.held > 0).then_some(report)
     }
 
     /// Notes that a report was sent at `now_ms`.
@@ -301,12 +301,6 @@ impl HeldStart {
 /// Returns the alerts that were active at notification `number` and for which a notification may have been sent.
 fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
     Ok(store.open_at(number)?.into_iter().collect())
-}
-
-/// Returns the notification `number`, unless it was pruned.
-pub(super) fn numbered(store: &Store, number: i64) -> Result<Option<NumberedNotification>> {
-    let found = store.after(number - 1, 1)?.pop();
-    Ok(found.filter(|(of, _)| *of == number))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tracing::{info, warn};
 
-use super::filter::{SinkFilter, Verdict, numbered};
+use super::filter::{SinkFilter, Verdict};
 use super::{Channel, Failure, SinkOptions};
 use crate::store::{Cursor, NumberedNotification, Store};
 use srlg_alerts::notification::Notification;
@@ -228,7 +228,7 @@ impl Worker {
     /// held.
     fn send_held(&mut self, number: i64) -> Result<bool> {
         let mut id = None;
-        if let Some(start) = numbered(&self.store, number)? {
+        if let Some(start) = self.store.notification(number)? {
             let group = [start];
             if !self.send(&group)? {
                 return Ok(false);
