@@ -168,6 +168,10 @@ fn too_many_candidates_ask_more_of_each() {
     assert!(one.health.finder.miss_probability > 1.3e-4, "{:?}", one.health);
 }
 
+/// Time after which a close hangs. A close that enumerates all tuples or cells takes hours, and one that does not takes
+/// seconds, or a minute on a busy machine.
+const HANG: Duration = Duration::from_secs(600);
+
 // With θ = 8, every peer is sampled. 12 million peers fill nearly every recorder, and 2^34 tuples of hot columns give
 // about 2^32 addresses.
 #[test]
@@ -178,7 +182,7 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
     assert_eq!((report.super_points.len(), report.health.finder.miss_probability), (0, 1.0));
     // After 200,000 hosts, a share of e^(-200000/131072) = 0.22 of the columns in row 0 is still empty.
     assert!(hot(&report.health).1 > 0.75);
-    assert!(took.as_secs() < 60, "{took:?}");
+    assert!(took < HANG, "{took:?}");
 }
 
 // In one slice, 200,000 hosts touch each cell 46 times. A third of the hosts have two cells or more, which are more
@@ -190,7 +194,7 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     assert_eq!(report.health.finder.overload, Some(Overload::Raised));
     assert!(cells(&report.health).0 > 2 && report.health.finder.miss_probability > 0.1);
     assert!(report.candidates <= config.candidate_limit as usize);
-    assert!(took.as_secs() < 60, "{took:?}");
+    assert!(took < HANG, "{took:?}");
 }
 
 /// Returns the pairs of the scanner and of hosts with three contacts each. The three peers are chosen for the seed so
@@ -229,7 +233,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
         assert!(report.candidates <= config.candidate_limit as usize);
         assert_eq!(hosts(&report), [ip(SCANNER)]);
         assert_eq!(hot(&report.health).1 * f64::from(1 << 17), columns as f64);
-        assert!(took.as_secs() < 60, "{took:?}");
+        assert!(took < HANG, "{took:?}");
     }
 }
 
