@@ -5,6 +5,7 @@
 pub mod machine;
 pub mod pacing;
 pub mod secrets;
+pub mod state_folder;
 
 use std::time::SystemTime;
 

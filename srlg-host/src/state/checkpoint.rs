@@ -178,6 +178,12 @@ impl Drop for Checkpoints {
 }
 
 fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
+    // Opening a FIFO would wait for ever, and reading a device may never end.
+    let metadata = fs::metadata(path).map_err(cannot("read", path))?;
+    if !metadata.is_file() {
+        let cause = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(cannot("read", path)(cause));
+    }
     let bytes = fs::read(path).map_err(cannot("read", path))?;
     Snapshot::from_bytes(&bytes, params)
 }
@@ -284,6 +290,24 @@ mod tests {
         drop(of_child);
         fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_checkpoint_that_is_no_regular_file_is_refused_at_once() {
+        let folder = std::env::temp_dir().join(format!("srlg-{}-pipe", std::process::id()));
+        let mut checkpoints = Checkpoints::open(&folder).unwrap();
+        let path = folder.join(format!("{PREFIX}1.{WHOLE}"));
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let params = srlg_core::Config::default().validate().unwrap();
+        let error = checkpoints.latest(&params).unwrap_err();
+        assert!(
+            matches!(&error, Error::Checkpoint { path: named, .. } if *named == path),
+            "{error:?}"
+        );
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_link_in_place_of_an_unfinished_file_is_not_followed() {

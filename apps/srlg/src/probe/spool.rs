@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use srlg_input::Position;
 use srlg_input::contact::Sampling;
+use srlg_system::state_folder::refuse_special_files;
 
 use crate::network::{NetworkError, VersionId};
 
@@ -72,12 +73,15 @@ pub(super) enum SpoolError {
     Position { path: PathBuf, cause: serde_json::Error },
     #[error(transparent)]
     Folder(#[from] NetworkError),
+    #[error("{0:#}")]
+    Special(anyhow::Error),
 }
 
 impl SpoolLock {
     /// Locks the folder `root`, which is created if it does not exist.
     pub(super) fn acquire(root: &Path) -> Result<Self, SpoolError> {
         fs::create_dir_all(root).map_err(cannot("create", root))?;
+        refuse_special_files(root).map_err(SpoolError::Special)?;
         let path = root.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(cannot("open", &path))?;
