@@ -138,9 +138,12 @@ fn add_place(
     };
     let rate = place.rate(f64::from(setting.pairs) / 1e6);
     metrics.push(metric(&format!("ingest_{}", traffic.name), "M pairs/s", rate));
-    let memory = Sample::of([place.memory_bytes as f64]);
-    let memory = metric("memory_bytes", "bytes", memory);
-    metrics.push(memory.detail("traffic", traffic.name));
+    // The same systems, shared among several threads, take nearly the same memory.
+    if place.threads == 1 {
+        let memory = Sample::of([place.memory_bytes as f64]);
+        let memory = metric("memory_bytes", "bytes", memory);
+        metrics.push(memory.detail("traffic", traffic.name));
+    }
 }
 
 /// Measures ingest from pinned memory. The buffers are filled before the measurement, because an application would fill
