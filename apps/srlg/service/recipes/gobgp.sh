@@ -10,7 +10,8 @@
 #   --severity major    minimum severity: warning, major or critical
 #   --least-pps 10000   minimum number of packets per second; while the rate is unknown, no route is announced
 #   --most-routes 10    maximum number of routes at the same time
-#   --never FILE        a file with one address per line, for which no route is announced; one that exists is withdrawn
+#   --never FILE        a file with one address or network per line, for which no route is announced; one that exists is
+#                       withdrawn
 # The script ignores alerts of whole networks, of outside hosts, and of kinds other than floods. It writes one line about
 # each decision to standard error. It requires jq and gobgp.
 set -euo pipefail
@@ -52,21 +53,48 @@ refuse() {
     exit 0
 }
 
-# Prints each address of a list in the form in which srlg writes it. A line that is not an address is an error.
-addresses() {
-    local line
+# Prints the hexadecimal digits of an address: 8 digits for IPv4, 32 for IPv6. Fails if it is not an address.
+digits() {
+    local address=${1,,} left right
+    # An IPv4-mapped address is the same host.
+    [[ ! $address =~ ^(0*:)+ffff:([0-9.]+)$ ]] || address=${BASH_REMATCH[2]}
+    if [[ $address =~ ^((0|[1-9][0-9]*)\.){3}(0|[1-9][0-9]*)$ ]]; then
+        getent ahosts "$address" >/dev/null || return 1
+        IFS=. read -ra left <<<"$address"
+        printf '%02x' "${left[@]}"
+        return
+    fi
+    # Other spellings of IPv4, such as octal numbers, are errors.
+    [[ $address =~ ^[0-9a-f:]*:[0-9a-f:]*$ ]] && getent ahosts "$address" >/dev/null || return 1
+    IFS=: read -ra left <<<"${address%%::*}"
+    IFS=: read -ra right <<<"$([[ $address != *::* ]] || echo "${address#*::}")"
+    while [ $((${#left[@]} + ${#right[@]})) -lt 8 ]; do
+        left+=(0)
+    done
+    printf '%04x' "${left[@]/#/0x}" "${right[@]/#/0x}"
+}
+
+# Succeeds if a network of the list $1 contains the address with the digits $2. A line that is neither an address nor a
+# network ends the script with an error.
+lists() {
+    local line network length whole rest
     while read -r line || [ -n "$line" ]; do
         line=${line%%#*} line=${line//[[:space:]]/}
         [ -n "$line" ] || continue
-        # An IPv4-mapped address is the same host. Other spellings of IPv4, such as octal numbers, are errors.
-        [[ ! ${line,,} =~ ^(0*:)+ffff:([0-9.]+)$ ]] || line=${BASH_REMATCH[2]}
-        if [[ $line =~ ^((0|[1-9][0-9]*)\.){3}(0|[1-9][0-9]*)$ || $line =~ ^[0-9a-fA-F.]*:[0-9a-fA-F.:]*$ ]] &&
-            getent ahosts "$line" | awk 'NR == 1 { print $1; found = 1 } END { exit !found }'; then
-            continue
+        network=$(digits "${line%/*}") || network=''
+        [[ $line == */* ]] && length=${line##*/} || length=$((4 * ${#network}))
+        if [ -z "$network" ] || [[ ! $length =~ ^(0|[1-9][0-9]?[0-9]?)$ ]] || [ "$length" -gt $((4 * ${#network})) ]; then
+            say "no decision: the list $1 has a line that is neither an address nor a network: $line"
+            exit 1
         fi
-        say "the list $1 has a line that is not an address: $line"
-        return 1
+        [ ${#network} = ${#2} ] || continue
+        whole=$((length / 4)) rest=$((4 - length % 4))
+        [ "${network:0:whole}" = "${2:0:whole}" ] || continue
+        if [ $rest = 4 ] || [ $((0x${network:whole:1} >> rest)) = $((0x${2:whole:1} >> rest)) ]; then
+            return 0
+        fi
     done <"$1"
+    return 1
 }
 
 mkdir -p "$state"
@@ -90,9 +118,9 @@ if [ "$(field .status)" = end ]; then
     exit 0
 fi
 
-if [ -n "$never" ]; then
-    protected=$(addresses "$never") || { say "no decision: cannot read the list $never" && exit 1; }
-    if grep -qxF -- "$host" <<<"$protected"; then
+if [ -n "$never" ] && address=$(digits "$host"); then
+    [ -r "$never" ] || { say "no decision: cannot read the list $never" && exit 1; }
+    if lists "$never" "$address"; then
         [ -e "$file" ] || refuse "$never lists the address"
         read -ra route <"$file"
         gobgp "$@" global rib del "${route[@]}"

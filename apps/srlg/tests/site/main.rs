@@ -15,6 +15,8 @@ mod exporter;
 #[path = "../program/faketime.rs"]
 mod faketime;
 mod full_disk;
+#[path = "../program/gobgp_recipe.rs"]
+mod gobgp_recipe;
 #[path = "../program/http.rs"]
 mod http;
 #[path = "../program/manager.rs"]

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use srlg_traffic::skip::skip_or_fail;
 use tempfile::TempDir;
 
 use super::made::{Delivery, notifications};
+use crate::gobgp_recipe::{Recipe, has_jq, recipe};
 
 /// Two daemons with a BGP session over loopback. They are killed when this value is dropped.
 struct Routers {
@@ -94,10 +94,6 @@ impl Routers {
     }
 }
 
-fn recipe() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("service/recipes/gobgp.sh")
-}
-
 fn sink(state: &Path, way: &str, port: u16) -> String {
     format!(
         "type = 'exec'\ncommand = ['{}', '{}', '{way}', '192.0.2.1', '-p', '{port}']",
@@ -116,66 +112,6 @@ fn floods(count: u16) -> Vec<Notification> {
 fn with_rate(notification: Notification) -> Notification {
     let rates = Rates { packets_per_second: Some(20_000), ..Rates::default() };
     Notification { rates, ..notification }
-}
-
-fn has_jq() -> bool {
-    let has_jq = Command::new("jq").arg("--version").output().is_ok();
-    if !has_jq {
-        skip_or_fail("SRLG_REQUIRE_GOBGP", "jq is missing; run scripts/gobgp.sh");
-    }
-    has_jq
-}
-
-/// The recipe with a program in place of GoBGP that only writes its arguments to a file.
-struct Recipe(TempDir);
-
-impl Recipe {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("gobgp");
-        let log = folder.path().join("log");
-        fs::write(&path, format!("#!/bin/sh\necho \"$*\" >>{}\n", log.display())).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Self(folder)
-    }
-
-    /// Runs the recipe for `notification` and returns the lines that it wrote about its decisions.
-    fn run(&self, options: &[&str], notification: &Notification) -> Vec<String> {
-        let place = self.0.path();
-        let path = format!("{}:{}", place.display(), std::env::var("PATH").unwrap());
-        let mut program = Command::new(recipe())
-            .args(options)
-            .arg(place.join("state"))
-            .args(["blackhole", "192.0.2.1"])
-            .env("PATH", path)
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        serde_json::to_writer(program.stdin.take().unwrap(), notification).unwrap();
-        let output = program.wait_with_output().unwrap();
-        let lines = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{lines}");
-        lines.lines().map(str::to_owned).collect()
-    }
-
-    /// Returns the addresses of the routes that were announced and not withdrawn.
-    fn routes(&self) -> BTreeSet<String> {
-        let log = fs::read_to_string(self.0.path().join("log")).unwrap_or_default();
-        let mut routes = BTreeSet::new();
-        for line in log.lines() {
-            let words: Vec<&str> = line.split(' ').collect();
-            let ["global", "rib", action, "-a", _, prefix, ..] = words[..] else {
-                panic!("{line}")
-            };
-            match action {
-                "add" => drop(routes.insert(prefix.to_owned())),
-                "del" => assert!(routes.remove(prefix), "{log}"),
-                _ => panic!("{line}"),
-            }
-        }
-        routes
-    }
 }
 
 #[test]
@@ -262,13 +198,20 @@ fn there_are_at_most_ten_routes_and_none_to_a_listed_address() {
     }
     let (recipe, floods) = (Recipe::new(), floods(12));
     let list = recipe.0.path().join("never");
-    let text = "# resolvers\n10.0.0.1\n\n::FFFF:10.9.0.1\n 2001:DB8:0::1 # a spelling of its own";
+    let text = "# resolvers\n10.0.0.1\n\n::FFFF:10.9.0.1\n 2001:DB8:0::1 # a spelling of its own\n\
+        192.0.2.64/26\n2001:db8:4000::/34\n";
     fs::write(&list, text).unwrap();
     let options = ["--never", list.to_str().unwrap()];
     let at = |host: &str| Notification { host: host.parse().unwrap(), ..floods[1].clone() };
-    for notification in [&floods[0], &at("10.9.0.1"), &at("2001:db8::1")] {
+    let listed = ["10.9.0.1", "2001:db8::1", "192.0.2.64", "192.0.2.127", "2001:db8:7fff::1"];
+    for notification in listed.map(at).iter().chain([&floods[0]]) {
         assert_eq!(recipe.run(&options, notification).len(), 1);
         assert_eq!(recipe.routes(), BTreeSet::new());
+    }
+    for host in ["192.0.2.63", "192.0.2.128", "2001:db8:3fff::1", "2001:db8:8000::1"] {
+        let recipe = Recipe::new();
+        recipe.run(&options, &at(host));
+        assert_eq!(recipe.routes().len(), 1, "{host}");
     }
     for notification in &floods[1..12] {
         assert_eq!(recipe.run(&options, notification).len(), 1);
