@@ -1,0 +1,202 @@
+//! A monitor with the default configuration, and the machine sinks that receive its notifications.
+
+use std::fs;
+use std::net::{IpAddr, UdpSocket};
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use srlg_alerts::Status;
+use srlg_alerts::notification::Notification;
+use srlg_cli::config::Config;
+use srlg_cli::measure::monitor::Monitor;
+use srlg_notify::sinks::{SinkOptions, Sinks};
+use srlg_notify::store::Store;
+use tempfile::TempDir;
+
+use crate::http::{Request, serve};
+use crate::traffic::Traffic;
+
+/// Maximum time until a sink must have sent a severe start. The sinks are threads with a clock of their own, so this is
+/// real time, while the monitor runs in simulated time.
+const SOON: Duration = Duration::from_secs(10);
+
+/// A site that is watched with the default configuration.
+pub(crate) struct Watched {
+    monitor: Monitor,
+    pub(crate) traffic: Traffic,
+    start_ms: u64,
+    /// Number of seconds that have passed.
+    pub(crate) second: u64,
+    pub(crate) notified: Vec<Notification>,
+    store: Store,
+    sinks: Sinks,
+    outputs: Outputs,
+}
+
+/// What the machine sinks have sent so far.
+struct Outputs {
+    folder: TempDir,
+    webhook: Receiver<Request>,
+    alertmanager: Receiver<Request>,
+    syslog: UdpSocket,
+    posted: String,
+    managed: Vec<Value>,
+    logged: String,
+}
+
+/// Names of the machine sinks.
+pub(crate) const SINKS: [&str; 5] = ["file", "exec", "webhook", "alertmanager", "syslog"];
+
+impl Watched {
+    pub(crate) fn new(seed: u64) -> Self {
+        let config = Config::parse(
+            "inside = ['10.0.0.0/8', '2001:db8::/32']\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let [(hook, webhook), (manager, alertmanager)] = [(); 2].map(|()| serve(&["200 OK"]));
+        let syslog = UdpSocket::bind("127.0.0.1:0").unwrap();
+        syslog.set_nonblocking(true).unwrap();
+        let path = folder.path().display();
+        let options = [
+            format!("type = 'file'\npath = '{path}/file'"),
+            format!("type = 'exec'\ncommand = ['/bin/sh', '-c', 'cat >>{path}/exec']"),
+            format!("type = 'webhook'\nurl = 'http://{hook}/'"),
+            format!("type = 'alertmanager'\nurl = 'http://{manager}/'\nresend = '1h'"),
+            format!("type = 'syslog'\naddress = 'udp://{}'", syslog.local_addr().unwrap()),
+        ];
+        let options = options.map(|it| toml::from_str::<SinkOptions>(&it).unwrap());
+        let store = Store::open(None).unwrap();
+        let sinks = Sinks::start(&options, &store).unwrap();
+        Self {
+            monitor: Monitor::new(&config.unwrap(), seed).unwrap(),
+            traffic: Traffic::new(seed),
+            // The phase of the minute depends on the seed.
+            start_ms: 1_750_000_000_000 + seed * 7_919 % 60 * 1_000,
+            second: 0,
+            notified: Vec::new(),
+            store,
+            sinks,
+            outputs: Outputs {
+                folder,
+                webhook,
+                alertmanager,
+                syslog,
+                posted: String::new(),
+                managed: Vec::new(),
+                logged: String::new(),
+            },
+        }
+    }
+
+    /// Lets `seconds` seconds pass, with the traffic that `add` adds to each. Its second argument is the number of
+    /// seconds since the first one.
+    pub(crate) fn pass(&mut self, seconds: u64, add: impl Fn(&mut Traffic, u64)) {
+        for second in 0..seconds {
+            let time_ns = (self.start_ms + self.second * 1_000) * 1_000_000;
+            self.second += 1;
+            self.monitor.advance(time_ns).unwrap();
+            self.traffic.begin(time_ns);
+            // Ordinary traffic, without which the monitor would miss its input.
+            self.traffic.serve([10, 200, 0, 1].into(), 443, 5);
+            add(&mut self.traffic, second);
+            for contact in self.traffic.take() {
+                self.monitor.ingest(&contact).unwrap();
+            }
+            let notified = self.monitor.notifications().unwrap();
+            if !notified.is_empty() {
+                self.store.add(&notified, &[]).unwrap();
+                self.sinks.wake();
+            }
+            self.notified.extend(notified);
+        }
+    }
+
+    /// Returns the time of the first second, in milliseconds since the Unix epoch.
+    pub(crate) fn start_ms(&self) -> u64 {
+        self.start_ms
+    }
+
+    /// Returns the notifications about `host` in `view`.
+    pub(crate) fn about(&self, view: &str, host: IpAddr) -> Vec<&Notification> {
+        let host = host.to_string();
+        self.notified.iter().filter(|it| it.view == view && it.host.to_string() == host).collect()
+    }
+
+    /// Asserts that the flood of `host`, which began in second `from` and still runs, has one alert, which started within
+    /// `slices` slices and has not ended, and that every machine sink has its start or a later notification of it.
+    pub(crate) fn assert_reported(&mut self, host: IpAddr, from: u64, slices: u64) {
+        let about = self.about("fan-in", host);
+        let starts: Vec<_> = about.iter().filter(|it| it.status == Status::Start).collect();
+        let [start] = starts[..] else { panic!("{starts:?}") };
+        let after_ms = start.now_ms - (self.start_ms + from * 1_000);
+        assert!(after_ms <= slices * 1_000, "the alert started after {after_ms} ms");
+        assert!(about.iter().all(|it| it.status != Status::End), "{about:?}");
+        let id = start.id.to_string();
+        let started = Instant::now();
+        for name in SINKS {
+            loop {
+                let statuses = self.outputs.statuses(name, &id);
+                assert!(!statuses.contains(&"end".to_owned()), "{name}: {statuses:?}");
+                if !statuses.is_empty() {
+                    break;
+                }
+                assert!(started.elapsed() < SOON, "the alert must be sent to {name}");
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+impl Outputs {
+    /// Returns the statuses of the notifications that the sink `name` has sent about the alert `id`.
+    fn statuses(&mut self, name: &str, id: &str) -> Vec<String> {
+        let of_lines = |text: &str| {
+            let lines = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+            // The last record may be incomplete.
+            let lines = lines.map_while(Result::ok).filter(|it| it["id"] == *id);
+            lines.map(|it| it["status"].as_str().unwrap().to_owned()).collect()
+        };
+        match name {
+            "file" | "exec" => {
+                of_lines(&fs::read_to_string(self.folder.path().join(name)).unwrap_or_default())
+            }
+            "webhook" => {
+                for (_, body) in self.webhook.try_iter() {
+                    self.posted += &body;
+                }
+                of_lines(&self.posted)
+            }
+            "alertmanager" => {
+                for (head, body) in self.alertmanager.try_iter() {
+                    if head.contains("/alerts ") {
+                        let alerts: Vec<Value> = serde_json::from_str(&body).unwrap();
+                        self.managed.extend(alerts);
+                    }
+                }
+                let now = humantime::format_rfc3339_millis(std::time::SystemTime::now());
+                let now = now.to_string();
+                let about = self.managed.iter().filter(|it| it["annotations"]["id"] == *id);
+                let status = |it: &Value| match it["endsAt"].as_str().unwrap() > now.as_str() {
+                    true => "active".to_owned(),
+                    false => "end".to_owned(),
+                };
+                about.map(status).collect()
+            }
+            _ => {
+                let mut buffer = [0; 9_000];
+                while let Ok(length) = self.syslog.recv(&mut buffer) {
+                    self.logged += &String::from_utf8_lossy(&buffer[..length]);
+                    self.logged += "\n";
+                }
+                let about = self.logged.lines().filter(|line| line.contains(&format!("id={id} ")));
+                let status = |line: &str| {
+                    let (_, rest) = line.split_once("status=").unwrap();
+                    rest.split(' ').next().unwrap().to_owned()
+                };
+                about.map(status).collect()
+            }
+        }
+    }
+}
