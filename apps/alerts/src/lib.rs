@@ -19,6 +19,7 @@
 pub mod act;
 mod alert;
 pub mod details;
+pub mod digest;
 pub mod exporters;
 mod host;
 mod live;

@@ -489,6 +489,13 @@ impl Notification {
         self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
     }
 
+    /// Returns the port of at least half of the contacts, such as `tcp/445`, if there is one.
+    #[must_use]
+    pub fn main_port(&self) -> Option<&str> {
+        let (port, share) = self.top_ports.first()?;
+        (*share >= MOSTLY && port.contains('/')).then_some(port)
+    }
+
     /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
     #[must_use]
     pub fn is_urgent(&self) -> bool {

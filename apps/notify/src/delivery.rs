@@ -12,6 +12,7 @@ use crate::alert_store::AlertStore;
 use crate::sinks::{SinkOptions, Sinks};
 use crate::store::Store;
 use srlg_alerts::Status;
+use srlg_alerts::digest::Digest;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::SinkOverview;
@@ -77,15 +78,9 @@ impl Delivery {
         manager: &AlertManager,
         notifications: &[Notification],
     ) -> Result<()> {
-        for notification in notifications {
-            // An action of a user may follow the end of an alert.
-            let event = match notification.why.is_action() {
-                true => notification.why.to_string(),
-                false => notification.status.to_string(),
-            };
-            info!("{event} {} {}: {}", notification.severity, notification.id, notification.text);
-            self.started += u64::from(notification.status == Status::Start);
-        }
+        let is_start = |it: &&Notification| it.status == Status::Start;
+        self.started += notifications.iter().filter(is_start).count() as u64;
+        log(notifications);
         if notifications.is_empty() && self.waiting() == 0 {
             return Ok(());
         }
@@ -148,6 +143,25 @@ impl Delivery {
         kept?;
         ensure!(left == 0, "{left} notifications lost: database not writable");
         Ok(())
+    }
+}
+
+/// Logs `notifications`. If there are many, only the most urgent ones are named.
+fn log(notifications: &[Notification]) {
+    let digest = Digest::new(notifications);
+    for notification in digest.named().concat() {
+        // An action of a user may follow the end of an alert.
+        let event = match notification.why.is_action() {
+            true => notification.why.to_string(),
+            false => notification.status.to_string(),
+        };
+        info!("{event} {} {}: {}", notification.severity, notification.id, notification.text);
+    }
+    if digest.unnamed() > 0 {
+        let shared = digest.shared();
+        let shared =
+            if shared.is_empty() { String::new() } else { format!("; {}", shared.join(", ")) };
+        info!("{} more notifications at the same time{shared}", digest.unnamed());
     }
 }
 

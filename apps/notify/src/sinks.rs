@@ -78,8 +78,13 @@ trait Channel: Send {
     /// Sends one notification and returns the answer of the receiver.
     fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure>;
 
+    /// Returns the minimum time between two messages, or zero if each notification is a separate message.
+    fn digest(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Sends the notifications of one message and returns the last answer of the receiver. Without a
-    /// [digest](SinkOptions::digest), a message has only one notification.
+    /// [digest](Self::digest), a message has only one notification.
     fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<String, Failure> {
         let mut answer = String::new();
         for (number, notification) in notifications {

@@ -13,7 +13,7 @@
 //!   the ends under the old IDs are not sent.
 //! - One process writes and holds a lock; other processes may read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ use history::follow;
 use series::Minute;
 use srlg_alerts::AlertId;
 use srlg_alerts::notification::Notification;
+use srlg_system::state_folder::refuse_special_files;
 use tables::{check, check_header, make};
 use waiting::Waiting;
 
@@ -121,6 +122,7 @@ impl Store {
     /// version. No file is created, although SQLite itself would create files next to a database that no process has
     /// open.
     pub fn check(state: &Path) -> Result<()> {
+        refuse_special_files(state)?;
         let path = path(state);
         if !path.exists() {
             return Ok(());
@@ -281,6 +283,7 @@ fn lock(state: &Path) -> Result<File> {
             state.display()
         );
     }
+    refuse_special_files(state)?;
     let path = state.join("srlg.lock");
     let mut options = File::options();
     let lock = options.create(true).truncate(false).write(true).open(&path);
@@ -398,6 +401,8 @@ impl Store {
 pub struct Cursor {
     /// Number of the last notification that the sink has processed, apart from those in `held`.
     pub done: i64,
+    /// Numbers of notifications after `done` that the sink has already processed.
+    pub early: BTreeSet<i64>,
     /// Numbers of the starts that the rate limit holds back, in ascending order.
     pub held: Vec<i64>,
     /// Number of notifications that were accepted.
@@ -409,10 +414,11 @@ pub struct Cursor {
 }
 
 fn set_cursor(connection: &Connection, name: &str, cursor: &Cursor) -> Result<()> {
-    let Cursor { done, sent, failed, dropped, held } = cursor;
-    let held = serde_json::to_string(held)?;
-    let sql = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?, ?)";
-    connection.prepare_cached(sql)?.execute(params![name, done, sent, failed, dropped, held])?;
+    let Cursor { done, early, sent, failed, dropped, held } = cursor;
+    let [early, held] = [serde_json::to_string(early)?, serde_json::to_string(held)?];
+    let sql = "INSERT OR REPLACE INTO sinks VALUES (?, ?, ?, ?, ?, ?, ?)";
+    let row = params![name, done, sent, failed, dropped, held, early];
+    connection.prepare_cached(sql)?.execute(row)?;
     Ok(())
 }
 
@@ -425,16 +431,22 @@ impl Store {
     /// Returns the position of the sink `name`. A new sink starts after the last notification.
     pub fn cursor(&self, name: &str) -> Result<Cursor> {
         let stored = self.with(|connection| {
-            let sql = "SELECT done, sent, failed, dropped, held FROM sinks WHERE name = ?";
+            let sql = "SELECT done, sent, failed, dropped, held, early FROM sinks WHERE name = ?";
             let read = |row: &Row<'_>| {
                 let (done, sent, failed, dropped) =
                     (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-                let cursor = Cursor { done, sent, failed, dropped, held: Vec::new() };
-                Ok((cursor, row.get::<_, String>(4)?))
+                let cursor = Cursor { done, sent, failed, dropped, ..Cursor::default() };
+                Ok((cursor, row.get::<_, String>(4)?, row.get::<_, String>(5)?))
             };
             let stored = connection.query_row(sql, [name], read).optional()?;
-            let stored = stored.map(|(cursor, held)| {
-                Ok::<_, serde_json::Error>(Cursor { held: serde_json::from_str(&held)?, ..cursor })
+            let stored = stored.map(|(cursor, held, early)| {
+                let [held, early] =
+                    [held, early].map(|list| serde_json::from_str::<Vec<i64>>(&list));
+                Ok::<_, serde_json::Error>(Cursor {
+                    held: held?,
+                    early: early?.into_iter().collect(),
+                    ..cursor
+                })
             });
             Ok(stored.transpose()?)
         })?;

@@ -16,6 +16,7 @@ use crate::recorder::Recorder;
 use crate::server::orders::WaitingOrder;
 use crate::server::{Visitors, Web};
 use srlg_alerts::Tracker;
+use srlg_alerts::digest::Digest;
 use srlg_alerts::status::overview::Overview;
 use srlg_notify::store::Store;
 use srlg_system::now_ms;
@@ -66,6 +67,8 @@ impl Publisher {
         if self.publish.is_due() {
             let mut overview = make();
             overview.closed_ms = self.closed_ms(&overview);
+            let alerts = overview.alerts.iter().map(|alert| &*alert.notification);
+            overview.shared = Digest::new(alerts).shared();
             overview.exporter_count = overview.exporters.len();
             overview.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.problems.update_overview(&mut overview, Instant::now());

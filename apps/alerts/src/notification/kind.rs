@@ -29,7 +29,7 @@ impl From<Role> for Direction {
 }
 
 /// Probable cause of an alert.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// One host contacts many hosts.

@@ -55,6 +55,8 @@ pub struct Overview {
     pub views: Vec<ViewOverview>,
     /// Active alerts, most severe first. Alerts of equal severity are ordered by their number of peers, largest first.
     pub alerts: Arc<[OpenAlert]>,
+    /// Phrases about active alerts that have the same probable cause and port, such as "10 hosts probably scan tcp/445".
+    pub shared: Vec<String>,
     /// Silences of hosts and networks, ordered by their end.
     pub silences: Vec<Silence>,
     /// Whether users may act on incidents, which requires a token file.

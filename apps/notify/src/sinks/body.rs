@@ -1,7 +1,8 @@
-//! Bodies of webhook requests. A body is a notification or a report about suppressed notifications, as JSON or as the
-//! output of a template.
+//! Bodies of webhook requests. A body is a notification, a digest of several notifications or a report about suppressed
+//! notifications, as JSON or as the output of a template.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use minijinja::{Environment, UndefinedBehavior};
@@ -10,17 +11,29 @@ use serde_json::Value;
 
 use super::suppressed::Suppressed;
 
+use srlg_alerts::digest::Digest;
 use srlg_alerts::notification::Notification;
 
 pub(super) enum Body {
     /// A notification as JSON on one line.
     Notification,
     /// A Jinja template, whose variables are the fields of a notification.
-    Template { template: Box<Environment<'static>>, path: PathBuf },
+    Template {
+        template: Box<Environment<'static>>,
+        path: PathBuf,
+        /// Whether the template also renders a digest of several notifications.
+        takes_digests: bool,
+    },
 }
 
 /// Name of the only template.
 const NAME: &str = "body";
+
+/// Name of the variable that a template uses if and only if it renders digests.
+const DIGEST: &str = "digest";
+
+/// Default time between two messages from a template that renders digests.
+const DIGEST_TIME: Duration = Duration::from_secs(5);
 
 impl Body {
     /// Reads the template at `path`, if a path is given. The template must render a JSON object both from a
@@ -37,22 +50,48 @@ impl Body {
             .with_context(|| format!("cannot read the template {}", path.display()))?;
         let complete = serde_json::to_value(Notification::sample())?;
         let suppressed = Suppressed::sample().json();
-        for name in template.get_template(NAME)?.undeclared_variables(false) {
+        let samples = Notification::samples();
+        let digest = Digest::new(&samples).json();
+        let variables = template.get_template(NAME)?.undeclared_variables(false);
+        let takes_digests = variables.contains(DIGEST);
+        for name in variables {
             let is_known = complete.get(&name).is_some()
                 || suppressed.get(&name).is_some()
+                || digest.get(&name).is_some()
                 || template.globals().any(|(global, _)| global == name);
             ensure!(is_known, "{}: a notification has no field {name}", path.display());
         }
-        let body = Self::Template { template: Box::new(template), path: path.to_owned() };
-        Notification::samples().iter().try_for_each(|sample| body.of(sample).map(drop))?;
+        let (template, path) = (Box::new(template), path.to_owned());
+        let body = Self::Template { template, path, takes_digests };
+        samples.iter().try_for_each(|sample| body.of(sample).map(drop))?;
         body.of(&suppressed)?;
+        if takes_digests {
+            body.of(&digest)?;
+        }
         Ok(body)
+    }
+
+    /// Returns the minimum time between two messages if the configuration sets `time`, or nothing.
+    pub(super) fn digest(&self, time: Option<Duration>) -> Result<Duration> {
+        match self {
+            Self::Notification => Ok(time.unwrap_or_default()),
+            Self::Template { takes_digests: true, .. } => Ok(time.unwrap_or(DIGEST_TIME)),
+            Self::Template { path, .. } => {
+                let is_each = time.unwrap_or_default().is_zero();
+                ensure!(
+                    is_each,
+                    "digest: must be 0s, because the template {} does not use the variable digest",
+                    path.display()
+                );
+                Ok(Duration::ZERO)
+            }
+        }
     }
 
     pub(super) fn of(&self, notification: &impl Serialize) -> Result<Vec<u8>> {
         match self {
             Self::Notification => Ok(serde_json::to_vec(notification)?),
-            Self::Template { template, path } => {
+            Self::Template { template, path, .. } => {
                 let place = || path.display().to_string();
                 let text = template.get_template(NAME)?.render(notification).with_context(place)?;
                 let value: Value = serde_json::from_str(&text)
@@ -142,6 +181,22 @@ mod tests {
             (&report["event_action"], &report["payload"]["source"]),
             (&"trigger".into(), &"srlg".into())
         );
+    }
+
+    #[test]
+    fn only_templates_that_use_digests_get_them() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{\"text\": {{ text | tojson }}}").unwrap();
+        let each = Body::open(Some(file.path())).unwrap();
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(each.digest(None).unwrap(), Duration::ZERO);
+        assert!(each.digest(second).is_err());
+        std::fs::write(file.path(), "{\"all\": {{ digest | default([]) | tojson }}}").unwrap();
+        let all = Body::open(Some(file.path())).unwrap();
+        assert_eq!(all.digest(None).unwrap(), DIGEST_TIME);
+        assert_eq!(all.digest(second).ok(), second);
+        assert_eq!(all.digest(Some(Duration::ZERO)).unwrap(), Duration::ZERO);
+        assert_eq!(Body::Notification.digest(second).ok(), second);
     }
 
     #[test]

@@ -43,6 +43,16 @@ enum Out {
     Closed,
 }
 
+impl Drop for Out {
+    fn drop(&mut self) {
+        // Closing the file does not suffice, because a forked child that has not called exec also has it open. If
+        // unlocking fails, the file is still closed.
+        if let Self::Regular(file, _) = self {
+            let _closed = file.unlock();
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct NotificationLine<'a> {
     number: i64,

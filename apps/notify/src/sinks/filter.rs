@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, HashSet};
 use anyhow::Result;
 use srlg_alerts::{AlertId, Severity, Status, Why};
 
-use super::SinkOptions;
 use super::bucket::{Share, TokenBucket};
 use super::only::Only;
 use super::suppressed::{Suppressed, SuppressedAlert};
@@ -70,15 +69,21 @@ const MINUTE_MS: u64 = 60_000;
 const DEGRADED_MS: u64 = 300_000;
 
 impl SinkFilter {
-    /// Creates the filter of the sink with these `options`, whose position in `store` is `cursor`.
+    /// Creates the filter of a sink whose position in `store` is `cursor`. `only` selects the notifications that the
+    /// sink wants, and `limit` is the maximum number of notifications per minute, if there is one.
     ///
     /// An alert counts as sent if a notification of it up to the position is wanted and not silenced, unless its start
     /// is held.
-    pub(super) fn new(options: &SinkOptions, store: &Store, cursor: &Cursor) -> Result<Self> {
+    pub(super) fn new(
+        only: &Only,
+        limit: Option<u32>,
+        store: &Store,
+        cursor: &Cursor,
+    ) -> Result<Self> {
         let mut filter = Self {
-            only: options.only.clone(),
-            passed: open_ids(store, cursor.done)?,
-            bucket: options.most_per_minute().map(TokenBucket::new),
+            only: only.clone(),
+            passed: open_ids(store, cursor)?,
+            bucket: limit.map(TokenBucket::new),
             held: BTreeMap::new(),
             suppressed: Suppressed::default(),
             unreported_ms: None,
@@ -88,7 +93,9 @@ impl SinkFilter {
         if filter.only != Only::default() {
             for id in filter.passed.clone() {
                 let notifications = store.notifications_of(id)?;
-                let mut before = notifications.iter().take_while(|(of, _)| *of <= cursor.done);
+                let mut before = notifications
+                    .iter()
+                    .filter(|(of, _)| *of <= cursor.done || cursor.early.contains(of));
                 if !before.any(|(_, it)| it.silence.is_none() && filter.only.wants(it, false)) {
                     filter.passed.remove(&id);
                 }
@@ -145,8 +152,7 @@ impl SinkFilter {
                 None => Verdict::Leave,
             };
         }
-        let is_severe = notification.severity >= Severity::Major;
-        let is_rising = is_severe && (*why == Why::Severity || !is_sent);
+        let is_rising = self.is_rising(notification);
         let Some(bucket) = self.bucket.as_mut().filter(|_| !is_rising) else {
             return self.pass(notification);
         };
@@ -168,6 +174,22 @@ impl SinkFilter {
             return self.pass(notification);
         }
         self.suppress(notification, 1, now_ms)
+    }
+
+    /// Returns whether `notification` is the first one that the sink gets of a severe alert, or says that an alert has
+    /// become more severe.
+    pub(super) fn is_first_severe(&self, notification: &Notification) -> bool {
+        let id = &notification.id;
+        let is_known = self.passed.contains(id) || self.held.contains_key(id);
+        notification.is_urgent()
+            && self.is_rising(notification)
+            && self.only.wants(notification, is_known)
+            && !self.is_silenced(notification)
+    }
+
+    fn is_rising(&self, notification: &Notification) -> bool {
+        let is_first = !self.passed.contains(&notification.id);
+        notification.severity >= Severity::Major && (notification.why == Why::Severity || is_first)
     }
 
     fn pass(&mut self, notification: &Notification) -> Verdict {
@@ -257,9 +279,10 @@ impl SinkFilter {
         self.passed.extend(alerts);
     }
 
-    /// Updates the filter after notifications of `store` up to number `done`, which may include ends, were dropped.
-    pub(super) fn dropped(&mut self, store: &Store, done: i64) -> Result<()> {
-        let open = open_ids(store, done)?;
+    /// Updates the filter after notifications of `store` up to the position `cursor`, which may include ends, were
+    /// dropped.
+    pub(super) fn dropped(&mut self, store: &Store, cursor: &Cursor) -> Result<()> {
+        let open = open_ids(store, cursor)?;
         self.passed.retain(|id| open.contains(id));
         self.held.retain(|id, _| open.contains(id));
         Ok(())
@@ -298,9 +321,13 @@ impl HeldStart {
     }
 }
 
-/// Returns the alerts that were active at notification `number` and for which a notification may have been sent.
-fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
-    Ok(store.open_at(number)?.into_iter().collect())
+/// Returns the alerts that were active at the position `cursor` and for which a notification may have been sent.
+fn open_ids(store: &Store, cursor: &Cursor) -> Result<HashSet<AlertId>> {
+    let mut open: HashSet<AlertId> = store.open_at(cursor.done)?.into_iter().collect();
+    for number in &cursor.early {
+        open.extend(store.notification(*number)?.map(|(_, notification)| notification.id));
+    }
+    Ok(open)
 }
 
 #[cfg(test)]
@@ -327,7 +354,7 @@ mod tests {
     fn with(keys: &str, store: &Store, cursor: &Cursor) -> SinkFilter {
         let options = format!("type = 'webhook'\nurl = 'http://a'\n{keys}");
         let options: SinkOptions = toml::from_str(&options).unwrap();
-        SinkFilter::new(&options, store, cursor).unwrap()
+        SinkFilter::new(&options.only, options.most_per_minute(), store, cursor).unwrap()
     }
 
     /// Judges a notification whose number is one more than its index `at` in `notifications`.
@@ -462,7 +489,7 @@ mod tests {
         store.add(&notifications[..5], &[]).unwrap();
         // The bucket is empty.
         assert_eq!(judge(&mut filter, &notifications, 2), Send);
-        filter.dropped(&store, 5).unwrap();
+        filter.dropped(&store, &at(5)).unwrap();
         let ends = [4, 5].map(|at| judge(&mut filter, &notifications, at));
         assert_eq!(ends, [Leave, Send]);
     }

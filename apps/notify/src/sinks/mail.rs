@@ -42,7 +42,7 @@ pub struct MailOptions {
     /// Minimum time between two emails. Notifications in between are collected into one email.
     #[serde(default = "digest", with = "humantime_serde")]
     #[cfg_attr(feature = "schemars", schemars(with = "String", extend("x-form" = "time")))]
-    pub(super) digest: Duration,
+    digest: Duration,
     /// Time limit for sending an email, including the connection. If it is exceeded, the email is sent again.
     #[serde(default = "digest", with = "humantime_serde")]
     #[cfg_attr(feature = "schemars", schemars(with = "String", extend("x-form" = "time")))]
@@ -114,12 +114,14 @@ impl MailOptions {
 pub(super) struct Mail {
     writer: Writer,
     server: Server,
+    digest: Duration,
 }
 
 impl Mail {
     pub(super) fn new(options: &MailOptions) -> Result<Self> {
         let server = options.server(options.login()?)?;
-        Ok(Self { writer: Writer::new(&options.from, &options.to)?, server })
+        let writer = Writer::new(&options.from, &options.to)?;
+        Ok(Self { writer, server, digest: options.digest })
     }
 
     fn deliver(&self, mail: Result<Message>) -> Result<String, Failure> {
@@ -138,6 +140,10 @@ impl Mail {
 impl Channel for Mail {
     fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure> {
         self.send_all(&[(number, notification.clone())])
+    }
+
+    fn digest(&self) -> Duration {
+        self.digest
     }
 
     fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<String, Failure> {

@@ -1,11 +1,8 @@
 //! Emails about notifications, built with the crate `lettre`.
 //!
-//! An email contains every user action but, for each alert, only the newest state. Active alerts come first, and
-//! probable servers come last among them. Each email
-//! about alerts refers to a message ID, which contains the ID of the alert that the subject names. No email has that
+//! Each email refers to a message ID, which contains the ID of the alert that the subject names. No email has that
 //! message ID, but mail programs show all emails that refer to it as one thread.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
@@ -14,8 +11,8 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 
 use crate::store::NumberedNotification;
+use srlg_alerts::digest::Digest;
 use srlg_alerts::notification::Notification;
-use srlg_alerts::{AlertId, Status};
 
 /// A writer of emails.
 pub(super) struct Writer {
@@ -34,45 +31,24 @@ impl Writer {
 
     /// Writes an email about `notifications`, which must not be empty.
     pub(super) fn digest(&self, notifications: &[NumberedNotification]) -> Result<Message> {
-        let ids: BTreeSet<AlertId> =
-            notifications.iter().map(|(_, notification)| notification.id).collect();
-        let ends =
-            notifications.iter().filter(|(_, notification)| notification.status == Status::End);
-        let ended: BTreeSet<AlertId> = ends.map(|(_, notification)| notification.id).collect();
-        // A user's action does not change the state of the alert.
-        let states = notifications.iter().filter(|(_, notification)| notification.remark.is_none());
-        let last: BTreeMap<AlertId, i64> =
-            states.map(|(number, notification)| (notification.id, *number)).collect();
-        let is_shown = |(number, notification): &&NumberedNotification| {
-            notification.remark.is_some() || last.get(&notification.id) == Some(number)
-        };
-        let shown = notifications.iter().filter(is_shown).map(|(_, notification)| notification);
-        let is_over = |notification: &&Notification| ended.contains(&notification.id);
-        let (over, mut active): (Vec<&Notification>, Vec<&Notification>) = shown.partition(is_over);
-        active.sort_by_key(|notification| notification.is_probable_server());
-        // Among equally severe alerts, the first one is chosen.
-        let urgency = |notification: &&&Notification| {
-            (!notification.is_probable_server(), notification.severity)
-        };
-        let worst = active.iter().rev().max_by_key(urgency);
-        let first =
-            *worst.or(over.first()).context("cannot write an email without a notification")?;
-        let state = match worst {
-            None => "ended".to_owned(),
-            Some(worst) => worst.severity.to_string(),
-        };
-        let more = match ids.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let subject = format!("{state}: {}{more}", first.host);
-        let mut body: Vec<String> = active.into_iter().map(entry).collect();
-        if !over.is_empty() && !body.is_empty() {
+        let digest = Digest::new(notifications.iter().map(|(_, notification)| notification));
+        let first = digest.first().context("cannot write an email without a notification")?;
+        let [active, over] = digest.named();
+        let mut body: Vec<String> = Vec::new();
+        let shared = digest.shared();
+        if !shared.is_empty() {
+            body.push(shared.join("\n") + "\n");
+        }
+        body.extend(active.iter().map(|notification| entry(notification)));
+        if !over.is_empty() && !active.is_empty() {
             body.push("Ended:\n".to_owned());
         }
-        body.extend(over.into_iter().map(entry));
+        body.extend(over.iter().map(|notification| entry(notification)));
+        if digest.unnamed() > 0 {
+            body.push(format!("{} more notifications are not listed.\n", digest.unnamed()));
+        }
         let number = notifications.iter().map(|(number, _)| *number).max().unwrap_or_default();
-        self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
+        self.write(&digest.subject(), body.join("\n"), &first.id.to_string(), &number.to_string())
     }
 
     /// Writes an email that belongs to the thread `thread`. `name` must be unique within the thread.
@@ -118,7 +94,7 @@ mod tests {
     use super::*;
     use crate::store::tests::notifications;
     use srlg_alerts::notification::Kind;
-    use srlg_alerts::{Remark, Severity};
+    use srlg_alerts::{Remark, Severity, Status};
 
     fn writer() -> Writer {
         let to = ["Jürgen <a@example.net>".to_owned(), "b@example.net".to_owned()];

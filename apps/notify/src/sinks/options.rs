@@ -81,6 +81,11 @@ pub enum SinkKind {
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
         body_file: Option<PathBuf>,
+        /// Minimum time between two messages. Notifications in between are collected into one message
+        /// ([digest](alerts.md#sinks)). [default: 5s if the template uses `digest`, otherwise 0s]
+        #[serde(default, with = "humantime_serde")]
+        #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "time")))]
+        digest: Option<Duration>,
         /// File with a secret. The header `X-Signature-SHA256` carries the HMAC-SHA256 of the body.
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
@@ -206,10 +211,19 @@ impl SinkOptions {
                 Box::new(File::open(path, rotation, done, store)?)
             }
             SinkKind::Webhook {
-                url, credentials, tls, body_file, signature_file, timeout, ..
+                url,
+                credentials,
+                tls,
+                body_file,
+                digest,
+                signature_file,
+                timeout,
+                ..
             } => {
                 let client = Client::new(url.clone(), credentials, tls, *timeout)?;
-                Box::new(Webhook::new(client, body_file.as_deref(), signature_file.as_deref())?)
+                let body = Body::open(body_file.as_deref())?;
+                let digest = body.digest(*digest)?;
+                Box::new(Webhook::new(client, body, digest, signature_file.as_deref())?)
             }
             SinkKind::Alertmanager { url, credentials, tls, resend, timeout } => {
                 let url = format!("{}/api/v2", url.trim_end_matches('/'));
@@ -289,10 +303,14 @@ impl SinkOptions {
             SinkKind::File { path, .. } if path != Path::new("-") => {
                 ("path", machine::try_file(path, state).and_then(|()| File::check(path)))
             }
-            SinkKind::Webhook { url, credentials, tls, body_file, signature_file, .. } => {
+            SinkKind::Webhook {
+                url, credentials, tls, body_file, digest, signature_file, ..
+            } => {
                 let key = signature_file.as_deref().map(read_key).transpose();
                 key.map_err(|error| ("signature-file", error))?;
-                Body::open(body_file.as_deref()).map_err(|error| ("body-file", error))?;
+                let body = Body::open(body_file.as_deref());
+                let body = body.map_err(|error| ("body-file", error))?;
+                body.digest(*digest).map_err(|error| ("digest", error))?;
                 credentials.headers().map_err(|error| ("credentials", error))?;
                 ("tls", tls.http(url).map(drop))
             }
@@ -318,13 +336,8 @@ impl SinkOptions {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
     }
 
-    /// Returns the minimum time between two messages, or zero if each notification is a separate message.
-    pub(super) fn digest(&self) -> Duration {
-        if let SinkKind::Mail(options) = &self.kind { options.digest } else { Duration::ZERO }
-    }
-
-    /// Returns the maximum number of notifications per minute, or `None` if there is no limit. An Alertmanager receives
-    /// all active alerts again and again in any case, and mails are digests.
+    /// Returns the maximum number of notifications per minute of a sink without a digest, or `None` if there is no
+    /// limit. An Alertmanager receives all active alerts again and again in any case, and mails are digests.
     pub(super) fn most_per_minute(&self) -> Option<u32> {
         match self.kind {
             SinkKind::Webhook { most_per_minute, .. }

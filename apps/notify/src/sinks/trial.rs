@@ -28,7 +28,7 @@ pub fn try_sink(
     let mut channel = options.open(0, &Store::open(None)?)?;
     let statuses = [Status::Start, Status::Update, Status::End];
     let test = |kind, status| Notification::test(kind, status, now_ms);
-    let messages: Vec<Vec<Notification>> = match options.digest().is_zero() {
+    let messages: Vec<Vec<Notification>> = match channel.digest().is_zero() {
         // Each alert ends before the next one starts.
         true => {
             Kind::ALL.iter().flat_map(|kind| statuses.map(|it| vec![test(*kind, it)])).collect()

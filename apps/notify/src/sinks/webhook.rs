@@ -1,7 +1,8 @@
-//! A sink that posts notifications over HTTP, as JSON or as the output of a template.
+//! A sink that posts notifications over HTTP, as JSON or as the output of a template. A request can contain several
+//! notifications.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use data_encoding::HEXLOWER;
@@ -13,12 +14,16 @@ use super::body::Body;
 use super::http::Client;
 use super::suppressed::Suppressed;
 use super::{Channel, Failure};
+use crate::store::NumberedNotification;
+use srlg_alerts::digest::Digest;
 use srlg_alerts::notification::Notification;
 use srlg_input::credentials::read_secret;
 
 pub(super) struct Webhook {
     client: Client,
     body: Body,
+    /// Minimum time between two messages, or zero if each notification is a separate message.
+    digest: Duration,
     /// Key for signing request bodies, if a secret is configured.
     key: Option<hmac::Key>,
 }
@@ -26,11 +31,12 @@ pub(super) struct Webhook {
 impl Webhook {
     pub(super) fn new(
         client: Client,
-        body: Option<&Path>,
+        body: Body,
+        digest: Duration,
         signature: Option<&Path>,
     ) -> Result<Self> {
         let key = signature.map(read_key).transpose()?;
-        Ok(Self { client, body: Body::open(body)?, key })
+        Ok(Self { client, body, digest, key })
     }
 
     fn post(&self, key: &str, body: &impl Serialize) -> Result<String, Failure> {
@@ -60,6 +66,21 @@ fn header(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue)> 
 impl Channel for Webhook {
     fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure> {
         self.post(&format!("{}-{number}-{}", notification.id, notification.status), notification)
+    }
+
+    fn digest(&self) -> Duration {
+        self.digest
+    }
+
+    fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<String, Failure> {
+        match notifications {
+            [(number, notification)] => self.send(*number, notification),
+            [(first, _), .., (last, _)] => {
+                let digest = Digest::new(notifications.iter().map(|(_, it)| it));
+                self.post(&format!("digest-{first}-{last}"), &digest.json())
+            }
+            [] => Ok(String::new()),
+        }
     }
 
     fn report_suppressed(&mut self, suppressed: &Suppressed) -> Result<(), Failure> {

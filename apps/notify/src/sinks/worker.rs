@@ -1,7 +1,8 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
 //! Notifications are sent in order. [`SinkFilter`] decides which notifications are sent, and which starts are held and
-//! sent later. A sink with a digest can send several notifications in one message. It sends a message when the time
+//! sent later. If a sink without a digest is slow, a severe alert does not wait behind the notifications of others: its
+//! unread notifications are sent early. A sink with a digest can send several notifications in one message. It sends a message when the time
 //! `digest` has passed since the last message. If a severe alert waits, the message or the queue is full, or the program
 //! stops, the sink sends the message earlier.
 //!
@@ -17,6 +18,7 @@ use tracing::{info, warn};
 use super::filter::{SinkFilter, Verdict};
 use super::{Channel, Failure, SinkOptions};
 use crate::store::{Cursor, NumberedNotification, Store};
+use srlg_alerts::AlertId;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::status::overview::SinkOverview;
 use srlg_input::backoff::Backoff;
@@ -28,6 +30,9 @@ const BATCH: usize = 64;
 
 /// Maximum number of notifications in one message of a sink with a digest.
 const MOST_IN_DIGEST: usize = 1_000;
+
+/// Maximum number of notifications that are sent early, because each change of the cursor stores their numbers.
+const MOST_EARLY: usize = 1_000;
 
 /// Maximum time between two messages of a sink with a digest while a severe alert waits.
 const URGENT: Duration = Duration::from_secs(10);
@@ -51,6 +56,9 @@ pub(super) struct Worker {
     group: Vec<NumberedNotification>,
     /// Number of the last notification that was read, including notifications that were filtered out.
     read: i64,
+    /// Number of the last notification that was searched for severe alerts.
+    searched: i64,
+    search: Every,
     /// Whether the cursor or the held starts have changed since they were stored.
     is_unsaved: bool,
     /// Maximum number of waiting notifications.
@@ -74,17 +82,21 @@ impl Worker {
         store: Store,
         cursor: Cursor,
     ) -> Result<Self> {
-        let filter = SinkFilter::new(options, &store, &cursor)?;
+        let digest = channel.digest();
+        let limit = options.most_per_minute().filter(|_| digest.is_zero());
+        let filter = SinkFilter::new(&options.only, limit, &store, &cursor)?;
         let read = cursor.done;
         let worker = Self {
             name,
             channel,
             store,
             cursor,
-            digest: options.digest(),
+            digest,
             last_sent: None,
             group: Vec::new(),
             read,
+            searched: read,
+            search: Every::from_now(TICK),
             is_unsaved: false,
             queue: i64::from(options.queue),
             attempts: options.attempts(),
@@ -154,19 +166,10 @@ impl Worker {
         let batch = self.store.after(self.read, BATCH)?;
         let count = batch.len();
         for (number, notification) in batch {
-            let verdict = self.filter.judge(number, &notification, now_ms());
-            if verdict == Verdict::Send
-                && let Some(start) = self.filter.held_start(notification.id)
-                && !self.send_held(start)?
-            {
+            if !self.send_severe()? || !self.judge(number, notification)? {
                 return Ok(self.wake.until().is_none());
             }
             self.read = number;
-            match verdict {
-                Verdict::Send => self.group.push((number, notification)),
-                Verdict::Suppress(count) => self.cursor.dropped += count as i64,
-                Verdict::Hold | Verdict::Leave => {}
-            }
             if self.group.is_empty() {
                 (self.cursor.done, self.is_unsaved) = (number, true);
             }
@@ -188,6 +191,70 @@ impl Worker {
         let left = self.store.last() - self.cursor.done;
         self.update_overview(left);
         Ok(count > 0 || is_held_sent)
+    }
+
+    /// Decides about the notification `number`, and adds it to the next message if it is to be sent. Returns false in the
+    /// same cases as [`flush`](Self::flush); nothing is decided then.
+    fn judge(&mut self, number: i64, notification: Notification) -> Result<bool> {
+        if self.cursor.early.remove(&number) {
+            return Ok(true);
+        }
+        let verdict = self.filter.judge(number, &notification, now_ms());
+        if verdict == Verdict::Send
+            && let Some(start) = self.filter.held_start(notification.id)
+            && !self.send_held(start)?
+        {
+            return Ok(false);
+        }
+        match verdict {
+            Verdict::Send => self.group.push((number, notification)),
+            Verdict::Suppress(count) => self.cursor.dropped += count as i64,
+            Verdict::Hold | Verdict::Leave => {}
+        }
+        Ok(true)
+    }
+
+    /// Searches the unread notifications for severe alerts whose first notification or rise waits, and sends all that
+    /// waits of these alerts, in order. This is done at most once per second, so a sink that keeps up hardly searches.
+    /// Returns false in the same cases as [`flush`](Self::flush).
+    fn send_severe(&mut self) -> Result<bool> {
+        if !self.digest.is_zero() || !self.search.is_due() {
+            return Ok(true);
+        }
+        self.searched = self.searched.max(self.read);
+        loop {
+            let batch = self.store.after(self.searched, BATCH)?;
+            if batch.is_empty() {
+                return Ok(true);
+            }
+            for (number, notification) in batch {
+                if self.filter.is_first_severe(&notification) {
+                    if self.cursor.early.len() >= MOST_EARLY {
+                        return Ok(true);
+                    }
+                    if !self.send_early(notification.id, number)? {
+                        return Ok(false);
+                    }
+                }
+                self.searched = number;
+            }
+        }
+    }
+
+    /// Sends the unread notifications of the alert `id` up to `last` before those of other alerts.
+    fn send_early(&mut self, id: AlertId, last: i64) -> Result<bool> {
+        for (number, notification) in self.store.notifications_of(id)? {
+            if number <= self.read || number > last || self.cursor.early.contains(&number) {
+                continue;
+            }
+            if !self.judge(number, notification)? || !self.flush()? {
+                return Ok(false);
+            }
+            // A notification that is not sent is also decided.
+            self.cursor.early.insert(number);
+        }
+        self.save()?;
+        Ok(true)
     }
 
     /// Returns whether the collected notifications must be sent now, because they fill a message or the queue is full.
@@ -261,8 +328,11 @@ impl Worker {
             }
             self.last_sent = Some(Instant::now());
         }
-        for (_, notification) in &group {
+        for (number, notification) in &group {
             self.filter.done(notification);
+            if *number > self.read {
+                self.cursor.early.insert(*number);
+            }
         }
         if self.cursor.done < self.read {
             self.cursor.done = self.read;
@@ -335,13 +405,16 @@ impl Worker {
     }
 
     fn drop_oldest(&mut self, count: i64) -> Result<()> {
-        self.cursor.done += count;
-        let before = self.group.len();
-        self.group.retain(|(number, _)| *number > self.cursor.done);
-        let unread = (self.cursor.done - self.read).max(0);
+        let done = self.cursor.done + count;
+        let read = self.group.extract_if(.., |(number, _)| *number <= done);
+        let read = read.filter(|(number, _)| *number <= self.read).count() as i64;
+        let early = self.cursor.early.split_off(&(done + 1));
+        let early = std::mem::replace(&mut self.cursor.early, early).len() as i64;
+        let unread = (done - self.read).max(0);
         self.read += unread;
-        self.cursor.dropped += (before - self.group.len()) as i64 + unread;
-        self.filter.dropped(&self.store, self.cursor.done)?;
+        self.cursor.dropped += read + unread - early;
+        self.cursor.done = done;
+        self.filter.dropped(&self.store, &self.cursor)?;
         self.save()?;
         self.filter.mark_sent(self.group.iter().map(|(_, notification)| notification.id).collect());
         if self.log_dropped.is_due() {

@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
 /// Version of the tables below and of the notifications in them.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 /// SQLite application ID of the databases of this program: the letters `srlg` in ASCII.
 const APPLICATION: i64 = 0x73_72_6c_67;
@@ -53,7 +53,8 @@ const TABLES: &str = "
         sent INTEGER NOT NULL,
         failed INTEGER NOT NULL,
         dropped INTEGER NOT NULL,
-        held TEXT NOT NULL
+        held TEXT NOT NULL,
+        early TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE series_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE series (

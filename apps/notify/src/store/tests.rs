@@ -76,7 +76,8 @@ fn pending_and_active_notifications_are_not_deleted() {
     store.add(&notifications[..5], &[]).unwrap();
     assert_eq!(store.cursor("new").unwrap().done, 5);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 0);
-    let cursor = Cursor { done: 4, held: vec![1, 3], sent: 3, failed: 2, dropped: 1 };
+    let cursor =
+        Cursor { done: 4, early: [6, 9].into(), held: vec![1, 3], sent: 3, failed: 2, dropped: 1 };
     store.set_cursor("file", &cursor).unwrap();
     assert_eq!(store.cursor("file").unwrap(), cursor);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 0, "held starts are not deleted");

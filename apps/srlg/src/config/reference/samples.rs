@@ -236,6 +236,7 @@ const SINK_WEBHOOK: &[Sample] = &[
     ("tls.certificate", PAIR, "'/d.pem'"),
     ("tls.key", PAIR, "'/l.pem'"),
     ("body-file", "", "'/body'"),
+    ("digest", "", "'1s'"),
     ("signature-file", "", "'/s'"),
     ("most-per-minute", "", "10"),
     ("timeout", "", "'1s'"),

@@ -1,16 +1,19 @@
 //! A severe alert behind many small ones.
 
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_alerts::Severity;
+use serde_json::Value;
 use srlg_alerts::notification::{Kind, Notification};
+use srlg_alerts::{Severity, Status, Why};
 use srlg_notify::store::Store;
 
 use super::made::{Delivery, notifications, sink};
 use super::smtp::Server;
-use crate::http::serve;
+use crate::http::{Request, answer_all, serve};
 
 /// Maximum time until each sink must have sent the start of the severe alert. A mail waits for 10 seconds after the
 /// last one, so this test needs real time.
@@ -20,7 +23,7 @@ const SOON: Duration = Duration::from_secs(15);
 fn wait(started: Instant, sink: &str, mut seen: impl FnMut() -> bool) {
     while !seen() {
         assert!(started.elapsed() < SOON, "the start of the flood must be sent to {sink}");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -60,4 +63,57 @@ fn a_severe_start_reaches_all_sinks_behind_two_hundred_small_alerts() {
         mails.try_iter().any(|mail| mail.header("Subject")[0].starts_with("srlg: major"))
     });
     assert!(sinks.wait(|overview| overview.held > 0).held <= 141);
+}
+
+/// Starts a server that answers the first three requests once the sender is dropped, and then is busy.
+fn held_server() -> (SocketAddr, Sender<()>, Receiver<Request>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (gate, opened) = channel::<()>();
+    let (sender, requests) = channel();
+    thread::spawn(move || {
+        let streams = listener.incoming().map(|stream| {
+            // Receiving fails as soon as the sender is dropped.
+            let _opened = opened.recv();
+            stream.unwrap()
+        });
+        answer_all(streams, &["200 OK", "200 OK", "200 OK", "503 Busy"], &sender);
+    });
+    (address, gate, requests)
+}
+
+#[test]
+fn a_rise_passes_what_waits_for_a_slow_receiver_in_order_and_once() {
+    let options = |address| sink(&format!("type = 'webhook'\nurl = 'http://{address}'"));
+    let store = Store::open(None).unwrap();
+    let (address, gate, requests) = held_server();
+    let sinks = Delivery::start(&[options(address)], &store);
+    let mut all = notifications(20);
+    all.truncate(20);
+    let (start, why) = (all[10].clone(), Why::Severity);
+    all.push(Notification { status: Status::Update, why, severity: Severity::Major, ..start });
+    sinks.send(&all);
+    // The sink searches what waits once per second, which needs real time.
+    thread::sleep(Duration::from_millis(1_500));
+    drop(gate);
+    let name = |body: &str| {
+        let body: Value = serde_json::from_str(body).unwrap();
+        [&body["id"], &body["status"]].map(|it| it.as_str().unwrap().to_owned())
+    };
+    let mut sent: Vec<[String; 2]> =
+        (0..3).map(|_| name(&requests.recv_timeout(SOON).unwrap().1)).collect();
+    sinks.wait(|overview| overview.failed > 0);
+    let expected: Vec<[String; 2]> =
+        all.iter().map(|it| [it.id.to_string(), it.status.to_string()]).collect();
+    let rise: Vec<_> = [10, 20].map(|at| expected[at].clone()).into();
+    assert_eq!(sent[1..], rise);
+    sinks.finish(Duration::ZERO);
+    // After a restart, the sink sends the rest, and nothing twice.
+    let (address, requests) = serve(&["200 OK"]);
+    let sinks = Delivery::start(&[options(address)], &store);
+    sinks.wait(|overview| overview.sent == 21);
+    sent.extend(requests.try_iter().map(|(_, body)| name(&body)));
+    let rest: Vec<_> = expected.iter().filter(|it| !rise.contains(it)).cloned().collect();
+    sent.drain(1..3);
+    assert_eq!(sent, rest);
 }

@@ -14,6 +14,9 @@ function showAlerts(overview) {
   const count = overview.views.reduce((sum, view) => sum + view.alerts[0] + view.alerts[1] + view.alerts[2], 0);
   const shown = overview.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
+  const shared = byId("alerts-shared");
+  shared.hidden = overview.shared.length === 0;
+  write(shared, overview.shared.join(", "));
   list(byId("alerts"), shown, (alert) => alert.id, makeAlert, updateAlert);
   write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `Alerts not shown here: ${round(count - shown.length)}. See /api/v1/alerts.` : "");
   document.title = count ? `(${count}) srlg` : "srlg";
