@@ -35,7 +35,7 @@ pub(crate) struct Watched {
     outputs: Outputs,
 }
 
-/// What the machine sinks have sent so far.
+/// Everything that the machine sinks have sent so far.
 struct Outputs {
     folder: TempDir,
     webhook: Receiver<Request>,
