@@ -272,7 +272,7 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     let expected = [("127.0.0.1", None, false), ("127.0.0.2", Some("edge-2"), true)];
     let expected = expected.map(|(address, name, is_silent)| (address.to_owned(), name, is_silent));
     assert_eq!(exporters, expected);
-    let health = Health::of(&overview).text;
+    let health = Health::of(&overview, overview.closed_ms).text;
     assert!(health.contains("edge-2 (127.0.0.2)"), "{health}");
     let last = notified.last().unwrap();
     assert_eq!(last.why, Why::Unconfirmed);
@@ -297,7 +297,7 @@ fn an_exporter_that_never_sends_is_shown_and_holds_up_no_end() {
         let exporters = overview.exporters.iter();
         let exporters: Vec<_> =
             exporters.map(|it| (it.address.to_string(), it.last_seen_ms, it.is_silent)).collect();
-        (exporters, Health::of(&overview).level)
+        (exporters, Health::of(&overview, overview.closed_ms).level)
     };
     let expected = |second: u64, is_silent| {
         let seen_ms = Some(start_ms + second * 1_000);

@@ -11,6 +11,7 @@ use srlg_alerts::status::overview::{
     ExporterOverview, Overview, SinkOverview, SiteOverview, SpoolOverview,
 };
 use srlg_alerts::witnesses::named;
+use srlg_system::now_ms;
 
 /// A level of health, shown as the colour of the dot on the web page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,7 +22,7 @@ pub enum Level {
     /// Amber: a source is silent or unreadable, input is unused or late, the state cannot be stored, a sink fails, or
     /// notifications are suppressed.
     Warn,
-    /// Red: no data arrives, so alerts are paused: they neither start nor end.
+    /// Red: no data arrives, or no slice closes, so alerts are paused: they neither start nor end.
     Bad,
 }
 
@@ -32,12 +33,18 @@ pub struct Health {
     pub level: Level,
     /// State of the program or, if there are problems, the first problem and the number of other problems.
     pub text: String,
+    /// Whether slices of a live input have stopped closing, so that a restart may help.
+    #[serde(skip)]
+    pub is_stalled: bool,
 }
 
+/// Maximum time between two closes of a live input, in milliseconds, unless slices are long.
+const LONGEST_MS: u64 = 10_000;
+
 impl Health {
-    /// Returns the health according to `overview`.
+    /// Returns the health according to `overview` at `now_ms`, in milliseconds since the Unix epoch.
     #[must_use]
-    pub fn of(overview: &Overview) -> Self {
+    pub fn of(overview: &Overview, now_ms: u64) -> Self {
         let problems = overview.problems.iter().map(|problem| problem.text.clone());
         let mut problems: Vec<String> = problems.collect();
         let waiting = overview.waiting_notifications;
@@ -114,14 +121,23 @@ impl Health {
             (false, None) if overview.is_live => (Level::Good, "counting".to_owned()),
             (false, None) => (Level::Good, "replaying".to_owned()),
         };
-        Self { level, text }
+        let age_ms = now_ms.saturating_sub(overview.closed_ms.max(overview.started_ms));
+        let longest_ms = LONGEST_MS.max(10 * overview.slice_ms) + overview.deadline_ms;
+        // A probe without a description has no slices yet.
+        if overview.is_live && overview.slice_ms > 0 && age_ms > longest_ms {
+            let why = if level == Level::Good { String::new() } else { format!("; {text}") };
+            let text = format!("no slice has closed for {} s{why}", age_ms / 1_000);
+            return Self { level: Level::Bad, text, is_stalled: true };
+        }
+        Self { level, text, is_stalled: false }
     }
 }
 
-/// Formats the response to `/healthz`, unless slices of a live input have stopped closing.
+/// Formats the response to `/healthz`.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
+            _ if self.is_stalled => f.write_str(&self.text),
             Level::Good => f.write_str("ok"),
             Level::Warn | Level::Bad => write!(f, "degraded: {}", self.text),
         }
@@ -139,7 +155,7 @@ pub(crate) struct Status<'a> {
 impl<'a> Status<'a> {
     /// Creates the status of `overview`, of which only `shown` is sent.
     pub(crate) fn of(overview: &Overview, shown: &'a Overview) -> Self {
-        Self { health: Health::of(overview), overview: shown }
+        Self { health: Health::of(overview, now_ms()), overview: shown }
     }
 }
 
@@ -251,7 +267,7 @@ mod tests {
                 "alerts paused: no data; sink hook is failing".to_owned(),
             ),
         ] {
-            assert_eq!(Health::of(&overview), Health { level, text });
+            assert_eq!(Health::of(&overview, 0), Health { level, text, is_stalled: false });
         }
     }
 }

@@ -19,14 +19,10 @@ use tokio::time::timeout;
 
 use super::responses::{error, refuse};
 use super::state::{PAGES, WebState};
-use crate::health::{Health, Level, Status};
+use crate::health::{Health, Status};
 use srlg_alerts::open::OpenAlert;
 use srlg_alerts::status::overview::TOP;
 use srlg_system::now_ms;
-
-/// Maximum time since the last slice closed in a healthy program, in milliseconds. If slices are longer than a second,
-/// the limit is ten slices instead. A collector also waits for late probes.
-const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
     let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, incidents/ID/peers.csv, incidents/ID/prefixes.csv, hosts/ADDRESS and series";
@@ -78,16 +74,9 @@ pub(super) async fn top(
 /// other problems, because a restart would not solve them.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let overview = shared.overview();
-    let age_ms = now_ms().saturating_sub(overview.closed_ms.max(overview.started_ms));
-    let longest_ms = LONGEST_MS.max(10 * overview.slice_ms) + overview.deadline_ms;
-    // A probe without a description has no slices yet.
-    if overview.is_live && overview.slice_ms > 0 && age_ms > longest_ms {
-        let Health { level, text } = Health::of(&overview);
-        let why = if level == Level::Good { String::new() } else { format!("; {text}") };
-        let text = format!("no slice has closed for {} s{why}", age_ms / 1_000);
-        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
-    }
-    Health::of(&overview).to_string().into_response()
+    let health = Health::of(&overview, now_ms());
+    let status = if health.is_stalled { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    (status, health.to_string()).into_response()
 }
 
 /// Time without a new overview after which a comment is sent, so that both sides notice a lost connection.

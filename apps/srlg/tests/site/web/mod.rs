@@ -228,6 +228,11 @@ fn a_stalled_monitor_is_not_healthy() {
         get(&web, "/healthz").0
     };
     assert_eq!(status_of(Overview { is_live: false, ..closed(11_000) }), 200);
+    let status: Value = serde_json::from_str(&get(&web, "/api/v1/status").2).unwrap();
+    assert_eq!(status["health"]["level"], "good");
+    overviews.send_replace(Arc::new(closed(11_000)));
+    let status: Value = serde_json::from_str(&get(&web, "/api/v1/status").2).unwrap();
+    assert_eq!(status["health"]["level"], "bad");
     // The age of the data does not matter, because a restart would not make the data newer.
     assert_eq!(status_of(closed(0)), 200);
     // A collector closes a slice later if a probe is silent.
