@@ -20,7 +20,7 @@ pub(crate) struct StatusReporter<'a> {
     pub(crate) shared: &'a SharedState,
     pub(crate) status: BrokerStatus,
     failures: BTreeMap<Subject, String>,
-    failing_since: Option<Instant>,
+    outages: OutageLog,
     shown: Option<Instant>,
     minute: Minute,
 }
@@ -35,6 +35,18 @@ pub(crate) enum Subject {
     Partition(i32),
 }
 
+/// The choice of the outages to log. A source that fails again and again has at most one outage per minute logged.
+#[derive(Debug, Default)]
+struct OutageLog {
+    /// Start of the current outage.
+    since: Option<Instant>,
+    is_logged: bool,
+    /// Time at which an outage was logged last.
+    last: Option<Instant>,
+    /// Number of failures since the last line.
+    failures: u64,
+}
+
 /// The start of a minute, and the counts at that time.
 #[derive(Debug)]
 struct Minute {
@@ -47,11 +59,13 @@ impl<'a> StatusReporter<'a> {
     pub(crate) fn new(source: String, shared: &'a SharedState) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
-        Self { shared, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
+        let (failures, outages) = (BTreeMap::new(), OutageLog::default());
+        Self { shared, status, failures, outages, shown: None, minute }
     }
 
     /// Records that `subject` cannot be read. If several subjects fail at the same time, only the first failure is
-    /// logged.
+    /// logged. An outage that starts within a minute after a logged one is logged when the minute is over, if it has
+    /// not ended by then.
     pub(crate) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
         let error = match subject {
@@ -59,29 +73,36 @@ impl<'a> StatusReporter<'a> {
             Subject::Partition(number) => format!("partition {number}: {error}"),
             Subject::Schema | Subject::Source => error,
         };
-        if self.failures.is_empty() {
-            self.failing_since = Some(Instant::now());
-            let source = &self.status.source;
-            self.warn(format!("cannot read {source}: {error}; retrying until it succeeds"));
-        }
         self.failures.insert(subject, error);
         self.set_error();
+        self.outages.fail(Instant::now());
+        self.log_outage();
     }
 
-    /// Records that `subject` can be read, and logs the recovery if no failures remain.
+    fn log_outage(&mut self) {
+        let Some(failures) = self.outages.due(Instant::now()) else { return };
+        let BrokerStatus { source, error, .. } = &self.status;
+        let error = error.as_deref().unwrap_or_default();
+        let count = match failures {
+            1 => String::new(),
+            _ => format!(" ({failures} failures since the last line about it)"),
+        };
+        self.warn(format!("cannot read {source}: {error}{count}; retrying until it succeeds"));
+    }
+
+    /// Records that `subject` can be read. If no failures remain and the outage was logged, logs the recovery. Must be
+    /// called only after the server has answered the request that failed: a server that accepts a connection may still
+    /// fail.
     pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
         }
         self.set_error();
         if self.failures.is_empty()
-            && let Some(since) = self.failing_since.take()
+            && let Some(outage) = self.outages.recover(Instant::now())
         {
-            let seconds = since.elapsed().as_secs();
-            self.info(format!(
-                "{} can be read again after an outage of {seconds} s",
-                self.status.source
-            ));
+            let (source, seconds) = (&self.status.source, outage.as_secs());
+            self.info(format!("{source} can be read again after an outage of {seconds} s"));
         }
     }
 
@@ -105,8 +126,9 @@ impl<'a> StatusReporter<'a> {
         self.shown.is_none_or(|shown| shown.elapsed() >= STATUS)
     }
 
-    /// Publishes the status, including the counters of `flows`.
+    /// Publishes the status, including the counters of `flows`. Logs an outage that could not be logged earlier.
     pub(crate) fn publish(&mut self, flows: Option<&FlowReader>) {
+        self.log_outage();
         self.shown = Some(Instant::now());
         if let Some(flows) = flows {
             self.status.without_hosts += self.minute.pass(Instant::now(), flows.counts());
@@ -126,6 +148,33 @@ impl<'a> StatusReporter<'a> {
 
     pub(crate) fn warn(&self, text: String) {
         self.shared.queue.log(LogLine::warning(text));
+    }
+}
+
+impl OutageLog {
+    fn fail(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+        self.failures += 1;
+    }
+
+    /// If the current outage must be logged at `now`, returns the number of failures since the last line.
+    fn due(&mut self, now: Instant) -> Option<u64> {
+        let is_recent = self.last.is_some_and(|last| now.duration_since(last) < MINUTE);
+        if self.since.is_none() || self.is_logged || is_recent {
+            return None;
+        }
+        (self.is_logged, self.last) = (true, Some(now));
+        Some(mem::take(&mut self.failures))
+    }
+
+    /// Ends the outage. If it was logged, returns its length.
+    fn recover(&mut self, now: Instant) -> Option<Duration> {
+        let since = self.since.take()?;
+        if !mem::take(&mut self.is_logged) {
+            return None;
+        }
+        self.failures = 0;
+        Some(now.duration_since(since))
     }
 }
 
@@ -164,5 +213,69 @@ mod tests {
         };
         assert_eq!([pass(59, 5, 5), pass(60, 2, 2), pass(61, 3, 3)], [0, 7, 0]);
         assert_eq!([pass(120, 9, 8), pass(180, 0, 0), pass(240, 4, 4)], [0, 0, 4]);
+    }
+
+    #[test]
+    fn a_source_that_fails_again_and_again_is_logged_once_a_minute() {
+        let (start, mut outages) = (Instant::now(), OutageLog::default());
+        let mut lines = Vec::new();
+        // The source fails every second and can be read half a second later.
+        for half in 0..300 {
+            let now = start + Duration::from_millis(500 * half);
+            if half % 2 == 0 {
+                outages.fail(now);
+                lines.extend(outages.due(now).map(|failures| (half / 2, Ok(failures))));
+            } else {
+                lines.extend(outages.recover(now).map(|outage| (half / 2, Err(outage))));
+            }
+        }
+        let half_second = Duration::from_millis(500);
+        let expected = [(0, 1), (60, 60), (120, 60)]
+            .map(|(second, failures)| [(second, Ok(failures)), (second, Err(half_second))]);
+        assert_eq!(lines, expected.concat());
+    }
+
+    #[test]
+    fn an_outage_soon_after_another_is_logged_when_the_minute_is_over() {
+        let (start, mut outages) = (Instant::now(), OutageLog::default());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        outages.fail(at(0));
+        assert_eq!(outages.due(at(0)), Some(1));
+        assert_eq!(outages.recover(at(10)), Some(Duration::from_secs(10)));
+        outages.fail(at(20));
+        outages.fail(at(30));
+        assert_eq!(
+            [outages.due(at(59)), outages.due(at(60)), outages.due(at(61))],
+            [None, Some(2), None]
+        );
+        // Further failures belong to the logged outage.
+        outages.fail(at(90));
+        assert_eq!(outages.due(at(150)), None);
+        assert_eq!(outages.recover(at(200)), Some(Duration::from_secs(180)));
+        outages.fail(at(500));
+        assert_eq!(outages.due(at(500)), Some(1));
+    }
+
+    #[test]
+    fn the_lines_of_an_outage_name_the_source_the_error_and_the_number_of_failures() {
+        let shared = SharedState::default();
+        let mut reporter = StatusReporter::new("nats://broker/flows".to_owned(), &shared);
+        let fail = |reporter: &mut StatusReporter<'_>| {
+            reporter.fail(Subject::Source, "connection lost".to_owned());
+        };
+        fail(&mut reporter);
+        reporter.recover(Subject::Source);
+        fail(&mut reporter);
+        reporter.recover(Subject::Source);
+        let minute_ago = Instant::now().checked_sub(MINUTE).unwrap();
+        reporter.outages.last = Some(minute_ago);
+        fail(&mut reporter);
+        assert_eq!(
+            (reporter.status.retries, reporter.status.error.as_deref()),
+            (3, Some("connection lost"))
+        );
+        let lines = shared.queue.take(Vec::new()).log;
+        let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::clock::now_ns;
 use crate::error::InputError;
-use crate::messages::{BACKOFF, FlowReader, Source, StatusReporter, Subject, read_schema};
+use crate::messages::{BACKOFF, FlowReader, Source, StatusReporter, read_schema};
 use crate::nats::connection::Access;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
@@ -87,7 +87,7 @@ impl Reader {
                 Err(Interruption::Failure(failure)) => break Err(failure),
                 Ok(()) | Err(Interruption::Stop) => break Ok(()),
             };
-            session.reporter.fail(Subject::Source, error.to_string());
+            session.fail(error.to_string());
             if session.reporter.status.messages > messages {
                 backoff.reset();
             }
@@ -125,8 +125,7 @@ async fn subject(
     let messages = session.wait(client.subscribe(name.to_owned()), Some(events)).await?;
     let messages = messages.map_err(|error| Interruption::Error(error.into()))?;
     let mut messages = messages.ready_chunks(CHUNK);
-    session.reporter.recover(Subject::Source);
-    session.reporter.status.partitions = 1;
+    session.request();
     loop {
         // Everything that the connection has read is consumed before it reads more. Therefore the client does not drop
         // messages, and the server notices a slow reader.
@@ -134,7 +133,7 @@ async fn subject(
         let chunk = chunk.ok_or(Interruption::Error(NatsError::Ended))?;
         let now_ns = now_ns();
         chunk.iter().for_each(|message| session.read(&message.payload, now_ns, now_ns));
-        session.reporter.recover(Subject::Source);
+        session.confirm();
         session.deliver(Position::default())?;
     }
 }

@@ -55,6 +55,11 @@ pub(super) enum NatsError {
     Ended,
 }
 
+/// Time after which a request for messages counts as answered if the server has reported no error. A server does not
+/// confirm a subscription, and it may have no messages. Within this time, the client notices that a stream sends no
+/// heartbeats.
+const CONFIRMED: Duration = Duration::from_secs(30);
+
 /// The reason why a wait ends early.
 #[derive(Debug)]
 pub(super) enum Interruption {
@@ -82,6 +87,8 @@ pub(super) struct Session<'a> {
     /// Delay of the next fetch of the schema.
     schema_delay: Duration,
     fetched: Instant,
+    /// Time of the request for messages, until the server has answered it.
+    requested: Option<Instant>,
 }
 
 enum Wake<T> {
@@ -114,7 +121,26 @@ impl<'a> Session<'a> {
             schema_backoff: BACKOFF,
             schema_delay: Duration::ZERO,
             fetched: Instant::now(),
+            requested: None,
         }
+    }
+
+    /// Notes that messages were requested, which the server has not answered yet.
+    pub(super) fn request(&mut self) {
+        self.requested = Some(Instant::now());
+        self.reporter.status.partitions = 1;
+    }
+
+    /// Records that the server has answered the request for messages.
+    pub(super) fn confirm(&mut self) {
+        self.requested = None;
+        self.reporter.recover(Subject::Source);
+    }
+
+    /// Records that messages cannot be read.
+    pub(super) fn fail(&mut self, error: String) {
+        self.requested = None;
+        self.reporter.fail(Subject::Source, error);
     }
 
     /// Waits for `work`. Returns early if the input is asked to stop or if `events` reports that the connection is
@@ -157,7 +183,7 @@ impl<'a> Session<'a> {
                 self.reporter.status.dropped += 1;
             }
             Some(Event::ServerError(error)) => {
-                self.reporter.fail(Subject::Source, error.to_string());
+                self.fail(error.to_string());
             }
             Some(_) => {}
         }
@@ -168,6 +194,9 @@ impl<'a> Session<'a> {
     fn handle_tick(&mut self) -> Result<(), Interruption> {
         if self.reporter.shared.stop.is_asked() {
             return Err(Interruption::Stop);
+        }
+        if self.requested.is_some_and(|requested| requested.elapsed() >= CONFIRMED) {
+            self.confirm();
         }
         if self.reporter.is_status_due() {
             self.log_losses();

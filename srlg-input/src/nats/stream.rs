@@ -20,7 +20,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::unconstrained;
 
 use crate::clock::now_ns;
-use crate::messages::Subject;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::position::Position;
 
@@ -105,8 +104,7 @@ impl Cursor {
         let context = jetstream::new(client);
         let opened = session.wait(self.open(&context), Some(events)).await?;
         let (mut messages, opening) = opened.map_err(Interruption::Error)?;
-        session.reporter.recover(Subject::Source);
-        session.reporter.status.partitions = 1;
+        session.request();
         session.reporter.status.lag = opening.lag;
         session.count_expired(opening.expired);
         session.log_losses();
@@ -134,6 +132,7 @@ impl Cursor {
             }
             session.deliver(self.position())?;
             failure.map_or(Ok(()), Err)?;
+            session.confirm();
         }
     }
 

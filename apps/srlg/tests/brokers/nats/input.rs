@@ -172,7 +172,8 @@ fn a_server_that_is_away_is_named_and_read_again_when_it_is_there() {
     server.produce(messages(10, 10));
     reading.contacts(15).until(|it| it.broker().error.is_none());
     assert_eq!((reading.contacts.len(), reading.peers().len()), (15, 15));
-    assert_eq!((reading.broker().expired, reading.warnings()), (0, 2));
+    // The second outage started less than a minute after the first one was logged.
+    assert_eq!((reading.broker().expired, reading.warnings()), (0, 1));
 }
 
 #[test]
