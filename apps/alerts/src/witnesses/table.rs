@@ -20,10 +20,10 @@ use crate::top::at_most;
 /// Minimum silence limit of an exporter, in milliseconds, unless a limit is configured.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
-/// Ratio of an exporter's silence limit to its longest pause in the last hour.
+/// Ratio of an exporter's silence limit to its longest usual pause in the last hour.
 const PAUSES: u64 = 3;
 
-/// Length from which a gap counts as an outage instead of a pause, in milliseconds.
+/// Time for which a pause counts, in milliseconds. A gap of this length is always an outage.
 const HOUR_MS: u64 = 3_600_000;
 
 /// Time for which an exporter without its own entry is remembered after its last datagram, in milliseconds.
@@ -144,6 +144,15 @@ struct Pauses {
     longest_ms: [u64; 7],
     /// Number of the newest interval, counted from the Unix epoch.
     newest: u64,
+    /// The last two silences.
+    silences: [Silence; 2],
+}
+
+/// A time without a datagram that reached the limit of its exporter.
+#[derive(Clone, Copy, Debug, Default)]
+struct Silence {
+    ended_ms: u64,
+    length_ms: u64,
 }
 
 impl Pauses {
@@ -157,6 +166,17 @@ impl Pauses {
         if pause_ms < HOUR_MS {
             self.longest_ms[0] = self.longest_ms[0].max(pause_ms);
         }
+    }
+
+    /// Adds a silence. A silence is an outage and no pause, unless it is the third one within an hour: in that case, the
+    /// shortest of the three is a usual pause.
+    fn add_silence(&mut self, ended_ms: u64, length_ms: u64) {
+        let all = [Silence { ended_ms, length_ms }, self.silences[0], self.silences[1]];
+        let is_usual = all.iter().all(|it| ended_ms.saturating_sub(it.ended_ms) < HOUR_MS);
+        if is_usual && let Some(shortest_ms) = all.iter().map(|it| it.length_ms).min() {
+            self.add(ended_ms, shortest_ms);
+        }
+        self.silences = [all[0], all[1]];
     }
 
     fn longest_ms(&self) -> u64 {
@@ -190,11 +210,17 @@ impl Seen {
             return;
         }
         if let Some(pause_ms) = ms.checked_sub(times.last_ms) {
+            let is_new = times.is_new();
             match pause_ms < times.limit_ms {
                 true => times.active_ms += pause_ms,
                 false => times.resumed_ms = ms,
             }
-            self.pauses.add(ms, pause_ms);
+            // The limit of a new exporter is not its own yet.
+            if pause_ms < times.limit_ms || is_new {
+                self.pauses.add(ms, pause_ms);
+            } else {
+                self.pauses.add_silence(ms, pause_ms);
+            }
         }
         // The time may be earlier than before if the system clock was set back.
         times.last_ms = ms;

@@ -81,6 +81,63 @@ fn a_pause_is_forgotten_after_an_hour_and_a_given_time_holds_for_all() {
     assert_eq!(given.silent_since(address(1)), Some(1_009 * SECOND));
 }
 
+/// Returns the silence limit of the first exporter, in seconds.
+fn limit_s(exporters: &WitnessTable) -> u64 {
+    exporters.by_address[&address(1)].times.limit_ms / SECOND
+}
+
+#[test]
+fn an_outage_does_not_raise_the_limit_of_an_exporter() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_100, |_, second| second % 8 == 0);
+    assert_eq!(limit_s(&exporters), 24);
+    // Two outages of ten minutes within an hour are accidents.
+    run(&mut exporters, 1_700..1_800, |_, second| second % 8 == 0);
+    run(&mut exporters, 2_400..2_500, |_, second| second % 8 == 0);
+    assert_eq!(limit_s(&exporters), 24);
+    run(&mut exporters, 2_500..2_521, |_, _| false);
+    assert_eq!(exporters.silent_since(address(1)), Some(2_496 * SECOND));
+}
+
+#[test]
+fn a_pause_that_becomes_usual_is_learned_from_three_silences_within_an_hour() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_100, |_, _| true);
+    assert_eq!(limit_s(&exporters), 15);
+    // After an outage, the exporter sends every 40 s.
+    let is_sending = |_: u8, second: u64| second >= 1_400 && second.is_multiple_of(40);
+    let mut silences = Vec::new();
+    for second in 1_100..2_000 {
+        run(&mut exporters, second..second + 1, is_sending);
+        silences.extend(exporters.silent_since(address(1)));
+    }
+    silences.dedup();
+    assert_eq!(silences, [1_099, 1_400, 1_440].map(|second| second * SECOND));
+    assert_eq!(limit_s(&exporters), 3 * 40, "not three times the outage");
+    // An hour later, the pauses are short again.
+    run(&mut exporters, 2_000..6_300, |_, _| true);
+    assert_eq!(limit_s(&exporters), 15);
+    // Silences that are 40 minutes apart are accidents.
+    for start in [6_300, 8_700, 11_100, 13_500] {
+        run(&mut exporters, start + 100..start + 2_400, |_, _| true);
+        assert_eq!(limit_s(&exporters), 15);
+    }
+}
+
+#[test]
+fn a_new_exporter_with_long_pauses_is_silent_once_at_most() {
+    let mut exporters = exporters(None);
+    let mut silences = Vec::new();
+    for second in 1_000..2_000 {
+        run(&mut exporters, second..second + 1, |_, second| second % 60 == 0);
+        silences.extend(exporters.silent_since(address(1)));
+    }
+    silences.dedup();
+    // Before its first datagram, an exporter counts as silent since the start.
+    assert_eq!(silences, [1_000, 1_020].map(|second| second * SECOND));
+    assert_eq!(limit_s(&exporters), 180);
+}
+
 #[test]
 fn a_host_waits_for_its_own_witnesses_if_they_are_known() {
     let mut exporters = exporters(None);
