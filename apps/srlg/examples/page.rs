@@ -293,7 +293,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterOverview {
         datagrams: records / 30,
         records,
         contacts: records,
-        lost: if at == 1 { second * 9 } else { 0 },
+        lost: (at < 2).then_some(u64::from(at) * second * 9),
         templates: 2 + usize::from(at),
         problems,
         waiting_since_ms: (at == 1).then_some(now_ms - 60_000),

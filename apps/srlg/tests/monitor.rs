@@ -218,7 +218,7 @@ fn status<const N: usize>(start_ms: u64, exporters: [([u8; 4], u64); N]) -> Inpu
             last_read_ns: last_ns,
             last_record_ns: last_ns,
             counts,
-            losses: Losses::default(),
+            losses: Some(Losses::default()),
             skew_ns: 0,
             templates: 0,
             backlog: None,

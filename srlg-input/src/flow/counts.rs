@@ -49,6 +49,10 @@ reasons! {
         Future = "future",
         /// A flow ended before it started. The later of the two times is used.
         Reversed = "reversed",
+        /// The sequence number of a datagram returns to a former run of numbers, as others did within five minutes.
+        /// Several exporters share the address and the engine, source ID, observation domain or sub-agent. If they are
+        /// behind NAT, [`DecoderOptions::by_port`](crate::flow::DecoderOptions::by_port) distinguishes them.
+        SharedAddress = "shared-address",
     }
 }
 

@@ -18,7 +18,7 @@ use crate::flow::exporter::{self, Exporter};
 use crate::flow::exporters::{Entry, Exporters};
 use crate::flow::netflow::{CUT_NS, Export, Message, Version};
 use crate::flow::options::{BadOptions, DecoderOptions};
-use crate::flow::sequence::Count;
+use crate::flow::sequence::{Count, Datagram};
 use crate::flow::sflow;
 use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
@@ -161,7 +161,9 @@ impl Entry {
         export.read(&clock, sink);
         exporter.learn_clock(&clock, skew, &mut sink.counts);
         let count = Count::of(export.count.into());
-        exporter.follow(&mut source.sequence, export.number, count, uptime_ms);
+        let datagram =
+            Datagram { number: export.number, count, uptime_ms, received_ns, sent_ns: export_ns };
+        exporter.follow(&mut source.sequence, datagram, &mut sink.counts);
     }
 
     fn netflow<F: FnMut(Contact)>(
@@ -188,7 +190,9 @@ impl Entry {
         exporter.learn_clock(&clock, skew, &mut sink.counts);
         // Sequence numbers count datagrams in NetFlow v9, and records in IPFIX.
         let count = if version == Version::V9 { Count::of(1) } else { records };
-        exporter.follow(&mut source.sequence, message.number, count, uptime_ms);
+        let datagram =
+            Datagram { number: message.number, count, uptime_ms, received_ns, sent_ns: export_ns };
+        exporter.follow(&mut source.sequence, datagram, &mut sink.counts);
     }
 
     fn sflow<F: FnMut(Contact)>(
@@ -203,8 +207,14 @@ impl Entry {
         let has_content = || !datagram.samples.is_empty();
         let Some(source) = source(sources, key, sink.options, has_content) else { return };
         sflow::read(datagram, received_ns, sink);
-        let uptime_ms = Some(datagram.uptime);
-        exporter.follow(&mut source.sequence, datagram.sequence_number, Count::of(1), uptime_ms);
+        let datagram = Datagram {
+            number: datagram.sequence_number,
+            count: Count::of(1),
+            uptime_ms: Some(datagram.uptime),
+            received_ns,
+            sent_ns: 0,
+        };
+        exporter.follow(&mut source.sequence, datagram, &mut sink.counts);
     }
 }
 

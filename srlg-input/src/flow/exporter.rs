@@ -6,7 +6,7 @@ use crate::flow::clock::{Clock, Skew};
 use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
-use crate::flow::sequence::{Count, Losses, Sequence};
+use crate::flow::sequence::{Datagram, Losses, Sequence, is_recent};
 
 /// Maximum number of templates that [`Exporter::undecodable`] lists.
 const MOST_UNDECODABLE: usize = 16;
@@ -55,7 +55,9 @@ pub struct Exporter {
     pub(crate) last_record_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
-    pub(crate) losses: Losses,
+    losses: Losses,
+    /// Time of receipt of the last datagram that showed several exporters behind this address.
+    shared_ns: Option<u64>,
     pub(crate) samplers: Samplers,
     undecodable: Vec<Undecodable>,
 }
@@ -76,6 +78,7 @@ impl Exporter {
             counts: FlowCounts::default(),
             skew: Skew::default(),
             losses: Losses::default(),
+            shared_ns: None,
             samplers: Samplers::new(options.samplers),
             undecodable: Vec::new(),
         }
@@ -91,9 +94,12 @@ impl Exporter {
         &self.counts
     }
 
-    /// Returns the losses of the exporter, in datagrams, flows or records.
-    pub fn losses(&self) -> Losses {
-        self.losses
+    /// Returns the losses of the exporter, in datagrams, flows or records. Returns `None` if they are unknown, because
+    /// the sequence numbers of the last five minutes belong to several exporters
+    /// ([`Reason::SharedAddress`](crate::flow::Reason::SharedAddress)).
+    pub fn losses(&self) -> Option<Losses> {
+        let is_shared = self.shared_ns.is_some_and(|ns| is_recent(ns, self.last_seen_ns));
+        (!is_shared).then_some(self.losses)
     }
 
     /// Returns by how many nanoseconds the exporter's clock is behind the local clock, estimated from the datagrams
@@ -145,12 +151,14 @@ impl Exporter {
     pub(crate) fn follow(
         &mut self,
         sequence: &mut Sequence,
-        number: u32,
-        count: Option<Count>,
-        uptime_ms: Option<u32>,
+        datagram: Datagram,
+        counts: &mut FlowCounts,
     ) {
         let before = sequence.losses;
-        sequence.add(number, count, uptime_ms);
+        if sequence.add(datagram) {
+            self.shared_ns = Some(datagram.received_ns);
+            counts.add(Reason::SharedAddress);
+        }
         self.losses.change(before, sequence.losses);
     }
 

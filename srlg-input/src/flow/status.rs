@@ -22,8 +22,9 @@ pub struct ExporterStatus {
     pub last_record_ns: u64,
     /// Counters of the exporter's datagrams.
     pub counts: FlowCounts,
-    /// Losses of the exporter, in datagrams, flows or records.
-    pub losses: Losses,
+    /// Losses of the exporter, in datagrams, flows or records. `None` if they are unknown, because several exporters
+    /// send from the address.
+    pub losses: Option<Losses>,
     /// Number of nanoseconds by which the exporter's clock is behind the local clock.
     pub skew_ns: i64,
     /// Number of the exporter's templates.
@@ -57,7 +58,11 @@ impl ExporterStatus {
 impl fmt::Display for ExporterStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, counts, losses, skew_ns, undecodable, .. } = self;
-        write!(f, "{}: {counts}; {} lost", address.ip(), losses.lost)?;
+        write!(f, "{}: {counts}; ", address.ip())?;
+        match losses {
+            Some(losses) => write!(f, "{} lost", losses.lost)?,
+            None => f.write_str("losses unknown")?,
+        }
         // A smaller skew would be written as 0.0 s.
         if skew_ns.unsigned_abs() >= 50_000_000 {
             write!(f, "; clock {:+.1} s", -(*skew_ns as f64) / 1e9)?;
@@ -73,23 +78,30 @@ impl fmt::Display for ExporterStatus {
 mod tests {
     use super::*;
 
+    fn status() -> ExporterStatus {
+        ExporterStatus {
+            address: ([192, 0, 2, 1], 0).into(),
+            last_seen_ns: 0,
+            last_read_ns: 0,
+            last_record_ns: 0,
+            counts: FlowCounts::default(),
+            losses: Some(Losses::default()),
+            skew_ns: 0,
+            templates: 0,
+            backlog: None,
+            undecodable: Vec::new(),
+        }
+    }
+
     #[test]
     fn a_status_states_how_far_the_clock_is_ahead_unless_it_is_almost_correct() {
-        let lines = [-49_999_999, 50_000_000, -2_300_000_000].map(|skew_ns| {
-            let status = ExporterStatus {
-                address: ([192, 0, 2, 1], 0).into(),
-                last_seen_ns: 0,
-                last_read_ns: 0,
-                last_record_ns: 0,
-                counts: FlowCounts::default(),
-                losses: Losses::default(),
-                skew_ns,
-                templates: 0,
-                backlog: None,
-                undecodable: Vec::new(),
-            };
-            status.to_string()
-        });
+        let skews = [-49_999_999, 50_000_000, -2_300_000_000];
+        let lines = skews.map(|skew_ns| ExporterStatus { skew_ns, ..status() }.to_string());
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_status_says_that_losses_are_unknown() {
+        insta::assert_snapshot!(ExporterStatus { losses: None, ..status() }.to_string());
     }
 }

@@ -128,7 +128,7 @@ impl FlowReader {
             last_read_ns: heard.last_ns,
             last_record_ns: heard.last_ns,
             counts: heard.counts.clone(),
-            losses: Losses::default(),
+            losses: Some(Losses::default()),
             skew_ns: 0,
             templates: 0,
             backlog: None,

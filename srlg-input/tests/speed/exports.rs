@@ -115,7 +115,7 @@ fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
             });
         }
         black_box(sum);
-        assert_eq!(decoder.exporter(exporter).unwrap().losses().lost, 0);
+        assert_eq!(decoder.exporter(exporter).unwrap().losses().unwrap().lost, 0);
         decoder.counts().contacts
     })
 }

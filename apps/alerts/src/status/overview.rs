@@ -284,8 +284,9 @@ pub struct ExporterOverview {
     pub records: u64,
     /// Number of contacts in the flow records.
     pub contacts: u64,
-    /// Number of lost records, datagrams or flows, according to the sequence numbers of the exports.
-    pub lost: u64,
+    /// Number of lost records, datagrams or flows, according to the sequence numbers of the exports. `None` if it is
+    /// unknown, because several exporters send from this address.
+    pub lost: Option<u64>,
     /// Number of known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
     /// Number of datagrams, data sets and contacts that were not used, or were used late, by kind of problem.
@@ -312,7 +313,7 @@ impl ExporterOverview {
             datagrams: 0,
             records: 0,
             contacts: 0,
-            lost: 0,
+            lost: Some(0),
             templates: 0,
             problems: ProblemCounts::default(),
             waiting_since_ms: None,

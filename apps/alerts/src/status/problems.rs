@@ -22,6 +22,8 @@ pub enum ProblemKind {
     Undecodable,
     /// Datagrams with an export time that is more than an hour off.
     BadClock,
+    /// Datagrams whose sequence numbers show several exporters behind one address.
+    SharedAddress,
     /// Contacts that are older than the window of a view.
     TooLate,
     /// Contacts whose time is more than a day ahead of the system clock.
@@ -67,13 +69,14 @@ pub struct ProblemOverview {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Version,
         Self::Malformed,
         Self::Held,
         Self::Dropped,
         Self::Undecodable,
         Self::BadClock,
+        Self::SharedAddress,
         Self::TooLate,
         Self::Future,
         Self::WithoutPort,
@@ -124,6 +127,7 @@ impl ProblemKind {
             Self::Dropped => Some(Reason::Dropped),
             Self::Undecodable => Some(Reason::Undecodable),
             Self::BadClock => Some(Reason::BadClock),
+            Self::SharedAddress => Some(Reason::SharedAddress),
             Self::TooLate
             | Self::Future
             | Self::WithoutPort
@@ -145,6 +149,10 @@ impl ProblemKind {
             Self::Dropped => ("data sets", "were dropped before their templates arrived"),
             Self::Undecodable => ("data sets", "cannot be decoded with their templates"),
             Self::BadClock => ("datagrams", "have an export time that is more than an hour off"),
+            Self::SharedAddress => (
+                "datagrams",
+                "have sequence numbers of several exporters behind one address, so losses are unknown",
+            ),
             Self::TooLate => ("contacts", "are not counted: older than the window"),
             Self::Future => {
                 ("contacts", "are not counted: more than a day ahead of the system clock")
@@ -178,6 +186,9 @@ impl ProblemKind {
                 "wait for the templates and configure the exporter to send them every minute; `templates = \"FILE\"` keeps them across restarts"
             }
             Self::Undecodable => "make the exporter resend its templates, and update its software",
+            Self::SharedAddress => {
+                "let each exporter send from its own address without NAT, or give each one its own engine ID, source ID or observation domain"
+            }
             Self::TooLate | Self::Future if !is_exporter => {
                 "correct the clocks of this machine and of the source"
             }

@@ -311,7 +311,7 @@ mod tests {
             last_record_ns: 0,
             last_seen_ns: 0,
             counts: FlowCounts::default(),
-            losses: Losses::default(),
+            losses: Some(Losses::default()),
             skew_ns: 0,
             templates: 0,
             backlog: None,

@@ -108,7 +108,7 @@ impl<C: SliceConsumer> Site<C> {
             datagrams: exporter.counts.datagrams,
             records: exporter.counts.records,
             contacts: exporter.counts.contacts,
-            lost: exporter.losses.lost,
+            lost: exporter.losses.map(|losses| losses.lost),
             templates: exporter.templates,
             problems,
             waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),

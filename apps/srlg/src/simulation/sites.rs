@@ -138,7 +138,7 @@ fn status(site: usize, (last_read_ns, last_record_ns): (u64, u64)) -> Status {
         last_read_ns,
         last_record_ns,
         counts,
-        losses: Losses::default(),
+        losses: Some(Losses::default()),
         skew_ns: 0,
         templates: 1,
         backlog: None,

@@ -164,7 +164,7 @@ impl Account {
             "{too_late} {without_template} {self:?}"
         );
         assert_eq!(contacts, records, "each record is one contact: {life:?}");
-        for reason in ["undecodable", "bad-clock", "future", "without-port"] {
+        for reason in ["undecodable", "bad-clock", "shared-address", "future", "without-port"] {
             assert_eq!(problems(reason), 0, "{reason}: {life:?}");
         }
         assert_eq!(sum("srlg_allowed_total", "") + sum("srlg_overloads_total", ""), 0, "{life:?}");

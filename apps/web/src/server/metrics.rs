@@ -87,7 +87,9 @@ fn exporter(to: &mut Exposition, exporter: &ExporterOverview) {
     let of = &*exporter.address.to_string();
     to.counter("srlg_exporter_datagrams_total", &[("exporter", of)], exporter.datagrams);
     to.counter("srlg_records_total", &[("exporter", of)], exporter.records);
-    to.counter("srlg_lost_total", &[("exporter", of)], exporter.lost);
+    if let Some(lost) = exporter.lost {
+        to.counter("srlg_lost_total", &[("exporter", of)], lost);
+    }
     to.gauge("srlg_templates", &[("exporter", of)], exporter.templates as f64);
     for kind in ProblemKind::ALL.into_iter().filter(|kind| kind.is_of_exporters()) {
         to.counter(

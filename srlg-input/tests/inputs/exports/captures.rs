@@ -202,7 +202,7 @@ fn whole_exports_report_no_loss() {
     for name in WHOLE.into_iter().chain(SAMPLED.map(|sampled| sampled.0)) {
         let (decoder, _) = decoded(&flows, &[name]);
         for (exporter, known) in decoder.exporters() {
-            let losses = known.losses();
+            let losses = known.losses().unwrap();
             assert_eq!((losses.lost, losses.resets), (0, 0), "{name}: {exporter}");
         }
     }

@@ -157,7 +157,7 @@ fn each_agent_has_a_sequence() {
         for (agent, number) in datagrams {
             contacts(&mut decoder, RECEIVED_NS, &datagram(agent, *number, &[sample(1, &[])]));
         }
-        decoder.exporter(exporter()).unwrap().losses()
+        decoder.exporter(exporter()).unwrap().losses().unwrap()
     };
     let (one, two) = ("192.0.2.9", "2001:db8::9");
     assert_eq!(losses(&[(one, 1), (two, 70), (one, 2), (two, 71)]), Losses::default());

@@ -6,7 +6,7 @@ use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Losses, Reason};
 
 use crate::exports::build::{
-    Field, PLAIN, RECEIVED_NS, ipfix, options9, options10, plain, record5, set, template9,
+    Field, PLAIN, RECEIVED_NS, SECOND, ipfix, options9, options10, plain, record5, set, template9,
     template10, v5, v9,
 };
 use crate::exports::{contacts, counted, decoder, exporter};
@@ -103,7 +103,7 @@ fn a_rate_of_zero_is_unknown() {
 fn losses(payloads: &[Vec<u8>]) -> Losses {
     let mut decoder = decoder();
     payloads.iter().for_each(|it| _ = contacts(&mut decoder, RECEIVED_NS, it));
-    decoder.exporter(exporter()).unwrap().losses()
+    decoder.exporter(exporter()).unwrap().losses().unwrap()
 }
 
 fn lost(lost: u64) -> Losses {
@@ -146,4 +146,25 @@ fn reordered_datagrams_are_not_lost() {
     assert_eq!(reordered, Losses { lost: 0, reordered: 1, resets: 0 });
     let reset = losses(&[of9(1_000), of9(1_001), of9(0), of9(1)]);
     assert_eq!(reset, Losses { lost: 0, reordered: 0, resets: 1 });
+}
+
+#[test]
+fn losses_are_unknown_while_exporters_share_an_address() {
+    let (mut decoder, record) = (decoder(), record5(["192.0.2.1", "192.0.2.2"], [1, 60], [1, 2]));
+    let mut send = |second: u64, number| {
+        let payload = v5(number, 0, std::slice::from_ref(&record));
+        contacts(&mut decoder, RECEIVED_NS + second * SECOND, &payload);
+        let exporter = decoder.exporter(exporter()).unwrap();
+        (exporter.losses().map(|losses| losses.lost), exporter.counts().of(Reason::SharedAddress))
+    };
+    for number in 0..4 {
+        assert_eq!(send(number, number as u32), (Some(0), 0));
+        assert_eq!(send(number, 3_000_000_000 + number as u32), (Some(0), 0));
+    }
+    assert_eq!(send(4, 4), (Some(0), 0), "the seventh return");
+    assert_eq!(send(4, 3_000_000_004), (None, 1));
+    assert_eq!(send(5, 5), (None, 2));
+    // The second exporter stops. Five minutes after the last return, losses are known again.
+    assert_eq!(send(304, 6), (None, 2));
+    assert_eq!(send(305, 8), (Some(1), 2));
 }

@@ -337,7 +337,7 @@ fn while_data_sets_wait_only_datagrams_with_records_count() {
             last_read_ns: 8_000_000_000,
             last_record_ns: 5_000_000_000,
             counts,
-            losses: Losses::default(),
+            losses: Some(Losses::default()),
             skew_ns: 0,
             templates: 1,
             backlog,

@@ -42,7 +42,7 @@ pub(crate) fn overview(now_ms: u64) -> Overview {
         datagrams: 3,
         records: 90,
         contacts: 80,
-        lost: 5,
+        lost: Some(5),
         templates: 2,
         problems,
         waiting_since_ms: Some(now_ms),

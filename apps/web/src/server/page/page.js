@@ -211,7 +211,7 @@ function rate(exporter, now) {
   return current === undefined ? "–" : round(current);
 }
 
-const KINDS = { version: "with unknown version", held: "before their template", "bad-clock": "with wrong clock", "too-late": "too late", future: "from the future", "without-port": "without a port" };
+const KINDS = { version: "with unknown version", held: "before their template", "bad-clock": "with wrong clock", "shared-address": "of several exporters", "too-late": "too late", future: "from the future", "without-port": "without a port" };
 
 function notUsed({ problems, waiting_since_ms: since }) {
   const parts = Object.entries(problems).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
@@ -241,7 +241,7 @@ function updateExporter(node, exporter) {
     [rate(exporter, last.now_ms), "n"],
     [round(exporter.datagrams), "n"],
     [round(exporter.records), "n"],
-    [round(exporter.lost), exporter.lost ? "n bad" : "n"],
+    exporter.lost === null ? ["unknown", "n bad"] : [round(exporter.lost), exporter.lost ? "n bad" : "n"],
     [round(exporter.templates), "n"],
     [notUsed(exporter), "bad"],
     [exporter.sampling, exporter.sampling.includes("unknown") ? "bad" : ""],
