@@ -41,6 +41,18 @@ fn programs_read_alerts_super_points_and_the_status() {
 }
 
 #[test]
+fn unknown_losses_are_null_and_no_metric() {
+    let mut overview = overview(now_ms());
+    overview.exporters[0].lost = None;
+    let (web, _overviews) = start(overview);
+    let (_, _, text) = get(&web, "/metrics");
+    assert!(text.contains("srlg_records_total{") && !text.contains("srlg_lost_total{"), "{text}");
+    let (_, _, status) = get(&web, "/api/v1/status");
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["exporters"][0]["lost"], Value::Null);
+}
+
+#[test]
 fn metrics_have_no_address_but_those_of_exporters() {
     let (web, overviews) = start(overview(now_ms()));
     let (_, _, text) = get(&web, "/metrics");
