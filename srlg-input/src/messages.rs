@@ -21,8 +21,9 @@ mod secrets;
 pub(crate) use fetching::{BACKOFF, REFRESH, TICK, fetch_schema, joined, read_schema};
 pub(crate) use format::Source;
 pub(crate) use reporter::{StatusReporter, Subject};
-pub(crate) use secrets::{password, tls};
+pub(crate) use secrets::password;
 
 pub use decoder::FlowReader;
 pub use format::Format;
 pub use schema::{Layout, SchemaError};
+pub use secrets::tls;

@@ -1,7 +1,7 @@
 //! Flows in the messages of a NATS stream or subject.
 //!
 //! ```text
-//! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence -->
+//! server --[relay]--> checked frames --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence -->
 //! ContactSender
 //! ```
 //!
@@ -14,9 +14,14 @@
 
 mod connection;
 mod reader;
+mod relay;
 mod session;
 mod stream;
 
 pub(crate) use reader::Reader;
 
+pub use crate::messages::tls;
 pub use connection::seed;
+pub use relay::{
+    DIAL_TIMEOUT, FrameError, MAX_HEADERS, MAX_LINE, MAX_PAYLOAD, Relay, RelayCause, RelayError,
+};

@@ -10,7 +10,10 @@ use crate::error::InputError;
 
 /// Returns a TLS configuration that trusts the certificates in the file `ca`, or the system's certificates if `ca` is
 /// `None`.
-pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
+///
+/// # Errors
+/// Returns [`InputError`] if the file cannot be used, or if the system has no certificate that can be used.
+pub fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     let mut roots = RootCertStore::empty();
     for certificate in authorities(ca)? {
         roots.add(certificate).map_err(|error| InputError::BrokerFile {

@@ -3,15 +3,18 @@
 //! If a connection is lost, the reader drops the client and opens a new connection. The reader does not rely
 //! on the client to reconnect, because the client would not report the cause of an error.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use async_nats::{Client, ConnectOptions, Event, ServerAddr};
 use nkeys::KeyPair;
+use rustls::ClientConfig;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::credentials::read_secret;
 use crate::error::InputError;
 use crate::messages::{password, tls};
+use crate::nats::relay::{DIAL_TIMEOUT, Relay};
 use crate::nats::session::NatsError;
 use crate::options::{BadUrl, BrokerOptions, NatsUrl};
 
@@ -22,9 +25,15 @@ const CAPACITY: usize = 1 << 17;
 /// The servers, and the settings for connecting to them.
 pub(super) struct Access {
     servers: Vec<ServerAddr>,
-    is_tls: bool,
-    ca: Option<PathBuf>,
+    tls: Option<Arc<ClientConfig>>,
     identity: Identity,
+}
+
+/// A connection to a server.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) events: UnboundedReceiver<Event>,
+    pub(super) relay: Arc<Relay>,
 }
 
 #[derive(Clone)]
@@ -39,10 +48,7 @@ impl Access {
     /// Creates the settings and reads the files that `options` name.
     pub(super) fn new(url: &NatsUrl, options: &BrokerOptions) -> Result<Self, InputError> {
         let BrokerOptions { ca, user, password: password_file, key, credentials, .. } = options;
-        if options.is_tls() {
-            // The client reads the certificates itself. They are also read here to detect errors early.
-            tls(ca.as_deref())?;
-        }
+        let tls = options.is_tls().then(|| tls(ca.as_deref())).transpose()?;
         let identity = match (user, password_file, key, credentials) {
             (Some(user), Some(path), ..) => {
                 Identity::User { name: user.clone(), password: password(path)? }
@@ -60,10 +66,12 @@ impl Access {
         let servers = url.servers.iter().map(|server| format!("nats://{server}").parse());
         let servers = servers.collect::<Result<_, _>>();
         let servers = servers.map_err(|_| BadUrl(url.to_string()))?;
-        Ok(Self { servers, is_tls: options.is_tls(), ca: ca.clone(), identity })
+        Ok(Self { servers, tls, identity })
     }
 
-    pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<Event>), NatsError> {
+    pub(super) async fn connect(&self) -> Result<Connection, NatsError> {
+        let relay = Relay::start(&self.servers, self.tls.as_ref()).await;
+        let relay = Arc::new(relay.map_err(NatsError::Relay)?);
         let (sender, events) = unbounded_channel();
         let options = match self.identity.clone() {
             Identity::Nobody => ConnectOptions::new(),
@@ -73,21 +81,25 @@ impl Access {
             Identity::Key(seed) => ConnectOptions::with_nkey(seed),
             Identity::Credentials(text) => ConnectOptions::with_credentials(&text)?,
         };
-        let mut options = options
+        let kept = relay.clone();
+        let options = options
             .name("srlg")
-            .require_tls(self.is_tls)
             .ignore_discovered_servers()
             .max_reconnects(self.servers.len())
+            // The relay reports why a server does not answer before the client gives up.
+            .connection_timeout(2 * DIAL_TIMEOUT)
             .subscription_capacity(CAPACITY)
             .event_callback(move |event| {
+                // The callback lives until the client no longer connects, and so does the relay that it owns.
+                let _relay = &kept;
                 // Sending fails if the input has stopped, because there is no receiver then.
                 let _ended = sender.send(event);
                 std::future::ready(())
             });
-        if let Some(ca) = &self.ca {
-            options = options.add_root_certificates(ca.clone());
+        match options.connect(relay.addresses()).await {
+            Ok(client) => Ok(Connection { client, events, relay }),
+            Err(error) => Err(relay.take_failure().map_or_else(|| error.into(), NatsError::Server)),
         }
-        Ok((options.connect(&self.servers).await?, events))
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::clock::now_ns;
 use crate::error::InputError;
 use crate::messages::{BACKOFF, FlowReader, Source, StatusReporter, read_schema};
-use crate::nats::connection::Access;
+use crate::nats::connection::{Access, Connection};
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::nats::stream::Cursor;
 use crate::options::{ExportOptions, InputOptions, NatsSource, NatsUrl};
@@ -108,10 +108,15 @@ async fn connection(
     session: &mut Session<'_>,
 ) -> Result<(), Interruption> {
     let connected = session.wait(access.connect(), None).await?;
-    let (client, mut events) = connected.map_err(Interruption::Error)?;
-    match target {
+    let Connection { client, mut events, relay } = connected.map_err(Interruption::Error)?;
+    let end = match target {
         Target::Stream(cursor) => cursor.read(client, &mut events, session).await,
         Target::Subject(name) => subject(name, &client, &mut events, session).await,
+    };
+    // If the relay closed the connection, only the relay knows the reason.
+    match (end, relay.take_failure()) {
+        (Err(Interruption::Error(_)), Some(failure)) => Err(Interruption::Error(failure.into())),
+        (end, _) => end,
     }
 }
 

@@ -20,11 +20,16 @@ use crate::messages::{
     BACKOFF, FlowReader, Format, REFRESH, SchemaError, Source, StatusReporter, Subject, TICK,
     fetch_schema, joined,
 };
+use crate::nats::relay::RelayError;
 use crate::position::Position;
 use crate::threads::ContactSender;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NatsError {
+    #[error("cannot connect: no loopback connection: {0}")]
+    Relay(std::io::Error),
+    #[error(transparent)]
+    Server(#[from] RelayError),
     #[error("cannot connect: {0}")]
     Connect(#[from] ConnectError),
     #[error("cannot use the credentials: {0}")]
