@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::reader::Loss;
+use super::stream;
 use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::subjects::{self, AGAIN};
@@ -53,9 +54,9 @@ pub(super) async fn send(
             break;
         }
     }
-    // The last messages may not have been sent yet. Probes that miss them keep their slices a little longer.
+    // The broker has received the last messages when it answers. Probes that miss them keep their slices a little longer.
     if link.state.borrow().up {
-        let _flushed = timeout(PATIENCE, link.client.flush()).await;
+        let _answered = timeout(PATIENCE, stream::last(&link.client)).await;
     }
 }
 

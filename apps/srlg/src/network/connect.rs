@@ -3,22 +3,24 @@
 //!
 //! [`Access`] names the broker and the folder of secrets, and [`Access::connect`] returns a [`Link`].
 //!
+//! A [`Relay`] limits the size of the messages that the broker sends, because the client library does not.
+//!
 //! Invariant: nothing is sent before the broker has presented a certificate that the network's authority signed. If the
 //! broker is unreachable, this is logged, and the client tries to connect again. At the first attempt to connect, a
 //! rejected key, or a certificate from a different authority or with other names, is an error. Other problems of
 //! certificates may be solved by a correct clock.
 
-use std::error::Error as _;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use async_nats::rustls::{self, CertificateError};
-use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use srlg_input::backoff::Backoff;
 use srlg_input::credentials::read_certificates;
+use srlg_input::nats::{DIAL_TIMEOUT, Relay, RelayCause, RelayError, tls};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -77,9 +79,14 @@ impl Access {
     /// connect in the background.
     pub async fn connect(&self, client: &str) -> Result<Link> {
         let (sender, state) = watch::channel(LinkState::default());
-        let first = self.options(client, sender.clone())?;
         let broker = &self.broker;
-        let client = match first.connect(broker).await {
+        let Ok(address) = broker.parse::<ServerAddr>() else {
+            bail!("broker: must be HOST:PORT, got {broker}")
+        };
+        let relay = Relay::start(&[address], Some(&tls(Some(&self.authority()?))?)).await;
+        let relay = Arc::new(relay.context("cannot open a loopback port for the broker")?);
+        let first = self.options(client, relay.clone(), sender.clone())?;
+        let client = match first.connect(relay.addresses()).await {
             Ok(client) => {
                 // The state is updated shortly after the connection.
                 let mut state = state.clone();
@@ -92,14 +99,15 @@ impl Access {
                         "cannot connect to the broker at {broker}: it rejects the key of {client}; use the key of this network"
                     )
                 }
-                ConnectErrorKind::ServerParse => bail!("broker: must be HOST:PORT, got {broker}"),
                 _ => {
-                    if let Some(reason) = certificate_error(&error) {
+                    let failure = relay.take_failure();
+                    if let Some(reason) = failure.as_ref().and_then(certificate_error) {
                         bail!("cannot connect to the broker at {broker}: {reason}")
                     }
+                    let error = failure.map_or_else(|| error.to_string(), |it| it.to_string());
                     warn!("cannot connect to the broker at {broker} yet: {error}");
-                    let later = self.options(client, sender)?.retry_on_initial_connect();
-                    later.connect(broker).await?
+                    let options = self.options(client, relay.clone(), sender)?;
+                    options.retry_on_initial_connect().connect(relay.addresses()).await?
                 }
             },
         };
@@ -117,20 +125,25 @@ impl Access {
         Ok(srlg_input::nats::seed(&key_file(&self.folder, client))?)
     }
 
-    fn options(&self, client: &str, state: watch::Sender<LinkState>) -> Result<ConnectOptions> {
-        let (authority, key) = (self.authority()?, self.key(client)?);
+    /// Returns the options of `client`, whose event callback owns the relay.
+    fn options(
+        &self,
+        client: &str,
+        relay: Arc<Relay>,
+        state: watch::Sender<LinkState>,
+    ) -> Result<ConnectOptions> {
         let is_logged = AtomicBool::new(false);
-        let options = ConnectOptions::with_nkey(key)
+        let options = ConnectOptions::with_nkey(self.key(client)?)
             .name(client)
-            .require_tls(true)
+            // The relay reports why the broker does not answer before the client gives up.
+            .connection_timeout(2 * DIAL_TIMEOUT)
             .subscription_capacity(CAPACITY)
-            .add_root_certificates(authority)
             .custom_inbox_prefix(subjects::inbox_prefix(client))
             .ignore_discovered_servers()
             .max_reconnects(None)
             .reconnect_delay_callback(delay_before)
             .event_callback(move |event| {
-                on_event(&event, &state, &is_logged);
+                on_event(&event, &state, &is_logged, || relay.take_failure());
                 std::future::ready(())
             });
         Ok(options)
@@ -160,8 +173,8 @@ fn delay_before(attempt: usize) -> Duration {
 
 /// Returns what is wrong with the certificate of the broker, if `error` says that it is that of another network or
 /// host.
-fn certificate_error(error: &ConnectError) -> Option<String> {
-    let error = error.source()?.downcast_ref::<io::Error>()?;
+fn certificate_error(error: &RelayError) -> Option<String> {
+    let RelayCause::Tls(error) = &error.cause else { return None };
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(reason) = error else { return None };
     match reason {
@@ -176,8 +189,13 @@ fn certificate_error(error: &ConnectError) -> Option<String> {
 }
 
 /// Updates the state and logs the event. Of an outage, only the first failed attempt is logged, which `is_logged`
-/// records.
-fn on_event(event: &Event, state: &watch::Sender<LinkState>, is_logged: &AtomicBool) {
+/// records. The relay's `failure` has the reason for most problems.
+fn on_event(
+    event: &Event,
+    state: &watch::Sender<LinkState>,
+    is_logged: &AtomicBool,
+    failure: impl FnOnce() -> Option<RelayError>,
+) {
     match event {
         Event::Connected => {
             state
@@ -187,13 +205,17 @@ fn on_event(event: &Event, state: &watch::Sender<LinkState>, is_logged: &AtomicB
         }
         Event::Disconnected => {
             state.send_modify(|state| state.up = false);
-            warn!("disconnected from the broker");
+            match failure() {
+                Some(failure) => warn!("disconnected from the broker: {failure}"),
+                None => warn!("disconnected from the broker"),
+            }
         }
         // The program is stopping.
         Event::Closed => {}
         Event::ServerError(error) => warn!("the broker reports an error: {error}"),
         Event::ClientError(error) => {
             if !is_logged.swap(true, Relaxed) {
+                let error = failure().map_or_else(|| error.to_string(), |it| it.to_string());
                 warn!("cannot connect to the broker: {error}; trying again");
             }
         }
@@ -240,7 +262,7 @@ mod tests {
         let (sender, state) = watch::channel(LinkState::default());
         let mut seen = Vec::new();
         for event in [Event::Connected, Event::Disconnected, Event::Connected] {
-            on_event(&event, &sender, &AtomicBool::new(false));
+            on_event(&event, &sender, &AtomicBool::new(false), || None);
             seen.push((state.borrow().connects, state.borrow().up));
         }
         assert_eq!(seen, [(1, true), (1, false), (2, true)]);

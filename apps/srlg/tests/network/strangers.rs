@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use srlg_cli::network::VersionId;
+use srlg_cli::network::{VersionId, bucket};
 use srlg_host::Config;
 
 use crate::collecting::Collector;
@@ -49,7 +49,8 @@ async fn send_reports(net: &Net, reports: impl IntoIterator<Item = Vec<u8>>) {
     for report in reports {
         client.publish("srlg.report.a", report.into()).await.unwrap();
     }
-    client.flush().await.unwrap();
+    // The broker has received the reports when it answers.
+    bucket::read(&client).await.unwrap();
 }
 
 /// Sends reports as probe `a` until the collector has received one. Returns the status of the collector.
