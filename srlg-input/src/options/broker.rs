@@ -1,6 +1,7 @@
 //! Options of a broker: a Kafka topic, or a NATS stream or subject.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -28,6 +29,10 @@ pub struct BrokerOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "url"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub ca: Option<PathBuf>,
+
+    /// Connect to a broker on another host without TLS, so that anyone on the path can read and forge flows
+    #[cfg_attr(feature = "clap", arg(long, requires = "url", conflicts_with_all = ["tls", "ca"]))]
+    pub plain: bool,
 
     /// User name for the broker; needs a password, and TLS with NATS
     #[cfg_attr(
@@ -108,12 +113,19 @@ impl BrokerOptions {
         let ways = [has_user, self.key.is_some(), self.credentials.is_some()];
         let is_kafka = matches!(self.url, Some(BrokerUrl::Kafka(_)));
         let is_nats = matches!(self.url, Some(BrokerUrl::Nats(_)));
+        let is_remote = self.url.as_ref().is_some_and(|url| !url.is_loopback());
         let is_clear = has_user && !self.is_tls();
         BadOption::first([
             (
                 self.url.is_none() && *self != Self::default(),
                 "url",
                 "must be set for broker options",
+            ),
+            (self.plain && self.is_tls(), "plain", "cannot be combined with tls or ca"),
+            (
+                is_remote && !self.plain && !self.is_tls(),
+                "tls",
+                "must be set for a broker on another host; set tls or ca in [input], or plain if the path is trusted",
             ),
             (has_user != has_password, "user", "must be set together with password"),
             (is_kafka && self.key.is_some(), "key", "applies only to NATS"),
@@ -177,6 +189,20 @@ pub struct BadUrl(
     /// Text of the URL, with any user and password masked.
     pub String,
 );
+
+impl BrokerUrl {
+    /// Returns whether all servers are on this machine: `localhost`, or an IP address of the loopback interface.
+    fn is_loopback(&self) -> bool {
+        let (Self::Kafka(Topic { brokers: servers, .. }) | Self::Nats(NatsUrl { servers, .. })) =
+            self;
+        servers.iter().all(|server| {
+            let host = server.rsplit_once(':').map_or(server.as_str(), |(host, _)| host);
+            let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+            host.eq_ignore_ascii_case("localhost")
+                || address.is_ok_and(|address| address.to_canonical().is_loopback())
+        })
+    }
+}
 
 impl FromStr for BrokerUrl {
     type Err = BadUrl;
@@ -289,7 +315,7 @@ mod tests {
     #[test]
     fn options_of_the_other_broker_are_refused() {
         let of = |url: &str| BrokerOptions { url: url.parse().ok(), ..BrokerOptions::default() };
-        let (kafka, nats) = (of("kafka://a/flows"), of("nats://a/flows"));
+        let (kafka, nats) = (of("kafka://localhost/flows"), of("nats://localhost/flows"));
         let key = Some(PathBuf::from("key"));
         for (options, expected) in [
             (kafka.clone(), None),
@@ -300,6 +326,27 @@ mod tests {
             (BrokerOptions { mechanism: Mechanism::Plain, ..nats }, Some("mechanism")),
         ] {
             assert_eq!(options.check().map(|bad| bad.option), expected, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn a_broker_on_another_host_needs_tls_or_plain() {
+        for (url, is_remote) in [
+            ("kafka://a/flows", true),
+            ("kafka://localhost,192.0.2.1:9093/flows", true),
+            ("kafka://127.0.0.1,LOCALHOST:9093/flows", false),
+            ("nats://localhost.example/flows", true),
+            ("nats://[2001:db8::1]/flows", true),
+            ("nats://127.0.0.1,[::1]:4223,[::ffff:127.0.0.1]/flows", false),
+            ("jetstream://0.0.0.0/FLOWS", true),
+        ] {
+            let clear = BrokerOptions { url: url.parse().ok(), ..BrokerOptions::default() };
+            let tls = BrokerOptions { tls: true, ..clear.clone() };
+            let ca = BrokerOptions { ca: Some("ca.pem".into()), ..clear.clone() };
+            let plain = BrokerOptions { plain: true, ..clear.clone() };
+            let both = BrokerOptions { plain: true, ..tls.clone() };
+            let bad = [clear, tls, ca, plain, both].map(|it| it.check().map(|bad| bad.option));
+            assert_eq!(bad, [is_remote.then_some("tls"), None, None, None, Some("plain")], "{url}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::ArgGroup;
 use srlg_input::InputOptions;
 use srlg_input::contact::{IpNet, parse_network};
-use srlg_input::live::{BrokerUrl, SocketOptions};
+use srlg_input::live::{BrokerOptions, BrokerUrl, SocketOptions};
 
 /// The input options that a command accepts. All other options of the input are keys of the table `[input]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -51,7 +51,7 @@ impl SourceOptions {
     }
 
     /// Replaces the source in `input`. Options that also apply to the new source stay, except `exports`, `live` and the
-    /// credentials of a broker.
+    /// credentials of a broker. The options for TLS stay, because they depend on the network between the hosts.
     pub(super) fn replace(&self, input: &mut InputOptions) {
         let Self { input: files, exports, listen, exporters, interface, url } = self.clone();
         let former = mem::take(input);
@@ -64,8 +64,9 @@ impl SourceOptions {
         }
         if url.is_some() {
             input.messages = former.messages;
+            let BrokerOptions { tls, ca, plain, .. } = former.broker;
+            input.broker = BrokerOptions { url, tls, ca, plain, ..BrokerOptions::default() };
         }
-        input.broker.url = url;
         input.interface = interface;
         if input.is_exports() {
             input.decoding = former.decoding;
@@ -88,6 +89,12 @@ mod tests {
         former.decoding.sampling = "100".parse().ok();
         former.sockets = SocketOptions { receivers: 3, ..SocketOptions::default() };
         former.capture.snap_length = 512;
+        former.broker = BrokerOptions {
+            url: "kafka://192.0.2.1/flows".parse().ok(),
+            ca: Some("ca.pem".into()),
+            user: Some("flow".to_owned()),
+            ..BrokerOptions::default()
+        };
         let with = |source: SourceOptions| {
             let mut input = former.clone();
             source.replace(&mut input);
@@ -116,6 +123,10 @@ mod tests {
             InputOptions { sockets, decoding: former.decoding.clone(), ..InputOptions::default() }
         );
         let interface = Some("lo".to_owned());
+        let url: Option<BrokerUrl> = "nats://192.0.2.2/flows".parse().ok();
+        let read = with(SourceOptions { url: url.clone(), ..SourceOptions::default() });
+        let ca = Some("ca.pem".into());
+        assert_eq!(read.broker, BrokerOptions { url, ca, ..BrokerOptions::default() });
         let captured =
             with(SourceOptions { interface: interface.clone(), ..SourceOptions::default() });
         assert_eq!((captured.interface, captured.capture.snap_length), (interface, 512));

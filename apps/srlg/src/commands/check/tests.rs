@@ -436,7 +436,7 @@ fn files_and_options_of_brokers_are_tried() {
         ("sampling = 100\ntimestamps = 'trusted'", true),
         ("listen = ['[::]:2055']\nexporters = ['::1']", false),
     ] {
-        let text = format!("[input]\nurl = 'kafka://192.0.2.1/flows'\n{options}\n");
+        let text = format!("[input]\nurl = 'kafka://127.0.0.1/flows'\n{options}\n");
         let checked = check(&args(&write(folder.path(), &text)));
         assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
         let lines = checked.err().map_or(0, |error| error.to_string().lines().count());
@@ -462,12 +462,15 @@ fn files_and_options_of_brokers_are_tried() {
         ("nat = 'post'", false),
         ("tls = true\nmechanism = 'plain'", false),
     ] {
-        let text = format!("[input]\nurl = 'jetstream://192.0.2.1/FLOWS'\n{options}\n");
+        let text = format!("[input]\nurl = 'jetstream://127.0.0.1/FLOWS'\n{options}\n");
         let checked = check(&args(&write(folder.path(), &text)));
         assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
     }
-    let config = write(folder.path(), "[input]\nurl = 'nats://192.0.2.1/a'\nearliest = true\n");
+    let config = write(folder.path(), "[input]\nurl = 'nats://127.0.0.1/a'\nearliest = true\n");
     assert!(check(&args(&config)).unwrap_err().to_string().contains("jetstream://"));
+    let config = write(folder.path(), "[input]\nurl = 'nats://192.0.2.1/a'\n");
+    let error = check(&args(&config)).unwrap_err().to_string();
+    insta::assert_snapshot!(error.replace(config.to_str().unwrap(), "CONFIG"));
     for url in ["flows", "nats://a", "jetstream://a/b.c"] {
         let config = write(folder.path(), &format!("[input]\nurl = '{url}'\n"));
         assert!(check(&args(&config)).unwrap_err().to_string().contains("jetstream://server"));

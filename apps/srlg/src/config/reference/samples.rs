@@ -113,9 +113,9 @@ const TOP: &[Sample] = &[
 ];
 
 const SOCKET: &str = "listen = ['[::]:2055']\nexporters = ['192.0.2.1']";
-const TOPIC: &str = "url = 'kafka://a/flows'";
+const TOPIC: &str = "url = 'kafka://localhost/flows'";
 const PASSWORD: &str = "url = 'kafka://a/flows'\ntls = true\nuser = 'u'\npassword = '/p'";
-const STREAM: &str = "url = 'jetstream://a/FLOWS'";
+const STREAM: &str = "url = 'jetstream://localhost/FLOWS'";
 
 const INPUT: &[Sample] = &[
     ("input", "", "['a.pcap']"),
@@ -138,9 +138,10 @@ const INPUT: &[Sample] = &[
     ("nat", SOCKET, "'post'"),
     ("timestamps", SOCKET, "'trusted'"),
     ("sampling", SOCKET, "100"),
-    ("url", "", "'kafka://a/flows'"),
+    ("url", "", "'kafka://localhost/flows'"),
     ("tls", TOPIC, "true"),
     ("ca", TOPIC, "'/ca.pem'"),
+    ("plain", TOPIC, "true"),
     ("user", PASSWORD, "'v'"),
     ("password", PASSWORD, "'/q'"),
     ("mechanism", PASSWORD, "'plain'"),
