@@ -71,7 +71,7 @@ fn read_from(connections: usize, greets: bool, start: &str, bytes: &str) -> Opti
         match input.next_event().unwrap().unwrap() {
             Event::Contacts(_) => panic!("the server sent no flow"),
             Event::Log(LogLine { level: LogLevel::Warning, text }) => {
-                warning = warning.or(Some(text))
+                warning = warning.or(Some(text));
             }
             _ => {}
         }

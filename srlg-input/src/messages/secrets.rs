@@ -13,6 +13,7 @@ use crate::error::InputError;
 ///
 /// # Errors
 /// Returns [`InputError`] if the file cannot be used, or if the system has no certificate that can be used.
+#[expect(clippy::missing_panics_doc, reason = "the provider supports the versions")]
 pub fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     let mut roots = RootCertStore::empty();
     for certificate in authorities(ca)? {
