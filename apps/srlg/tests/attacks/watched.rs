@@ -31,7 +31,7 @@ pub(crate) struct Watched {
     pub(crate) second: u64,
     pub(crate) notified: Vec<Notification>,
     store: Store,
-    sinks: Sinks,
+    sinks: Option<Sinks>,
     outputs: Outputs,
 }
 
@@ -77,7 +77,7 @@ impl Watched {
             second: 0,
             notified: Vec::new(),
             store,
-            sinks,
+            sinks: Some(sinks),
             outputs: Outputs {
                 folder,
                 webhook,
@@ -107,7 +107,7 @@ impl Watched {
             let notified = self.monitor.notifications().unwrap();
             if !notified.is_empty() {
                 self.store.add(&notified, &[]).unwrap();
-                self.sinks.wake();
+                self.sinks.iter().for_each(Sinks::wake);
             }
             self.notified.extend(notified);
         }
@@ -145,6 +145,15 @@ impl Watched {
                 assert!(started.elapsed() < SOON, "the alert must be sent to {name}");
                 thread::sleep(Duration::from_millis(20));
             }
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // The programs of the exec sink write into the folder, which is removed later.
+        if let Some(sinks) = self.sinks.take() {
+            sinks.finish(Duration::ZERO);
         }
     }
 }
