@@ -109,8 +109,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Sets the maximum number of CPU threads that closing a slice uses, if the CPU does the work.
     fn set_threads(&mut self, threads: NonZeroUsize);
 
-    /// Finds the candidates over `span`: all of `kept`, and further hosts up to the limits of the params.
-    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error>;
+    /// Finds the candidates over `span`: all of `kept`, and up to `limit` other hosts. `limit` must not exceed the
+    /// candidate limit of the params.
+    fn candidates(&mut self, span: Span, kept: &[IpAddr], limit: u32) -> Result<Candidates, Error>;
 
     /// Calls `visit` for each of `candidates` that may be a super point.
     ///

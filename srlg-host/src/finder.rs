@@ -129,11 +129,12 @@ pub(crate) fn untouched(params: &Params) -> FinderHealth {
 pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
     fn new(params: &Params) -> Self;
 
-    /// Returns the distinct candidates over `span` and the health of the finder.
+    /// Returns up to `limit` distinct candidates over `span`, and the health of the finder.
     fn candidates(
         &mut self,
         recorders: &[R],
         span: Span,
+        limit: u32,
         threads: usize,
     ) -> (Vec<IpAddr>, FinderHealth);
 }

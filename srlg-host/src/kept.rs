@@ -7,49 +7,34 @@ use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::{FormatError, wrong};
-use crate::report::SuperPoint;
 
 /// The bytes of an address. An IPv4 address is stored as an IPv4-mapped IPv6 address.
 type Bytes = [u8; 16];
 
-/// Distinct hosts in ascending order, IPv4 hosts first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The kept hosts of a snapshot: distinct hosts in ascending order, IPv4 hosts first.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptHosts(Vec<IpAddr>);
 
 impl KeptHosts {
-    /// Returns the hosts with the most peers, up to the candidate limit of `params`. `super_points` must be sorted by
-    /// descending cardinality.
-    pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
-        let kept = super_points.iter().take(params.candidate_limit() as usize);
-        Self::sorted(kept.map(|point| point.host).collect())
-    }
-
-    fn sorted(mut hosts: Vec<IpAddr>) -> Self {
+    pub(crate) fn new(mut hosts: Vec<IpAddr>) -> Self {
         hosts.sort_unstable();
         hosts.dedup();
         Self(hosts)
     }
 
-    pub(crate) fn hosts(&self) -> &[IpAddr] {
-        &self.0
+    /// Returns the union of these hosts and `others`.
+    pub(crate) fn united(&self, others: &[IpAddr]) -> Self {
+        Self::new([&self.0, others].concat())
     }
 
-    /// Adds the hosts of `others`, and limits the union to the candidate limit of `params`.
-    pub(crate) fn unite(&mut self, others: &Self, params: &Params) {
-        let all = Self::sorted([self.hosts(), others.hosts()].concat());
-        *self = all.within_limit(params);
-    }
-
-    /// Returns the hosts that have the smallest hashes, up to the candidate limit of `params`.
+    /// Returns the hosts that have the smallest hashes, at most `limit`, in the order of their hashes.
     ///
     /// Selecting by hash makes the result of several unions independent of their order.
-    pub(crate) fn within_limit(self, params: &Params) -> Self {
-        let (Self(mut all), limit) = (self, params.candidate_limit() as usize);
-        if all.len() > limit {
-            all.sort_by_cached_key(|&host| (params.host_order(host), host));
-            all.truncate(limit);
-        }
-        Self::sorted(all)
+    pub(crate) fn first(&self, limit: u32, params: &Params) -> Vec<IpAddr> {
+        let mut hosts = self.0.clone();
+        hosts.sort_by_cached_key(|&host| (params.host_order(host), host));
+        hosts.truncate(limit as usize);
+        hosts
     }
 
     /// Appends the number of hosts, and 16 bytes for each host, to the body of a snapshot.

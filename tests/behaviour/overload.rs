@@ -168,6 +168,44 @@ fn too_many_candidates_ask_more_of_each() {
     assert!(one.health.finder.miss_probability > 1.3e-4, "{:?}", one.health);
 }
 
+#[test]
+fn a_lowered_candidate_limit_acts_like_a_configured_one_until_it_is_raised() {
+    for config in [Config::default(), Config::paper()] {
+        let (mut lowered, mut free) = (detector(config), detector(config));
+        let mut configured = detector(Config { candidate_limit: 1, ..config });
+        lowered.set_candidate_limit(0);
+        let pairs = pairs(2_000_000);
+        for slice in 0..2 {
+            for detector in [&lowered, &configured, &free] {
+                detector.ingest(&pairs).unwrap();
+            }
+            let report = lowered.close_slice().unwrap();
+            assert_eq!(report, configured.close_slice().unwrap(), "slice {slice}");
+            assert_eq!(report.health.finder.overload, Some(Overload::Raised), "slice {slice}");
+            assert!(has_scanner(&report), "slice {slice}");
+            free.close_slice().unwrap();
+        }
+        assert!(lowered.delta(2).unwrap() == free.delta(2).unwrap());
+        lowered.set_candidate_limit(u32::MAX);
+        assert_eq!(lowered.close_slice().unwrap(), free.close_slice().unwrap());
+    }
+}
+
+// Host number n has 1,500 + 100 n peers. An estimate is off by about 3 %, and 3 % of 3,400 peers are one host.
+#[test]
+fn a_lowered_candidate_limit_keeps_the_largest_super_points_of_the_last_report() {
+    let mut detector = detector(Config::default());
+    let host = |number: u32| (0..1500 + 100 * number).map(move |peer| (number, peer));
+    let pairs = (0..20).flat_map(host).map(|(inside, peer)| IpPair { inside, peer });
+    detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+    let before = hosts(&detector.close_slice().unwrap());
+    assert_eq!(before.len(), 20);
+    detector.set_candidate_limit(5);
+    let report = detector.close_slice().unwrap();
+    assert!((5..=10).contains(&report.candidates), "{}", report.candidates);
+    assert_eq!(hosts(&report)[..5], before[..5]);
+}
+
 /// Time after which a close hangs. A close that enumerates all tuples or cells takes hours, and one that does not takes
 /// seconds, or a minute on a busy machine.
 const HANG: Duration = Duration::from_secs(600);

@@ -202,11 +202,11 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         self.threads = threads.get();
     }
 
-    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error> {
+    fn candidates(&mut self, span: Span, kept: &[IpAddr], limit: u32) -> Result<Candidates, Error> {
         self.inboxes.drain(&self.arrays);
         let Self { arrays, search, threads, .. } = self;
         let (hosts, health) =
-            arrays.finder.frozen(|recorders| search.candidates(recorders, span, *threads));
+            arrays.finder.frozen(|recorders| search.candidates(recorders, span, limit, *threads));
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = needs_weights.then(|| self.row_weights(span));
         let hosts = united(hosts, kept);

@@ -86,7 +86,7 @@ fn assert_search_equal(backend: &mut PaperBackend, model: &PaperModel, config: &
     let rsra = params.finder().rsra().unwrap();
     let (window, weight) = (config.window as u16, rsra.hot_weight());
     let span = params.span(0, config.window);
-    let candidates = backend.candidates(span, &[]).unwrap();
+    let candidates = backend.candidates(span, &[], params.candidate_limit()).unwrap();
     let FinderFill::Rsra { hot_weight, hot_shares } = &candidates.health.fill else {
         panic!("an RSRA, not {:?}", candidates.health.fill);
     };

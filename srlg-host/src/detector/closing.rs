@@ -19,7 +19,6 @@ use super::{estimate_within, estimates_within};
 use crate::backend::{Backend, Candidates, HostTallies};
 use crate::error::Error;
 use crate::ingest::feed::lent::ExclusiveBackend;
-use crate::kept::KeptHosts;
 use crate::peers::{peers_of, sample_peers};
 use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 
@@ -61,19 +60,21 @@ pub(super) struct ExclusiveDetector<'a> {
     pub(super) params: &'a Params,
     pub(super) backend: ExclusiveBackend<'a>,
     pub(super) last: &'a mut LastReport,
+    pub(super) candidate_limit: u32,
 }
 
 /// The parts of the last report that a detector keeps.
 pub(super) struct LastReport {
     pub(super) health: Health,
-    /// Hosts that are always candidates for the next report.
-    pub(super) kept: KeptHosts,
+    /// Distinct hosts that are always candidates for the next report. If the candidate limit is lowered, the first ones
+    /// stay: the hosts with the most peers, or after a merge the hosts with the smallest hashes.
+    pub(super) kept: Vec<IpAddr>,
 }
 
 impl LastReport {
     /// Creates the `LastReport` of a new or restored detector. If the detector was restored from a snapshot, `kept`
     /// contains the super points of the snapshot's last report.
-    pub(super) fn untouched(params: &Params, kept: KeptHosts) -> Self {
+    pub(super) fn untouched(params: &Params, kept: Vec<IpAddr>) -> Self {
         Self { health: Health::untouched(params), kept }
     }
 }
@@ -106,11 +107,11 @@ impl<'a> Closing<'a> {
     /// Finds the super points of the window that ends with the running slice.
     pub(super) fn new(mut detector: ExclusiveDetector<'a>) -> Result<Self, Error> {
         let start = Instant::now();
-        let ExclusiveDetector { params, backend, last } = &mut detector;
+        let ExclusiveDetector { params, backend, last, candidate_limit } = &mut detector;
         backend.is_busy = true;
         let (slice, mut stages) = (backend.slice(), std::mem::take(&mut backend.delays));
         let span = params.span(slice, params.window());
-        let candidates = backend.candidates(span, last.kept.hosts())?;
+        let candidates = backend.candidates(span, &last.kept, *candidate_limit)?;
         stages.search = start.elapsed();
         let super_points = super_points(params, &mut **backend, slice, &candidates)?;
         stages.estimate = start.elapsed() - stages.search;
@@ -211,7 +212,7 @@ impl<'a> Closing<'a> {
     /// Closes the slice like [`end`](Self::end), but keeps the exclusive access to the detector.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
-        let ExclusiveDetector { params, backend, last } = &mut detector;
+        let ExclusiveDetector { params, backend, last, candidate_limit } = &mut detector;
         backend.is_busy = true;
         let slice = backend.slice();
         let next = slice.checked_add(1).ok_or(Error::LastSlice { running: slice })?;
@@ -224,8 +225,8 @@ impl<'a> Closing<'a> {
         backend.set_slice(next);
         backend.is_busy = false;
         let health = Health::new(params, &row_weights, candidates.health);
-        let kept = KeptHosts::of(&super_points, params);
-        **last = LastReport { health: health.clone(), kept };
+        let kept = super_points.iter().take(*candidate_limit as usize).map(|point| point.host);
+        **last = LastReport { health: health.clone(), kept: kept.collect() };
         stages.complete_since(start);
         let candidates = candidates.count;
         Ok((SliceReport { slice, super_points, candidates, health, stages }, detector))

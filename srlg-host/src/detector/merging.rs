@@ -8,6 +8,7 @@ use super::closing::LastReport;
 use super::{SlidingDetector, span};
 use crate::backend::Backend;
 use crate::error::Error;
+use crate::kept::KeptHosts;
 use crate::state::{Coder, Delta, Snapshot, StateKind};
 
 impl SlidingDetector {
@@ -18,7 +19,7 @@ impl SlidingDetector {
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let backend = self.backend.settled()?;
         let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
-        Ok(Snapshot::new(&self.params, self.slice(), words, self.last.kept.clone()))
+        Ok(Snapshot::new(&self.params, self.slice(), words, KeptHosts::new(self.last.kept.clone())))
     }
 
     /// Replaces the state of this detector, including the running slice, with the state in `snapshot`.
@@ -36,7 +37,7 @@ impl SlidingDetector {
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         backend.set_slice(snapshot.slice());
         drop(backend);
-        let kept = snapshot.kept.clone().within_limit(&self.params);
+        let kept = snapshot.kept.first(self.candidate_limit, &self.params);
         self.last = LastReport::untouched(&self.params, kept);
         Ok(())
     }
@@ -54,7 +55,8 @@ impl SlidingDetector {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
         merge_words(&mut *self.backend.exclusive()?, snapshot, steps)?;
-        self.last.kept.unite(&snapshot.kept, &self.params);
+        let kept = snapshot.kept.united(&self.last.kept);
+        self.last.kept = kept.first(self.candidate_limit, &self.params);
         Ok(())
     }
 

@@ -63,8 +63,8 @@ pub(crate) struct Shortlist {
     pub(crate) is_limited: bool,
 }
 
-/// Selects the hosts with at least c_min cells. An IPv6 host also needs at least four cells. If there are more hosts
-/// than the limit, selects the hosts with the most cells.
+/// Selects the hosts with at least c_min cells. An IPv6 host also needs at least four cells. If there are more than
+/// `limit` hosts, selects the hosts with the most cells.
 ///
 /// `counts` covers all cells in the window. `v4` yields the IPv4 hosts with at least c_min cells, and the number of
 /// cells of each host. `held` contains cells of IPv6 hosts, including all cells that may belong to candidates. The call
@@ -74,11 +74,12 @@ pub(crate) fn candidates(
     counts: CellCounts<'_>,
     v4: impl Iterator<Item = (Owner, u32)>,
     held: &mut [HeldCell],
+    limit: u32,
 ) -> Shortlist {
     let mut found: Vec<Holder> =
         v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
     spell(params, least_v6(counts.c_min), held, &mut found);
-    let limit = params.candidate_limit() as usize;
+    let limit = limit as usize;
     #[cfg(any(feature = "cuda", test))]
     let is_limited = found.len() > limit;
     let asked = limited(&mut found, counts.c_min, limit);

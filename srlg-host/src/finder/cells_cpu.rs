@@ -148,6 +148,7 @@ impl CpuSearch<u64> for CellSearch {
         &mut self,
         cells: &[u64],
         span: Span,
+        limit: u32,
         threads: usize,
     ) -> (Vec<IpAddr>, FinderHealth) {
         let Self { params, counts, lists } = self;
@@ -167,16 +168,16 @@ impl CpuSearch<u64> for CellSearch {
         ages.remove(of_window);
         let counts = CellCounts::new(params, ages, span);
         let c_min = counts.c_min;
-        let limit = u64::from(span.finder_ages) * params.age_step();
+        let oldest = u64::from(span.finder_ages) * params.age_step();
         lists.resize_with(parts.len(), Lists::default);
         share_chunks(threads, lists, 1, |part, lists| {
             let ((first, cells), Lists { owners, held }) = (parts[part], &mut lists[0]);
             owners.clear();
             held.clear();
-            list(params, first, cells, limit, c_min as u8, counters, owners);
+            list(params, first, cells, oldest, c_min as u8, counters, owners);
             sort_v4(owners);
             if counts.may_spell() {
-                list_held(params, first, cells, limit, least_v6(c_min) as u8, counters, held);
+                list_held(params, first, cells, oldest, least_v6(c_min) as u8, counters, held);
             }
         });
         let (Lists { owners, held }, others) = lists.split_first_mut().expect("cells have a part");
@@ -189,7 +190,7 @@ impl CpuSearch<u64> for CellSearch {
             owners.sort();
         }
         let Shortlist { hosts, health, .. } =
-            candidates(params, counts, holders(owners, c_min), held);
+            candidates(params, counts, holders(owners, c_min), held, limit);
         (hosts, health)
     }
 }

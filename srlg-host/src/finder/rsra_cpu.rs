@@ -109,11 +109,11 @@ impl CpuSearch<u16> for RsraSearch {
         &mut self,
         recorders: &[u16],
         span: Span,
+        limit: u32,
         threads: usize,
     ) -> (Vec<IpAddr>, FinderHealth) {
         self.survey(recorders, span, threads);
-        let counts = self.hot_counts();
-        let (params, limit) = (self.params, self.params.candidate_limit());
+        let (params, counts) = (self.params, self.hot_counts());
         let (found, health) =
             search(&params, &counts, |weight| Ok(self.hosts(weight, limit, threads)))
                 .expect("a search on the CPU cannot fail");

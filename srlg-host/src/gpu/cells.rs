@@ -237,8 +237,8 @@ impl HostList {
         Self { hosts, holders }
     }
 
-    pub(super) fn is_beyond_limit(&self, params: &CellsParams) -> bool {
-        self.holders.len() > params.candidate_limit() as usize
+    pub(super) fn is_beyond(&self, limit: u32) -> bool {
+        self.holders.len() > limit as usize
     }
 
     pub(super) fn candidates(
@@ -246,7 +246,8 @@ impl HostList {
         params: &CellsParams,
         counts: CellCounts<'_>,
         held: &mut [HeldCell],
+        limit: u32,
     ) -> Shortlist {
-        candidates(params, counts, self.holders.iter().copied(), held)
+        candidates(params, counts, self.holders.iter().copied(), held, limit)
     }
 }

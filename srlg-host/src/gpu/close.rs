@@ -35,6 +35,7 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
         questions: &mut Questions<G>,
         span: Span,
         kept: &[IpAddr],
+        limit: u32,
     ) -> Result<Candidates, Error>;
 
     /// Tallies the candidates, like [`Backend::tally`](crate::backend::Backend::tally).
@@ -75,6 +76,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         _: &mut Questions<G>,
         span: Span,
         kept: &[IpAddr],
+        limit: u32,
     ) -> Result<Candidates, Error> {
         self.pending = None;
         let params = self.search.params;
@@ -90,14 +92,15 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         self.last = totals;
         let row_weights = Some(row_weights);
         let is_looked_at = is_known && totals.listed <= LIST_ROOM;
-        if is_looked_at && totals.held == 0 && !listed.is_beyond_limit(&params) {
+        if is_looked_at && totals.held == 0 && !listed.is_beyond(limit) {
             let count = listed.hosts.len();
             self.pending = Some(PendingRecords { turn, hosts: listed.hosts });
             return Ok(Candidates { span, count, hosts: Vec::new(), health, row_weights });
         }
         // The CPU recovers IPv6 addresses, and selects candidates if there are more than the limit.
         let mut held = self.search.held(ctx, &self.looks.copies[1], totals.held)?;
-        let Shortlist { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
+        let Shortlist { hosts, health, is_limited } =
+            listed.candidates(&params, counts, &mut held, limit);
         let mut hosts = united(hosts, kept);
         let count = hosts.len();
         if is_looked_at && !is_limited {

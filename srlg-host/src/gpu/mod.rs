@@ -234,10 +234,10 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     // The device does the work of a close, so the number of CPU threads has no effect.
     fn set_threads(&mut self, _: NonZeroUsize) {}
 
-    fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error> {
+    fn candidates(&mut self, span: Span, kept: &[IpAddr], limit: u32) -> Result<Candidates, Error> {
         self.unless_lost(|| {
             let Work { close, questions } = &mut *self.work()?;
-            close.candidates(self.ctx(), questions, span, kept)
+            close.candidates(self.ctx(), questions, span, kept, limit)
         })
     }
 

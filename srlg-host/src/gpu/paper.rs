@@ -50,6 +50,7 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
         questions: &mut Questions<G>,
         span: Span,
         kept: &[IpAddr],
+        limit: u32,
     ) -> Result<Candidates, Error> {
         // The row weights are counted while the search starts, and are copied after it.
         questions.start_row_weights(ctx, span)?;
@@ -67,7 +68,7 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
                     self.finish(ctx)?
                 }
             };
-            self.all_hosts(ctx, regained)
+            self.all_hosts(ctx, regained, limit)
         })?;
         let hosts = united(hosts(addresses), kept);
         let row_weights = Some(questions.bring_row_weights(ctx)?);
@@ -160,14 +161,15 @@ impl<G: Gpu> PaperClose<G> {
         })
     }
 
-    /// Returns all recovered hosts, or `None` if their number exceeds the candidate limit.
+    /// Returns all recovered hosts, or `None` if their number exceeds `limit`.
     fn all_hosts(
         &self,
         ctx: GpuCtx<'_, G>,
         regained: RegainedHosts,
+        limit: u32,
     ) -> Result<Option<Vec<Address>>, Error> {
         let RegainedHosts { count, eager: mut hosts } = regained;
-        if count > ctx.params.candidate_limit() {
+        if count > limit {
             return Ok(None);
         }
         if hosts.len() < count as usize {

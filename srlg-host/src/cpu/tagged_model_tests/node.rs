@@ -87,7 +87,7 @@ impl Node {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
         let mut backend = self.detector.backend_mut().exclusive().unwrap();
-        let candidates = backend.candidates(span, &[]).unwrap();
+        let candidates = backend.candidates(span, &[], params.candidate_limit()).unwrap();
         let left = Mutex::new(Vec::new());
         let visit = |of: &HostTallies<'_>| left.lock().unwrap().push(of.host);
         backend.tally(&candidates, &visit).unwrap();

@@ -34,7 +34,8 @@ fn threads_that_share_a_search_find_what_one_finds() {
         // The search object is also reused with fewer threads.
         let mut search = CellSearch::new(&all);
         let [one, four, three, again] = [1, 4, 3, 1].map(|threads| {
-            let (mut hosts, health) = search.candidates(&words, all.span(0, 1), threads);
+            let (mut hosts, health) =
+                search.candidates(&words, all.span(0, 1), all.candidate_limit(), threads);
             hosts.sort_unstable();
             (hosts, health)
         });
@@ -61,7 +62,8 @@ fn times_of_searches_where_hosts_of_few_cells_hold_all() {
             let mut search = CellSearch::new(&all);
             let took = (0..5).map(|_| {
                 let start = Instant::now();
-                let (found, _) = search.candidates(&words, all.span(0, 1), 1);
+                let (found, _) =
+                    search.candidates(&words, all.span(0, 1), all.candidate_limit(), 1);
                 (start.elapsed(), found.len())
             });
             let (took, found) = took.min().unwrap();

@@ -152,7 +152,7 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         }
         let span = params.span(0, 4);
         let [gpu_found, cpu_found] = [&mut gpu as &mut dyn Backend, &mut *cpu]
-            .map(|backend| backend.candidates(span, &[]).unwrap());
+            .map(|backend| backend.candidates(span, &[], params.candidate_limit()).unwrap());
         assert_eq!(gpu_found.health, cpu_found.health);
         assert_eq!(gpu_found.count, cpu_found.count);
         for array in 0..ARRAYS {

@@ -37,6 +37,10 @@ pub(super) enum Event {
         host: usize,
     },
     Close,
+    /// A new candidate limit for the next closes.
+    Limit {
+        candidates: u32,
+    },
     Skip {
         slices: u64,
     },
@@ -103,6 +107,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => contacts().prop_map(|contacts| Event::Pinned { contacts }),
         1 => (0..HOSTS.len(), 1u32..8).prop_map(|(host, window)| Event::Query { host, window }),
         3 => Just(Event::Close),
+        1 => (0u32..8).prop_map(|candidates| Event::Limit { candidates }),
         1 => (0u64..5).prop_map(|slices| Event::Skip { slices }),
         1 => (0..HOSTS.len()).prop_map(|host| Event::Peers { host }),
         1 => (contacts(), any::<bool>())
@@ -175,6 +180,10 @@ pub(super) fn happen(
             let mut report = detector.close_slice().unwrap();
             report.stages = StageTimes::default();
             format!("{report:?}")
+        }
+        Event::Limit { candidates } => {
+            detector.set_candidate_limit(*candidates);
+            String::new()
         }
         Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
         Event::Peers { host } => {
