@@ -44,6 +44,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::config::{Config, warn_of_views};
 use crate::console::{Console, ReadConfig};
+use crate::measure::close_budget::CloseBudget;
 use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
@@ -162,6 +163,7 @@ fn open(
         progress: Progress::since(rule.running()),
         console,
         detectors,
+        budget: CloseBudget::new(plan.network.slice(), plan.network.views.len()),
         sites: Arc::new(sites),
         rule,
         sampling,

@@ -2,6 +2,7 @@
 
 pub(crate) mod alerting;
 pub mod checkpoints;
+pub(crate) mod close_budget;
 pub(crate) mod completeness;
 pub(crate) mod counts;
 pub(crate) mod drive;

@@ -36,6 +36,7 @@ use super::tally::Tally;
 use crate::config::Config;
 use crate::console::Console;
 use crate::measure::alerting::peers_within;
+use crate::measure::close_budget::CloseBudget;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::service;
 use srlg_alerts::details::HOSTS;
@@ -54,6 +55,7 @@ pub(super) struct Engine {
     pub(super) console: Console,
     /// Detectors, in the order of the views.
     pub(super) detectors: Vec<SlidingDetector>,
+    pub(super) budget: CloseBudget,
     pub(super) sites: Arc<Sites>,
     pub(super) rule: CloseRule<SiteSlice>,
     pub(super) sampling: SamplingWindow,
@@ -273,7 +275,9 @@ impl Engine {
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
-        let Self { plan, console, detectors, manager, reports, progress, sites, rule, .. } = self;
+        let Self {
+            plan, console, detectors, budget, manager, reports, progress, sites, rule, ..
+        } = self;
         let network = &plan.network;
         let delivered = close.delivered.iter().copied();
         // Deltas of late probes may have data, too.
@@ -300,10 +304,13 @@ impl Engine {
         let mut watched = Vec::new();
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
         for (view, detector) in detectors.iter_mut().enumerate() {
+            budget.apply(detector);
             let mut closing = detector.begin_close()?;
             let sightings = manager.by_view[view].sightings(&mut closing)?;
+            let report = closing.end()?;
+            let is_limiting = budget.record(view, &network.views[view].name, detector, &report);
             let slice = ClosedSlice {
-                report: closing.end()?,
+                report,
                 sightings,
                 condition,
                 sampling,
@@ -313,7 +320,8 @@ impl Engine {
             if let Some(reports) = reports {
                 reports.write(plan, view, close, &slice)?;
             }
-            if let Some(overload) = slice.report.health.finder.overload {
+            let overload = slice.report.health.finder.overload.filter(|_| !is_limiting);
+            if let Some(overload) = overload {
                 warn!("slice {} of view {}: {overload}", close.slice, network.views[view].name);
             }
             let view_alerts = &mut manager.by_view[view];

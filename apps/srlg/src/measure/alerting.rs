@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use srlg_host::SlidingDetector;
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
+use crate::measure::close_budget::CloseBudget;
 use crate::measure::completeness::Completeness;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
@@ -27,6 +28,8 @@ pub(crate) struct Alerting {
     pub(crate) manager: AlertManager,
     slice_ms: u64,
     views: Vec<AlertedView>,
+    /// Budget of a live input. In a replay, results must not depend on the speed of the machine.
+    budget: Option<CloseBudget>,
 }
 
 struct AlertedView {
@@ -37,18 +40,20 @@ struct AlertedView {
 }
 
 impl Alerting {
-    /// Creates a consumer whose views have the given lengths of their windows, in slices.
+    /// Creates a consumer whose views have the given lengths of their windows, in slices. `budget` is `None` in a
+    /// replay.
     pub(crate) fn new(
         manager: AlertManager,
         slice_ms: u64,
         windows: impl Iterator<Item = u32>,
+        budget: Option<CloseBudget>,
     ) -> Self {
         let view = |window| AlertedView {
             input: Completeness::new(slice_ms),
             sampling: SamplingWindow::new(window),
             is_silent: false,
         };
-        Self { manager, slice_ms, views: windows.map(view).collect() }
+        Self { manager, slice_ms, views: windows.map(view).collect(), budget }
     }
 
     pub(crate) fn sampling(&self, at: usize) -> Vec<(u64, Sampling)> {
@@ -126,9 +131,15 @@ impl SliceConsumer for Alerting {
     fn close(&mut self, view: &mut RunningView<'_>, _: Pushed, _: bool) -> Result<()> {
         let RunningView { at, detector, details, exporters, pipelines, .. } = view;
         let (of, view_alerts) = (&mut self.views[*at], &mut self.manager.by_view[*at]);
+        if let Some(budget) = &self.budget {
+            budget.apply(detector);
+        }
         let mut closing = detector.begin_close()?;
         let sightings = view_alerts.sightings(&mut closing)?;
         let report = closing.end()?;
+        if let Some(budget) = &mut self.budget {
+            budget.record(*at, &view_alerts.name, detector, &report);
+        }
         of.is_silent = report.is_silent();
         let slice = ClosedSlice {
             condition: of.input.close(report.slice),

@@ -14,6 +14,7 @@ use srlg_input::{Position, Status as InputStatus};
 
 use crate::config::Config;
 use crate::measure::alerting::{Alerting, peers_within};
+use crate::measure::close_budget::CloseBudget;
 use crate::measure::site::{Site, SiteView, SliceTimes};
 use srlg_alerts::NearMiss;
 use srlg_alerts::details::HostExporters;
@@ -64,7 +65,9 @@ impl Monitor {
         let mut exporters = WitnessTable::new(permitted, general.silent_after, slice_ms, now_ms());
         exporters.set_names(config.names.exporters.clone());
         let windows = config.views.iter().map(|view| view.sizes.window);
-        let alerting = Alerting::new(config.manager(), slice_ms, windows);
+        let is_live = config.source.is_live();
+        let budget = is_live.then(|| CloseBudget::new(general.slice, config.views.len()));
+        let alerting = Alerting::new(config.manager(), slice_ms, windows, budget);
         Ok(Self { site: Site::new(views, times, exporters, alerting) })
     }
 
