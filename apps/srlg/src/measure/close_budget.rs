@@ -30,6 +30,10 @@ const LISTS: f64 = 2.0;
 /// per close. After a peak, the limit thus recovers within about a minute if slices have one second.
 const SLOWNESS: f64 = 16.0;
 
+/// Maximum factor by which one close increases a known time per candidate. A single close may be slow because the
+/// thread had to wait for a processor, which says little about later closes.
+const MOST_GROWTH: f64 = 2.0;
+
 /// Time between two log lines.
 const PERIOD: Duration = Duration::from_secs(60);
 
@@ -104,7 +108,8 @@ impl CloseBudget {
         if measured < *per_candidate {
             *per_candidate -= (*per_candidate - measured) / SLOWNESS;
         } else if is_slow {
-            *per_candidate = measured;
+            let most = if *per_candidate > 0.0 { MOST_GROWTH * *per_candidate } else { measured };
+            *per_candidate = measured.min(most);
         }
     }
 
@@ -216,6 +221,18 @@ mod tests {
         // 78 closes.
         assert!((4_900..=5_000).contains(&views.limit()), "{limits:?}");
         assert!(limits[8] < 2_500, "{limits:?}");
+    }
+
+    #[test]
+    fn a_single_stall_halves_the_limit_at_most() {
+        let mut views = Views::new(&[60_000], 50);
+        for _ in 0..10 {
+            views.close();
+        }
+        assert!((4_990..=5_000).contains(&views.limit()), "{}", views.limit());
+        views.cost *= 20;
+        views.close();
+        assert!((2_490..=2_500).contains(&views.limit()), "{}", views.limit());
     }
 
     #[test]
