@@ -15,7 +15,7 @@ use tracing::warn;
 /// Minimum candidate limit, in hosts. Even with this limit, a few closes find a host that is much larger than the
 /// others, because the hosts with the most cells are candidates. Once found, the hosts with the most peers stay
 /// candidates.
-const LEAST: u32 = 256;
+const LEAST: u32 = 1_024;
 
 /// The candidates of all views are examined for at most one slice in `SHARE`. The other half of a slice is for
 /// searches, ageing, alerts and the database. During half a second, a feed of 65,536 pairs buffers up to 131,000 pairs
