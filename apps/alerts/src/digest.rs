@@ -11,10 +11,13 @@ use serde_json::{Value, json};
 use srlg_input::contact::Name;
 
 use crate::notification::{Kind, Notification};
-use crate::{AlertId, Status};
+use crate::{AlertId, Status, Why};
 
 /// Maximum number of notifications that a digest names.
 const NAMED: usize = 20;
+
+/// Number of these that are about alerts that have ended, if there are as many.
+const NAMED_OVER: usize = 5;
 
 /// Maximum number of groups of alerts that a digest describes.
 const MOST_GROUPS: usize = 5;
@@ -26,7 +29,7 @@ pub struct Digest<'a> {
     alerts: usize,
     /// Notifications about active alerts, most urgent first.
     active: Vec<&'a Notification>,
-    /// Notifications about alerts that have ended.
+    /// Notifications about alerts that have ended, most severe first.
     over: Vec<&'a Notification>,
 }
 
@@ -47,8 +50,11 @@ impl<'a> Digest<'a> {
             .enumerate()
             .filter(|(at, it)| it.remark.is_some() || last.get(&it.id) == Some(at))
             .map(|(_, it)| *it);
-        let (over, mut active): (Vec<_>, Vec<_>) = shown.partition(|it| ended.contains(&it.id));
-        active.sort_by_key(|it| (it.is_probable_server(), Reverse(it.severity)));
+        let (mut over, mut active): (Vec<_>, Vec<_>) = shown.partition(|it| ended.contains(&it.id));
+        // Among equally severe alerts, new ones come first.
+        let is_old = |it: &Notification| !(it.status == Status::Start || it.why == Why::Severity);
+        active.sort_by_key(|it| (it.is_probable_server(), Reverse(it.severity), is_old(it)));
+        over.sort_by_key(|it| (it.is_probable_server(), Reverse(it.severity)));
         Self { alerts: ids.len(), active, over }
     }
 
@@ -77,7 +83,7 @@ impl<'a> Digest<'a> {
     /// ended.
     #[must_use]
     pub fn named(&self) -> [&[&'a Notification]; 2] {
-        let active = self.active.len().min(NAMED);
+        let active = self.active.len().min(NAMED - self.over.len().min(NAMED_OVER));
         [&self.active[..active], &self.over[..self.over.len().min(NAMED - active)]]
     }
 
@@ -185,11 +191,18 @@ mod tests {
         all.push(start(30, Kind::ServerOrP2p, Severity::Critical, None));
         all.push(start(31, Kind::Flood, Severity::Major, Some("udp/53")));
         all.push(Notification { status: Status::End, ..scan(3) });
+        let severe = start(40, Kind::Flood, Severity::Critical, None);
+        let update = Notification { status: Status::Update, why: Why::Repeat, ..all[31].clone() };
+        all.insert(0, Notification { id: "00000000000000ee".parse().unwrap(), ..update });
+        all.push(Notification { status: Status::End, ..severe });
         let digest = Digest::new(&all);
-        assert_eq!(digest.subject(), "major: 10.0.0.31 and 31 more");
+        assert_eq!(digest.subject(), "major: 10.0.0.31 and 33 more");
         let [active, over] = digest.named();
-        assert_eq!(hosts(&active[..3]), ["10.0.0.31", "10.0.0.0", "10.0.0.1"]);
-        assert_eq!((active.len(), over.len(), digest.unnamed()), (20, 0, 12));
+        let places = active.iter().map(|it| it.status).take(3).collect::<Vec<_>>();
+        assert_eq!(places, [Status::Start, Status::Update, Status::Start]);
+        assert_eq!(hosts(&active[2..4]), ["10.0.0.0", "10.0.0.1"]);
+        assert_eq!((active.len(), hosts(over)[0].as_str()), (18, "10.0.0.40"));
+        assert_eq!((over.len(), digest.unnamed()), (2, 14));
         assert_eq!(digest.shared(), ["29 hosts probably scan tcp/445"]);
     }
 

@@ -161,7 +161,10 @@ fn log(notifications: &[Notification]) {
         let shared = digest.shared();
         let shared =
             if shared.is_empty() { String::new() } else { format!("; {}", shared.join(", ")) };
-        info!("{} more notifications at the same time{shared}", digest.unnamed());
+        info!(
+            "{} more notifications at the same time are not in the log{shared}",
+            digest.unnamed()
+        );
     }
 }
 

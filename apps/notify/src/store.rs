@@ -28,7 +28,7 @@ use history::follow;
 use series::Minute;
 use srlg_alerts::AlertId;
 use srlg_alerts::notification::Notification;
-use srlg_system::state_folder::refuse_special_files;
+use srlg_system::state_files::check_state_file;
 use tables::{check, check_header, make};
 use waiting::Waiting;
 
@@ -74,7 +74,10 @@ impl Store {
         let path = state.map(path);
         let open = || -> Result<Connection> {
             let mut connection = match &path {
-                Some(path) => Connection::open(path)?,
+                Some(path) => {
+                    check_files(path)?;
+                    Connection::open(path)?
+                }
                 None => Connection::open_in_memory()?,
             };
             connection.busy_timeout(BUSY)?;
@@ -109,6 +112,7 @@ impl Store {
 
     fn open_for_reading(path: &Path) -> Result<Connection> {
         let open = || -> Result<Connection> {
+            check_files(path)?;
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(BUSY)?;
@@ -122,8 +126,8 @@ impl Store {
     /// version. No file is created, although SQLite itself would create files next to a database that no process has
     /// open.
     pub fn check(state: &Path) -> Result<()> {
-        refuse_special_files(state)?;
         let path = path(state);
+        check_files(&path).map_err(|error| explain(error, Some(&path)))?;
         if !path.exists() {
             return Ok(());
         }
@@ -233,6 +237,20 @@ impl Store {
         Ok(found)
     }
 
+    /// Returns the notifications of the alert `id` after number `after` and up to number `last`, in ascending order.
+    pub fn between(&self, id: AlertId, after: i64, last: i64) -> Result<Vec<NumberedNotification>> {
+        let sql =
+            "SELECT number, json FROM notifications WHERE id = ? AND number > ? AND number <= ?
+            ORDER BY number";
+        let waiting = self.waiting();
+        let mut found = self.notifications(sql, params![id.to_string(), after, last])?;
+        let more = waiting.notifications.iter().filter(|(number, notification)| {
+            notification.id == id && (after + 1..=last).contains(number)
+        });
+        found.extend(more.cloned());
+        Ok(found)
+    }
+
     /// Returns the notification `number`, unless it was pruned.
     pub fn notification(&self, number: i64) -> Result<Option<NumberedNotification>> {
         let next = self.after(number - 1, 1)?.pop();
@@ -272,6 +290,14 @@ fn last(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
+/// Checks that the database at `path` and the files next to it, if they exist, are regular files.
+fn check_files(path: &Path) -> Result<()> {
+    ["sqlite", "sqlite-wal", "sqlite-shm"].iter().try_for_each(|extension| {
+        let path = path.with_extension(extension);
+        check_state_file(&path).with_context(|| format!("cannot use {}", path.display()))
+    })
+}
+
 /// Locks the folder `state`, because only one process may write to its database.
 fn lock(state: &Path) -> Result<File> {
     fs::create_dir_all(state)
@@ -283,10 +309,9 @@ fn lock(state: &Path) -> Result<File> {
             state.display()
         );
     }
-    refuse_special_files(state)?;
     let path = state.join("srlg.lock");
-    let mut options = File::options();
-    let lock = options.create(true).truncate(false).write(true).open(&path);
+    let open = || File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = check_state_file(&path).and_then(|()| open());
     let lock = lock.with_context(|| format!("cannot open {}", path.display()))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),

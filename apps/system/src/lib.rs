@@ -5,7 +5,7 @@
 pub mod machine;
 pub mod pacing;
 pub mod secrets;
-pub mod state_folder;
+pub mod state_files;
 
 use std::time::SystemTime;
 

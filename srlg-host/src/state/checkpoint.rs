@@ -178,14 +178,19 @@ impl Drop for Checkpoints {
 }
 
 fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
-    // Opening a FIFO would wait for ever, and reading a device may never end.
-    let metadata = fs::metadata(path).map_err(cannot("read", path))?;
-    if !metadata.is_file() {
-        let cause = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
-        return Err(cannot("read", path)(cause));
-    }
-    let bytes = fs::read(path).map_err(cannot("read", path))?;
+    let bytes = check_file(path).and_then(|()| fs::read(path)).map_err(cannot("read", path))?;
     Snapshot::from_bytes(&bytes, params)
+}
+
+/// Checks that the file at `path`, if it exists, is a regular file. Opening a FIFO would wait for ever, and reading a
+/// device may never end.
+fn check_file(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn is_damage(why: &Error) -> bool {
@@ -229,8 +234,8 @@ fn make(folder: &Path) -> Result<(), Error> {
 
 fn lock(folder: &Path) -> Result<File, Error> {
     let path = folder.join("lock");
-    let mut options = File::options();
-    let lock = options.create(true).truncate(false).write(true).open(&path);
+    let open = || File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = check_file(&path).and_then(|()| open());
     let lock = lock.map_err(cannot("open", &path))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),

@@ -23,7 +23,7 @@ const OVERTAKEN_MS: u32 = 60_000;
 const DAY_MS: u32 = 86_400_000;
 
 /// Number of runs that are remembered. Their order of arrival is irregular, so a few runs suffice to recognise returns
-/// even if more exporters share an identity.
+/// even if more exporters share an identity. More exporters that send strictly in turn are not recognised.
 const RUNS: usize = 4;
 
 /// Number of returns to former runs after which several exporters must share an identity. A datagram that is overtaken

@@ -272,7 +272,14 @@ pub fn check_templates(path: &Path) -> Result<(), InputError> {
 /// Returns the contents of the file at `path`, if it exists. Returns an error if the file cannot be read or belongs to
 /// another program.
 fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
-    let error = match fs::read(path) {
+    // Reading a FIFO would wait for ever, and a device may have no end.
+    let read = match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
+        }
+        _ => fs::read(path),
+    };
+    let error = match read {
         Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => {
             return Ok(Some(bytes));
         }

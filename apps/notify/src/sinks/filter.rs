@@ -325,7 +325,8 @@ impl HeldStart {
 fn open_ids(store: &Store, cursor: &Cursor) -> Result<HashSet<AlertId>> {
     let mut open: HashSet<AlertId> = store.open_at(cursor.done)?.into_iter().collect();
     for number in &cursor.early {
-        open.extend(store.notification(*number)?.map(|(_, notification)| notification.id));
+        let notification = store.notification(*number)?.map(|(_, notification)| notification);
+        open.extend(notification.filter(|it| it.silence.is_none()).map(|it| it.id));
     }
     Ok(open)
 }

@@ -90,7 +90,7 @@ pub enum SinkKind {
         #[serde(default)]
         #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
         signature_file: Option<PathBuf>,
-        /// Maximum number of notifications per minute ([rate limit](alerts.md#sinks)).
+        /// Maximum number of notifications per minute without a digest ([rate limit](alerts.md#sinks)).
         #[serde(default = "most_per_minute")]
         #[cfg_attr(feature = "schemars", schemars(range(min = 1)))]
         most_per_minute: u32,

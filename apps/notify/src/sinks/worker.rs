@@ -2,9 +2,9 @@
 //!
 //! Notifications are sent in order. [`SinkFilter`] decides which notifications are sent, and which starts are held and
 //! sent later. If a sink without a digest is slow, a severe alert does not wait behind the notifications of others: its
-//! unread notifications are sent early. A sink with a digest can send several notifications in one message. It sends a message when the time
-//! `digest` has passed since the last message. If a severe alert waits, the message or the queue is full, or the program
-//! stops, the sink sends the message earlier.
+//! unread notifications are sent early. A sink with a digest can send several notifications in one message. It sends a
+//! message when the time `digest` has passed since the last message. If a severe alert waits, the message or the queue is
+//! full, or the program stops, the sink sends the message earlier.
 //!
 //! Invariant: the cursor does not pass a notification before that notification is accepted, abandoned, filtered out,
 //! dropped, or listed as held. Therefore, after a kill, notifications that were collected but not sent are read again.
@@ -243,8 +243,8 @@ impl Worker {
 
     /// Sends the unread notifications of the alert `id` up to `last` before those of other alerts.
     fn send_early(&mut self, id: AlertId, last: i64) -> Result<bool> {
-        for (number, notification) in self.store.notifications_of(id)? {
-            if number <= self.read || number > last || self.cursor.early.contains(&number) {
+        for (number, notification) in self.store.between(id, self.read, last)? {
+            if self.cursor.early.contains(&number) {
                 continue;
             }
             if !self.judge(number, notification)? || !self.flush()? {

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -104,7 +105,7 @@ fn a_file_that_is_no_database_of_this_program_is_refused() {
     fs::write(&path, [7; 8192]).unwrap();
     let mut texts = refused(folder.path());
     fs::remove_file(&path).unwrap();
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 8).unwrap();
     texts += &refused(folder.path());
     for version in [0, 1] {
         fs::remove_file(&path).unwrap();
@@ -118,6 +119,25 @@ fn a_file_that_is_no_database_of_this_program_is_refused() {
     let none = format!("{:#}", Store::read(&folder.path().join("no")).unwrap_err());
     texts += &none.replace(folder.path().to_str().unwrap(), "FOLDER");
     insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn a_database_that_is_no_regular_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["srlg.sqlite", "srlg.sqlite-wal"] {
+        let path = folder.path().join(name);
+        let _listener = UnixListener::bind(&path).unwrap();
+        let errors = [
+            Store::open(Some(folder.path())).map(drop),
+            Store::read(folder.path()).map(drop),
+            Store::check(folder.path()),
+        ];
+        for error in errors {
+            let error = format!("{:#}", error.unwrap_err());
+            assert!(error.contains(&format!("{name}: it is a FIFO")), "{error}");
+        }
+        fs::remove_file(path).unwrap();
+    }
 }
 
 #[test]
@@ -243,6 +263,15 @@ fn on_a_full_disk_notifications_wait_where_sinks_find_them_and_are_stored_later(
     store.add(&notifications[250..299], &state(2)).unwrap_err();
     assert_eq!((store.last(), store.waiting_len(), store.state("a").unwrap()), (299, 298, None));
     // Sinks read waiting notifications too.
+    let id = store.after(0, 1).unwrap()[0].1.id;
+    let between = |after, last| {
+        let found = store.between(id, after, last).unwrap();
+        found.into_iter().map(|(number, _)| number).collect::<Vec<_>>()
+    };
+    let all: Vec<i64> =
+        store.after(0, 1_000).unwrap().iter().filter(|it| it.1.id == id).map(|it| it.0).collect();
+    assert!(all.len() > 1 && all[1] > 1, "{all:?}");
+    assert_eq!((between(0, 999), between(1, all[1])), (all.clone(), vec![all[1]]));
     let numbers = |store: &Store, after, most| -> Vec<i64> {
         store.after(after, most).unwrap().into_iter().map(|it| it.0).collect()
     };

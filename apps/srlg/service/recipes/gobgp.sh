@@ -55,24 +55,44 @@ refuse() {
 
 # Prints the hexadecimal digits of an address: 8 digits for IPv4, 32 for IPv6. Fails if it is not an address.
 digits() {
-    local address=${1,,} left right
-    # An IPv4-mapped address is the same host.
-    [[ ! $address =~ ^(0*:)+ffff:([0-9.]+)$ ]] || address=${BASH_REMATCH[2]}
-    if [[ $address =~ ^((0|[1-9][0-9]*)\.){3}(0|[1-9][0-9]*)$ ]]; then
-        getent ahosts "$address" >/dev/null || return 1
-        IFS=. read -ra left <<<"$address"
-        printf '%02x' "${left[@]}"
-        return
-    fi
+    local address=${1,,} octet group left right
     # Other spellings of IPv4, such as octal numbers, are errors.
-    [[ $address =~ ^[0-9a-f:]*:[0-9a-f:]*$ ]] && getent ahosts "$address" >/dev/null || return 1
-    IFS=: read -ra left <<<"${address%%::*}"
-    IFS=: read -ra right <<<"$([[ $address != *::* ]] || echo "${address#*::}")"
+    if [[ $address =~ ^(.*:)?((0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){3})$ ]]; then
+        local before=${BASH_REMATCH[1]}
+        IFS=. read -ra left <<<"${BASH_REMATCH[2]}"
+        for octet in "${left[@]}"; do
+            [ "$octet" -le 255 ] || return 1
+        done
+        if [ -z "$before" ]; then
+            printf '%02x' "${left[@]}"
+            return
+        fi
+        address=$before$(printf '%02x%02x:%02x%02x' "${left[@]}")
+    fi
+    [[ $address =~ ^[0-9a-f:]*$ && $address != *::*::* && $address != *:::* ]] || return 1
+    local -i groups=8
+    if [[ $address == *::* ]]; then
+        groups=7
+        IFS=: read -ra left <<<"${address%%::*}"
+        IFS=: read -ra right <<<"${address##*::}"
+    else
+        [[ $address != :* && $address != *: ]] || return 1
+        IFS=: read -ra left <<<"$address"
+        right=()
+    fi
+    for group in "${left[@]}" "${right[@]}"; do
+        [[ $group =~ ^[0-9a-f]{1,4}$ ]] || return 1
+    done
+    [ $((${#left[@]} + ${#right[@]})) -le $groups ] || return 1
+    [ $groups = 7 ] || [ ${#left[@]} = 8 ] || return 1
     while [ $((${#left[@]} + ${#right[@]})) -lt 8 ]; do
         left+=(0)
     done
     printf '%04x' "${left[@]/#/0x}" "${right[@]/#/0x}"
 }
+
+# The digits with which an IPv6 address begins that stands for an IPv4 address.
+mapped=00000000000000000000ffff
 
 # Succeeds if a network of the list $1 contains the address with the digits $2. A line that is neither an address nor a
 # network ends the script with an error.
@@ -86,6 +106,9 @@ lists() {
         if [ -z "$network" ] || [[ ! $length =~ ^(0|[1-9][0-9]?[0-9]?)$ ]] || [ "$length" -gt $((4 * ${#network})) ]; then
             say "no decision: the list $1 has a line that is neither an address nor a network: $line"
             exit 1
+        fi
+        if [[ $network == "$mapped"* && $length -ge 96 ]]; then
+            network=${network#"$mapped"} length=$((length - 96))
         fi
         [ ${#network} = ${#2} ] || continue
         whole=$((length / 4)) rest=$((4 - length % 4))
@@ -118,8 +141,10 @@ if [ "$(field .status)" = end ]; then
     exit 0
 fi
 
-if [ -n "$never" ] && address=$(digits "$host"); then
+if [ -n "$never" ] && [[ $host != */* ]]; then
     [ -r "$never" ] || { say "no decision: cannot read the list $never" && exit 1; }
+    address=$(digits "$host") || { say "no decision: $host is not an address" && exit 1; }
+    address=${address#"$mapped"}
     if lists "$never" "$address"; then
         [ -e "$file" ] || refuse "$never lists the address"
         read -ra route <"$file"

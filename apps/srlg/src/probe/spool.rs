@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use srlg_input::Position;
 use srlg_input::contact::Sampling;
-use srlg_system::state_folder::refuse_special_files;
+use srlg_system::state_files::check_state_file;
 
 use crate::network::{NetworkError, VersionId};
 
@@ -73,17 +73,15 @@ pub(super) enum SpoolError {
     Position { path: PathBuf, cause: serde_json::Error },
     #[error(transparent)]
     Folder(#[from] NetworkError),
-    #[error("{0:#}")]
-    Special(anyhow::Error),
 }
 
 impl SpoolLock {
     /// Locks the folder `root`, which is created if it does not exist.
     pub(super) fn acquire(root: &Path) -> Result<Self, SpoolError> {
         fs::create_dir_all(root).map_err(cannot("create", root))?;
-        refuse_special_files(root).map_err(SpoolError::Special)?;
         let path = root.join("lock");
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let open = || File::options().create(true).truncate(false).write(true).open(&path);
+        let file = check_state_file(&path).and_then(|()| open());
         let file = file.map_err(cannot("open", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Self { root: root.to_owned(), _file: file }),
@@ -184,7 +182,8 @@ impl Spool {
             return Ok(SpoolEntry::default());
         }
         let path = self.path(slice);
-        let bytes = fs::read(&path).map_err(cannot("read", &path))?;
+        let bytes = check_state_file(&path).and_then(|()| fs::read(&path));
+        let bytes = bytes.map_err(cannot("read", &path))?;
         match file::decode(slice, bytes.into()) {
             Ok(stored) => Ok(stored),
             Err(why) => {
@@ -247,7 +246,7 @@ impl Spool {
 }
 
 fn read_position(path: &Path) -> Result<Option<Position>, SpoolError> {
-    match fs::read(path) {
+    match check_state_file(path).and_then(|()| fs::read(path)) {
         Ok(text) => serde_json::from_slice(&text)
             .map(Some)
             .map_err(|cause| SpoolError::Position { path: path.to_owned(), cause }),
