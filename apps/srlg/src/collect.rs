@@ -36,7 +36,6 @@ mod tally;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use srlg_host::SlidingDetector;
 use srlg_host::state::Checkpoints;
 use srlg_input::contact::SamplingWindow;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -45,6 +44,7 @@ use tokio::sync::{mpsc, watch};
 use crate::config::{Config, warn_of_views};
 use crate::console::{Console, ReadConfig};
 use crate::measure::close_budget::CloseBudget;
+use crate::measure::detector;
 use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
@@ -129,10 +129,7 @@ fn open(
     let mut checkpoints = Checkpoints::open(folder)?;
     let network = &plan.network;
     let device = config.general.device;
-    let detectors = network.views.iter().map(|view| {
-        let detector = SlidingDetector::new(view.sizes, device);
-        detector.with_context(|| format!("cannot create the detector of view {}", view.name))
-    });
+    let detectors = network.views.iter().map(|view| detector(&view.name, view.sizes, device));
     let mut detectors = detectors.collect::<Result<Vec<_>>>()?;
     let kept = checkpoint::restore(&mut checkpoints, &mut detectors)?;
     let (names, limits) = (&plan.options.probes, plan.limits());

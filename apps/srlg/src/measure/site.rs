@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Error, Result};
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Config, Device, SlidingDetector};
@@ -29,6 +29,7 @@ use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus, ViewOptions};
 
 use crate::measure::counts::ContactCounts;
+use crate::measure::detector;
 use crate::measure::pipeline::{PipelineCounts, Pipelines, Pushed, ViewPipeline, ViewPipelines};
 use crate::measure::positions::Positions;
 use crate::measure::track::Track;
@@ -143,8 +144,7 @@ impl SiteView {
     ) -> Result<Self> {
         // Pairs that are later than a whole window do not count.
         let clock = SliceClock::new(times.slice, sizes.window - 1, Duration::MAX)?;
-        let detector = SlidingDetector::new(sizes, device)
-            .with_context(|| format!("cannot create the detector of view {name}"))?;
+        let detector = detector(name, sizes, device)?;
         Self::of(view, clock.with_grace(times.grace), detector, sizes.seed, rules)
     }
 
