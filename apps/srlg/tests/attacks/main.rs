@@ -172,6 +172,7 @@ fn only_the_victim_of_a_flood_is_announced_among_servers_and_scanners() {
             assert!(hosts.contains(host), "{hosts:?}");
         }
         assert_eq!(routes(&site.notified), ["10.9.9.200/32".to_owned()].into());
+        assert_eq!(site.victims(), ["10.9.9.200".to_owned()].into());
         let severe = site.notified.iter().filter(|it| it.severity >= Severity::Major);
         assert!(severe.count() > 0);
     });

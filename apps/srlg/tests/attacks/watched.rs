@@ -1,5 +1,6 @@
 //! A monitor with the default configuration, and the machine sinks that receive its notifications.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
 use std::sync::mpsc::Receiver;
@@ -119,6 +120,21 @@ impl Watched {
         self.start_ms
     }
 
+    /// Returns the victims that Alertmanager was told of, once it has all alerts.
+    pub(crate) fn victims(&mut self) -> BTreeSet<String> {
+        let started = Instant::now();
+        let is_done = |sinks: &Sinks| {
+            sinks.overviews().iter().all(|sink| sink.name != "alertmanager" || sink.queue == 0)
+        };
+        while !self.sinks.iter().all(is_done) {
+            assert!(started.elapsed() < SOON, "all alerts must be sent to Alertmanager");
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.outputs.read_alertmanager();
+        let labels = self.outputs.managed.iter().map(|alert| &alert["labels"]["victim_ip"]);
+        labels.filter_map(|victim| Some(victim.as_str()?.to_owned())).collect()
+    }
+
     /// Returns the notifications about `host` in `view`.
     pub(crate) fn about(&self, view: &str, host: IpAddr) -> Vec<&Notification> {
         let host = host.to_string();
@@ -161,6 +177,15 @@ impl Drop for Watched {
 }
 
 impl Outputs {
+    fn read_alertmanager(&mut self) {
+        for (head, body) in self.alertmanager.try_iter() {
+            if head.contains("/alerts ") {
+                let alerts: Vec<Value> = serde_json::from_str(&body).unwrap();
+                self.managed.extend(alerts);
+            }
+        }
+    }
+
     /// Returns the statuses of the notifications that the sink `name` has sent about the alert `id`.
     fn statuses(&mut self, name: &str, id: &str) -> Vec<String> {
         let of_lines = |text: &str| {
@@ -180,12 +205,7 @@ impl Outputs {
                 of_lines(&self.posted)
             }
             "alertmanager" => {
-                for (head, body) in self.alertmanager.try_iter() {
-                    if head.contains("/alerts ") {
-                        let alerts: Vec<Value> = serde_json::from_str(&body).unwrap();
-                        self.managed.extend(alerts);
-                    }
-                }
+                self.read_alertmanager();
                 let now = humantime::format_rfc3339_millis(std::time::SystemTime::now());
                 let now = now.to_string();
                 let about = self.managed.iter().filter(|it| it["annotations"]["id"] == *id);
