@@ -103,7 +103,6 @@ impl SlidingDetector {
     /// miss. Snapshots and deltas do not contain the limit.
     pub fn set_candidate_limit(&mut self, limit: u32) {
         self.candidate_limit = limit.clamp(1, self.params.candidate_limit());
-        self.last.kept.truncate(self.candidate_limit as usize);
     }
 
     /// Closes the running slice, reports the super points of the window that ends with it, and moves the window by one

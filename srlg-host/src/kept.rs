@@ -27,13 +27,14 @@ impl KeptHosts {
         Self::new([&self.0, others].concat())
     }
 
-    /// Returns the hosts that have the smallest hashes, at most `limit`, in the order of their hashes.
+    /// Returns the hosts that have the smallest hashes, at most as many as the candidate limit, in the order of their
+    /// hashes.
     ///
     /// Selecting by hash makes the result of several unions independent of their order.
-    pub(crate) fn first(&self, limit: u32, params: &Params) -> Vec<IpAddr> {
+    pub(crate) fn first(&self, params: &Params) -> Vec<IpAddr> {
         let mut hosts = self.0.clone();
         hosts.sort_by_cached_key(|&host| (params.host_order(host), host));
-        hosts.truncate(limit as usize);
+        hosts.truncate(params.candidate_limit() as usize);
         hosts
     }
 

@@ -66,8 +66,8 @@ pub(super) struct ExclusiveDetector<'a> {
 /// The parts of the last report that a detector keeps.
 pub(super) struct LastReport {
     pub(super) health: Health,
-    /// Distinct hosts that are always candidates for the next report. If the candidate limit is lowered, the first ones
-    /// stay: the hosts with the most peers, or after a merge the hosts with the smallest hashes.
+    /// Distinct hosts that are always candidates for the next report. If the candidate limit is lowered, only the first
+    /// ones are: the hosts with the most peers, or after a merge the hosts with the smallest hashes.
     pub(super) kept: Vec<IpAddr>,
 }
 
@@ -111,7 +111,8 @@ impl<'a> Closing<'a> {
         backend.is_busy = true;
         let (slice, mut stages) = (backend.slice(), std::mem::take(&mut backend.delays));
         let span = params.span(slice, params.window());
-        let candidates = backend.candidates(span, &last.kept, *candidate_limit)?;
+        let kept = &last.kept[..last.kept.len().min(*candidate_limit as usize)];
+        let candidates = backend.candidates(span, kept, *candidate_limit)?;
         stages.search = start.elapsed();
         let super_points = super_points(params, &mut **backend, slice, &candidates)?;
         stages.estimate = start.elapsed() - stages.search;
@@ -212,7 +213,7 @@ impl<'a> Closing<'a> {
     /// Closes the slice like [`end`](Self::end), but keeps the exclusive access to the detector.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
-        let ExclusiveDetector { params, backend, last, candidate_limit } = &mut detector;
+        let ExclusiveDetector { params, backend, last, .. } = &mut detector;
         backend.is_busy = true;
         let slice = backend.slice();
         let next = slice.checked_add(1).ok_or(Error::LastSlice { running: slice })?;
@@ -225,7 +226,8 @@ impl<'a> Closing<'a> {
         backend.set_slice(next);
         backend.is_busy = false;
         let health = Health::new(params, &row_weights, candidates.health);
-        let kept = super_points.iter().take(*candidate_limit as usize).map(|point| point.host);
+        let most = params.candidate_limit() as usize;
+        let kept = super_points.iter().take(most).map(|point| point.host);
         **last = LastReport { health: health.clone(), kept: kept.collect() };
         stages.complete_since(start);
         let candidates = candidates.count;

@@ -37,7 +37,7 @@ impl SlidingDetector {
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         backend.set_slice(snapshot.slice());
         drop(backend);
-        let kept = snapshot.kept.first(self.candidate_limit, &self.params);
+        let kept = snapshot.kept.first(&self.params);
         self.last = LastReport::untouched(&self.params, kept);
         Ok(())
     }
@@ -56,7 +56,7 @@ impl SlidingDetector {
         let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
         merge_words(&mut *self.backend.exclusive()?, snapshot, steps)?;
         let kept = snapshot.kept.united(&self.last.kept);
-        self.last.kept = kept.first(self.candidate_limit, &self.params);
+        self.last.kept = kept.first(&self.params);
         Ok(())
     }
 
