@@ -83,6 +83,11 @@ trait Channel: Send {
         Duration::ZERO
     }
 
+    /// Returns whether a notification may be sent before others with lower numbers.
+    fn takes_early(&self) -> bool {
+        self.digest().is_zero()
+    }
+
     /// Sends the notifications of one message and returns the last answer of the receiver. Without a
     /// [digest](Self::digest), a message has only one notification.
     fn send_all(&mut self, notifications: &[NumberedNotification]) -> Result<String, Failure> {

@@ -186,6 +186,11 @@ impl File {
 }
 
 impl Channel for File {
+    /// The last line shows which notifications are in the file, so the numbers must ascend.
+    fn takes_early(&self) -> bool {
+        false
+    }
+
     fn send(&mut self, number: i64, notification: &Notification) -> Result<String, Failure> {
         if number > self.last {
             self.write(serde_json::to_vec(&NotificationLine { number, notification })?)?;

@@ -215,10 +215,10 @@ impl Worker {
     }
 
     /// Searches the unread notifications for severe alerts whose first notification or rise waits, and sends all that
-    /// waits of these alerts, in order. This is done at most once per second, so a sink that keeps up hardly searches.
+    /// waits of these alerts, in order. Files and digests take nothing early. This is done at most once per second, so a sink that keeps up hardly searches.
     /// Returns false in the same cases as [`flush`](Self::flush).
     fn send_severe(&mut self) -> Result<bool> {
-        if !self.digest.is_zero() || !self.search.is_due() {
+        if !self.channel.takes_early() || !self.search.is_due() {
             return Ok(true);
         }
         self.searched = self.searched.max(self.read);

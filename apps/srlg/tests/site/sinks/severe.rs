@@ -117,3 +117,33 @@ fn a_rise_passes_what_waits_for_a_slow_receiver_in_order_and_once() {
     sent.drain(1..3);
     assert_eq!(sent, rest);
 }
+
+#[test]
+fn a_file_has_all_notifications_in_order_although_it_could_not_be_written_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let [here, away] = ["here", "away"].map(|name| folder.path().join(name));
+    fs::create_dir(&here).unwrap();
+    let path = here.join("alerts");
+    // Each line is written to a file of its own, for which the folder is needed.
+    let keys = format!("type = 'file'\nrotate-bytes = 1\nkeep = 100\npath = '{}'", path.display());
+    let sinks = Delivery::new(&keys);
+    let mut all = notifications(20);
+    all.truncate(20);
+    let (start, why) = (all[10].clone(), Why::Severity);
+    all.push(Notification { status: Status::Update, why, severity: Severity::Major, ..start });
+    sinks.send(&all[..1]);
+    sinks.wait(|overview| overview.sent == 1);
+    fs::rename(&here, &away).unwrap();
+    sinks.send(&all[1..]);
+    sinks.wait(|overview| overview.failed > 0);
+    // The sink would search what waits for severe alerts once per second, which needs real time.
+    thread::sleep(Duration::from_millis(1_500));
+    fs::rename(&away, &here).unwrap();
+    sinks.wait(|overview| overview.sent == 21);
+    let lines = (1..21).rev().map(|at| here.join(format!("alerts.{at}"))).chain([path]);
+    let numbers: Vec<Value> = lines
+        .map(|path| serde_json::from_str::<Value>(&fs::read_to_string(path).unwrap()).unwrap())
+        .map(|line| line["number"].clone())
+        .collect();
+    assert_eq!(numbers, (1..=21).collect::<Vec<_>>());
+}
