@@ -215,8 +215,8 @@ impl Worker {
     }
 
     /// Searches the unread notifications for severe alerts whose first notification or rise waits, and sends all that
-    /// waits of these alerts, in order. Files and digests take nothing early. This is done at most once per second, so a sink that keeps up hardly searches.
-    /// Returns false in the same cases as [`flush`](Self::flush).
+    /// waits of these alerts, in order. Files and digests take nothing early. This is done at most once per second, so a
+    /// sink that keeps up hardly searches. Returns false in the same cases as [`flush`](Self::flush).
     fn send_severe(&mut self) -> Result<bool> {
         if !self.channel.takes_early() || !self.search.is_due() {
             return Ok(true);
