@@ -8,24 +8,19 @@ use async_nats::ServerAddr;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::RelayCause;
-use super::frames::{FrameError, MAX_LINE};
+use super::frames::{FrameError, MAX_LINE, Transport};
 
 /// Time after which an attempt to connect to a server fails.
 pub const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first word of a connection, before the JSON object that describes the server.
 const INFO: &[u8] = b"INFO ";
-
-/// A connection to a server, with or without TLS.
-pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
 /// A server to which a relay connects.
 pub(super) struct Server {

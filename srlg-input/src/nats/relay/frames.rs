@@ -10,8 +10,6 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::dial::Transport;
-
 /// Largest line, in bytes with its end. The limit of servers for the lines of clients is 4 KiB, but INFO lists all
 /// servers of a cluster.
 pub const MAX_LINE: usize = 64 << 10;
@@ -95,6 +93,11 @@ fn following(line: &[u8]) -> Result<usize, FrameError> {
     }
     Ok(total + b"\r\n".len())
 }
+
+/// A connection to a server, with or without TLS.
+pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
 /// A connection to a server whose reads fail at the first frame that is not allowed.
 pub(super) struct Checked {
