@@ -96,7 +96,7 @@ def state():
 
 def rows():
     row = "1500.25,192.0.2.1,198.51.100.7"
-    for selector, more in enumerate(["", ",6,443,true", ",false,17"]):
+    for selector, more in enumerate(["", ",6,4000,443,true", ",false,17"]):
         add("csv", bytes([selector]) + f"{row}{more}\n1,::1,[2001:db8::2]{more}\r\n".encode())
     add("csv", b"\x03" + (ROOT / "srlg-input/tests/inputs/captures/tunnels/hosts.csv").read_bytes())
     add("logs", b"\x01" + json.dumps({
@@ -113,10 +113,10 @@ def rows():
 
 def messages():
     plain = {"time": 1700000000.5, "source": "192.0.2.1", "destination": "2001:db8::1", "protocol": "tcp",
-             "destination_port": 443, "packets": 3, "bytes": 120, "tcp_flags": 2, "initiated": True}
+             "source_port": 4000, "destination_port": 443, "packets": 3, "bytes": 120, "tcp_flags": 2, "initiated": True}
     goflow2 = {"time_received_ns": 1700000000000000000, "time_flow_end_ns": 1699999999000000000, "src_addr": "::1",
                "dst_addr": "192.0.2.7", "sampler_address": "192.0.2.254", "sampling_rate": 100, "in_if": 5,
-               "proto": "UDP", "dst_port": 53, "packets": "1"}
+               "proto": "UDP", "src_port": 4000, "dst_port": 53, "packets": "1"}
     add("messages", b"\x00" + json.dumps(plain).encode() + b"\n\n" + json.dumps(goflow2).encode())
     hosts = [bytes([192, 0, 2, 1]), bytes(15) + b"\x01"]
     field = lambda number, content: bytes([number << 3 | 2, len(content)]) + content

@@ -10,7 +10,7 @@ use srlg_input::Contact;
 
 const HEADERS: [&str; 4] = [
     "time_ms,src,dst",
-    "time_ms,src,dst,protocol,dst_port,initiated",
+    "time_ms,src,dst,protocol,src_port,dst_port,initiated",
     "\u{feff}time_ms,src,dst,initiated,protocol",
     "",
 ];
@@ -34,9 +34,10 @@ fuzz_target!(|input: &[u8]| {
 fn write_row(text: &mut String, contact: &Contact) {
     let Contact { time_ns, source, destination, .. } = contact;
     let (ms, rest) = (time_ns / 1_000_000, time_ns % 1_000_000);
-    let [protocol, port] = [contact.protocol.map(u16::from), contact.destination_port].map(field);
+    let [protocol, from, to] =
+        [contact.protocol.map(u16::from), contact.source_port, contact.destination_port].map(field);
     let initiated = field(contact.initiated);
-    writeln!(text, "{ms}.{rest:06},{source},{destination},{protocol},{port},{initiated}")
+    writeln!(text, "{ms}.{rest:06},{source},{destination},{protocol},{from},{to},{initiated}")
         .expect("a string has room");
 }
 

@@ -20,6 +20,7 @@ fuzz_target!(|input: &[u8]| {
             assert_eq!(contact.octets, headers.octets_in_frame(0));
             let transport = headers.transport();
             assert_eq!(contact.protocol, transport.protocol);
+            assert_eq!(contact.source_port, transport.source_port);
             assert_eq!(contact.destination_port, transport.destination_port);
         }
         Err(reason) => assert_eq!(content.counts.skipped(reason), 1),

@@ -77,6 +77,8 @@ pub struct Contact {
     pub protocol: Option<u8>,
     /// Bitwise OR of the TCP flags of all packets seen. `None` if the flags are unknown or no flag is set.
     pub tcp_flags: Option<NonZeroU8>,
+    /// Source port.
+    pub source_port: Option<u16>,
     /// Destination port.
     pub destination_port: Option<u16>,
     /// Whether `source` initiated the conversation to which the packets belong.
@@ -106,6 +108,7 @@ impl Contact {
             octets: None,
             protocol: None,
             tcp_flags: None,
+            source_port: None,
             destination_port: None,
             initiated: None,
             sampling: None,
@@ -131,8 +134,20 @@ impl Contact {
     #[inline]
     #[must_use]
     pub fn port(&self) -> Option<Port> {
+        self.known_port(self.destination_port)
+    }
+
+    /// Returns the source port, under the same conditions as [`port`](Self::port) returns the destination port.
+    #[inline]
+    #[must_use]
+    pub fn sender_port(&self) -> Option<Port> {
+        self.known_port(self.source_port)
+    }
+
+    #[inline]
+    fn known_port(&self, number: Option<u16>) -> Option<Port> {
         let protocol = self.protocol.filter(|protocol| Port::is_in(*protocol))?;
-        let number = self.destination_port.filter(|number| *number != 0)?;
+        let number = number.filter(|number| *number != 0)?;
         Some(Port { protocol, number })
     }
 
@@ -164,9 +179,9 @@ mod tests {
     }
 
     #[test]
-    fn a_contact_has_96_bytes() {
-        // Contacts are passed between threads in blocks.
-        assert_eq!(size_of::<Contact>(), 96);
+    fn a_contact_has_104_bytes() {
+        // Contacts are passed between threads in blocks. The fields fill 100 bytes, so only 4 are padding.
+        assert_eq!(size_of::<Contact>(), 104);
     }
 
     #[test]

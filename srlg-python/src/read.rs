@@ -92,6 +92,7 @@ fn schema() -> SchemaRef {
         Field::new("source", DataType::Utf8, false),
         Field::new("destination", DataType::Utf8, false),
         Field::new("protocol", DataType::UInt8, true),
+        Field::new("source_port", DataType::UInt16, true),
         Field::new("destination_port", DataType::UInt16, true),
         Field::new("tcp_flags", DataType::UInt8, true),
         Field::new("packets", DataType::UInt64, true),
@@ -168,6 +169,7 @@ struct Builders {
     source: StringBuilder,
     destination: StringBuilder,
     protocol: UInt8Builder,
+    source_port: UInt16Builder,
     destination_port: UInt16Builder,
     tcp_flags: UInt8Builder,
     packets: UInt64Builder,
@@ -207,6 +209,7 @@ impl Builders {
         append(&mut self.source, contact.source);
         append(&mut self.destination, contact.destination);
         self.protocol.append_option(contact.protocol);
+        self.source_port.append_option(contact.source_port);
         self.destination_port.append_option(contact.destination_port);
         self.tcp_flags.append_option(contact.tcp_flags.map(Into::into));
         self.packets.append_option(contact.packets.map(Into::into));
@@ -228,6 +231,7 @@ impl Builders {
             Arc::new(self.source.finish()),
             Arc::new(self.destination.finish()),
             array(self.protocol),
+            array(self.source_port),
             array(self.destination_port),
             array(self.tcp_flags),
             array(self.packets),

@@ -17,6 +17,7 @@ COLUMNS = [
     "source",
     "destination",
     "protocol",
+    "source_port",
     "destination_port",
     "tcp_flags",
     "packets",

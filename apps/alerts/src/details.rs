@@ -1,9 +1,9 @@
 //! Details of hosts that have an alert or have recently reached their threshold. The details are collected from the
 //! contacts of these hosts.
 //!
-//! A view has details of at most 256 hosts. The details of a host need about 5 kB of memory, which is allocated when
+//! A view has details of at most 256 hosts. The details of a host need about 6 kB of memory, which is allocated when
 //! the host first passes its threshold. Details of a host from several sites can be merged. As JSON, a host's details
-//! from one site are at most 7 kB in size.
+//! from one site are at most 8 kB in size.
 //!
 //! Invariant: memory is bounded. Hosts that have more peers replace hosts that have fewer.
 
@@ -54,6 +54,9 @@ pub struct HostDetails {
     #[serde(deserialize_with = "at_most::<EXPORTERS, _, _>")]
     exporters: Vec<IpAddr>,
     ports: Top<PortKey, 16>,
+    /// Source ports; empty if the site that sent the details does not count them.
+    #[serde(default = "Top::new")]
+    source_ports: Top<PortKey, 16>,
     prefixes: Top<IpNet, 16>,
     contacts: u64,
     syn_only: u64,
@@ -184,6 +187,7 @@ impl HostDetails {
             peers: Vec::new(),
             exporters: Vec::new(),
             ports: Top::new(),
+            source_ports: Top::new(),
             prefixes: Top::new(),
             contacts: 0,
             syn_only: 0,
@@ -232,7 +236,9 @@ impl HostDetails {
     fn add(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
-        self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
+        let Contact { protocol, source_port, destination_port, .. } = *contact;
+        self.ports.add(PortKey { protocol, port: destination_port });
+        self.source_ports.add(PortKey { protocol, port: source_port });
         self.prefixes.add(prefix(address));
         if let Some(exporter) = contact.exporter.map(IpAddr::from) {
             self.add_exporter(exporter);
@@ -265,6 +271,7 @@ impl HostDetails {
         other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
         other.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
         self.ports.merge(&other.ports);
+        self.source_ports.merge(&other.source_ports);
         self.prefixes.merge(&other.prefixes);
         self.contacts = self.contacts.saturating_add(other.contacts);
         self.syn_only = self.syn_only.saturating_add(other.syn_only);
@@ -273,8 +280,11 @@ impl HostDetails {
     }
 
     fn detail(&self) -> Detail {
-        let ports = self.ports.shares(MOST_SHARES).into_iter();
-        let ports = ports.filter_map(|(service, share)| Some((service.name()?, share)));
+        let named = |(key, share): (PortKey, f64)| Some((key.name()?, share));
+        let ports = self.ports.shares(MOST_SHARES).into_iter().filter_map(named);
+        // Contacts without ports are listed once, by their protocol.
+        let source_ports = self.source_ports.shares(MOST_SHARES).into_iter();
+        let source_ports = source_ports.filter(|(key, _)| key.port.is_some()).filter_map(named);
         let interfaces = self.interfaces.shares(MOST_SHARES).into_iter();
         let interfaces = interfaces.map(|(Interface { exporter, index }, share)| InterfaceShare {
             exporter,
@@ -287,6 +297,7 @@ impl HostDetails {
             peers: self.peers.clone(),
             exporters: self.exporters.clone(),
             ports: ports.collect(),
+            source_ports: source_ports.collect(),
             prefixes: self.prefixes.shares(MOST_SHARES),
             interfaces: interfaces.collect(),
             syn_only: (self.syn_only as f64 / self.contacts as f64).min(1.0),

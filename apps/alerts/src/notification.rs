@@ -124,6 +124,10 @@ pub struct Notification {
     /// Up to 8 destination ports, such as `tcp/445`, with their shares of contacts since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top_ports: Vec<(String, f64)>,
+    /// Up to 8 source ports, such as `udp/123`, with their shares of contacts since `detail_since_ms`. A port that
+    /// cannot be told from noise is not listed, here and in `top_ports`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_source_ports: Vec<(String, f64)>,
     /// Up to 8 prefixes of peers, /24 or /48, with their shares of contacts since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top_prefixes: Vec<(IpNet, f64)>,
@@ -179,6 +183,8 @@ pub struct Context {
     pub label: Option<String>,
     /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
+    /// Whether the contacts are old, so that the text states the time of the slice.
+    pub is_replay: bool,
     /// Number of peers in the opposite direction.
     pub opposite: Option<f64>,
     /// Whether later slices have closed since. The number of peers in the opposite direction is then that of a later
@@ -244,6 +250,8 @@ pub struct Detail {
     pub exporters: Vec<IpAddr>,
     /// Destination ports with their shares of contacts.
     pub ports: Vec<(String, f64)>,
+    /// Source ports with their shares of contacts.
+    pub source_ports: Vec<(String, f64)>,
     /// Prefixes of peers with their shares of contacts.
     pub prefixes: Vec<(IpNet, f64)>,
     /// Interfaces with their shares of contacts.
@@ -307,10 +315,10 @@ impl Context {
 
     /// Returns whether at least half of the contacts go to one port, or at least half are connection attempts.
     fn is_like_scan(&self) -> bool {
-        self.evidence.detail.as_ref().is_some_and(|detail| {
-            let port = detail.ports.first().filter(|(port, _)| port.contains('/'));
-            detail.syn_only >= MOSTLY || port.is_some_and(|(_, share)| *share >= MOSTLY)
-        })
+        self.evidence
+            .detail
+            .as_ref()
+            .is_some_and(|detail| detail.syn_only >= MOSTLY || main_port(&detail.ports).is_some())
     }
 }
 
@@ -349,6 +357,7 @@ impl Notification {
             origins: PeerOrigins::default(),
             detail_since_ms: None,
             top_ports: Vec::new(),
+            top_source_ports: Vec::new(),
             top_prefixes: Vec::new(),
             top_interfaces: Vec::new(),
             rates: Rates::default(),
@@ -463,6 +472,7 @@ impl Notification {
             origins: PeerOrigins::default(),
             detail_since_ms,
             top_ports: detail.ports,
+            top_source_ports: detail.source_ports,
             top_prefixes: detail.prefixes,
             top_interfaces: detail.interfaces,
             rates,
@@ -489,11 +499,10 @@ impl Notification {
         self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
     }
 
-    /// Returns the port of at least half of the contacts, such as `tcp/445`, if there is one.
+    /// Returns the destination port of at least half of the contacts, such as `tcp/445`, if there is one.
     #[must_use]
     pub fn main_port(&self) -> Option<&str> {
-        let (port, share) = self.top_ports.first()?;
-        (*share >= MOSTLY && port.contains('/')).then_some(port)
+        main_port(&self.top_ports)
     }
 
     /// Returns whether the alert is active and at least `major`. Such a notification must reach people soon.
@@ -564,6 +573,12 @@ fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
 
 /// Minimum share of contacts that counts as most of the contacts.
 const MOSTLY: f64 = 0.5;
+
+/// Returns the first of `ports` if it belongs to at least half of the contacts. A protocol without a port is not a port.
+fn main_port(ports: &[(String, f64)]) -> Option<&str> {
+    let (port, share) = ports.first()?;
+    (*share >= MOSTLY && port.contains('/')).then_some(port)
+}
 
 #[cfg(test)]
 mod tests;

@@ -162,7 +162,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
         "start_ms": now_ms - 83_000 * (u64::from(at) + 1), "now_ms": now_ms - now_ms % 10_000, "duration_ms": 83_000,
         "windows": windows, "opposite": 12.0, "sampling": "1:10", "data_age_ms": 1_200,
         "exporters": ["192.0.2.1", "192.0.2.2"], "exporter_names": { "192.0.2.1": "edge-fra-1" }, "peers": peers, "detail_since_ms": now_ms - 80_000,
-        "top_ports": [["tcp/443", 0.91], ["tcp/80", 0.06], ["udp/53", 0.01]],
+        "top_ports": [["tcp/443", 0.91], ["tcp/80", 0.06], ["udp/53", 0.01]], "top_source_ports": [["tcp/6000", 0.12]],
         "top_prefixes": [["203.0.113.0/24", 0.07], ["203.0.112.0/24", 0.06]], "syn_only": 0.97,
         "origin_sample": 32, "origins": origins,
         "top_as": [{ "asn": 64500, "as_name": origin["as_name"], "share": 0.625 }],

@@ -1,5 +1,5 @@
 //! CSV with the header `time_ms,src,dst` and one contact per line. The header may add the columns `protocol`,
-//! `dst_port` and `initiated` in any order. Only the fields of these three columns may be empty.
+//! `src_port`, `dst_port` and `initiated` in any order. Only the fields of these four columns may be empty.
 //!
 //! Lines end with LF or CR LF. The last line may have no line end. Fields are unquoted, and each line has as many
 //! fields as the header. A byte order mark before the header is skipped. Times are in milliseconds and may have a
@@ -23,6 +23,7 @@ const MAX_LINE: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Protocol,
+    SourcePort,
     DestinationPort,
     /// Whether the source initiated the conversation (`true` or `false`).
     Initiated,
@@ -32,6 +33,7 @@ impl Column {
     fn named(name: &[u8]) -> Option<Self> {
         match name {
             b"protocol" => Some(Self::Protocol),
+            b"src_port" => Some(Self::SourcePort),
             b"dst_port" => Some(Self::DestinationPort),
             b"initiated" => Some(Self::Initiated),
             _ => None,
@@ -42,6 +44,7 @@ impl Column {
     fn read(self, field: &str, contact: &mut Contact) -> Result<(), Skip> {
         match self {
             Self::Protocol => contact.protocol = value(field)?,
+            Self::SourcePort => contact.source_port = value(field)?,
             Self::DestinationPort => contact.destination_port = value(field)?,
             Self::Initiated => contact.initiated = value(field)?,
         }
@@ -153,15 +156,27 @@ mod tests {
         let read = |header: &str, row: &str| {
             let csv = Csv::detect(header.as_bytes()).unwrap();
             let contact = parse_row(row.as_bytes(), &csv.columns)?;
-            Ok((contact.protocol, contact.destination_port, contact.initiated))
+            let ports = [contact.source_port, contact.destination_port];
+            Ok((contact.protocol, ports, contact.initiated))
         };
-        let all = "time_ms,src,dst,protocol,dst_port,initiated";
+        let all = "time_ms,src,dst,protocol,src_port,dst_port,initiated";
         let row = |more: &str| format!("1,10.0.0.1,10.0.0.2,{more}");
-        assert_eq!(read(all, &row("6,443,true")), Ok((Some(6), Some(443), Some(true))));
-        assert_eq!(read(all, &row("1,,")), Ok((Some(1), None, None)));
+        assert_eq!(
+            read(all, &row("6,4000,443,true")),
+            Ok((Some(6), [Some(4000), Some(443)], Some(true)))
+        );
+        assert_eq!(read(all, &row("1,,,")), Ok((Some(1), [None; 2], None)));
         let other = "time_ms,src,dst,dst_port,protocol";
-        assert_eq!(read(other, &row("53,17")), Ok((Some(17), Some(53), None)));
-        for bad in ["6,443", "6,443,true,", "256,443,true", "6,65536,true", "6,443,yes", "tcp,,"] {
+        assert_eq!(read(other, &row("53,17")), Ok((Some(17), [None, Some(53)], None)));
+        for bad in [
+            "6,1,443",
+            "6,1,443,true,",
+            "256,1,443,true",
+            "6,1,65536,true",
+            "6,65536,1,true",
+            "6,1,443,yes",
+            "tcp,,,",
+        ] {
             assert_eq!(read(all, &row(bad)), Err(Skip::BadRow), "{bad}");
         }
         for header in ["time_ms,src,dst,", "time_ms,src,dst,port", "time_ms,src,dstprotocol"] {

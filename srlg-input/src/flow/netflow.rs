@@ -107,6 +107,7 @@ impl<'a> Export<'a> {
             octets: NonZeroU64::new(octets.into()),
             protocol: Some(record[38]),
             tcp_flags: NonZeroU8::new(record[37]),
+            source_port: Some(u16::from_be_bytes([record[32], record[33]])),
             destination_port: Some(u16::from_be_bytes([record[34], record[35]])),
             initiated: None,
             sampling: self.sampling,

@@ -101,6 +101,7 @@ fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
         octets: headers.octets().or_else(|| headers.octets_in_frame(uncaptured(header)?)),
         protocol: transport.protocol,
         tcp_flags: transport.tcp_flags.and_then(NonZeroU8::new),
+        source_port: transport.source_port,
         destination_port: transport.destination_port,
         ..Details::default()
     };
@@ -117,20 +118,24 @@ fn uncaptured(header: &RawPacketHeader) -> Option<u32> {
 fn ipv4(packet: &SampledIpv4) -> ([Host; 2], Details) {
     let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v4(host.to_bits()));
     let octets = NonZeroU64::new(packet.length.into());
-    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, packet.dst_port) })
+    let ports = [packet.src_port, packet.dst_port];
+    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, ports) })
 }
 
 fn ipv6(packet: &SampledIpv6) -> ([Host; 2], Details) {
     let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v6(host.to_bits()));
     let octets = NonZeroU64::new(packet.length.into());
-    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, packet.dst_port) })
+    let ports = [packet.src_port, packet.dst_port];
+    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, ports) })
 }
 
-fn details(protocol: u32, tcp_flags: u32, port: u32) -> Details {
+fn details(protocol: u32, tcp_flags: u32, ports: [u32; 2]) -> Details {
+    let [source_port, destination_port] = ports.map(|port| u16::try_from(port).ok());
     Details {
         protocol: u8::try_from(protocol).ok(),
         tcp_flags: NonZeroU8::new(tcp_flags as u8),
-        destination_port: u16::try_from(port).ok(),
+        source_port,
+        destination_port,
         ..Details::default()
     }
 }

@@ -27,6 +27,7 @@ pub(crate) struct Details {
     pub(crate) octets: Option<NonZeroU64>,
     pub(crate) protocol: Option<u8>,
     pub(crate) tcp_flags: Option<NonZeroU8>,
+    pub(crate) source_port: Option<u16>,
     pub(crate) destination_port: Option<u16>,
     pub(crate) initiated: Option<bool>,
     pub(crate) sampling: Option<NonZeroU32>,
@@ -75,6 +76,7 @@ impl Details {
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
         contact.tcp_flags = self.tcp_flags.filter(|_| is_tcp);
         let has_ports = self.protocol.is_none_or(|it| matches!(it, TCP | 17 | 33 | 132 | 136));
+        contact.source_port = self.source_port.filter(|_| has_ports);
         contact.destination_port = self.destination_port.filter(|_| has_ports);
         contact.initiated = self.initiated;
         contact.sampling = self.sampling.or(sampling);
@@ -120,6 +122,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
         tcp_flags: flags(record.nonzero(Number::TcpFlags))
             .or(packet.tcp_flags.and_then(NonZeroU8::new)),
+        source_port: narrow(record.number(Number::SourcePort)).or(packet.source_port),
         destination_port: narrow(record.number(Number::DestinationPort))
             .or(packet.destination_port),
         initiated: forward_initiated(record),
@@ -147,7 +150,8 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             packets: count(record, REVERSE_PACKETS),
             octets: count(record, REVERSE_OCTETS),
             tcp_flags: flags(record.nonzero(Number::ReverseTcpFlags)),
-            destination_port: narrow(record.number(Number::SourcePort)),
+            source_port: details.destination_port,
+            destination_port: details.source_port,
             initiated: details.initiated.map(|initiated| !initiated),
             // The record names the interface of the forward direction only.
             ingress: None,

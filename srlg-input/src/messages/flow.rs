@@ -34,6 +34,8 @@ pub(super) struct Flow {
     pub(super) octets: u64,
     #[serde(rename = "proto", alias = "protocol", deserialize_with = "json::protocol")]
     pub(super) protocol: u64,
+    #[serde(rename = "src_port", alias = "source_port", deserialize_with = "json::number")]
+    pub(super) source_port: u64,
     #[serde(rename = "dst_port", alias = "destination_port", deserialize_with = "json::number")]
     pub(super) destination_port: u64,
     #[serde(deserialize_with = "json::number")]
@@ -83,6 +85,7 @@ impl Flow {
             protocol: known(self.protocol).and_then(|it| it.try_into().ok()),
             // Only the lower eight flags are used.
             tcp_flags: NonZeroU8::new(self.tcp_flags as u8),
+            source_port: known(self.source_port).and_then(|it| it.try_into().ok()),
             destination_port: known(self.destination_port).and_then(|it| it.try_into().ok()),
             initiated: self.initiated,
             sampling: narrow(self.sampling),

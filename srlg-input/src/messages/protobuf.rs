@@ -69,6 +69,7 @@ impl Flow {
             Part::Packets => self.packets = value,
             Part::Octets => self.octets = value,
             Part::Protocol => self.protocol = value,
+            Part::SourcePort => self.source_port = value,
             Part::DestinationPort => self.destination_port = value,
             Part::TcpFlags => self.tcp_flags = value,
             Part::Ingress => self.ingress = value,

@@ -26,6 +26,7 @@ pub(super) enum Part {
     Packets,
     Octets,
     Protocol,
+    SourcePort,
     DestinationPort,
     TcpFlags,
     Ingress,
@@ -38,7 +39,7 @@ impl Part {
 }
 
 /// Field names, in lower case and without underscores.
-const NAMES: [(&str, Part); 16] = [
+const NAMES: [(&str, Part); 17] = [
     ("srcaddr", Part::Source),
     ("dstaddr", Part::Destination),
     ("exporteraddress", Part::Exporter),
@@ -51,6 +52,7 @@ const NAMES: [(&str, Part); 16] = [
     ("packets", Part::Packets),
     ("bytes", Part::Octets),
     ("proto", Part::Protocol),
+    ("srcport", Part::SourcePort),
     ("dstport", Part::DestinationPort),
     ("tcpflags", Part::TcpFlags),
     ("tcpflag", Part::TcpFlags),
@@ -58,7 +60,7 @@ const NAMES: [(&str, Part); 16] = [
 ];
 
 /// Field numbers of goflow2, plus the numbers of the fields in which goflow writes times in seconds.
-const GOFLOW2: [(i32, Part); 14] = [
+const GOFLOW2: [(i32, Part); 15] = [
     (2, Part::ReceivedSeconds),
     (3, Part::Sampling),
     (5, Part::EndSeconds),
@@ -69,6 +71,7 @@ const GOFLOW2: [(i32, Part); 14] = [
     (11, Part::Exporter),
     (18, Part::Ingress),
     (20, Part::Protocol),
+    (21, Part::SourcePort),
     (22, Part::DestinationPort),
     (26, Part::TcpFlags),
     (110, Part::ReceivedNs),
@@ -275,6 +278,7 @@ mod tests {
           Boundary InIfBoundary = 30;
           repeated uint32 DstASPath = 31;
           uint32 Proto = 40;
+          uint32 SrcPort = 41;
           uint32 DstPort = 42;
           uint64 Bytes = 43;
           uint64 Packets = 44;
@@ -296,6 +300,7 @@ mod tests {
                 (9, Part::Source),
                 (10, Part::Destination),
                 (40, Part::Protocol),
+                (41, Part::SourcePort),
                 (42, Part::DestinationPort),
                 (43, Part::Octets),
                 (44, Part::Packets),
@@ -317,7 +322,7 @@ mod tests {
         let schema = r#"syntax = "proto3"; package flowpb;
             message FlowMessage { uint64 time_received = 2; uint64 sampling_rate = 3; uint64 time_flow_end = 5;
             bytes src_addr = 6; bytes dst_addr = 7; uint64 bytes = 9; uint64 packets = 10; bytes sampler_address = 11; uint32 in_if = 18; uint32 proto = 20;
-            uint32 dst_port = 22; uint32 tcp_flags = 26; uint64 time_received_ns = 110; uint64 time_flow_end_ns = 112; }"#;
+            uint32 src_port = 21; uint32 dst_port = 22; uint32 tcp_flags = 26; uint64 time_received_ns = 110; uint64 time_flow_end_ns = 112; }"#;
         assert_eq!(Layout::parse(schema).unwrap(), Layout::goflow2());
     }
 

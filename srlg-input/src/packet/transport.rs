@@ -13,13 +13,15 @@ const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// Protocol, TCP flags and destination port of a packet.
+/// Protocol, TCP flags and ports of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
     /// IP protocol (IANA number), after all extension headers.
     pub protocol: Option<u8>,
     /// TCP flags.
     pub tcp_flags: Option<u8>,
+    /// Source port, if the protocol has ports.
+    pub source_port: Option<u16>,
     /// Destination port, if the protocol has ports.
     pub destination_port: Option<u16>,
 }
@@ -91,13 +93,14 @@ pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
 impl<'a> Segment<'a> {
     #[inline(always)]
     pub(crate) fn transport(&self) -> Transport {
-        let port = || Some(u16::from_be_bytes(*self.bytes.get(2..4)?.first_chunk()?));
-        let destination_port = match self.protocol {
-            TCP | UDP | DCCP | SCTP | UDP_LITE => port(),
-            _ => None,
+        let port =
+            |at: usize| Some(u16::from_be_bytes(*self.bytes.get(at..at + 2)?.first_chunk()?));
+        let (source_port, destination_port) = match self.protocol {
+            TCP | UDP | DCCP | SCTP | UDP_LITE => (port(0), port(2)),
+            _ => (None, None),
         };
         let tcp_flags = if self.protocol == TCP { self.bytes.get(13).copied() } else { None };
-        Transport { protocol: Some(self.protocol), tcp_flags, destination_port }
+        Transport { protocol: Some(self.protocol), tcp_flags, source_port, destination_port }
     }
 
     /// Returns the source port, the destination port and the payload of a complete UDP datagram.

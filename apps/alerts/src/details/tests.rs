@@ -56,6 +56,35 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
 }
 
 #[test]
+fn ports_are_listed_if_they_stand_out() {
+    let mut details = Details::new(SEED);
+    details.track_hosts(&[host(0)], 5_000);
+    // Half of the contacts are a reflection from udp/123 to all ports, and a tenth are pings.
+    for peer in 1..=2_000 {
+        let mut contact = contact(peer, peer as u16);
+        let is_ntp = peer % 2 == 0;
+        contact.source_port = Some(if is_ntp { 123 } else { 10_000 + peer as u16 });
+        contact.protocol = Some(17);
+        if peer % 10 == 5 {
+            (contact.protocol, contact.source_port, contact.destination_port) =
+                (Some(1), None, None);
+        }
+        take(&mut details, host(peer), &contact);
+    }
+    let detail = details.of(host(0)).unwrap();
+    assert_eq!(detail.ports, [], "no destination port is frequent");
+    assert_eq!(detail.source_ports, [("udp/123".to_owned(), 0.5)]);
+    // Contacts without ports are listed by their protocol, but only once.
+    let mut pings = Details::new(SEED);
+    pings.track_hosts(&[host(0)], 5_000);
+    let mut ping = contact(1, 0);
+    (ping.protocol, ping.destination_port) = (Some(1), None);
+    take(&mut pings, host(1), &ping);
+    let detail = pings.of(host(0)).unwrap();
+    assert_eq!((detail.ports, detail.source_ports), (vec![("icmp".to_owned(), 1.0)], Vec::new()));
+}
+
+#[test]
 fn hosts_beyond_the_bound_are_not_looked_at() {
     let mut details = Details::new(SEED);
     let hosts: Vec<IpAddr> = (0..1_000).map(host).collect();
@@ -105,6 +134,7 @@ fn longest() -> Value {
         "peers": addresses(MOST_PEERS),
         "exporters": addresses(EXPORTERS),
         "ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
+        "source_ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
         "prefixes": { "counts": (0..16).map(prefix).collect::<Vec<_>>(), "all": u64::MAX },
         "contacts": u64::MAX,
         "syn_only": u64::MAX,
@@ -120,10 +150,10 @@ fn longest() -> Value {
 }
 
 #[test]
-fn the_longest_details_are_at_most_7_kb() {
+fn the_longest_details_are_at_most_8_kb() {
     let details: HostDetails = serde_json::from_value(longest()).unwrap();
     let text = serde_json::to_string(&details).unwrap();
-    assert!((6_000..=7_000).contains(&text.len()), "{}", text.len());
+    assert!((7_000..=8_000).contains(&text.len()), "{}", text.len());
     assert_eq!(serde_json::from_str::<HostDetails>(&text).unwrap(), details);
 }
 
@@ -133,6 +163,7 @@ fn longer_lists_are_refused() {
         ("/peers", MOST_PEERS),
         ("/exporters", EXPORTERS),
         ("/ports/counts", 16),
+        ("/source_ports/counts", 16),
         ("/prefixes/counts", 16),
         ("/interfaces/counts", 16),
         ("/volume/slots", 16),
@@ -151,16 +182,16 @@ fn numbers_of_a_faulty_probe_give_shares_of_at_most_1() {
     let full: HostDetails = serde_json::from_value(longest()).unwrap();
     let mut odd = longest();
     (odd["ports"]["all"], odd["prefixes"]["all"], odd["contacts"]) = (json!(0), json!(0), json!(1));
-    odd["interfaces"]["all"] = json!(0);
+    (odd["source_ports"]["all"], odd["interfaces"]["all"]) = (json!(0), json!(0));
     let odd: HostDetails = serde_json::from_value(odd).unwrap();
     for details in [&[&odd][..], &[&full, &odd], &[&full, &full]] {
         let detail = HostDetails::merge_all(SEED, details.iter().copied()).unwrap();
         assert_eq!((detail.since_ms, detail.syn_only), (u64::MAX, 1.0));
         assert_eq!((detail.peers.len(), detail.exporters.len()), (MOST_PEERS, EXPORTERS));
-        let ports = detail.ports.iter().map(|(_, share)| *share);
+        let ports = detail.ports.iter().chain(&detail.source_ports).map(|(_, share)| *share);
         let shares = ports.chain(detail.prefixes.iter().map(|(_, it)| *it));
         let shares = shares.chain(detail.interfaces.iter().map(|it| it.share));
-        assert_eq!(shares.collect::<Vec<_>>(), [1.0; 3 * MOST_SHARES]);
+        assert_eq!(shares.collect::<Vec<_>>(), [1.0; 4 * MOST_SHARES]);
     }
 }
 
@@ -220,14 +251,17 @@ fn a_host_of_a_checkpoint_has_rates_from_its_first_contact_on() {
 }
 
 #[test]
-fn details_of_a_program_that_counts_no_packets_have_no_volume() {
+fn details_of_an_older_program_lack_what_it_does_not_count() {
     let mut old = serde_json::to_value(sent(&[1, 2])).unwrap();
     let fields = old.as_object_mut().unwrap();
-    assert!(fields.remove("volume").is_some() && fields.remove("interfaces").is_some());
+    for field in ["volume", "interfaces", "source_ports"] {
+        assert!(fields.remove(field).is_some(), "{field}");
+    }
     let old: HostDetails = serde_json::from_value(old).unwrap();
     assert_eq!((old.contacts, old.volume()), (2, None));
     let detail = HostDetails::merge_all(SEED, [&old]).unwrap();
     assert_eq!((detail.peers.len(), detail.interfaces.len()), (2, 0));
+    assert_eq!((detail.ports.len(), detail.source_ports.len()), (1, 0));
     let new = sent(&[3]);
     assert!(new.volume().is_some() && HostDetails::new(0).volume().is_some());
 }

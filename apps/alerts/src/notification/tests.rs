@@ -85,6 +85,32 @@ fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String)
 }
 
 #[test]
+fn a_text_names_the_ports_of_most_contacts() {
+    let text = |ports: &[(&str, f64)], source_ports: &[(&str, f64)]| {
+        let owned = |ports: &[(&str, f64)]| {
+            ports.iter().map(|(port, share)| ((*port).to_owned(), *share)).collect()
+        };
+        let detail =
+            Detail { ports: owned(ports), source_ports: owned(source_ports), ..Detail::default() };
+        let evidence = Evidence { detail: Some(detail), ..Evidence::default() };
+        let context = Context { slice_ms: 1_000, evidence, ..Context::default() };
+        Notification::new(alerts().remove(0), context).text
+    };
+    let ntp = &[("udp/123", 0.5)][..];
+    insta::assert_snapshot!(
+        [
+            text(&[("udp/80", 0.5)], ntp),
+            text(&[("udp/80", 0.4)], ntp),
+            text(&[], ntp),
+            text(&[], &[("udp/123", 0.4)]),
+            text(&[], &[("port 123", 1.0)]),
+            text(&[], &[]),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
 fn alerts_of_ports_and_services_name_them() {
     let prefixes = Prefixes { host4: 24, host6: 64, peer6: 64, ..Prefixes::default() };
     let (tcp_443, service) = ("0.6.1.187", "::c000:207:400:0:6:1bb");

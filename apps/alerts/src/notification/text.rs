@@ -1,14 +1,29 @@
 //! The facts in the sentence of a notification.
 
-use crate::notification::{Context, MOSTLY, NotifiedSite};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::notification::{Context, Detail, MOSTLY, NotifiedSite, main_port};
 use crate::{Alert, SilentSource, Status, Why, WindowCount};
 
 /// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;
 
+/// The last second of the year 9999, in milliseconds since the Unix epoch.
+const MOST_MS: u64 = 253_402_300_799_000;
+
 /// Returns the facts about `alert`. `sites` are the sites that saw the host, in descending order of their peer
-/// counts.
+/// counts. In a replay, the end of the slice follows, in UTC.
 pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) -> String {
+    let facts = facts_without_time(alert, context, sites);
+    if !context.is_replay {
+        return facts;
+    }
+    // The largest time is in the year 9999, the last one that can be formatted.
+    let time = UNIX_EPOCH + Duration::from_millis(alert.now_ms.min(MOST_MS));
+    format!("{facts}; data of {}", humantime::format_rfc3339_seconds(time))
+}
+
+fn facts_without_time(alert: &Alert, context: &Context, sites: &[NotifiedSite]) -> String {
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     let host = format!("{}{label}", context.host_packing.name(alert.host));
@@ -43,16 +58,25 @@ pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) ->
     let at_least = if is_lower_bound { "at least " } else { "" };
     // In a view of ports or services, the peers or hosts already contain the port.
     let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
-    let port = detail.and_then(|detail| detail.ports.first());
     let did = context.did();
-    let mostly = port.filter(|(_, share)| *share >= MOSTLY);
-    let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
+    let mostly = detail.map(mostly).unwrap_or_default();
     let rates = context.evidence.rates;
     let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
     format!(
         "{host} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}",
         at(sites)
     )
+}
+
+/// Returns the part of the text that names the source port and the destination port of most contacts.
+fn mostly(detail: &Detail) -> String {
+    let to = detail.ports.first().filter(|(_, share)| *share >= MOSTLY);
+    match (main_port(&detail.source_ports), to) {
+        (Some(from), Some((to, _))) => format!(", mostly from {from} to {to}"),
+        (Some(from), None) => format!(", mostly from {from}"),
+        (None, Some((to, _))) => format!(", mostly {to}"),
+        (None, None) => String::new(),
+    }
 }
 
 /// Returns the part of the text that names the sites with the largest peer counts.

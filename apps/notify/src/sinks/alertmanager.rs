@@ -217,6 +217,7 @@ fn alert(
             "sampling": notification.sampling,
             "peers": join(&notification.peers),
             "top_ports": join(notification.top_ports.iter().map(|(port, _)| port)),
+            "top_source_ports": join(notification.top_source_ports.iter().map(|(port, _)| port)),
             "top_as": join(&notification.origins.top_as),
             "top_countries": join(&notification.origins.top_countries),
             "origin_sample": join(notification.origins.origin_sample),

@@ -55,7 +55,7 @@ pub struct Incident {
     pub threshold: f64,
     /// Largest number of peers within the main window.
     pub peak: f64,
-    /// Port of the host, if it has one, and destination ports in descending order of contacts.
+    /// Port of the host, if it has one, then destination ports, then source ports, each in descending order of contacts.
     pub ports: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct IncidentFilter {
     #[arg(long, value_name = "NAME")]
     pub view: Option<String>,
 
-    /// Only alerts with this destination port, such as tcp/443 or 443
+    /// Only alerts with this destination or source port, such as tcp/443 or 443
     #[arg(long, value_name = "PORT")]
     pub port: Option<PortFilter>,
 
@@ -197,8 +197,11 @@ pub(super) fn follow(
     let end_ms = is_end.then(|| whole(notification.until_ms.unwrap_or(notification.now_ms)));
     let (low, high) = notification.host.network().map(range).unzip();
     let own = notification.port.iter().map(Port::to_string);
-    let ports = own.chain(notification.top_ports.iter().map(|(port, _)| port.clone()));
-    let ports = ports.fold(" ".to_owned(), |all, port| format!("{all}{port} "));
+    let top = notification.top_ports.iter().chain(&notification.top_source_ports);
+    let ports = own.chain(top.map(|(port, _)| port.clone()));
+    let ports = ports.fold(" ".to_owned(), |all, port| {
+        if all.contains(&format!(" {port} ")) { all } else { format!("{all}{port} ") }
+    });
     connection.prepare_cached(sql)?.execute(params![
         notification.id.to_string(),
         number,

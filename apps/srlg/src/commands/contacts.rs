@@ -17,13 +17,13 @@ pub struct Args {
     #[command(flatten)]
     source: InputOptions,
 
-    /// Add the columns protocol, dst_port and initiated; unknown values are empty
+    /// Add the columns protocol, src_port, dst_port and initiated; unknown values are empty
     #[arg(long, requires = "contacts")]
     ports: bool,
 }
 
 /// Additional columns with [`Args::ports`].
-const PORTS: &str = ",protocol,dst_port,initiated";
+const PORTS: &str = ",protocol,src_port,dst_port,initiated";
 
 /// Lists the contacts of an input.
 pub fn run(args: &Args) -> Result<()> {
@@ -77,9 +77,10 @@ fn print_contact(out: &mut impl Write, contact: &Contact, has_ports: bool) -> io
     }
     if has_ports {
         let protocol = contact.protocol.map_or_else(String::new, |it| it.to_string());
-        let port = contact.port().map_or_else(String::new, |port| port.number.to_string());
+        let [from, to] = [contact.sender_port(), contact.port()]
+            .map(|port| port.map_or_else(String::new, |port| port.number.to_string()));
         let initiated = contact.is_initiated().map_or_else(String::new, |it| it.to_string());
-        write!(out, ",{protocol},{port},{initiated}")?;
+        write!(out, ",{protocol},{from},{to},{initiated}")?;
     }
     writeln!(out)
 }

@@ -21,6 +21,9 @@ pub(crate) const SAMPLING: u16 = 100;
 /// Number of destination ports. Details count so few exactly, whatever the order of the flows.
 const PORTS: u32 = 8;
 
+/// Source port of all flows.
+const SOURCE_PORT: u16 = 40_000;
+
 /// Address of the exporter in all messages. Tests also send NetFlow exports from it.
 pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
@@ -38,6 +41,7 @@ message FlowMessagevTESTHASH {
   Side InSide = 30;
   repeated uint32 Path = 31;
   uint32 Proto = 40;
+  uint32 SrcPort = 41;
   uint32 DstPort = 42;
   uint64 Bytes = 43;
   uint64 Packets = 44;
@@ -66,6 +70,7 @@ pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     number(&mut message, 10, flow.packets.into());
     bytes(&mut message, 11, &EXPORTER.octets());
     number(&mut message, 20, 6);
+    number(&mut message, 21, SOURCE_PORT.into());
     number(&mut message, 22, flow.port.into());
     number(&mut message, 26, 2);
     number(&mut message, 110, now_ms() * 1_000_000);
@@ -82,7 +87,7 @@ pub(crate) fn json(flow: &Flow) -> String {
     let Flow { source, destination, port, packets } = flow;
     let received_ns = now_ms() * 1_000_000;
     format!(
-        r#"{{"type":"NETFLOW_V5","time_received_ns":{received_ns},"sequence_num":1,"sampling_rate":{SAMPLING},"sampler_address":"{EXPORTER}","time_flow_start_ns":{received_ns},"time_flow_end_ns":{received_ns},"bytes":{OCTETS},"packets":{packets},"src_addr":"{source}","dst_addr":"{destination}","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":{port},"tcp_flags":2}}"#
+        r#"{{"type":"NETFLOW_V5","time_received_ns":{received_ns},"sequence_num":1,"sampling_rate":{SAMPLING},"sampler_address":"{EXPORTER}","time_flow_start_ns":{received_ns},"time_flow_end_ns":{received_ns},"bytes":{OCTETS},"packets":{packets},"src_addr":"{source}","dst_addr":"{destination}","etype":"IPv4","proto":"TCP","src_port":{SOURCE_PORT},"dst_port":{port},"tcp_flags":2}}"#
     )
 }
 
@@ -96,6 +101,7 @@ pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     bytes(&mut message, 10, &flow.destination.to_ipv6_mapped().octets());
     bytes(&mut message, 31, &[1, 2, 3]);
     number(&mut message, 40, 6);
+    number(&mut message, 41, SOURCE_PORT.into());
     number(&mut message, 42, flow.port.into());
     number(&mut message, 43, OCTETS.into());
     number(&mut message, 44, flow.packets.into());
@@ -120,7 +126,7 @@ pub(crate) fn netflow(flows: &[Flow]) -> Vec<Vec<u8>> {
             datagram.extend(flow.packets.to_be_bytes());
             datagram.extend(OCTETS.to_be_bytes());
             datagram.extend([1_000_u32.to_be_bytes(); 2].concat());
-            datagram.extend(40_000_u16.to_be_bytes());
+            datagram.extend(SOURCE_PORT.to_be_bytes());
             datagram.extend(flow.port.to_be_bytes());
             datagram.extend([0, 2, 6, 0]);
             datagram.extend([0; 8]);

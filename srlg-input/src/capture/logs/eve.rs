@@ -37,6 +37,7 @@ fn netflow(record: &Value) -> Result<Row, Skip> {
     let mut contact = Contact::new(last_ns(record, "netflow")?, source, destination);
     contact.protocol = proto(record);
     contact.tcp_flags = tcp_flags(record, "tcp_flags").and_then(NonZeroU8::new);
+    contact.source_port = port(record, "src_port");
     contact.destination_port = port(record, "dest_port");
     let count = |name: &str| record["netflow"][name].as_u64();
     Ok(Row::one(contact, count("pkts"), count("bytes")))

@@ -49,6 +49,7 @@ impl From<Conversation> for Row {
                 let mut contact = Contact::new(last_ns, source, destination);
                 contact.protocol = protocol;
                 contact.tcp_flags = sent.tcp_flags.and_then(NonZeroU8::new);
+                contact.source_port = sent.port;
                 contact.destination_port = other.port;
                 contact.initiated = Some(initiated);
                 with_counts(contact, sent.packets, sent.octets)

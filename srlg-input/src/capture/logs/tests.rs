@@ -13,16 +13,16 @@ fn read(log: &str) -> (Format, Vec<Contact>, PacketCounts) {
     (reader.format(), contacts, reader.counts().clone())
 }
 
-/// Fields of a contact: hosts as `source destination`, packets and octets, protocol, flags, port, and whether the
-/// source initiated it.
-type Summary = (String, [u64; 2], Option<u8>, Option<u8>, Option<u16>, Option<bool>);
+/// Fields of a contact: hosts as `source destination`, packets and octets, protocol, flags, source and
+/// destination port, and whether the source initiated it.
+type Summary = (String, [u64; 2], Option<u8>, Option<u8>, [Option<u16>; 2], Option<bool>);
 
 fn summary(contact: &Contact) -> Summary {
-    let Contact { protocol, destination_port, initiated, .. } = *contact;
+    let Contact { protocol, source_port, destination_port, initiated, .. } = *contact;
     let hosts = format!("{} {}", contact.source, contact.destination);
     let counts = [contact.packets, contact.octets].map(|count| count.map_or(0, NonZeroU64::get));
     let tcp_flags = contact.tcp_flags.map(NonZeroU8::get);
-    (hosts, counts, protocol, tcp_flags, destination_port, initiated)
+    (hosts, counts, protocol, tcp_flags, [source_port, destination_port], initiated)
 }
 
 fn row(
@@ -30,10 +30,10 @@ fn row(
     counts: [u64; 2],
     protocol: u8,
     flags: Option<u8>,
-    port: Option<u16>,
+    ports: [Option<u16>; 2],
     initiated: Option<bool>,
 ) -> Summary {
-    (hosts.to_owned(), counts, Some(protocol), flags, port, initiated)
+    (hosts.to_owned(), counts, Some(protocol), flags, ports, initiated)
 }
 
 const ZEEK: &str = "#separator \\x09\n#unset_field\t-\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tduration\thistory\torig_pkts\tresp_pkts\torig_ip_bytes\tresp_ip_bytes\n";
@@ -47,11 +47,11 @@ fn conversations_of_zeek_are_their_directions_with_packets() {
     let (format, contacts, counts) = read(&(ZEEK.to_owned() + rows));
     assert_eq!(format, Format::Zeek);
     let expected = [
-        row("192.0.2.1 192.0.2.2", [5, 700], 6, Some(0x13), Some(80), Some(true)),
-        row("192.0.2.2 192.0.2.1", [4, 900], 6, Some(0x13), Some(4000), Some(false)),
-        row("2001:db8::1 2001:db8::2", [1, 60], 17, None, Some(53), Some(true)),
-        row("192.0.2.1 192.0.2.3", [3, 0], 1, None, None, Some(true)),
-        row("192.0.2.9 192.0.2.8", [1, 40], 6, Some(0x02), Some(2), Some(true)),
+        row("192.0.2.1 192.0.2.2", [5, 700], 6, Some(0x13), [Some(4000), Some(80)], Some(true)),
+        row("192.0.2.2 192.0.2.1", [4, 900], 6, Some(0x13), [Some(80), Some(4000)], Some(false)),
+        row("2001:db8::1 2001:db8::2", [1, 60], 17, None, [Some(5000), Some(53)], Some(true)),
+        row("192.0.2.1 192.0.2.3", [3, 0], 1, None, [None; 2], Some(true)),
+        row("192.0.2.9 192.0.2.8", [1, 40], 6, Some(0x02), [Some(1), Some(2)], Some(true)),
     ];
     assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     assert!(contacts[4].is_syn_only() && !contacts[0].is_syn_only());
@@ -89,7 +89,7 @@ not json
     assert_eq!(format, Format::JsonLines);
     assert_eq!(
         summary(&contacts[0]),
-        row("192.0.2.1 192.0.2.2", [5, 700], 6, Some(0x13), Some(80), Some(true))
+        row("192.0.2.1 192.0.2.2", [5, 700], 6, Some(0x13), [Some(4000), Some(80)], Some(true))
     );
     assert_eq!(contacts[1].initiated, Some(false));
     assert_eq!(contacts[2].time_ns, 1_500_000_000_250_000_000);
@@ -107,8 +107,15 @@ fn flows_of_suricata_have_two_directions_and_its_netflows_one() {
 "#;
     let (_, contacts, counts) = read(log);
     let expected = [
-        row("2001:db8::1 2001:db8::2", [7, 518], 6, Some(0x02), Some(443), Some(true)),
-        row("192.0.2.1 192.0.2.2", [2, 180], 17, None, Some(5353), None),
+        row(
+            "2001:db8::1 2001:db8::2",
+            [7, 518],
+            6,
+            Some(0x02),
+            [Some(4000), Some(443)],
+            Some(true),
+        ),
+        row("192.0.2.1 192.0.2.2", [2, 180], 17, None, [Some(53), Some(5353)], None),
     ];
     assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     let times: Vec<_> = contacts.iter().map(|contact| contact.time_ns).collect();
@@ -125,15 +132,15 @@ fn flow_logs_of_a_vpc_name_their_fields_or_are_of_version_2() {
     assert_eq!(format, Format::VpcFlowLog);
     assert_eq!(
         summary(&contacts[0]),
-        row("172.31.16.139 172.31.16.21", [20, 4_249], 6, None, Some(22), None)
+        row("172.31.16.139 172.31.16.21", [20, 4_249], 6, None, [Some(20_641), Some(22)], None)
     );
     assert_eq!(contacts[0].time_ns, 1_418_530_070_000_000_000);
     assert_eq!((counts.packets, counts.skipped(Skip::NoHosts)), (2, 1));
     let named = "dstaddr srcaddr tcp-flags protocol start packets\n192.0.2.1 ::1 2 6 7 1\n192.0.2.1 ::1 19 6 8 1\n192.0.2.1 ::1 4 6 9 0\n";
     let (_, contacts, counts) = read(named);
     let expected = [
-        row("::1 192.0.2.1", [1, 0], 6, Some(2), None, Some(true)),
-        row("::1 192.0.2.1", [1, 0], 6, Some(19), None, Some(false)),
+        row("::1 192.0.2.1", [1, 0], 6, Some(2), [None; 2], Some(true)),
+        row("::1 192.0.2.1", [1, 0], 6, Some(19), [None; 2], Some(false)),
     ];
     assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     assert_eq!(counts.skipped(Skip::NoPackets), 1);

@@ -12,8 +12,18 @@ use crate::packet::Skip;
 /// Fields of version 2, which are assumed if the first line does not contain field names.
 pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
 
-const NAMES: [&str; 9] =
-    ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start"];
+const NAMES: [&str; 10] = [
+    "srcaddr",
+    "dstaddr",
+    "srcport",
+    "dstport",
+    "protocol",
+    "packets",
+    "bytes",
+    "end",
+    "tcp-flags",
+    "start",
+];
 
 pub(super) struct Vpc {
     /// Position of each field of [`NAMES`] in a line, if the log has the field.
@@ -55,7 +65,7 @@ fn is_head(line: &str) -> bool {
 }
 
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
-    let [source, destination, port, name, packets, octets, end, flags, start] = fields;
+    let [source, destination, from, to, name, packets, octets, end, flags, start] = fields;
     let source = parse_host(source.ok_or(Skip::NoHosts)?)?;
     let destination = parse_host(destination.ok_or(Skip::NoHosts)?)?;
     let time_ns = time_ns(end.or(start).ok_or(Skip::NoTime)?)?;
@@ -64,7 +74,8 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let (packets, octets) = (number(packets)?, number(octets)?);
     contact.tcp_flags = number(flags)?.and_then(NonZeroU8::new);
     let has_port = !matches!(contact.protocol, Some(1 | 58));
-    contact.destination_port = number(port)?.filter(|_| has_port);
+    contact.source_port = number(from)?.filter(|_| has_port);
+    contact.destination_port = number(to)?.filter(|_| has_port);
     // In these logs, an ACK is reported only together with a SYN.
     contact.initiated = match contact.tcp_flags.map(|flags| flags.get() & 0x12) {
         Some(0x02) => Some(true),

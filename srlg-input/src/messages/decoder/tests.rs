@@ -87,7 +87,7 @@ fn a_flow_is_a_contact_with_all_that_it_states() {
     (expected.packets, expected.octets) = (NonZeroU64::new(3), NonZeroU64::new(4_096));
     expected.protocol = Some(TCP);
     expected.tcp_flags = NonZeroU8::new(2);
-    expected.destination_port = Some(443);
+    (expected.source_port, expected.destination_port) = (Some(40_000), Some(443));
     expected.sampling = NonZeroU32::new(1000);
     (expected.exporter, expected.ingress) = (Some([203, 0, 113, 1].into()), NonZeroU32::new(1));
     assert_eq!(contact, expected);
@@ -191,7 +191,7 @@ fn lines_of_json_are_the_contacts_that_protobuf_has() {
 #[test]
 fn a_plain_contact_has_the_names_of_its_hosts() {
     let line = r#"{"time":"2023-11-14T22:13:17Z","source":"::ffff:192.0.2.1","destination":"198.51.100.7","exporter":"203.0.113.1",
-        "sampling":"1000","packets":3,"bytes":4096,"ingress":1,"protocol":6,"destination_port":443,"tcp_flags":2,"initiated":true}"#;
+        "sampling":"1000","packets":3,"bytes":4096,"ingress":1,"protocol":6,"source_port":40000,"destination_port":443,"tcp_flags":2,"initiated":true}"#;
     let contact = read(&mut json_reader(), line.replace('\n', "").as_bytes(), NOW).unwrap();
     let expected = read(&mut reader(), &goflow2().0, NOW).unwrap();
     assert_eq!(contact, Contact { initiated: Some(true), ..expected });

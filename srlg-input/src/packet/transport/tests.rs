@@ -24,8 +24,10 @@ fn ipv6_packet(next: u8, payload: &[u8]) -> Vec<u8> {
 const TCP_HEADER: [u8; 20] = [1, 2, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x12, 0, 0, 0, 0, 0, 0];
 const UDP_DATAGRAM: [u8; 10] = [8, 7, 0, 53, 0, 10, 0, 0, 0xab, 0xcd];
 
+/// Returns a transport whose ports are those of [`TCP_HEADER`] or [`UDP_DATAGRAM`], each with its source port.
 fn transport(protocol: u8, tcp_flags: Option<u8>, destination_port: Option<u16>) -> Transport {
-    Transport { protocol: Some(protocol), tcp_flags, destination_port }
+    let source_port = destination_port.map(|port| if port == 80 { 0x0102 } else { 0x0807 });
+    Transport { protocol: Some(protocol), tcp_flags, source_port, destination_port }
 }
 
 #[test]
@@ -54,10 +56,14 @@ fn padding_is_no_part_of_a_packet() {
 
 #[test]
 fn fields_that_were_not_captured_are_absent() {
+    let packet = ipv4_packet(6, 0, 0, &TCP_HEADER);
+    let source_only = Transport { source_port: Some(0x0102), ..transport(6, None, None) };
+    for length in [22, 23] {
+        assert_eq!(ipv4(&packet[..length]).transport(), source_only, "{length}");
+    }
     for (length, flags, port) in
-        [(20, None, None), (23, None, None), (24, None, Some(80)), (34, Some(0x12), Some(80))]
+        [(20, None, None), (21, None, None), (24, None, Some(80)), (34, Some(0x12), Some(80))]
     {
-        let packet = ipv4_packet(6, 0, 0, &TCP_HEADER);
         assert_eq!(ipv4(&packet[..length]).transport(), transport(6, flags, port), "{length}");
     }
     // The header claims options that are missing.

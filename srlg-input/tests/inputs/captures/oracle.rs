@@ -96,7 +96,7 @@ pub(crate) struct Outer {
     /// Number of bytes from the IP header to the end of the captured frame.
     captured: usize,
     /// Destination port and TCP flags, if etherparse finds a complete transport header.
-    transport: Option<(u16, Option<u8>)>,
+    transport: Option<([u16; 2], Option<u8>)>,
 }
 
 impl Outer {
@@ -117,12 +117,13 @@ impl Outer {
         if contact.octets != self.octets {
             return false;
         }
-        self.transport.is_none_or(|(port, flags)| {
+        self.transport.is_none_or(|([source, destination], flags)| {
             let protocol = if flags.is_some() { 6 } else { 17 };
             contact.packets == Some(NonZeroU64::MIN)
                 && contact.protocol == Some(protocol)
                 && contact.tcp_flags == flags.and_then(NonZeroU8::new)
-                && contact.destination_port == Some(port)
+                && contact.source_port == Some(source)
+                && contact.destination_port == Some(destination)
         })
     }
 }
@@ -132,10 +133,12 @@ pub(crate) fn bare(contact: Contact) -> Contact {
     Contact::new(contact.time_ns, contact.source, contact.destination)
 }
 
-fn transport(packet: &[u8]) -> Option<(u16, Option<u8>)> {
+fn transport(packet: &[u8]) -> Option<([u16; 2], Option<u8>)> {
     match LaxSlicedPacket::from_ip(packet).ok()?.transport? {
-        TransportSlice::Tcp(tcp) => Some((tcp.destination_port(), Some(tcp.slice()[13]))),
-        TransportSlice::Udp(udp) => Some((udp.destination_port(), None)),
+        TransportSlice::Tcp(tcp) => {
+            Some(([tcp.source_port(), tcp.destination_port()], Some(tcp.slice()[13])))
+        }
+        TransportSlice::Udp(udp) => Some(([udp.source_port(), udp.destination_port()], None)),
         _ => None,
     }
 }

@@ -110,13 +110,13 @@ fn a_translator_may_change_the_family() {
     }
 }
 
-/// Returns an Ethernet frame with a TCP SYN from 192.0.2.1 to port 80 of 192.0.2.2.
+/// Returns an Ethernet frame with a TCP SYN from port 12345 of 192.0.2.1 to port 80 of 192.0.2.2.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0; 54];
     frame[12..18].copy_from_slice(&[0x08, 0x00, 0x45, 0, 0, 40]);
     frame[23] = 6;
     frame[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
-    frame[36..38].copy_from_slice(&[0, 80]);
+    frame[34..38].copy_from_slice(&[0x30, 0x39, 0, 80]);
     frame[47] = 2;
     frame
 }
@@ -128,7 +128,7 @@ fn a_record_may_hold_the_packet_itself() {
         assert_eq!(hosts(&contacts), ["192.0.2.1 192.0.2.2"]);
         let contact = contacts[0];
         assert_eq!((contact.protocol, contact.tcp_flags), (Some(6), NonZeroU8::new(2)));
-        assert_eq!(contact.destination_port, Some(80));
+        assert_eq!((contact.source_port, contact.destination_port), (Some(12_345), Some(80)));
     };
     let variable = |bytes: &[u8]| [&[bytes.len() as u8], bytes].concat();
     check(&[(315, 54)], &[frame()]);
@@ -238,9 +238,12 @@ fn the_reverse_direction_has_its_own_port_and_flags() {
     record.extend([vec![0, 0, 0, 1], vec![0, 0, 0, 2]]);
     record.extend([vec![0, 0, 0, 0, 0, 0, 0, 40], vec![0, 90], 70_000_u32.to_be_bytes().to_vec()]);
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);
-    let parts = contacts.iter().map(|it| (it.destination_port, it.tcp_flags, counts(it)));
-    let expected =
-        [(Some(80), NonZeroU8::new(0x02), [1, 40]), (Some(12_345), NonZeroU8::new(0x12), [2, 90])];
+    let ports = |it: &Contact| [it.source_port, it.destination_port];
+    let parts = contacts.iter().map(|it| (ports(it), it.tcp_flags, counts(it)));
+    let expected = [
+        ([Some(12_345), Some(80)], NonZeroU8::new(0x02), [1, 40]),
+        ([Some(80), Some(12_345)], NonZeroU8::new(0x12), [2, 90]),
+    ];
     assert_eq!(parts.collect::<Vec<_>>(), expected);
     let ingress = contacts.iter().map(|it| it.ingress.map(NonZeroU32::get));
     assert_eq!(ingress.collect::<Vec<_>>(), [Some(70_000), None]);
@@ -249,24 +252,24 @@ fn the_reverse_direction_has_its_own_port_and_flags() {
 #[test]
 fn a_contact_has_all_fields_of_a_uniflow() {
     let mut decoder = decoder();
-    let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2), (10, 2)]].concat();
-    let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![6, 0x12, 0, 80, 1, 2]].concat();
+    let fields = [&PLAIN[..], &[(4, 1), (6, 1), (7, 2), (11, 2), (10, 2)]].concat();
+    let record =
+        [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![6, 0x12, 0, 53, 0, 80, 1, 2]].concat();
     let message = v9(0, 0, &[template9(256, &fields), set(256, &record)]);
     let [contact] = contacts(&mut decoder, RECEIVED_NS, &message)[..] else { panic!("one") };
     assert_eq!((counts(&contact), contact.protocol), ([3, 60], Some(6)));
     assert_eq!((contact.tcp_flags, contact.ingress), (NonZeroU8::new(0x12), NonZeroU32::new(258)));
-    assert_eq!(
-        (contact.destination_port, contact.initiated, contact.sampling),
-        (Some(80), None, None)
-    );
+    assert_eq!((contact.source_port, contact.destination_port), (Some(53), Some(80)));
+    assert_eq!((contact.initiated, contact.sampling), (None, None));
     assert_eq!(contact.exporter, Some([192, 0, 2, 1].into()));
 }
 
 #[test]
 fn fields_that_a_protocol_lacks_are_absent() {
-    let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2)]].concat();
-    let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![1, 0, 8, 0]];
+    let fields = [&PLAIN[..], &[(4, 1), (6, 1), (7, 2), (11, 2)]].concat();
+    let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![1, 0, 8, 0, 8, 0]];
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);
-    let parts = (contacts[0].protocol, contacts[0].tcp_flags, contacts[0].destination_port);
-    assert_eq!(parts, (Some(1), None, None), "ICMP");
+    let parts = (contacts[0].protocol, contacts[0].tcp_flags);
+    let ports = [contacts[0].source_port, contacts[0].destination_port];
+    assert_eq!((parts, ports), ((Some(1), None), [None; 2]), "ICMP");
 }

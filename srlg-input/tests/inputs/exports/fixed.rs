@@ -83,7 +83,8 @@ fn sampled_packets_are_read_from_their_first_bytes() {
     let first = found[0];
     assert_eq!((first.packets, first.octets), (NonZeroU64::new(1), NonZeroU64::new(40)));
     assert_eq!((first.protocol, first.tcp_flags), (Some(6), NonZeroU8::new(2)));
-    assert_eq!((first.destination_port, first.time_ns), (Some(80), RECEIVED_NS));
+    assert_eq!((first.source_port, first.destination_port), (Some(12_345), Some(80)));
+    assert_eq!(first.time_ns, RECEIVED_NS);
     assert_eq!(
         first.exporter,
         Some(exporter().ip().into()),
@@ -120,13 +121,23 @@ fn an_interface_is_an_index_of_snmp() {
 fn packets_that_the_agent_read_count_where_the_bytes_are_of_no_use() {
     let of_v4 = framed(
         3,
-        &[words(&[60, 6]), address("192.0.2.1"), address("192.0.2.2"), words(&[1, 443, 0x10, 0])]
-            .concat(),
+        &[
+            words(&[60, 6]),
+            address("192.0.2.1"),
+            address("192.0.2.2"),
+            words(&[4_000, 443, 0x10, 0]),
+        ]
+        .concat(),
     );
     let of_v6 = framed(
         4,
-        &[words(&[60, 17]), address("2001:db8::1"), address("2001:db8::2"), words(&[1, 53, 0, 0])]
-            .concat(),
+        &[
+            words(&[60, 17]),
+            address("2001:db8::1"),
+            address("2001:db8::2"),
+            words(&[123, 53, 0, 0]),
+        ]
+        .concat(),
     );
     let arp = raw(1, &[&[0; 12][..], &[0x08, 0x06], &[0; 28]].concat());
     let samples = [
@@ -140,8 +151,10 @@ fn packets_that_the_agent_read_count_where_the_bytes_are_of_no_use() {
     ];
     let mut decoder = decoder();
     let found = contacts(&mut decoder, RECEIVED_NS, &datagram("192.0.2.9", 1, &samples));
-    let ports: Vec<_> = found.iter().map(|it| (it.protocol, it.destination_port)).collect();
-    assert_eq!(ports, [(Some(6), Some(443)), (Some(17), Some(53)), (Some(6), Some(80))]);
+    let protocols: Vec<_> = found.iter().map(|it| it.protocol).collect();
+    assert_eq!(protocols, [Some(6), Some(17), Some(6)]);
+    let ports: Vec<_> = found.iter().map(|it| [it.source_port, it.destination_port]).collect();
+    assert_eq!(ports, [[4_000, 443], [123, 53], [12_345, 80]].map(|ports| ports.map(Some)));
     assert_eq!(found[1].tcp_flags, None, "of UDP");
     let octets: Vec<_> = found.iter().map(|it| it.octets.map_or(0, NonZeroU64::get)).collect();
     assert_eq!(octets, [60, 60, 40]);
@@ -180,7 +193,8 @@ fn records_of_v5_and_v7_are_read() {
             (found[0].tcp_flags, found[0].ingress),
             (NonZeroU8::new(0x12), NonZeroU32::new(7))
         );
-        assert_eq!((found[0].protocol, found[0].destination_port), (Some(6), Some(80)));
+        let ports = [found[0].source_port, found[0].destination_port];
+        assert_eq!((found[0].protocol, ports), (Some(6), [Some(12_345), Some(80)]));
         let expected = if version == 5 { NonZeroU32::new(100) } else { None };
         assert_eq!(found[0].sampling, expected, "the field is reserved in v7");
         assert_eq!(found[0].time_ns, RECEIVED_NS - 10_000_000_000);

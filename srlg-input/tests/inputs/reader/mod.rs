@@ -42,6 +42,8 @@ fn contact(time_ns: u64, host: u8) -> Contact {
     let mut contact = listed(time_ns, host);
     (contact.packets, contact.protocol) = (NonZeroU64::new(1), Some(17));
     contact.octets = NonZeroU64::new(23);
+    // The three bytes of payload contain the source port and only half of the destination port.
+    contact.source_port = Some(0x0102);
     contact
 }
 

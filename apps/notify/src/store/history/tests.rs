@@ -13,6 +13,7 @@ fn notification(start_s: u64, host: &str, status: Status) -> Notification {
         now_ms: (start_s + 10) * 1_000,
         until_ms: (status == Status::End).then_some((start_s + 5) * 1_000),
         top_ports: vec![("tcp/443".to_owned(), 0.5), ("udp/53".to_owned(), 0.5)],
+        top_source_ports: vec![("udp/53".to_owned(), 0.5)],
         ..Notification::sample()
     }
 }
@@ -30,6 +31,7 @@ fn store() -> Store {
     (notifications[0].kind, notifications[0].severity) = (Kind::Scan, Severity::Critical);
     (notifications[1].severity, notifications[1].top_ports) =
         (Severity::Major, vec![("tcp/22".into(), 1.0)]);
+    notifications[1].top_source_ports = vec![("udp/123".into(), 0.9)];
     notifications[2].severity = Severity::Warning;
     notifications[3].severity = Severity::Warning;
     store.add(&notifications, &[]).unwrap();
@@ -67,6 +69,8 @@ fn incidents_are_found_by_each_filter() {
         (IncidentFilter { view: text("fan-out"), ..none() }, &[100]),
         (port("53"), &[400, 300, 100]),
         (port("tcp/22"), &[200]),
+        (port("udp/123"), &[200]),
+        (port("123"), &[200]),
         (port("udp/443"), &[]),
         (IncidentFilter { kind: Some(Kind::Scan), ..none() }, &[100]),
         (severity(Severity::Major), &[200, 100]),
@@ -95,7 +99,8 @@ fn an_incident_is_its_last_notification_with_the_ports_before_its_end() {
     let main = |peak| NotifiedWindow { peak, ..Notification::sample().main };
     let start = Notification { main: main(2e3), ..notification(100, "192.0.2.7", Status::Start) };
     let update = Notification { main: main(9e3), now_ms: 111_000, ..start.clone() };
-    let end = Notification { top_ports: Vec::new(), ..notification(100, "192.0.2.7", Status::End) };
+    let end = notification(100, "192.0.2.7", Status::End);
+    let end = Notification { top_ports: Vec::new(), top_source_ports: Vec::new(), ..end };
     let end = Notification { main: main(9e3), severity: Severity::Critical, ..end };
     store.add(&[start.clone(), notification(99, "192.0.2.8", Status::Start)], &[]).unwrap();
     let first = |store: &Store| store.incidents(&IncidentFilter::default()).unwrap().pop().unwrap();

@@ -8,7 +8,7 @@ use srlg_traffic::trace::recorded;
 
 use super::*;
 
-const HEADER: &str = "time_ms,src,dst,protocol,dst_port,initiated\n";
+const HEADER: &str = "time_ms,src,dst,protocol,src_port,dst_port,initiated\n";
 
 /// Returns the contacts of one second.
 ///
@@ -20,7 +20,7 @@ const HEADER: &str = "time_ms,src,dst,protocol,dst_port,initiated\n";
 fn traffic() -> String {
     let mut csv = HEADER.to_owned();
     let mut add = |source: String, destination: String, protocol: u8, port: u32, more: &str| {
-        writeln!(csv, "61000,{source},{destination},{protocol},{port},{more}").unwrap();
+        writeln!(csv, "61000,{source},{destination},{protocol},,{port},{more}").unwrap();
     };
     for port in 1..=3000 {
         add(format!("203.0.113.{}", port % 8), "192.0.2.1".into(), 6, port, "true");
@@ -52,7 +52,7 @@ fn exact(
     let mut peers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for row in contacts.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
-        let [_, source, destination, protocol, port, initiated] = fields[..] else {
+        let [_, source, destination, protocol, _, port, initiated] = fields[..] else {
             panic!("{row}")
         };
         let protocol = match protocol {

@@ -54,8 +54,9 @@ function hostLink({ host, view }) {
 // Returns a short description of an alert, with its rates and without its counts.
 function about(notification) {
   const parts = [notification.kind === "unknown" ? "" : notification.kind.replaceAll("-", " "), notification.view];
-  const [port] = notification.top_ports || [];
-  if (port && port[1] >= 0.5) parts.push(`mostly ${port[0]}`);
+  const [to, from] = [notification.top_ports, notification.top_source_ports].map((ports) => ports?.[0]);
+  if (to && to[1] >= 0.5) parts.push(`mostly ${to[0]}`);
+  else if (from && from[1] >= 0.5) parts.push(`mostly from ${from[0]}`);
   parts.push(traffic(notification));
   if ((notification.silent || []).length) parts.push("cannot confirm the end");
   if (notification.acknowledged) parts.push(`acknowledged by ${notification.acknowledged.by}`);
@@ -74,7 +75,8 @@ function facts(notification) {
     ["data age", lasting(notification.data_age_ms)],
     ["largest traffic", traffic(notification.peak_rates)],
     ["ingress interfaces", (notification.top_interfaces || []).map((it) => `${withName(it.exporter, notification.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
-    ["ports", shares(notification.top_ports), "code"],
+    ["destination ports", shares(notification.top_ports), "code"],
+    ["source ports", shares(notification.top_source_ports), "code"],
     ["SYN only", notification.syn_only === undefined ? "" : `${percent(notification.syn_only)} of contacts`],
     ["networks of peers", prefixes(notification), "code"],
     ["ASes of peers", originShares(notification, notification.top_as, originText)],
