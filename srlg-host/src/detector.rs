@@ -247,6 +247,11 @@ impl SlidingDetector {
         &self.last.health
     }
 
+    /// Returns whether the next close has candidates that the finder need not return.
+    pub(crate) fn has_kept_hosts(&self) -> bool {
+        !self.last.kept.is_empty()
+    }
+
     #[cfg(test)]
     pub(crate) fn backend_mut(&mut self) -> &mut LentBackend {
         &mut self.backend

@@ -1,7 +1,7 @@
 //! Slices of time, defined by timestamps.
 //!
 //! A [`SliceClock`] determines which slice contains a timestamp, and when slices close. A [`Slicer`] assigns pairs
-//! to slices and passes them to a [`SliceSink`]. A program that closes slices with its own timer does not need this
+//! to slices and passes them to a [`SliceSink`]. A [`Deferral`] saves the closes of slices with few pairs. A program that closes slices with its own timer does not need this
 //! module.
 //!
 //! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n slice lengths
@@ -22,7 +22,9 @@
 //! ```
 
 mod clock;
+mod deferral;
 mod slicer;
 
 pub use clock::{Placement, SliceClock};
+pub use deferral::Deferral;
 pub use slicer::{SliceSink, Slicer};

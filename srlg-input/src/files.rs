@@ -10,13 +10,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
-use crate::capture::{CaptureError, PacketCounts, Reader};
+use crate::capture::{CaptureError, Format, PacketCounts, Reader};
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::event::{Event, LogLine, Next, Progress, Stop};
 use crate::exports::Exports;
 use crate::options::{InputOptions, Tunnels};
 use crate::status::Status;
+
+/// UDP ports to which routers usually send flow exports: NetFlow, IPFIX and sFlow.
+const COLLECTOR_PORTS: [u16; 6] = [2055, 4739, 6343, 9555, 9995, 9996];
+
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
 
 pub(crate) struct Files {
     file: Option<OpenFile>,
@@ -29,6 +35,8 @@ pub(crate) struct Files {
     read: Arc<AtomicU64>,
     bytes: u64,
     stop: Stop,
+    /// Line about the open file that is not yet in the log.
+    hint: Option<LogLine>,
     #[cfg(any(feature = "flow", feature = "live"))]
     may_block: bool,
 }
@@ -36,6 +44,29 @@ pub(crate) struct Files {
 struct OpenFile {
     name: String,
     reader: Reader,
+    /// Whether the first contacts have been examined for flow exports.
+    is_examined: bool,
+}
+
+impl OpenFile {
+    /// Returns a line for the log if at least half of the contacts just read are packets to the ports of flow
+    /// collectors.
+    #[cold]
+    fn hint(&mut self) -> Option<LogLine> {
+        self.is_examined = true;
+        if !matches!(self.reader.format(), Format::Pcap | Format::PcapNg) {
+            return None;
+        }
+        let contacts = self.reader.contacts();
+        let datagrams = contacts.iter().filter(|contact| contact.protocol == Some(UDP));
+        let ports = datagrams.filter_map(|contact| contact.destination_port);
+        let ports: Vec<u16> = ports.filter(|port| COLLECTOR_PORTS.contains(port)).collect();
+        let port = ports.first().filter(|_| 2 * ports.len() >= contacts.len())?;
+        let name = &self.name;
+        Some(LogLine::warning(format!(
+            "{name} seems to contain flow exports (packets to udp/{port}), but the packets themselves are counted; use --exports to count the flows in them"
+        )))
+    }
 }
 
 impl Files {
@@ -56,6 +87,7 @@ impl Files {
             read: Arc::default(),
             bytes,
             stop: stop.clone(),
+            hint: None,
             #[cfg(any(feature = "flow", feature = "live"))]
             may_block: !options.input.iter().all(|path| path.is_file()),
         };
@@ -64,6 +96,9 @@ impl Files {
 
     /// Reads until there are contacts or a warning. Returns `None` after the last file.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
+        if let Some(hint) = self.hint.take() {
+            return Ok(Some(Next::Event(Event::Log(hint))));
+        }
         loop {
             let Some(file) = &mut self.file else {
                 if self.open_next()? {
@@ -87,6 +122,11 @@ impl Files {
                     return Ok(Some(Next::Event(warning)));
                 }
             } else if !self.contacts().is_empty() {
+                if let (None, Some(file)) = (&self.exports, &mut self.file)
+                    && !file.is_examined
+                {
+                    self.hint = file.hint();
+                }
                 return Ok(Some(Next::Contacts));
             }
         }
@@ -109,7 +149,8 @@ impl Files {
         let Some(path) = self.waiting.next() else { return Ok(false) };
         let name = path.display().to_string();
         let reader = Reader::new(self.open_file(path)?).map_err(failed(&name))?;
-        self.file = Some(OpenFile { name, reader: reader.with_tunnels(self.tunnels) });
+        let reader = reader.with_tunnels(self.tunnels);
+        self.file = Some(OpenFile { name, reader, is_examined: false });
         Ok(true)
     }
 

@@ -36,6 +36,8 @@ pub struct AlertManager {
     url: Option<String>,
     /// Last notification of each active alert.
     open: BTreeMap<AlertId, Arc<Notification>>,
+    /// Whether the contacts are old, so that sentences state their time.
+    is_replay: bool,
     pub silences: Silences,
 }
 
@@ -55,8 +57,16 @@ impl AlertManager {
             names,
             url,
             open: BTreeMap::new(),
+            is_replay: false,
             silences: Silences::default(),
         }
+    }
+
+    /// Returns the manager for old contacts. The sentences of its notifications end with the time of the slice, because
+    /// the time at which they are logged or sent says nothing about the contacts.
+    #[must_use]
+    pub fn of_replay(self) -> Self {
+        Self { is_replay: true, ..self }
     }
 
     /// Applies the rules of `views`, and `names`.
@@ -128,6 +138,7 @@ impl AlertManager {
         let notified = last.and_then(|last| last.peak_rates).unwrap_or_default();
         context.peak_rates = notified.max(context.peak_rates);
         context.former = last.map(|last| last.former());
+        context.is_replay = self.is_replay;
         context.direction = Direction::from(self.views[at].role);
         let (view, rules) = (&self.views[at], self.by_view[at].rules());
         context.is_inside = view.measure == Side::Inside;

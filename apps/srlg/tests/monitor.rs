@@ -387,7 +387,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
     let peak = end.peak_rates.unwrap();
     assert!((1_190..1_300).contains(&peak.packets_per_second.unwrap()), "{peak:?}");
     let notified = ", 1.2 kpps, 12 Mbit/s (estimated from samples)";
-    assert!(end.text.ends_with(notified), "{}", end.text);
+    assert!(end.text.contains(notified), "{}", end.text);
 }
 
 #[test]

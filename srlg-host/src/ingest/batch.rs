@@ -71,6 +71,12 @@ impl PairBatch {
         }
     }
 
+    /// Adds all pairs of `other`.
+    pub(crate) fn append(&mut self, other: &Self) -> Result<(), Error> {
+        other.v4()?.iter().try_for_each(|pair| self.v4.push(*pair))?;
+        other.v6()?.iter().try_for_each(|pair| self.v6.push(*pair))
+    }
+
     /// Returns the first device error that occurred during a push since the previous check, or `Ok` if none occurred.
     fn check(&self) -> Result<(), Error> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -102,8 +102,12 @@ impl Run {
             totals: Totals::default(),
         };
         let printing = Printing { rules, reports, is_silent: false };
-        let site = Site::new(vec![view], times, exporters, printing);
-        Ok(Self { site, is_live: args.source.is_live(), started: Instant::now() })
+        let mut site = Site::new(vec![view], times, exporters, printing);
+        let is_live = args.source.is_live();
+        if !is_live {
+            site.defer_pairs();
+        }
+        Ok(Self { site, is_live, started: Instant::now() })
     }
 
     /// Finishes the output and returns the totals. The last slice of a live input is incomplete and is not reported.
@@ -171,6 +175,10 @@ impl SliceConsumer for Printing {
 
     fn close(&mut self, view: &mut RunningView<'_>, _: Pushed, _: bool) -> Result<()> {
         let report = view.detector.close_slice()?;
+        self.close_quiet(view, report)
+    }
+
+    fn close_quiet(&mut self, _: &mut RunningView<'_>, report: SliceReport) -> Result<()> {
         self.is_silent = report.is_silent();
         self.reports.add(&report)
     }

@@ -8,20 +8,20 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use anyhow::{Context as _, Result};
-use srlg_host::SlidingDetector;
+use srlg_host::{SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
 use crate::measure::close_budget::CloseBudget;
 use crate::measure::completeness::Completeness;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
-use srlg_alerts::Witnesses;
 use srlg_alerts::details::Details;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::view_alerts::ClosedSlice;
 use srlg_alerts::notification::Evidence;
 use srlg_alerts::rules::Rules;
 use srlg_alerts::witnesses::{AlertedHost, WitnessTable};
+use srlg_alerts::{Sightings, Witnesses};
 
 /// A consumer of slices that raises alerts.
 pub(crate) struct Alerting {
@@ -86,6 +86,36 @@ impl Alerting {
             view_alerts.set_forward(step_ms, slice);
         }
     }
+
+    /// Processes the `report` of the running slice of a view.
+    fn process(&mut self, view: &mut RunningView<'_>, report: SliceReport, sightings: Sightings) {
+        let RunningView { at, details, exporters, pipelines, .. } = view;
+        let (of, view_alerts) = (&mut self.views[*at], &mut self.manager.by_view[*at]);
+        of.is_silent = report.is_silent();
+        let slice = ClosedSlice {
+            condition: of.input.close(report.slice),
+            sampling: of.sampling.at(report.slice),
+            newest_input_ms: of.input.newest_ms(),
+            missing_sites: Vec::new(),
+            report,
+            sightings,
+        };
+        let end_ms = slice.report.slice.saturating_add(1).saturating_mul(self.slice_ms);
+        let rates = |host| details.rates(host, end_ms);
+        let evidence = |host, _| Evidence {
+            detail: details.of(host),
+            rates: rates(host),
+            ..Evidence::default()
+        };
+        view_alerts.close(&slice, evidence, |alerted| witnesses(details, exporters, alerted));
+        view_alerts.follow_rates(rates);
+        let hosts = view_alerts.hosts_with_alerts(&slice.report);
+        details.track_hosts(&hosts, view_alerts.now_ms());
+        pipelines.track_hosts(&hosts, view_alerts.now_ms());
+        // The details may now have other hosts.
+        let now_ms = view_alerts.now_ms();
+        view_alerts.follow_rates(|host| details.rates(host, now_ms));
+    }
 }
 
 impl SliceConsumer for Alerting {
@@ -129,8 +159,8 @@ impl SliceConsumer for Alerting {
     }
 
     fn close(&mut self, view: &mut RunningView<'_>, _: Pushed, _: bool) -> Result<()> {
-        let RunningView { at, detector, details, exporters, pipelines, .. } = view;
-        let (of, view_alerts) = (&mut self.views[*at], &mut self.manager.by_view[*at]);
+        let RunningView { at, detector, .. } = view;
+        let view_alerts = &self.manager.by_view[*at];
         if let Some(budget) = &self.budget {
             budget.apply(detector);
         }
@@ -140,30 +170,14 @@ impl SliceConsumer for Alerting {
         if let Some(budget) = &mut self.budget {
             budget.record(*at, &view_alerts.name, detector, &report);
         }
-        of.is_silent = report.is_silent();
-        let slice = ClosedSlice {
-            condition: of.input.close(report.slice),
-            sampling: of.sampling.at(report.slice),
-            newest_input_ms: of.input.newest_ms(),
-            missing_sites: Vec::new(),
-            report,
-            sightings,
-        };
-        let end_ms = slice.report.slice.saturating_add(1).saturating_mul(self.slice_ms);
-        let rates = |host| details.rates(host, end_ms);
-        let evidence = |host, _| Evidence {
-            detail: details.of(host),
-            rates: rates(host),
-            ..Evidence::default()
-        };
-        view_alerts.close(&slice, evidence, |alerted| witnesses(details, exporters, alerted));
-        view_alerts.follow_rates(rates);
-        let hosts = view_alerts.hosts_with_alerts(&slice.report);
-        details.track_hosts(&hosts, view_alerts.now_ms());
-        pipelines.track_hosts(&hosts, view_alerts.now_ms());
-        // The details may now have other hosts.
-        let now_ms = view_alerts.now_ms();
-        view_alerts.follow_rates(|host| details.rates(host, now_ms));
+        self.process(view, report, sightings);
+        Ok(())
+    }
+
+    fn close_quiet(&mut self, view: &mut RunningView<'_>, report: SliceReport) -> Result<()> {
+        let windows = self.manager.by_view[view.at].rules().windows().into_iter();
+        let sightings = windows.map(|window| (window, Vec::new())).collect();
+        self.process(view, report, sightings);
         Ok(())
     }
 

@@ -67,8 +67,13 @@ impl Monitor {
         let windows = config.views.iter().map(|view| view.sizes.window);
         let is_live = config.source.is_live();
         let budget = is_live.then(|| CloseBudget::new(general.slice, config.views.len()));
-        let alerting = Alerting::new(config.manager(), slice_ms, windows, budget);
-        Ok(Self { site: Site::new(views, times, exporters, alerting) })
+        let manager = if is_live { config.manager() } else { config.manager().of_replay() };
+        let alerting = Alerting::new(manager, slice_ms, windows, budget);
+        let mut site = Site::new(views, times, exporters, alerting);
+        if !is_live {
+            site.defer_pairs();
+        }
+        Ok(Self { site })
     }
 
     /// Adds a pipeline for a reader thread of a live input and returns its sink. The reader thread passes pairs
@@ -205,6 +210,7 @@ impl Monitor {
     pub fn notifications(&mut self) -> Result<Vec<Notification>> {
         let Site { views, consumer, .. } = &mut self.site;
         let peers = |view: usize, hosts: &[IpAddr], slices| {
+            views[view].settle()?;
             peers_within(&mut views[view].detector, hosts, slices)
         };
         consumer.manager.notifications(peers)
@@ -242,7 +248,7 @@ impl Monitor {
         if keys != consumer.manager.by_view[at].rules().keys() {
             return Ok((false, None));
         }
-        views[at].detector.restore(snapshot)?;
+        views[at].restore(snapshot)?;
         consumer.restore_sampling(at, sampling);
         views[at].details.resume(hosts);
         table.restore(&exporters);
@@ -280,6 +286,9 @@ impl Monitor {
         }
     }
 }
+
+#[cfg(test)]
+mod replay_tests;
 
 #[cfg(test)]
 mod tests {

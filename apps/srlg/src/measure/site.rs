@@ -12,7 +12,8 @@
 //! - A consumer receives the slices of each view in order. The views advance in turn, so that all views close a slice
 //!   before any view closes the next one, unless time advances by several slices at once.
 //! - When a slice closes, its detector contains all pairs that were read before and that the consumer accepts, except
-//!   pairs of later slices.
+//!   pairs of later slices. In a replay, slices without any candidate do not close in the detector: their pairs wait in
+//!   a [`Deferral`], and the consumer receives a report without super points.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -22,8 +23,9 @@ use std::time::Duration;
 
 use anyhow::{Error, Result};
 use srlg_host::ingest::PairBatch;
-use srlg_host::time::{Placement, SliceClock, SliceSink};
-use srlg_host::{Config, Device, SlidingDetector};
+use srlg_host::state::Snapshot;
+use srlg_host::time::{Deferral, Placement, SliceClock, SliceSink};
+use srlg_host::{Config, Device, SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling};
 use srlg_input::live::ContactSink;
 use srlg_input::{Position, Status as InputStatus, ViewOptions};
@@ -52,7 +54,11 @@ pub(crate) trait SliceConsumer {
 
     /// Opens a later slice of a view.
     fn open(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
-        Ok(view.detector.skip_to(slice)?)
+        match view.deferral {
+            // The deferral moves the detector when it needs it.
+            Some(_) => Ok(()),
+            None => Ok(view.detector.skip_to(slice)?),
+        }
     }
 
     /// Notes that `pairs` pairs of `slice` arrive while the slice `running` is running. Returns whether they count.
@@ -76,6 +82,12 @@ pub(crate) trait SliceConsumer {
     /// Closes the running slice of a view. `pushed` describes the pairs that reader threads have pushed since the last
     /// close. If a view closes several slices one after the other, only the last one `is_newest`.
     fn close(&mut self, view: &mut RunningView<'_>, pushed: Pushed, is_newest: bool) -> Result<()>;
+
+    /// Processes the report of the running slice, which has no candidates and does not close in the detector. Called
+    /// only after [`Site::defer_pairs`].
+    fn close_quiet(&mut self, _view: &mut RunningView<'_>, _report: SliceReport) -> Result<()> {
+        Ok(())
+    }
 
     /// Returns the slice that opens after `closed`, when time advances to `slice` and no contact belongs to a slice
     /// between them. This is `closed + 1`, or a later slice up to `slice` if a silence is cut short.
@@ -110,6 +122,8 @@ pub(crate) struct SiteView {
     pub(crate) track: Track,
     pub(crate) detector: SlidingDetector,
     pub(crate) details: Details,
+    /// Pairs that the detector has not ingested, or `None` if it ingests them at once.
+    pub(crate) deferral: Option<Deferral>,
     /// Running slice, or 0 before the first one opens.
     running: u64,
 }
@@ -120,6 +134,7 @@ pub(crate) struct RunningView<'a> {
     pub(crate) running: &'a mut u64,
     pub(crate) detector: &'a mut SlidingDetector,
     pub(crate) details: &'a mut Details,
+    pub(crate) deferral: &'a mut Option<Deferral>,
     pub(crate) exporters: &'a WitnessTable,
     pub(crate) pipelines: ViewPipelines<'a>,
 }
@@ -158,7 +173,25 @@ impl SiteView {
         rules: &Rules,
     ) -> Result<Self> {
         let track = Track::new(view, clock, &detector, rules)?;
-        Ok(Self { track, detector, details: Details::new(seed).with_view(view), running: 0 })
+        let details = Details::new(seed).with_view(view);
+        Ok(Self { track, detector, details, deferral: None, running: 0 })
+    }
+
+    /// Replaces the detector's contents by `snapshot`.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.detector.restore(snapshot)?;
+        if let Some(deferral) = &mut self.deferral {
+            deferral.distrust(self.detector.slice() + 1);
+        }
+        Ok(())
+    }
+
+    /// Makes the detector ingest all pairs that wait in the deferral.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        match &mut self.deferral {
+            Some(deferral) => Ok(deferral.settle(&mut self.detector, self.running)?),
+            None => Ok(()),
+        }
     }
 }
 
@@ -186,6 +219,14 @@ impl<C: SliceConsumer> Site<C> {
 
     pub(crate) const fn slice_ms(&self) -> u64 {
         self.slice_ms
+    }
+
+    /// Defers the pairs of all views while their slices cannot have candidates. The detectors must be untouched, and
+    /// the site must have no reader threads.
+    pub(crate) fn defer_pairs(&mut self) {
+        for view in &mut self.views {
+            view.deferral = Deferral::new(&view.detector);
+        }
     }
 
     /// Returns the end of the last slice that all views have closed, in milliseconds since the Unix epoch, or 0.
@@ -244,7 +285,8 @@ impl<C: SliceConsumer> Site<C> {
         counts.contacts += 1;
         counts.samplings.record(contact);
         let mut unused = None;
-        for (at, SiteView { track, detector, details, running }) in views.iter_mut().enumerate() {
+        for (at, view) in views.iter_mut().enumerate() {
+            let SiteView { track, detector, details, deferral, running } = view;
             let pairs = track.pairs(contact, consumer.rules(at));
             if !details.is_empty() {
                 pairs.clone().for_each(|pair| details.add(pair, contact));
@@ -254,6 +296,7 @@ impl<C: SliceConsumer> Site<C> {
                 running,
                 detector,
                 details,
+                deferral,
                 exporters,
                 pipelines: pipelines.of(at),
             };
@@ -338,7 +381,8 @@ impl<C: SliceConsumer> Site<C> {
         self.collect();
         let (track, mut sink) = self.view(at);
         track.flush(&mut sink)?;
-        sink.push_waiting().map(drop)
+        sink.push_waiting()?;
+        self.views[at].settle()
     }
 
     /// Closes the running slice, if there is one, and the slices that have waiting pairs, except slices in the future.
@@ -351,6 +395,7 @@ impl<C: SliceConsumer> Site<C> {
         }
         self.each_view(|track, sink| {
             track.finish(sink)?;
+            sink.end_deferral()?;
             if track.clock().is_running() { sink.close(true) } else { Ok(()) }
         })
     }
@@ -369,9 +414,9 @@ impl<C: SliceConsumer> Site<C> {
     /// Returns the track of a view, and the sink of its slices.
     pub(crate) fn view(&mut self, at: usize) -> (&mut Track, ViewSink<'_, C>) {
         let Self { views, consumer, exporters, pipelines, .. } = self;
-        let SiteView { track, detector, details, running } = &mut views[at];
-        let view =
-            RunningView { at, running, detector, details, exporters, pipelines: pipelines.of(at) };
+        let SiteView { track, detector, details, deferral, running } = &mut views[at];
+        let pipelines = pipelines.of(at);
+        let view = RunningView { at, running, detector, details, deferral, exporters, pipelines };
         (track, ViewSink { view, consumer })
     }
 }
@@ -386,7 +431,23 @@ impl<C: SliceConsumer> ViewSink<'_, C> {
     /// Closes the running slice.
     pub(crate) fn close(&mut self, is_newest: bool) -> Result<()> {
         let pushed = self.push_waiting()?;
+        let running = *self.view.running;
+        let RunningView { detector, deferral, .. } = &mut self.view;
+        if let Some(deferral) = deferral {
+            if let Some(report) = deferral.quiet_report(detector, running) {
+                return self.consumer.close_quiet(&mut self.view, report);
+            }
+            deferral.settle(detector, running)?;
+        }
         self.consumer.close(&mut self.view, pushed, is_newest)
+    }
+
+    /// Makes the detector ingest all pairs that wait in the deferral, and all later pairs at once.
+    fn end_deferral(&mut self) -> Result<()> {
+        match self.view.deferral.take() {
+            Some(mut deferral) => Ok(deferral.settle(self.view.detector, *self.view.running)?),
+            None => Ok(()),
+        }
     }
 
     /// Passes all pairs of opened slices from the pipelines to the detector.
@@ -405,12 +466,16 @@ impl<C: SliceConsumer> SliceSink for ViewSink<'_, C> {
     }
 
     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<()> {
-        let RunningView { at, ref detector, running: &mut running, .. } = self.view;
+        let running = *self.view.running;
+        let RunningView { at, detector, deferral, .. } = &mut self.view;
         let slice = running - u64::from(slices_late);
-        if self.consumer.accept(at, pairs.len() as u64, running, slice) {
-            pairs.ingest_late(detector, slices_late)?;
+        if !self.consumer.accept(*at, pairs.len() as u64, running, slice) {
+            return Ok(());
         }
-        Ok(())
+        match deferral {
+            Some(deferral) => Ok(deferral.ingest(detector, pairs, running, slices_late)?),
+            None => Ok(pairs.ingest_late(detector, slices_late)?),
+        }
     }
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {

@@ -89,6 +89,7 @@ fn comparable(state: &Path) -> Vec<Value> {
             "peers",
             "syn_only",
             "top_ports",
+            "top_source_ports",
             "top_prefixes",
             "text",
         ] {

@@ -130,9 +130,7 @@ impl<'a> AgeHistogram<'a> {
     /// [`ACCEPTED_MISS`]. The result is at least [`LEAST_CELLS`].
     #[must_use]
     pub fn c_min(self) -> u32 {
-        let p = self.visible(self.threshold());
-        let is_accepted = |&c_min: &u32| below(SLOTS, p, c_min) <= ACCEPTED_MISS;
-        (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
+        most_accepted(self.visible(self.threshold()))
     }
 
     /// Returns an upper bound, accurate to within a few percent, on the expected number of hosts that hold at least
@@ -272,6 +270,24 @@ impl<'a> AgeHistogram<'a> {
     pub fn share(self, cells: u32) -> f64 {
         libm::ldexp(cells.into(), -(self.params.cell_bits as i32))
     }
+}
+
+/// Returns a lower bound on [`c_min`](AgeHistogram::c_min) in every window in which at most `touched` cells were touched.
+///
+/// A slot of a host with θ peers is visible if it has a sample and its cell is not one of the touched cells. For any
+/// ages of these cells, [`AgeHistogram`] assumes at least this probability.
+#[must_use]
+pub fn least_c_min(params: &CellsParams, touched: u32) -> u32 {
+    let histogram = AgeHistogram { params, counts: &[], ends: [1, 1] };
+    let has_sample = 1.0 - libm::exp(-histogram.samples(histogram.threshold()));
+    most_accepted(has_sample * (1.0 - histogram.share(touched)))
+}
+
+/// Returns the largest number of cells that may be asked of a candidate, if the slots of a host with θ peers are visible
+/// with probability `p`.
+fn most_accepted(p: f64) -> u32 {
+    let is_accepted = |&c_min: &u32| below(SLOTS, p, c_min) <= ACCEPTED_MISS;
+    (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
 }
 
 /// Returns `(a - b) / ln(a / b)`, the mean of a share that decays exponentially from `a` to `b`.

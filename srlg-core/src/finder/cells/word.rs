@@ -118,6 +118,17 @@ impl CellsParams {
         (spot.place, self.word(spot.place, body, age))
     }
 
+    /// Returns the number of the cell that `pair` touches, and the owner of the cell after the touch. Returns `None` if
+    /// the pair is not sampled.
+    #[must_use]
+    pub fn touched_cell(&self, pair: &impl PairIds) -> Option<(u32, Owner)> {
+        let hash = self.pair_hash(pair);
+        self.is_sampled(hash).then(|| {
+            let (place, word) = self.touch_of(pair, hash, 0);
+            (place, self.owner(place, word))
+        })
+    }
+
     /// Returns the word that encodes `body` in cell number `place`, for a contact `age` epochs ago. If the age does not
     /// fit, the result is the largest word, which ageing would also produce.
     #[inline(always)]

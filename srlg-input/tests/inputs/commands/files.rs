@@ -54,6 +54,28 @@ fn a_missing_file_is_reported_before_any_file_is_read() {
 }
 
 #[test]
+fn exports_that_are_read_as_packets_are_reported_once_per_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = capture(&[template(0), data(1, 0..3)]);
+    // A file header has 24 bytes, a record header 16. A packet names its destination port in bytes 22 and 23.
+    let mut record = 24;
+    while let Some(length) = bytes.get(record + 8..record + 12) {
+        let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        bytes[record + 16 + 22..][..2].copy_from_slice(&2055_u16.to_be_bytes());
+        record += 16 + length;
+    }
+    let exports = write(folder.path(), "exports.pcap", &bytes);
+    let list = write(folder.path(), "list", LIST.as_bytes());
+    let mut input = open(&["--input", &exports, "--input", &list]).unwrap();
+    let come = Come::to_end(&mut input);
+    assert_eq!(come.pairs.len(), 3, "two packets and a row");
+    let [line] = &come.log[..] else { panic!("{:?}", come.log) };
+    insta::assert_snapshot!(line.replace(folder.path().to_str().unwrap(), "TMP"));
+    let mut input = open(&["--input", &exports, "--exports"]).unwrap();
+    assert_eq!(Come::to_end(&mut input).log.len(), 0);
+}
+
+#[test]
 fn several_captures_are_one_export_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let known = write(folder.path(), "known.pcap", &capture(&[template(0)]));

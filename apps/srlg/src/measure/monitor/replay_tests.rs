@@ -1,0 +1,89 @@
+//! A replay that defers pairs must have the notifications of a replay that closes every slice.
+
+use std::ops::Range;
+
+use srlg_alerts::Status;
+
+use super::*;
+
+/// First second of the traffic, since the Unix epoch.
+const START: u64 = 1_700_000_000;
+
+/// Second at which a flood starts.
+const FLOOD: u64 = 400;
+
+/// Second of a second flood, after a silence of more than the longest window.
+const SECOND_FLOOD: u64 = 3_000;
+
+/// Returns a monitor of two views with windows of 20 seconds and 5 minutes.
+fn monitor() -> Monitor {
+    let view = |name, role| {
+        format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
+    };
+    let views = view("fan-in", "destination") + &view("fan-out", "source");
+    let text = format!(
+        "inside = ['10.0.0.0/8']\n[input]\ninput = ['-']\n{views}\
+         [[rule]]\nname = 'r'\nthresholds = {{ 20s = 200, 5m = 600 }}\nhold = '5s'\nrepeat = '1m'\n"
+    );
+    Monitor::new(&Config::parse(&text).unwrap(), 7).unwrap()
+}
+
+/// Returns the contacts of the second with the given number: one contact in every 30 seconds, except for a silence
+/// that begins at the end of the first flood.
+fn contacts(second: u64) -> impl Iterator<Item = Contact> {
+    let is_flood = [FLOOD, SECOND_FLOOD].iter().any(|start| (*start..start + 12).contains(&second));
+    let peers = match second {
+        _ if is_flood => 40,
+        second if (FLOOD..SECOND_FLOOD).contains(&second) => 0,
+        second => u64::from(second.is_multiple_of(30)),
+    };
+    (0..peers).map(move |peer| {
+        let [.., high, middle, low] = (second * 40 + peer).to_be_bytes();
+        let time_ns = (START + second) * 1_000_000_000 + peer;
+        let (peer, host) = ([198, high, middle, low].into(), [10, 0, 0, 1].into());
+        if is_flood { Contact::new(time_ns, peer, host) } else { Contact::new(time_ns, host, peer) }
+    })
+}
+
+/// Replays the contacts of `seconds` and returns the notifications.
+fn replay(monitor: &mut Monitor, seconds: Range<u64>) -> Vec<Notification> {
+    let mut notified = Vec::new();
+    for contact in seconds.flat_map(contacts) {
+        monitor.ingest(&contact).unwrap();
+        notified.extend(monitor.notifications().unwrap());
+    }
+    notified
+}
+
+/// Returns the end of the last slice, and the number of closed slices of each view.
+fn closed(monitor: &mut Monitor) -> (u64, Vec<u64>) {
+    let views = monitor.overview(&InputStatus::default()).views;
+    (monitor.now_ms(), views.iter().map(|view| view.slices).collect())
+}
+
+#[test]
+fn deferred_pairs_change_no_notification() {
+    let (mut plain, mut deferred) = (monitor(), monitor());
+    assert!(deferred.site.views.iter().all(|view| view.deferral.is_some()));
+    plain.site.views.iter_mut().for_each(|view| view.deferral = None);
+    assert_eq!(replay(&mut plain, 0..FLOOD), []);
+    assert_eq!(replay(&mut deferred, 0..FLOOD), []);
+    assert!(plain.site.views.iter().all(|view| view.detector.slice() > START));
+    assert!(deferred.site.views.iter().all(|view| view.detector.slice() <= START));
+    let rest = FLOOD..SECOND_FLOOD + 600;
+    let mut expected = replay(&mut plain, rest.clone());
+    let mut found = replay(&mut deferred, rest);
+    for (monitor, notified) in [(&mut plain, &mut expected), (&mut deferred, &mut found)] {
+        monitor.finish().unwrap();
+        notified.extend(monitor.notifications().unwrap());
+    }
+    let of = |status| expected.iter().filter(|it| it.status == status).count();
+    assert_eq!((of(Status::Start), of(Status::End)), (2, 2));
+    assert_eq!(found, expected);
+    let texts: Vec<&str> = expected.iter().map(|it| it.text.as_str()).collect();
+    insta::assert_snapshot!(texts.join("\n"));
+    assert_eq!(closed(&mut deferred), closed(&mut plain));
+    for (plain, deferred) in plain.site.views.iter().zip(&deferred.site.views) {
+        assert!(plain.detector.snapshot().unwrap() == deferred.detector.snapshot().unwrap());
+    }
+}
