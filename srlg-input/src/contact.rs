@@ -21,6 +21,7 @@ mod packing;
 mod port;
 mod ranges;
 mod sampling;
+mod turn;
 mod view;
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
@@ -37,12 +38,15 @@ pub use networks::{deserialize_networks, serialize_networks};
 pub use packing::{BadName, Name, Packing};
 pub use port::{BadPort, Port};
 pub use sampling::{Sampling, SamplingWindow};
+pub use turn::{Turn, TurnEvidence};
 pub use view::{BadPrefix, BadView, Prefixes, View, ViewOptions};
 
 /// IP protocol number of TCP.
 pub const TCP: u8 = 6;
 /// SYN bit of the TCP flags.
 pub const TCP_SYN: u8 = 0x02;
+/// RST bit of the TCP flags.
+pub const TCP_RST: u8 = 0x04;
 /// ACK bit of the TCP flags.
 pub const TCP_ACK: u8 = 0x10;
 
@@ -117,18 +121,6 @@ impl Contact {
         }
     }
 
-    /// Returns whether `source` initiated the conversation. If the input does not state the initiator, the TCP flags
-    /// decide: a SYN without an ACK initiates a conversation, and a single packet with a SYN and an ACK is a reply.
-    /// Returns `None` if the initiator remains unknown.
-    #[must_use]
-    pub fn is_initiated(&self) -> Option<bool> {
-        self.initiated.or_else(|| match self.syn_and_ack()? {
-            (true, false) => Some(true),
-            (true, true) if self.packets == Some(NonZeroU64::MIN) => Some(false),
-            _ => None,
-        })
-    }
-
     /// Returns the destination port, if it is known and the protocol has ports. Port 0 counts as unknown, because
     /// exporters write it for packets without a port, such as all fragments except the first.
     #[inline]
@@ -162,8 +154,12 @@ impl Contact {
     /// is known and is not TCP.
     fn syn_and_ack(&self) -> Option<(bool, bool)> {
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
-        let flags = self.tcp_flags.filter(|_| is_tcp)?.get();
-        Some((flags & TCP_SYN != 0, flags & TCP_ACK != 0))
+        self.tcp_flags.filter(|_| is_tcp)?;
+        Some((self.has_flag(TCP_SYN), self.has_flag(TCP_ACK)))
+    }
+
+    fn has_flag(&self, flag: u8) -> bool {
+        self.tcp_flags.is_some_and(|flags| flags.get() & flag != 0)
     }
 }
 
@@ -202,16 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn flags_tell_who_began_where_the_input_does_not() {
-        assert_eq!(tcp(TCP_SYN, 3).is_initiated(), Some(true));
-        assert_eq!(tcp(TCP_SYN | TCP_ACK, 1).is_initiated(), Some(false));
-        assert_eq!(tcp(TCP_SYN | TCP_ACK, 2).is_initiated(), None, "either end of a whole flow");
-        assert_eq!(tcp(TCP_ACK, 1).is_initiated(), None);
-        assert_eq!(Contact { protocol: Some(17), ..tcp(TCP_SYN, 1) }.is_initiated(), None);
-        assert_eq!(
-            Contact { initiated: Some(false), ..tcp(TCP_SYN, 1) }.is_initiated(),
-            Some(false)
-        );
+    fn a_connection_attempt_is_tcp_with_syn_and_without_ack() {
+        assert!(!Contact { protocol: Some(17), ..tcp(TCP_SYN, 1) }.is_syn_only());
         assert!(tcp(TCP_SYN, 1).is_syn_only() && !tcp(TCP_SYN | TCP_ACK, 1).is_syn_only());
         assert!(!Contact { tcp_flags: None, ..tcp(0, 1) }.is_syn_only());
     }

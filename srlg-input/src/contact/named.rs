@@ -82,6 +82,10 @@ named! {
         /// Contacts that the source is known to have initiated
         /// ([`Contact::is_initiated`](crate::Contact::is_initiated)).
         Initiated = "initiated",
+        /// All contacts except known replies ([`Contact::turn`](crate::Contact::turn)).
+        NoReplies = "no-replies",
+        /// Known replies.
+        Replies = "replies",
         /// TCP contacts that are known to have a SYN and no ACK: unanswered connection attempts, and the first packets
         /// of connections.
         TcpSyn = "tcp-syn",

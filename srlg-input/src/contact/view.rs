@@ -40,7 +40,7 @@ pub struct ViewOptions {
     /// Contacts that count for a host: any, those in which it sent packets (source), or those in which it received packets (destination)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Role::ALL), requires = "contacts"))]
     pub role: Role,
-    /// Contacts that count: all, those known to be started by their source (initiated), or TCP with a SYN and no ACK (tcp-syn)
+    /// Contacts that count: all, those known to be started by their source (initiated), all except known replies (no-replies), known replies (replies), or TCP with a SYN and no ACK (tcp-syn)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
     pub only: ContactFilter,
     /// Key of a host: its address, or its address with the protocol and the destination port (address+port)
@@ -407,6 +407,8 @@ impl View {
         match self.counted {
             ContactFilter::All => true,
             ContactFilter::Initiated => contact.is_initiated() == Some(true),
+            ContactFilter::NoReplies => !contact.is_reply(),
+            ContactFilter::Replies => contact.is_reply(),
             ContactFilter::TcpSyn => contact.is_syn_only(),
         }
     }

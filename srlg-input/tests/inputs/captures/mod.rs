@@ -5,6 +5,7 @@ mod cases;
 mod generated;
 mod oracle;
 mod tunnels;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
