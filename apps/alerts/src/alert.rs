@@ -53,6 +53,8 @@ pub enum Why {
     Resumed,
     /// The number of peers is high again, although exporters or sites that saw the host are silent.
     Above,
+    /// More inside hosts scan the same port (worm).
+    Spread,
     /// A user acknowledged the alert.
     Acknowledged,
     /// A user commented on the alert.
@@ -80,10 +82,12 @@ impl Why {
     }
 }
 
-/// Severity of an alert, which depends on the ratio of the count to the threshold.
+/// Severity of an alert, which depends on its cause and on the ratio of the count to the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
+    /// The host is busy, but probably not attacked or attacking.
+    Info,
     /// The count is at least the threshold.
     #[default]
     Warning,
@@ -95,7 +99,7 @@ pub enum Severity {
 
 impl Severity {
     /// All severities, in ascending order.
-    pub const ALL: [Self; 3] = [Self::Warning, Self::Major, Self::Critical];
+    pub const ALL: [Self; 4] = [Self::Info, Self::Warning, Self::Major, Self::Critical];
 
     pub(crate) fn of(cardinality: f64, is_lower_bound: bool, threshold: f64) -> Self {
         match cardinality / threshold {

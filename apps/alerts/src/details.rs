@@ -9,19 +9,19 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 
-use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::ViewOptions;
-use srlg_input::contact::{Contact, Host, Packing, Port};
+use srlg_input::contact::{Contact, Host, Packing};
 
-use crate::notification::{Detail, InterfaceShare, MOST_PEERS, Rates};
-use crate::top::{Top, at_most};
+use crate::notification::{Detail, MOST_PEERS, Rates};
+use crate::top::at_most;
 use crate::witnesses::KnownExporters;
 
+use shares::Shares;
 use volume::Volume;
 
+mod shares;
 pub mod volume;
 
 /// Maximum number of hosts per view that have details.
@@ -29,9 +29,6 @@ pub const HOSTS: usize = 256;
 
 /// Maximum number of exporters per host.
 const EXPORTERS: usize = 8;
-
-/// Maximum number of ports, of prefixes and of interfaces in a notification.
-const MOST_SHARES: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct Details {
@@ -53,19 +50,10 @@ pub struct HostDetails {
     peers: Vec<IpAddr>,
     #[serde(deserialize_with = "at_most::<EXPORTERS, _, _>")]
     exporters: Vec<IpAddr>,
-    ports: Top<PortKey, 16>,
-    /// Source ports; empty if the site that sent the details does not count them.
-    #[serde(default = "Top::new")]
-    source_ports: Top<PortKey, 16>,
-    prefixes: Top<IpNet, 16>,
-    contacts: u64,
-    syn_only: u64,
+    shares: Shares,
     /// Packets and bytes; empty if the site that sent the details does not count them.
     #[serde(default)]
     volume: Volume,
-    /// Input interfaces; empty if the site that sent the details does not count them.
-    #[serde(default = "Top::new")]
-    interfaces: Top<Interface, 16>,
 }
 
 /// Exporters that saw a host, as stored in a checkpoint.
@@ -74,19 +62,6 @@ pub struct HostExporters {
     host: IpAddr,
     since_ms: u64,
     exporters: Vec<IpAddr>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct PortKey {
-    protocol: Option<u8>,
-    port: Option<u16>,
-}
-
-/// An interface of an exporter, identified by its SNMP index.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Interface {
-    exporter: IpAddr,
-    index: NonZeroU32,
 }
 
 impl Details {
@@ -121,14 +96,15 @@ impl Details {
         let hosts = &hosts[..hosts.len().min(HOSTS)];
         self.hosts.retain(|host, _| hosts.contains(host));
         for host in hosts {
-            self.hosts.entry(*host).or_insert_with(|| HostDetails::new(now_ms));
+            let details = self.hosts.entry(*host).or_insert_with(|| HostDetails::new(now_ms));
+            details.shares.age(now_ms);
         }
     }
 
     /// Moves the contacts that `other` has collected for the tracked hosts into `self`.
     pub fn absorb(&mut self, other: &mut Self) {
         for (host, taken) in &mut other.hosts {
-            if taken.contacts > 0
+            if taken.has_contacts()
                 && let Some(of) = self.hosts.get_mut(host)
             {
                 of.merge(self.seed, taken);
@@ -186,13 +162,8 @@ impl HostDetails {
             since_ms: now_ms,
             peers: Vec::new(),
             exporters: Vec::new(),
-            ports: Top::new(),
-            source_ports: Top::new(),
-            prefixes: Top::new(),
-            contacts: 0,
-            syn_only: 0,
+            shares: Shares::new(now_ms),
             volume: Volume::new(now_ms),
-            interfaces: Top::new(),
         }
     }
 
@@ -201,7 +172,7 @@ impl HostDetails {
     pub fn merge_all<'a>(seed: u64, details: impl IntoIterator<Item = &'a Self>) -> Option<Detail> {
         let mut all = Self::new(u64::MAX);
         details.into_iter().for_each(|details| all.merge(seed, details));
-        (all.contacts > 0).then(|| all.detail())
+        all.has_contacts().then(|| all.detail())
     }
 
     /// Returns the time since which the host has been tracked, in milliseconds since the Unix epoch.
@@ -211,7 +182,7 @@ impl HostDetails {
 
     /// Returns whether the host had contacts since it has been tracked.
     pub fn has_contacts(&self) -> bool {
-        self.contacts > 0
+        !self.shares.is_empty()
     }
 
     /// Returns the exporters that saw the host, if all of them are known.
@@ -223,7 +194,7 @@ impl HostDetails {
 
     /// Returns the packets and bytes of the host, if the site that sent the details counts them.
     pub fn volume(&self) -> Option<&Volume> {
-        let is_counted = self.contacts == 0 || !self.volume.is_empty();
+        let is_counted = !self.has_contacts() || !self.volume.is_empty();
         is_counted.then_some(&self.volume)
     }
 
@@ -234,17 +205,9 @@ impl HostDetails {
     }
 
     fn add(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
-        self.contacts += 1;
-        self.syn_only += u64::from(contact.is_syn_only());
-        let Contact { protocol, source_port, destination_port, .. } = *contact;
-        self.ports.add(PortKey { protocol, port: destination_port });
-        self.source_ports.add(PortKey { protocol, port: source_port });
-        self.prefixes.add(prefix(address));
-        if let Some(exporter) = contact.exporter.map(IpAddr::from) {
-            self.add_exporter(exporter);
-            if let Some(index) = contact.ingress {
-                self.interfaces.add(Interface { exporter, index });
-            }
+        self.shares.add(address, contact);
+        if let Some(exporter) = contact.exporter {
+            self.add_exporter(exporter.into());
         }
         self.add_peer(seed, peer);
     }
@@ -270,38 +233,19 @@ impl HostDetails {
         self.since_ms = self.since_ms.min(other.since_ms);
         other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
         other.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
-        self.ports.merge(&other.ports);
-        self.source_ports.merge(&other.source_ports);
-        self.prefixes.merge(&other.prefixes);
-        self.contacts = self.contacts.saturating_add(other.contacts);
-        self.syn_only = self.syn_only.saturating_add(other.syn_only);
+        self.shares.merge(&other.shares);
         self.volume.merge(&other.volume);
-        self.interfaces.merge(&other.interfaces);
     }
 
     fn detail(&self) -> Detail {
-        let named = |(key, share): (PortKey, f64)| Some((key.name()?, share));
-        let ports = self.ports.shares(MOST_SHARES).into_iter().filter_map(named);
-        // Contacts without ports are listed once, by their protocol.
-        let source_ports = self.source_ports.shares(MOST_SHARES).into_iter();
-        let source_ports = source_ports.filter(|(key, _)| key.port.is_some()).filter_map(named);
-        let interfaces = self.interfaces.shares(MOST_SHARES).into_iter();
-        let interfaces = interfaces.map(|(Interface { exporter, index }, share)| InterfaceShare {
-            exporter,
-            interface: index.get(),
-            name: None,
-            share,
-        });
-        Detail {
+        let mut detail = Detail {
             since_ms: self.since_ms,
             peers: self.peers.clone(),
             exporters: self.exporters.clone(),
-            ports: ports.collect(),
-            source_ports: source_ports.collect(),
-            prefixes: self.prefixes.shares(MOST_SHARES),
-            interfaces: interfaces.collect(),
-            syn_only: (self.syn_only as f64 / self.contacts as f64).min(1.0),
-        }
+            ..Detail::default()
+        };
+        self.shares.describe(&mut detail);
+        detail
     }
 }
 
@@ -325,37 +269,6 @@ fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
     let network = hosts.name(host).network();
     let is_source = network.is_some_and(|it| it.contains(&IpAddr::from(contact.source)));
     if is_source { contact.destination } else { contact.source }
-}
-
-fn prefix(peer: IpAddr) -> IpNet {
-    let length = if peer.is_ipv4() { 24 } else { 48 };
-    // The length is valid for the address family.
-    IpNet::new_assert(peer, length).trunc()
-}
-
-impl PortKey {
-    /// Returns the usual name of the protocol and port, such as `tcp/443` or `icmp`, or `None` if neither is known.
-    fn name(self) -> Option<String> {
-        let Self { protocol, port } = self;
-        if let (Some(protocol), Some(number)) = (protocol, port)
-            && Port::is_in(protocol)
-        {
-            return Some(Port { protocol, number }.to_string());
-        }
-        let protocol = match protocol {
-            Some(1) => "icmp".to_owned(),
-            Some(6) => "tcp".to_owned(),
-            Some(17) => "udp".to_owned(),
-            Some(58) => "icmp6".to_owned(),
-            Some(132) => "sctp".to_owned(),
-            Some(number) => format!("protocol {number}"),
-            None => return port.map(|port| format!("port {port}")),
-        };
-        Some(match port {
-            Some(port) => format!("{protocol}/{port}"),
-            None => protocol,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ impl<'a> Digest<'a> {
         let (mut over, mut active): (Vec<_>, Vec<_>) = shown.partition(|it| ended.contains(&it.id));
         // Among equally severe alerts, new ones come first.
         let is_old = |it: &Notification| !(it.status == Status::Start || it.why == Why::Severity);
-        active.sort_by_key(|it| (it.is_probable_server(), Reverse(it.severity), is_old(it)));
-        over.sort_by_key(|it| (it.is_probable_server(), Reverse(it.severity)));
+        active.sort_by_key(|it| (Reverse(it.severity), is_old(it)));
+        over.sort_by_key(|it| Reverse(it.severity));
         Self { alerts: ids.len(), active, over }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Digest<'a> {
         self.active.first().or(self.over.first()).copied()
     }
 
-    /// Returns the state and the host of the most urgent alert, and the number of other alerts.
+    /// Returns the state, the kind and the host of the most urgent alert, and the number of other alerts.
     #[must_use]
     pub fn subject(&self) -> String {
         let Some(first) = self.first() else { return "nothing".to_owned() };
@@ -76,7 +76,11 @@ impl<'a> Digest<'a> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("{state}: {}{more}", first.host)
+        let kind = match first.kind {
+            Kind::Unknown => String::new(),
+            kind => format!(" {kind}").replace('-', " "),
+        };
+        format!("{state}{kind}: {}{more}", first.host)
     }
 
     /// Returns the notifications that the digest names: those about active alerts, and then those about alerts that have
@@ -152,8 +156,12 @@ impl<'a> Group<'a> {
             Kind::Scan => format!("probably scan {}", target("other hosts")),
             Kind::PortScan => "take part in probable port scans".to_owned(),
             Kind::ServiceScan => "probably scan services".to_owned(),
+            Kind::Worm => format!("probably spread a worm{on}"),
             Kind::Flood | Kind::ServiceFlood => format!("are probably flooded{on}"),
-            Kind::ServerOrP2p => format!("are probably servers or P2P hosts{on}"),
+            Kind::Reflection => format!("are probably flooded by reflection{on}"),
+            Kind::Server => format!("are probably servers{on}"),
+            Kind::Resolver => "are probably resolvers".to_owned(),
+            Kind::P2p => "are probably P2P hosts".to_owned(),
             Kind::Unknown => format!("have many peers{on}, cause unknown"),
         };
         format!("{count} {hosts} {facts}")
@@ -188,7 +196,7 @@ mod tests {
     fn the_most_severe_of_many_alerts_are_named_and_counted() {
         let scan = |at| start(at, Kind::Scan, Severity::Warning, Some("tcp/445"));
         let mut all: Vec<Notification> = (0..30).map(scan).collect();
-        all.push(start(30, Kind::ServerOrP2p, Severity::Critical, None));
+        all.push(start(30, Kind::Server, Severity::Info, None));
         all.push(start(31, Kind::Flood, Severity::Major, Some("udp/53")));
         all.push(Notification { status: Status::End, ..scan(3) });
         let severe = start(40, Kind::Flood, Severity::Critical, None);
@@ -196,7 +204,7 @@ mod tests {
         all.insert(0, Notification { id: "00000000000000ee".parse().unwrap(), ..update });
         all.push(Notification { status: Status::End, ..severe });
         let digest = Digest::new(&all);
-        assert_eq!(digest.subject(), "major: 10.0.0.31 and 33 more");
+        assert_eq!(digest.subject(), "major flood: 10.0.0.31 and 33 more");
         let [active, over] = digest.named();
         let places = active.iter().map(|it| it.status).take(3).collect::<Vec<_>>();
         assert_eq!(places, [Status::Start, Status::Update, Status::Start]);
@@ -247,7 +255,7 @@ mod tests {
             (vec!["10.0.0.1".to_owned(); 2], vec!["10.0.0.2".to_owned()])
         );
         let ended = Digest::new(&all[3..]);
-        assert_eq!(ended.subject(), "ended: 10.0.0.2");
+        assert_eq!(ended.subject(), "ended flood: 10.0.0.2");
         assert_eq!(Digest::new([]).first(), None);
     }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use srlg_input::contact::{Name, PeerKey, Role, Side, ViewOptions};
+use srlg_input::contact::{ContactFilter, Name, PeerKey, Role, Side, ViewOptions};
 
 use crate::exporters::ExporterNames;
 use crate::manager::names::Names;
 use crate::manager::view::ViewConfig;
 use crate::manager::view_alerts::ViewAlerts;
+use crate::manager::worms::Worms;
 use crate::notification::{Context, Direction, LargestHost, Notification, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
@@ -24,6 +25,7 @@ pub mod acting;
 pub mod names;
 pub mod view;
 pub mod view_alerts;
+mod worms;
 
 /// The alerts of all views.
 pub struct AlertManager {
@@ -34,8 +36,10 @@ pub struct AlertManager {
     names: Names,
     /// Public URL of the web page.
     url: Option<String>,
-    /// Last notification of each active alert.
+    /// Last notification of each active alert that is an incident.
     open: BTreeMap<AlertId, Arc<Notification>>,
+    /// Last notification of each active alert that is no incident, because its host is only busy.
+    hidden: BTreeMap<AlertId, Notification>,
     /// Whether the contacts are old, so that sentences state their time.
     is_replay: bool,
     pub silences: Silences,
@@ -57,6 +61,7 @@ impl AlertManager {
             names,
             url,
             open: BTreeMap::new(),
+            hidden: BTreeMap::new(),
             is_replay: false,
             silences: Silences::default(),
         }
@@ -98,28 +103,35 @@ impl AlertManager {
         let mut notifications = Vec::new();
         let silenced = self.open.values().filter(|notification| notification.silence.is_some());
         let silenced: BTreeSet<AlertId> = silenced.map(|notification| notification.id).collect();
+        let mut worms = Worms::of(self.open.values().map(Arc::as_ref));
         for at in 0..self.by_view.len() {
             let mut changes = self.by_view[at].changes();
-            if let Some(opposite) = self.opposite(at) {
+            for opposite in self.opposites(at) {
                 let now_ms = self.by_view[opposite].now_ms();
                 for (alert, context) in &mut changes {
                     context.is_stale = alert.status == Status::Update && alert.now_ms < now_ms;
                 }
-                count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
+                let only = self.views[opposite].only;
+                count_opposite(&mut changes, only, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for change in changes {
                 let (host, severity) = (change.0.host, change.0.severity);
-                let notification = self.notification(at, change);
+                let mut notification = self.notification(at, change);
+                let id = notification.id;
+                worms.join(&mut notification, self.last(id));
                 if notification.severity < severity {
-                    // The next slice may show that the host is no server.
+                    // The next slice may show that the host is attacked or attacks others.
                     self.by_view[at].defer_severity(host, notification.severity);
                 }
-                if let Some(notification) = self.unless_quiet(notification) {
+                if let Some(notification) = self.unless_hidden(at, notification)
+                    && let Some(notification) = self.unless_quiet(notification)
+                {
                     self.remember(&notification);
                     notifications.push(notification);
                 }
             }
         }
+        self.lead(&worms, &mut notifications);
         // Silences end after alerts do, so that an ended alert is not reported as active again.
         let unsilenced = self.end_silences(&silenced);
         unsilenced.iter().for_each(|notification| self.remember(notification));
@@ -128,20 +140,18 @@ impl AlertManager {
     }
 
     fn notification(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notification {
-        let last = self.open.get(&alert.id);
-        // The change that ends an alert carries no evidence, so the last notification provides it.
-        if alert.status == Status::End || context.is_stale {
-            context.opposite = last.and_then(|last| last.opposite);
-        }
+        let last = self.last(alert.id);
         // A view knows peaks only since the start of the program, so an earlier notification may contain a larger
         // peak.
         let notified = last.and_then(|last| last.peak_rates).unwrap_or_default();
         context.peak_rates = notified.max(context.peak_rates);
-        context.former = last.map(|last| last.former());
+        context.former = last.map(Notification::former);
         context.is_replay = self.is_replay;
         context.direction = Direction::from(self.views[at].role);
         let (view, rules) = (&self.views[at], self.by_view[at].rules());
         context.is_inside = view.measure == Side::Inside;
+        context.only = view.only;
+        context.is_of_networks = view.prefixes.host4 < 32;
         (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
         context.label = self.names.labels.get(rules.address(alert.host).into()).cloned();
         for silent in &mut alert.silent {
@@ -167,13 +177,50 @@ impl AlertManager {
         notification
     }
 
-    /// Returns the notification to store and send, if there is one. A server that stays busy causes none, unless its
-    /// peer count doubles or a silent source sends again.
+    /// Returns the notification if its alert is an incident. A busy host has one incident, although two views count it,
+    /// and replies that were asked for are none. If the cause of a hidden alert changes, its incident starts.
+    fn unless_hidden(&mut self, at: usize, notification: Notification) -> Option<Notification> {
+        if self.open.contains_key(&notification.id) {
+            return Some(notification);
+        }
+        let was_hidden = self.hidden.remove(&notification.id).is_some();
+        let is_of_replies = self.views[at].only == ContactFilter::Replies;
+        if notification.status == Status::End {
+            return None;
+        }
+        if notification.kind.is_benign()
+            && (was_hidden || is_of_replies || self.is_twin(at, &notification))
+        {
+            self.hidden.insert(notification.id, notification);
+            return None;
+        }
+        let (status, why, kind_at_start) = (Status::Start, Why::Threshold, notification.kind);
+        Some(Notification { status, why, kind_at_start, ..notification })
+    }
+
+    /// Returns the last notification of the active alert `id`, even if it was hidden.
+    fn last(&self, id: AlertId) -> Option<&Notification> {
+        self.open.get(&id).map(Arc::as_ref).or_else(|| self.hidden.get(&id))
+    }
+
+    /// Returns whether the host of `notification`, which belongs to view `at`, has an incident in the opposite
+    /// direction.
+    fn is_twin(&self, at: usize, notification: &Notification) -> bool {
+        let opposites: Vec<_> =
+            self.opposites(at).map(|opposite| &self.by_view[opposite].name).collect();
+        self.open
+            .values()
+            .any(|open| open.host == notification.host && opposites.contains(&&open.view))
+    }
+
+    /// Returns the notification to store and send, if there is one. A host that stays busy and a host of a worm that has
+    /// a leader cause none, unless their peer count doubles or a silent source sends again.
     fn unless_quiet(&self, notification: Notification) -> Option<Notification> {
-        let last = self.open.get(&notification.id).filter(|last| last.is_probable_server());
+        let is_calm = |it: &Notification| it.kind.is_benign() || it.leader.is_some();
+        let last = self.open.get(&notification.id).filter(|last| is_calm(last));
         let is_quiet = matches!(notification.why, Why::Repeat | Why::Severity)
             && notification.status == Status::Update
-            && notification.is_probable_server();
+            && is_calm(&notification);
         let Some(last) = last.filter(|_| is_quiet) else { return Some(notification) };
         let is_same_window = notification.main.window_ms == last.main.window_ms;
         let why = if notification.silent.is_empty() && !last.silent.is_empty() {
@@ -211,23 +258,21 @@ impl AlertManager {
         gone.into_iter().map(Notification::end_without_view).collect()
     }
 
-    /// Returns the index of a view that counts the hosts of view `at` in the opposite direction. A view of ports has no
-    /// opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
-    fn opposite(&self, at: usize) -> Option<usize> {
+    /// Returns the indices of the views that count the hosts of view `at` in the opposite direction. A view of ports has
+    /// no opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
+    fn opposites(&self, at: usize) -> impl Iterator<Item = usize> + use<'_> {
         let view = &self.views[at];
-        if !is_of_addresses(view) {
-            return None;
-        }
-        let role = match view.role {
-            Role::Destination => Role::Source,
-            Role::Source => Role::Destination,
-            Role::Any => return None,
+        let is_opposite = move |other: &ViewOptions| {
+            let roles = [view.role, other.role];
+            is_of_addresses(view)
+                && is_of_addresses(other)
+                && roles.contains(&Role::Source)
+                && roles.contains(&Role::Destination)
+                && (other.measure, other.prefixes) == (view.measure, view.prefixes)
+                && !(view.only == ContactFilter::Replies && other.only == ContactFilter::Replies)
         };
-        self.views.iter().position(|other| {
-            is_of_addresses(other)
-                && (other.role, other.measure, other.prefixes)
-                    == (role, view.measure, view.prefixes)
-        })
+        let views = self.views.iter().enumerate();
+        views.filter(move |(_, other)| is_opposite(other)).map(|(at, _)| at)
     }
 
     /// Returns the active alert of the network that contains the host of `notification`, which belongs to view `at`.
@@ -300,10 +345,12 @@ fn incident_url(url: &str, id: AlertId) -> String {
     format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
-/// Counts the peers in the opposite direction for all changed alerts that have not ended. Hosts whose alerts have the
-/// same main window are counted together, so that an attack on thousands of hosts does not delay the next slice.
+/// Counts the peers in the opposite direction for all changed alerts that have not ended, in a view that counts `only`
+/// some contacts. Hosts whose alerts have the same main window are counted together, so that an attack on thousands of
+/// hosts does not delay the next slice.
 fn count_opposite(
     changes: &mut [(Alert, Context)],
+    only: ContactFilter,
     mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
 ) -> Result<()> {
     // Both directions need the same window: an hour of contacts says nothing about a flood of one minute.
@@ -316,7 +363,11 @@ fn count_opposite(
     for (slices, changes) in by_window {
         let hosts: Vec<IpAddr> = changes.iter().map(|(alert, _)| alert.host).collect();
         for ((_, context), count) in changes.into_iter().zip(peers(&hosts, slices)?) {
-            context.opposite = Some(count);
+            let of = match only {
+                ContactFilter::Replies => &mut context.opposite.replies,
+                _ => &mut context.opposite.others,
+            };
+            *of = Some(of.map_or(count, |other| other.max(count)));
         }
     }
     Ok(())

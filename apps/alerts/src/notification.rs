@@ -10,19 +10,18 @@ use crate::origins::PeerOrigins;
 use crate::{Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Why};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Name, Packing, PeerKey, Port};
+use srlg_input::contact::{ContactFilter, Name, Packing, PeerKey, Port};
 
+mod cause;
 mod counts;
 mod kind;
 mod rates;
 mod text;
 
+use cause::{Cause, Doubt};
 pub use counts::{NotifiedSite, NotifiedWindow};
 pub use kind::{Direction, Kind, Unit};
 pub use rates::{InterfaceShare, Rates};
-
-/// Maximum ratio of the peer count of a server or P2P host to its count in the opposite direction.
-const ALIKE: f64 = 3.0;
 
 /// A notification that an alert has started, is active or has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +37,17 @@ pub struct Notification {
     /// Probable cause when the alert started. It never changes, so programs that act on an alert can rely on it.
     #[serde(default)]
     pub kind_at_start: Kind,
-    /// Highest severity so far. A probable server or P2P host keeps the severity of its last notification.
+    /// Reflected protocol, such as `ntp`, if the kind is a reflection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// Number of inside hosts that scan the same port, if the kind is a worm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worm_hosts: Option<usize>,
+    /// ID of the active alert that stands for all hosts of a worm; absent in the notifications of that alert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<AlertId>,
+    /// Highest severity so far. A busy host ([`Kind::is_benign`]) keeps the severity of its last notification, and
+    /// starts with `info`. A host of a worm that has a leader has the severity `info`.
     pub severity: Severity,
     /// Name of the view.
     pub view: String,
@@ -62,8 +71,8 @@ pub struct Notification {
     /// ID of the active alert of the host's network, if a view counts whole networks in the same direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_alert: Option<AlertId>,
-    /// Up to 8 hosts of the network that have the most peers, if the host is a network and a view counts its hosts in
-    /// the same direction. A host is listed only if it is among the 200 largest hosts of that view, and not far below
+    /// Up to 8 hosts that have the most peers: the other hosts of a worm or, if the host is a network and a view counts
+    /// its hosts in the same direction, hosts of the network. A host is listed only if it is among the 200 largest hosts of that view, and not far below
     /// its threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest_hosts: Vec<LargestHost>,
@@ -87,7 +96,8 @@ pub struct Notification {
     /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
     /// both start with the most severe window.
     pub windows: Vec<NotifiedWindow>,
-    /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
+    /// Number of peers in the opposite direction within the main window: peers that the host has answered, or that have
+    /// answered it, if this is known. Absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opposite: Option<f64>,
     /// Sampling rates of the contacts, such as `1:10`.
@@ -175,6 +185,10 @@ pub struct Context {
     pub direction: Direction,
     /// Whether the hosts of the view are inside hosts.
     pub is_inside: bool,
+    /// Contacts that the view counts.
+    pub only: ContactFilter,
+    /// Whether the hosts of the view are networks rather than addresses.
+    pub is_of_networks: bool,
     /// Packed form of the view's hosts.
     pub host_packing: Packing,
     /// Packed form of the view's peers.
@@ -186,7 +200,7 @@ pub struct Context {
     /// Whether the contacts are old, so that the text states the time of the slice.
     pub is_replay: bool,
     /// Number of peers in the opposite direction.
-    pub opposite: Option<f64>,
+    pub opposite: OppositeCounts,
     /// Whether later slices have closed since. The number of peers in the opposite direction is then that of a later
     /// time, so it says nothing about the cause.
     pub is_stale: bool,
@@ -206,15 +220,28 @@ pub struct Context {
     pub former: Option<Former>,
 }
 
+/// Numbers of a host's peers in the opposite direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OppositeCounts {
+    /// Peers with known replies, if a view counts only these.
+    pub replies: Option<f64>,
+    /// Peers with other contacts.
+    pub others: Option<f64>,
+}
+
 /// The statements of an alert's last notification that affect the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Former {
     /// Probable cause.
     pub kind: Kind,
     /// Probable cause when the alert started.
     pub kind_at_start: Kind,
+    /// Reflected protocol.
+    pub protocol: Option<String>,
     /// Severity.
     pub severity: Severity,
+    /// Number of peers in the opposite direction.
+    pub opposite: Option<f64>,
 }
 
 /// Evidence about the host of an alert, from its contacts and from the sites.
@@ -258,21 +285,29 @@ pub struct Detail {
     pub interfaces: Vec<InterfaceShare>,
     /// Share of contacts that are TCP and have the flag SYN but not ACK.
     pub syn_only: f64,
+    /// Share of contacts that are known to be requests.
+    pub requests: f64,
+    /// Share of contacts whose ports are unknown.
+    pub without_port: f64,
 }
 
 impl Context {
-    /// Returns the kind of the alert if the view's hosts or peers include ports.
-    fn kind_of_ports(&self) -> Option<Kind> {
-        match (self.host_packing.key(), self.peer_packing.key(), self.direction) {
-            (PeerKey::Address, PeerKey::Address, _) => None,
-            (_, PeerKey::Port, _) => Some(Kind::PortScan),
-            (_, PeerKey::AddressPort, Direction::FanOut) => Some(Kind::ServiceScan),
-            // One client may contact many ports, or many clients may contact one port.
-            (_, PeerKey::AddressPort, _) => Some(Kind::Unknown),
-            (_, PeerKey::Address, Direction::FanIn) => Some(Kind::ServiceFlood),
-            (_, PeerKey::Address, Direction::FanOut) => Some(Kind::Scan),
-            (_, PeerKey::Address, Direction::Any) => Some(Kind::Unknown),
+    /// Returns the number of peers in the opposite direction, as far as they belong to the same conversations.
+    fn opposite(&self) -> Option<f64> {
+        let OppositeCounts { replies, others } = self.opposite;
+        let detail = self.evidence.detail.as_ref();
+        let is_of_requests = detail.is_some_and(|detail| detail.requests >= MOSTLY);
+        match (self.only, is_of_requests) {
+            // What the host requests of others says nothing about requests to it.
+            (ContactFilter::NoReplies, true) => replies,
+            // Unknown contacts may be replies.
+            _ => [replies, others].into_iter().flatten().reduce(f64::max),
         }
+    }
+
+    /// Returns whether the view's hosts or peers include ports.
+    fn has_ports(&self) -> bool {
+        [self.host_packing, self.peer_packing].iter().any(|it| it.key() != PeerKey::Address)
     }
 
     fn unit(&self) -> Unit {
@@ -290,35 +325,14 @@ impl Context {
         }
     }
 
-    /// Returns the kind of an alert whose largest or current peer count is `count`.
-    fn kind(&self, count: f64) -> Kind {
-        self.kind_of_ports().unwrap_or_else(|| match (self.opposite, self.direction) {
-            // The replies of a busy server go to many ports and have SYN and ACK.
-            (None, Direction::FanOut) if self.is_like_scan() => Kind::Scan,
-            (None, _) => Kind::Unknown,
-            (Some(opposite), _) if opposite * ALIKE >= count => Kind::ServerOrP2p,
-            (Some(_), Direction::FanIn) => Kind::Flood,
-            (Some(_), Direction::FanOut) => Kind::Scan,
-            (Some(_), Direction::Any) => Kind::Unknown,
-        })
-    }
-
     /// Returns whether the alert keeps the kind `former` although a notification with this context suggests `kind`.
     /// Details may be missing in a slice, and a low count says nothing about the cause.
     fn keeps_kind(&self, former: Kind, kind: Kind, alert: &Alert) -> bool {
         let is_without_details = kind == Kind::Unknown && self.evidence.detail.is_none();
         let is_low = alert.main().cardinality < alert.main().threshold;
-        let is_known = former != Kind::Unknown || self.opposite.is_some();
+        let is_known = former != Kind::Unknown || self.opposite != OppositeCounts::default();
         let is_fixed = alert.status == Status::End || self.is_stale;
         is_fixed || is_without_details || is_low && is_known
-    }
-
-    /// Returns whether at least half of the contacts go to one port, or at least half are connection attempts.
-    fn is_like_scan(&self) -> bool {
-        self.evidence
-            .detail
-            .as_ref()
-            .is_some_and(|detail| detail.syn_only >= MOSTLY || main_port(&detail.ports).is_some())
     }
 }
 
@@ -340,6 +354,9 @@ impl Notification {
         let main = NotifiedWindow { unsampled_most: None, ..main };
         samples.push(Self {
             port: None,
+            protocol: None,
+            worm_hosts: None,
+            leader: None,
             label: None,
             network_alert: None,
             largest_hosts: Vec::new(),
@@ -377,7 +394,9 @@ impl Notification {
     #[must_use]
     pub fn test(kind: Kind, status: Status, now_ms: u64) -> Self {
         let (direction, view) = match kind {
-            Kind::Scan | Kind::PortScan | Kind::ServiceScan => (Direction::FanOut, "fan-out"),
+            Kind::Scan | Kind::PortScan | Kind::ServiceScan | Kind::Worm => {
+                (Direction::FanOut, "fan-out")
+            }
             _ => (Direction::FanIn, "fan-in"),
         };
         let sample = Self::sample();
@@ -408,7 +427,10 @@ impl Notification {
             acknowledged: None,
             silence: None,
             url: None,
-            text: format!("test: {}", kind.sentence(facts)),
+            protocol: (kind == Kind::Reflection).then(|| "ntp".to_owned()),
+            worm_hosts: None,
+            leader: None,
+            text: format!("test: {}", kind.sentence(None, facts)),
             ..sample
         }
     }
@@ -419,15 +441,31 @@ impl Notification {
         let sites = NotifiedSite::of(&context.evidence.sites, alert.main().cardinality);
         let facts = text::facts(&alert, &context, &sites);
         let unit = context.unit();
-        let Context { direction, is_inside, opposite, host_packing, peer_packing, former, .. } =
-            context;
         let windows = alert.windows.iter().map(|count| NotifiedWindow::new(*count, &context));
         let windows: Vec<_> = windows.collect();
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };
-        let kind = context.kind(count);
-        let kept = former.map(|it| it.kind).filter(|it| context.keeps_kind(*it, kind, &alert));
-        let kind = kept.unwrap_or(kind);
+        let Cause { mut kind, protocol, doubt } = Cause::of(&context, count);
+        let mut protocol = protocol.map(str::to_owned);
+        let mut opposite = context.opposite();
+        if let Some(former) = &context.former
+            && context.keeps_kind(former.kind, kind, &alert)
+        {
+            (kind, protocol) = (former.kind, former.protocol.clone());
+        }
+        // The change that ends an alert carries no evidence, so the last notification provides it.
+        if alert.status == Status::End || context.is_stale {
+            opposite = context.former.as_ref().and_then(|former| former.opposite);
+        }
+        let doubt = doubt.map(Doubt::phrase).filter(|_| kind == Kind::Unknown);
+        let text = kind.sentence(protocol.as_deref().or(doubt), &facts);
+        let Context { direction, is_inside, host_packing, peer_packing, former, .. } = context;
+        // A busy host is not more severe because it has more peers.
+        let severity = match (kind.is_benign(), &former) {
+            (true, Some(former)) => former.severity,
+            (true, None) => Severity::Info,
+            (false, _) => alert.severity,
+        };
         let host = host_packing.name(alert.host);
         let Evidence { detail, rates, sites_without_details, .. } = context.evidence;
         let peak_rates = Some(context.peak_rates.max(rates)).filter(Rates::is_known);
@@ -435,13 +473,16 @@ impl Notification {
         let syn_only = detail.as_ref().map(|detail| detail.syn_only);
         let detail = detail.unwrap_or_default();
         let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
-        let notification = Self {
+        Self {
             id: alert.id,
             status: alert.status,
             why: alert.why,
             kind,
             kind_at_start: former.map_or(kind, |former| former.kind_at_start),
-            severity: alert.severity,
+            protocol,
+            worm_hosts: None,
+            leader: None,
+            severity,
             view: alert.view,
             direction,
             unit,
@@ -482,21 +523,8 @@ impl Notification {
             acknowledged: None,
             silence: None,
             url: None,
-            text: kind.sentence(&facts),
-        };
-        // A busy server is not more severe because it has more clients.
-        let severity = match notification.is_probable_server() {
-            true => former.map_or(Severity::Warning, |former| former.severity),
-            false => notification.severity,
-        };
-        Self { severity, ..notification }
-    }
-
-    /// Returns whether the host is probably a server or P2P host, and nothing suggests a flood. If most contacts are
-    /// connection attempts, many peers may be forged.
-    #[must_use]
-    pub fn is_probable_server(&self) -> bool {
-        self.kind == Kind::ServerOrP2p && self.syn_only.is_none_or(|share| share < MOSTLY)
+            text,
+        }
     }
 
     /// Returns the destination port of at least half of the contacts, such as `tcp/445`, if there is one.
@@ -512,16 +540,22 @@ impl Notification {
     }
 
     /// Returns the statements that affect the next notification of the alert.
-    pub(crate) const fn former(&self) -> Former {
-        let Self { kind, kind_at_start, severity, .. } = *self;
-        Former { kind, kind_at_start, severity }
+    pub(crate) fn former(&self) -> Former {
+        let Self { kind, kind_at_start, severity, opposite, .. } = *self;
+        Former { kind, kind_at_start, protocol: self.protocol.clone(), severity, opposite }
+    }
+
+    /// Returns the sentence about the alert: its kind, followed by `facts`.
+    pub(crate) fn sentence(&self, facts: &str) -> String {
+        let of_worm = self.worm_hosts.map(|hosts| format!("{hosts} hosts"));
+        self.kind.sentence(self.protocol.as_deref().or(of_worm.as_deref()), facts)
     }
 
     /// Returns the notification that ends the alert because its view was removed or now counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
         let facts = format!("{}: no longer counted by view {}", self.host, self.view);
-        let text = self.kind.sentence(&facts);
+        let text = self.sentence(&facts);
         let until_ms = Some(self.now_ms);
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
     }
@@ -542,8 +576,8 @@ impl Notification {
 
     /// Returns a copy of this notification that has the given `why`, a text about `facts`, and no remark. Unless the
     /// alert has ended, the copy is an update.
-    fn again(&self, why: Why, facts: &str) -> Self {
-        let text = self.kind.sentence(facts);
+    pub(crate) fn again(&self, why: Why, facts: &str) -> Self {
+        let text = self.sentence(facts);
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
     }

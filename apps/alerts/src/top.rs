@@ -43,6 +43,12 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         self.counts.truncate(N);
     }
 
+    /// Halves all counts. Keys stay in the table, because their errors do.
+    pub(crate) fn halve(&mut self) {
+        self.all /= 2;
+        self.counts.iter_mut().for_each(|(_, count)| *count /= 2);
+    }
+
     /// Returns up to `most` keys and their shares of all occurrences, the most frequent key first. A key is left out
     /// if its count may be too high by half of it or more.
     pub(crate) fn shares(&self, most: usize) -> Vec<(K, f64)> {

@@ -3,12 +3,12 @@ use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use srlg_input::contact::{Contact, TCP, TCP_SYN};
+use srlg_input::contact::{Contact, TCP, TCP_ACK, TCP_SYN};
 
 use super::{
-    Details, EXPORTERS, HOSTS, HostDetails, HostExporters, InterfaceShare, MOST_PEERS, MOST_SHARES,
-    Rates,
+    Details, EXPORTERS, HOSTS, HostDetails, HostExporters, MOST_PEERS, Rates, shares::MOST_SHARES,
 };
+use crate::notification::InterfaceShare;
 
 const SEED: u64 = 7;
 
@@ -133,11 +133,16 @@ fn longest() -> Value {
         "since_ms": u64::MAX,
         "peers": addresses(MOST_PEERS),
         "exporters": addresses(EXPORTERS),
-        "ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
-        "source_ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
-        "prefixes": { "counts": (0..16).map(prefix).collect::<Vec<_>>(), "all": u64::MAX },
-        "contacts": u64::MAX,
-        "syn_only": u64::MAX,
+        "shares": {
+            "contacts": u64::MAX,
+            "syn_only": u64::MAX,
+            "requests": u64::MAX,
+            "without_port": u64::MAX,
+            "ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
+            "source_ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },
+            "prefixes": { "counts": (0..16).map(prefix).collect::<Vec<_>>(), "all": u64::MAX },
+            "interfaces": { "counts": (0..16).map(interface).collect::<Vec<_>>(), "all": u64::MAX },
+        },
         "volume": {
             "since_ms": u64::MAX,
             "whole_since_ms": u64::MAX,
@@ -145,7 +150,6 @@ fn longest() -> Value {
             "last": { "any_ms": u64::MAX, "sampled_ms": u64::MAX, "unknown_ms": u64::MAX, "flow_ms": u64::MAX },
             "is_partial": false,
         },
-        "interfaces": { "counts": (0..16).map(interface).collect::<Vec<_>>(), "all": u64::MAX },
     })
 }
 
@@ -162,10 +166,10 @@ fn longer_lists_are_refused() {
     for (list, most) in [
         ("/peers", MOST_PEERS),
         ("/exporters", EXPORTERS),
-        ("/ports/counts", 16),
-        ("/source_ports/counts", 16),
-        ("/prefixes/counts", 16),
-        ("/interfaces/counts", 16),
+        ("/shares/ports/counts", 16),
+        ("/shares/source_ports/counts", 16),
+        ("/shares/prefixes/counts", 16),
+        ("/shares/interfaces/counts", 16),
         ("/volume/slots", 16),
     ] {
         let mut details = longest();
@@ -181,8 +185,11 @@ fn longer_lists_are_refused() {
 fn numbers_of_a_faulty_probe_give_shares_of_at_most_1() {
     let full: HostDetails = serde_json::from_value(longest()).unwrap();
     let mut odd = longest();
-    (odd["ports"]["all"], odd["prefixes"]["all"], odd["contacts"]) = (json!(0), json!(0), json!(1));
-    (odd["source_ports"]["all"], odd["interfaces"]["all"]) = (json!(0), json!(0));
+    let shares = &mut odd["shares"];
+    for list in ["ports", "source_ports", "prefixes", "interfaces"] {
+        shares[list]["all"] = json!(0);
+    }
+    shares["contacts"] = json!(1);
     let odd: HostDetails = serde_json::from_value(odd).unwrap();
     for details in [&[&odd][..], &[&full, &odd], &[&full, &full]] {
         let detail = HostDetails::merge_all(SEED, details.iter().copied()).unwrap();
@@ -253,15 +260,9 @@ fn a_host_of_a_checkpoint_has_rates_from_its_first_contact_on() {
 #[test]
 fn details_of_an_older_program_lack_what_it_does_not_count() {
     let mut old = serde_json::to_value(sent(&[1, 2])).unwrap();
-    let fields = old.as_object_mut().unwrap();
-    for field in ["volume", "interfaces", "source_ports"] {
-        assert!(fields.remove(field).is_some(), "{field}");
-    }
+    assert!(old.as_object_mut().unwrap().remove("volume").is_some());
     let old: HostDetails = serde_json::from_value(old).unwrap();
-    assert_eq!((old.contacts, old.volume()), (2, None));
-    let detail = HostDetails::merge_all(SEED, [&old]).unwrap();
-    assert_eq!((detail.peers.len(), detail.interfaces.len()), (2, 0));
-    assert_eq!((detail.ports.len(), detail.source_ports.len()), (1, 0));
+    assert_eq!((old.has_contacts(), old.volume()), (true, None));
     let new = sent(&[3]);
     assert!(new.volume().is_some() && HostDetails::new(0).volume().is_some());
 }
@@ -270,4 +271,36 @@ fn details_of_an_older_program_lack_what_it_does_not_count() {
 fn details_without_a_contact_are_empty() {
     assert_eq!(HostDetails::merge_all(SEED, [&HostDetails::new(0)]), None);
     assert_eq!(HostDetails::merge_all(SEED, []), None);
+}
+
+#[test]
+fn shares_are_those_of_the_last_minutes() {
+    let mut details = Details::new(SEED);
+    details.track_hosts(&[host(0)], 0);
+    let shares = |details: &Details| {
+        let detail = details.of(host(0)).unwrap();
+        (detail.ports.first().cloned(), (detail.syn_only * 100.0).round())
+    };
+    (1..=1_000).for_each(|peer| take(&mut details, host(peer), &contact(peer, 445)));
+    details.track_hosts(&[host(0)], 59_999);
+    assert_eq!(shares(&details), (Some(("tcp/445".to_owned(), 1.0)), 100.0));
+    // In each of the next minutes, 500 contacts follow, which are no connection attempts.
+    let mut shares_of_minutes = Vec::new();
+    for minute in 1..=3 {
+        details.track_hosts(&[host(0)], minute * 60_000);
+        for peer in 1..=500 {
+            let mut contact = contact(peer, 80);
+            contact.tcp_flags = NonZeroU8::new(TCP_ACK);
+            take(&mut details, host(peer), &contact);
+        }
+        shares_of_minutes.push(shares(&details));
+    }
+    let port = |port: &str, share| Some((port.to_owned(), share));
+    assert_eq!(
+        shares_of_minutes,
+        [(port("tcp/445", 0.5), 50.0), (port("tcp/80", 0.75), 25.0), (port("tcp/80", 0.875), 13.0)]
+    );
+    // Without contacts, the last shares remain.
+    (4..=90).for_each(|minute| details.track_hosts(&[host(0)], minute * 60_000));
+    assert_eq!(shares(&details), (port("tcp/80", 0.874), 13.0));
 }

@@ -234,7 +234,9 @@ mod tests {
         let mut site = Site::new(terms, &BOTH);
         site.opposite = 3_000.0;
         let started = site.close(0..3_000);
-        assert_eq!((started[0].opposite, started[0].kind), (Some(3_000.0), Kind::ServerOrP2p));
+        assert_eq!((started[0].opposite, started[0].kind), (Some(3_000.0), Kind::Server));
+        // The window still contains the first slice.
+        assert_eq!(site.close(0..500), []);
         site.opposite = 0.0;
         // The repetition is not reported, because the alert is still that of a server.
         assert!((0..2).all(|_| site.close(0..500).is_empty()));
@@ -242,7 +244,7 @@ mod tests {
         let notified: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
         let notified: Vec<_> =
             notified.iter().map(|it| (it.why, it.kind, it.kind_at_start)).collect();
-        assert_eq!(notified, [(Why::Repeat, Kind::Flood, Kind::ServerOrP2p)]);
+        assert_eq!(notified, [(Why::Severity, Kind::Flood, Kind::Server)]);
     }
 
     #[test]
@@ -255,7 +257,7 @@ mod tests {
                 notified.extend(site.close(0..peers));
             }
             let of: Vec<_> = notified.iter().map(|it| (it.status, it.why, it.severity)).collect();
-            assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Warning)]);
+            assert_eq!(of, [(Status::Start, Why::Threshold, Severity::Info)]);
             // A slow flood is severe as soon as its peers are three times those in the opposite direction.
             site.opposite = 2_000.0;
             let notified: Vec<_> =
@@ -275,7 +277,7 @@ mod tests {
         let counts = [3_000, 5_000, 5_500, 7_000, 7_000, 9_000];
         let notified: Vec<_> = counts.into_iter().flat_map(|peers| site.close(0..peers)).collect();
         let of: Vec<_> = notified.iter().map(|it| (it.why, it.severity)).collect();
-        assert_eq!(of, [(Why::Threshold, Severity::Warning), (Why::Peak, Severity::Warning)]);
+        assert_eq!(of, [(Why::Threshold, Severity::Info), (Why::Peak, Severity::Info)]);
         assert!(notified[1].main.cardinality > 6_000.0, "{:?}", notified[1].main);
     }
 }

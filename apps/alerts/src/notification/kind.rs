@@ -32,18 +32,26 @@ impl From<Role> for Direction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// One host contacts many hosts.
-    Scan,
-    /// Many hosts contact one host, or the hosts of one network.
+    /// Many hosts contact one host, or the hosts of one network, which answers few of them or none.
     Flood,
+    /// A flood of answers from servers of one protocol, which were asked in the name of the host.
+    Reflection,
+    /// Many hosts contact one port of one host.
+    ServiceFlood,
+    /// One host contacts many hosts, of which few or none answer.
+    Scan,
     /// Many ports of one host are contacted, or one host contacts many ports.
     PortScan,
     /// One host contacts many services, which are pairs of a host and a port.
     ServiceScan,
-    /// Many hosts contact one port of one host.
-    ServiceFlood,
-    /// The peer count in the opposite direction is at least a third of the host's peer count.
-    ServerOrP2p,
+    /// Several inside hosts scan the same port.
+    Worm,
+    /// A host exchanges packets with many hosts: a server, a proxy or a gateway.
+    Server,
+    /// A server or client of DNS exchanges packets with many hosts.
+    Resolver,
+    /// A host exchanges packets with many hosts, but neither side mostly has the port of a service.
+    P2p,
     /// The cause cannot be derived, for example because no view counts the opposite direction.
     #[default]
     Unknown,
@@ -51,42 +59,50 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::Scan,
+    pub const ALL: [Self; 11] = [
         Self::Flood,
+        Self::Reflection,
+        Self::ServiceFlood,
+        Self::Scan,
         Self::PortScan,
         Self::ServiceScan,
-        Self::ServiceFlood,
-        Self::ServerOrP2p,
+        Self::Worm,
+        Self::Server,
+        Self::Resolver,
+        Self::P2p,
         Self::Unknown,
     ];
 
-    /// Returns the sentence about an alert of this kind: the probable cause, followed by `facts`.
-    pub(super) fn sentence(self, facts: &str) -> String {
+    /// Returns whether the host is busy, but not attacked or attacking.
+    #[must_use]
+    pub const fn is_benign(self) -> bool {
+        matches!(self, Self::Server | Self::Resolver | Self::P2p)
+    }
+
+    /// Returns the sentence about an alert of this kind: the probable cause, followed by `facts`. `remark` is the
+    /// reflected protocol, or the reason why the cause is unknown.
+    pub(super) fn sentence(self, remark: Option<&str>, facts: &str) -> String {
         let cause = match self {
-            Self::Scan => "probably a scan",
             Self::Flood => "probably a flood",
+            Self::Reflection => "probably a reflection",
+            Self::ServiceFlood => "probably a flood of a service",
+            Self::Scan => "probably a scan",
             Self::PortScan => "probably a port scan",
             Self::ServiceScan => "probably a service scan",
-            Self::ServiceFlood => "probably a flood of a service",
-            Self::ServerOrP2p => "probably a server or P2P host",
+            Self::Worm => "probably a worm",
+            Self::Server => "probably a server",
+            Self::Resolver => "probably a resolver",
+            Self::P2p => "probably a P2P host",
             Self::Unknown => "cause unknown",
         };
-        format!("{cause}: {facts}")
+        let remark = remark.map(|remark| format!(" ({remark})")).unwrap_or_default();
+        format!("{cause}{remark}: {facts}")
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Scan => "scan",
-            Self::Flood => "flood",
-            Self::PortScan => "port-scan",
-            Self::ServiceScan => "service-scan",
-            Self::ServiceFlood => "service-flood",
-            Self::ServerOrP2p => "server-or-p2p",
-            Self::Unknown => "unknown",
-        })
+        self.serialize(f)
     }
 }
 

@@ -57,7 +57,7 @@ fn facts_without_time(alert: &Alert, context: &Context, sites: &[NotifiedSite]) 
     }
     let at_least = if is_lower_bound { "at least " } else { "" };
     // In a view of ports or services, the peers or hosts already contain the port.
-    let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
+    let detail = context.evidence.detail.as_ref().filter(|_| !context.has_ports());
     let did = context.did();
     let mostly = detail.map(mostly).unwrap_or_default();
     let rates = context.evidence.rates;

@@ -151,8 +151,8 @@ pub struct ViewOverview {
     pub too_late: u64,
     /// Number of contacts that were not counted because their time was too far in the future.
     pub future: u64,
-    /// Number of active alerts by severity: warning, major, critical.
-    pub alerts: [usize; 3],
+    /// Number of active alerts by severity, in the order of [`Severity::ALL`](crate::Severity::ALL).
+    pub alerts: [usize; 4],
     /// Number of active alerts whose end cannot be confirmed because exporters, sites or the input are silent.
     pub unconfirmed: usize,
     /// Number of contacts that were ignored in at least one direction because of an allow list.

@@ -200,7 +200,7 @@ fn alert(
     // would create another alert.
     if is_victim(notification) {
         labels["victim_ip"] = notification.host.to_string().into();
-        labels["vector"] = "flood".into();
+        labels["vector"] = notification.kind_at_start.to_string().into();
     }
     let mut alert = json!({
         "labels": labels,
@@ -237,10 +237,11 @@ fn alert(
     alert
 }
 
-/// Returns whether the alert started as a flood of an inside host. A busy server is not a victim.
+/// Returns whether the alert started as a flood or a reflection on an inside host. A busy server is not a victim.
 fn is_victim(notification: &Notification) -> bool {
     let Notification { kind_at_start, direction, is_inside, port, .. } = notification;
-    (*kind_at_start, *direction, *is_inside) == (Kind::Flood, Direction::FanIn, true)
+    matches!(kind_at_start, Kind::Flood | Kind::Reflection)
+        && (*direction, *is_inside) == (Direction::FanIn, true)
         && !notification.is_test
         && port.is_none()
         && matches!(notification.host, Name::Address(_))
@@ -291,28 +292,24 @@ mod tests {
     }
 
     #[test]
-    fn only_a_flood_of_an_inside_host_has_a_victim() {
+    fn only_floods_and_reflections_on_inside_hosts_have_a_victim() {
         let flood = Notification { port: None, ..Notification::sample() };
         let named = [Value::from("192.0.2.7"), Value::from("flood")];
         assert_eq!(victim(&flood), named);
         // Labels never change, so a later kind makes no difference.
-        assert_eq!(victim(&Notification { kind: Kind::ServerOrP2p, ..flood.clone() }), named);
-        let kinds = [
-            Kind::Scan,
-            Kind::PortScan,
-            Kind::ServiceScan,
-            Kind::ServiceFlood,
-            Kind::ServerOrP2p,
-            Kind::Unknown,
-        ];
+        assert_eq!(victim(&Notification { kind: Kind::Server, ..flood.clone() }), named);
+        let reflection = Notification { kind_at_start: Kind::Reflection, ..flood.clone() };
+        assert_eq!(victim(&reflection)[1], "reflection");
+        let kinds =
+            Kind::ALL.into_iter().filter(|it| !matches!(it, Kind::Flood | Kind::Reflection));
         let others = kinds.map(|kind_at_start| Notification { kind_at_start, ..flood.clone() });
         let host = "192.0.2.0/24".parse().unwrap();
-        let others = others.into_iter().chain([
+        let others = others.chain([
             Notification { direction: Direction::FanOut, ..flood.clone() },
             Notification { direction: Direction::Any, ..flood.clone() },
             Notification { is_inside: false, ..flood.clone() },
             Notification { host, ..flood.clone() },
-            Notification { port: Notification::sample().port, ..flood },
+            Notification { port: Notification::sample().port, ..flood.clone() },
         ]);
         for other in others {
             assert_eq!(victim(&other), [Value::Null, Value::Null], "{other:?}");

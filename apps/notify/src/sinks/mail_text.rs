@@ -130,9 +130,8 @@ mod tests {
         let mut notifications = notifications(3);
         notifications.truncate(3);
         for notification in &mut notifications[..2] {
-            (notification.kind, notification.syn_only) = (Kind::ServerOrP2p, None);
+            (notification.kind, notification.severity) = (Kind::Server, Severity::Info);
         }
-        notifications[0].severity = Severity::Critical;
         let mail = |notifications: &[Notification]| {
             text(&writer().digest(&numbered(notifications.to_vec())).unwrap())
         };
@@ -141,7 +140,7 @@ mod tests {
         let places = ["10.2.0.1 was", "10.0.0.1 was", "10.1.0.1 was"].map(|host| all.find(host));
         assert!(places.is_sorted() && places[0].is_some(), "{all}");
         assert!(
-            mail(&notifications[..2]).contains("Subject: srlg: critical: 10.0.0.1 and 1 more\n")
+            mail(&notifications[..2]).contains("Subject: srlg: info server: 10.0.0.1 and 1 more\n")
         );
     }
 

@@ -9,7 +9,7 @@ use srlg_alerts::{Severity, Status};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Only {
-    /// Least severity: `warning`, `major` or `critical`.
+    /// Least severity: `info` (busy servers), `warning`, `major` or `critical`.
     #[cfg_attr(feature = "schemars", schemars(with = "String", extend("default" = "warning")))]
     pub severity: Severity,
     /// Wanted kinds, such as `flood`. [default: all kinds]

@@ -40,8 +40,6 @@ pub(super) struct SuppressedAlert {
     host: String,
     /// Largest number of peers so far.
     peak: f64,
-    #[serde(skip)]
-    is_probable_server: bool,
 }
 
 impl SuppressedAlert {
@@ -54,14 +52,12 @@ impl SuppressedAlert {
             view: notification.view.clone(),
             host: notification.host.to_string(),
             peak: notification.main.peak,
-            is_probable_server: notification.is_probable_server(),
         }
     }
 
-    /// Compares alerts: severe ones first, active ones before ended ones, servers last, then by the largest count.
+    /// Compares alerts: severe ones first, active ones before ended ones, then by the largest count.
     pub(super) fn is_before(&self, other: &Self) -> bool {
-        let rank =
-            |it: &Self| (it.is_probable_server, Reverse(it.severity), it.status == Status::End);
+        let rank = |it: &Self| (Reverse(it.severity), it.status == Status::End);
         match rank(self).cmp(&rank(other)) {
             std::cmp::Ordering::Equal => self.peak > other.peak,
             order => order.is_lt(),
@@ -152,7 +148,7 @@ mod tests {
         for at in 0..30 {
             suppressed.add(&notification(at, Severity::Warning, Kind::Scan, at as f64), 1);
         }
-        suppressed.add(&notification(40, Severity::Warning, Kind::ServerOrP2p, 1e6), 1);
+        suppressed.add(&notification(40, Severity::Info, Kind::Server, 1e6), 1);
         suppressed.add(&notification(41, Severity::Critical, Kind::Flood, 1.0), 1);
         // A later notification of the same alert replaces the earlier one.
         suppressed.add(&notification(5, Severity::Major, Kind::Flood, 2.0), 1);
@@ -165,7 +161,7 @@ mod tests {
     #[test]
     fn servers_are_named_when_there_is_room() {
         let mut suppressed = Suppressed::default();
-        suppressed.add(&notification(1, Severity::Warning, Kind::ServerOrP2p, 9_000.0), 1);
+        suppressed.add(&notification(1, Severity::Info, Kind::Server, 9_000.0), 1);
         let held = SuppressedAlert::new(&notification(2, Severity::Warning, Kind::Flood, 1_100.0));
         let suppressed = suppressed.with_held([held].iter());
         insta::assert_snapshot!(suppressed.text());

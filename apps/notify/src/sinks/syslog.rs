@@ -124,6 +124,7 @@ fn message(notification: &Notification, now: SystemTime) -> String {
         (Status::End, _) => 5,
         (_, Severity::Critical) => 2,
         (_, Severity::Major) => 3,
+        (_, Severity::Info) => 6,
         _ => 4,
     };
     let status = notification.status.to_string();

@@ -84,7 +84,7 @@ pub struct IncidentFilter {
     #[arg(long, value_name = "PORT")]
     pub port: Option<PortFilter>,
 
-    /// Only alerts of this kind: scan, flood, port-scan, service-scan, service-flood, server-or-p2p or unknown
+    /// Only alerts of this kind: flood, reflection, service-flood, scan, port-scan, service-scan, worm, server, resolver, p2p or unknown
     #[arg(long, value_name = "KIND", value_parser = named::<Kind>)]
     pub kind: Option<Kind>,
 
@@ -179,8 +179,6 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-const SEVERITIES: [Severity; 3] = [Severity::Warning, Severity::Major, Severity::Critical];
-
 /// Inserts or updates the row of the incident to which `notification` belongs.
 pub(super) fn follow(
     connection: &Connection,
@@ -232,7 +230,7 @@ const COLUMNS: &str = "first, id, is_end, start_ms, end_ms, severity, kind, view
 fn read(row: &Row<'_>) -> Result<Incident> {
     let text = |at| row.get::<_, String>(at);
     let number = |at| Ok::<_, rusqlite::Error>(row.get::<_, i64>(at)?.max(0) as u64);
-    let severity = SEVERITIES.get(number(5)? as usize);
+    let severity = Severity::ALL.get(number(5)? as usize);
     Ok(Incident {
         first: row.get(0)?,
         id: text(1)?.parse().map_err(|error: &str| anyhow!(error))?,

@@ -12,11 +12,11 @@
 #   --most-routes 10    maximum number of routes at the same time
 #   --never FILE        a file with one address or network per line, for which no route is announced; one that exists is
 #                       withdrawn
-# The script ignores alerts of whole networks, of outside hosts, and of kinds other than floods. It writes one line about
-# each decision to standard error. It requires jq and gobgp.
+# The script ignores alerts of whole networks, of outside hosts, and of kinds other than floods and reflections. It writes
+# one line about each decision to standard error. It requires jq and gobgp.
 set -euo pipefail
 
-declare -A rank=([warning]=1 [major]=2 [critical]=3)
+declare -A rank=([info]=0 [warning]=1 [major]=2 [critical]=3)
 severity=major least_pps=10000 most_routes=10 never=''
 while [[ ${1-} == --* ]]; do
     [ -n "${2-}" ] || { echo "gobgp.sh: $1 needs a value" >&2 && exit 2; }
@@ -157,9 +157,9 @@ fi
 
 if [ ! -e "$file" ]; then
     [ "$(field .is_test)" != true ] || refuse "this is a test notification"
-    single='["flood", "fan-in", true, null]'
-    [ "$(field "[.kind, .direction, .is_inside, .port] == $single")" = true ] ||
-        refuse "not a flood of an inside host (kind $(field .kind))"
+    flood='(.kind == "flood" or .kind == "reflection")'
+    single='[.direction, .is_inside, .port] == ["fan-in", true, null]'
+    [ "$(field "$flood and ($single)")" = true ] || refuse "not a flood of an inside host (kind $(field .kind))"
     case $host in
         *[!0-9a-fA-F.:]* | "") refuse "not the address of a single host" ;;
         *:*) family=ipv6 prefix=$host/128 ;;

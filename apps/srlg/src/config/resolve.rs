@@ -9,7 +9,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use srlg_host::Config as Sizes;
 use srlg_host::config::HashFamily;
-use srlg_input::contact::{Networks, Prefixes, Role, Side};
+use srlg_input::contact::{ContactFilter, Networks, Prefixes, Role, Side};
 use srlg_input::{View, ViewOptions};
 use toml::Spanned;
 
@@ -312,7 +312,16 @@ impl Resolver<'_, '_> {
         let targets: Vec<Option<Allow>> =
             allows.iter().enumerate().map(|(at, allow)| self.allow(at, allow)).collect();
         let is_of_networks = |name: &String| has_usual && NETWORKS.contains(&name.as_str());
-        let is_of = |views: &[String], name: &String| views.is_empty() || views.contains(name);
+        let of_replies = |name: &String| {
+            let replies = REPLIES.iter().find(|(replies, _)| has_usual && replies == name);
+            replies.map(|(_, requests)| (*requests).to_owned())
+        };
+        let is_of = |views: &[String], name: &String| {
+            let requests = of_replies(name);
+            views.is_empty()
+                || views.contains(name)
+                || requests.is_some_and(|requests| views.contains(&requests))
+        };
         let has_rule = |views: &[String], name: &String| {
             is_of(views, name) && !(views.is_empty() && is_of_networks(name))
         };
@@ -444,27 +453,35 @@ fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     }
 }
 
+/// Names of the default views of replies, each with the view of the other contacts in the same direction. Rules and
+/// allow-list entries that name this view apply to the replies, too.
+const REPLIES: [(&str, &str); 2] = [("replies-in", "fan-in"), ("replies-out", "fan-out")];
+
 /// Names of the default views of networks.
 pub(super) const NETWORKS: [&str; 2] = ["networks-in", "networks-out"];
 
 /// Ratio of the default threshold of networks to that of hosts.
 pub(super) const NETWORK_FACTOR: f64 = 8.0;
 
-/// Returns the default views: fan-in and fan-out of inside hosts, fan-out of outside hosts if there are inside
-/// networks, and fan-in and fan-out of whole inside networks.
+/// Returns the default views: fan-in and fan-out of inside hosts, their replies in both directions, fan-out of outside
+/// hosts if there are inside networks, and fan-in and fan-out of whole inside networks.
 fn usual(inside: &[IpNet], networks: &NetworkViews) -> Vec<ViewTable> {
-    let view = |name: &str, measure, role, prefixes| {
+    let view = |name: &str, measure, role, only, prefixes| {
         let inside = inside.to_vec();
-        let options = ViewOptions { inside, measure, role, prefixes, ..ViewOptions::default() };
+        let options =
+            ViewOptions { inside, measure, role, only, prefixes, ..ViewOptions::default() };
         ViewTable { name: name.to_owned(), options, ..ViewTable::default() }
     };
+    // Replies are counted apart, so that a server does not look like a scanner. They are counted all the same, because
+    // their ports and flags may be forged.
+    let requests = ContactFilter::NoReplies;
     let mut views = vec![
-        view("fan-in", Side::Inside, Role::Destination, PREFIXES),
-        view("fan-out", Side::Inside, Role::Source, PREFIXES),
+        view("fan-in", Side::Inside, Role::Destination, requests, PREFIXES),
+        view("fan-out", Side::Inside, Role::Source, requests, PREFIXES),
     ];
     if !inside.is_empty() {
         let prefixes = Prefixes { host6: 64, peer6: 128, ..PREFIXES };
-        views.push(view("outside", Side::Outside, Role::Source, prefixes));
+        views.push(view("outside", Side::Outside, Role::Source, requests, prefixes));
     }
     let NetworkViews { enabled, prefix4, prefix6, pairs, memory } = *networks;
     if enabled {
@@ -473,8 +490,14 @@ fn usual(inside: &[IpNet], networks: &NetworkViews) -> Vec<ViewTable> {
         views.extend(NETWORKS.into_iter().zip(roles).map(|(name, role)| ViewTable {
             pairs: Some(pairs),
             memory: Some(memory),
-            ..view(name, Side::Inside, role, prefixes)
+            ..view(name, Side::Inside, role, ContactFilter::All, prefixes)
         }));
     }
+    let of_replies = REPLIES.into_iter().zip([Role::Destination, Role::Source]);
+    views.extend(
+        of_replies.map(|((name, _), role)| {
+            view(name, Side::Inside, role, ContactFilter::Replies, PREFIXES)
+        }),
+    );
     views
 }

@@ -100,7 +100,10 @@ fn a_whole_configuration_is_read() {
 fn an_empty_configuration_is_the_usual_one() {
     let config = Config::parse("").unwrap();
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
-    assert_eq!(names, ["fan-in", "fan-out", "networks-in", "networks-out"]);
+    assert_eq!(
+        names,
+        ["fan-in", "fan-out", "networks-in", "networks-out", "replies-in", "replies-out"]
+    );
     let rule = config.views[0].rules.rule(host("192.0.2.1")).unwrap();
     assert_eq!((rule.name.as_str(), rule.windows[&60].threshold), ("default", 1024.0));
     let inside = Config::parse("inside = ['10.0.0.0/8']").unwrap();
@@ -138,12 +141,17 @@ fn networks_have_a_rule_of_their_own_until_another_rule_names_their_view() {
             ("fan-out", &hosts),
             ("networks-in", &incoming),
             ("networks-out", &of("networks", 8192.0)),
+            ("replies-in", &hosts),
+            ("replies-out", &hosts),
         ];
         let expected = expected.map(|(view, rules)| (view.to_owned(), rules.clone()));
         assert_eq!(views, expected, "{text}");
     }
     let names = |text: &str| rules_of(text).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-    assert_eq!(names("[network-views]\nenabled = false\n"), ["fan-in", "fan-out"]);
+    assert_eq!(
+        names("[network-views]\nenabled = false\n"),
+        ["fan-in", "fan-out", "replies-in", "replies-out"]
+    );
     let text = "[network-views]\nprefix4 = 22\nprefix6 = 56\nmemory = 16_000_000\n";
     let config = Config::parse(text).unwrap();
     let prefixes = &config.views[2].view.prefixes;
@@ -342,5 +350,5 @@ fn a_reload_names_keys_that_need_a_restart_and_applies_the_others() {
 fn detectors_use_a_keyed_hash() {
     let config = Config::parse("inside = ['10.0.0.0/8']").unwrap();
     let hashes: Vec<_> = config.views.iter().map(|view| view.sizes.hash).collect();
-    assert_eq!(hashes, [HashFamily::HalfSip13; 5]);
+    assert_eq!(hashes, [HashFamily::HalfSip13; 7]);
 }

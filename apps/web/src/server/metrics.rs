@@ -9,6 +9,7 @@ use axum::response::IntoResponse;
 
 use super::exposition::Exposition;
 use super::state::WebState;
+use srlg_alerts::Severity;
 use srlg_alerts::status::overview::{
     BrokerOverview, DatagramCounts, ExporterOverview, MessageCounts, NetworkOverview, Overview,
     ProbeOverview, SinkOverview, SiteOverview, SpoolOverview, ViewOverview,
@@ -77,8 +78,9 @@ fn search(to: &mut Exposition, view: &ViewOverview) {
     to.gauge("srlg_left_out_hosts", &[("view", of)], view.left_out as f64);
     to.gauge("srlg_slice_close_seconds", &[("view", of)], view.close_seconds);
     to.gauge("srlg_health_load", &[("view", of)], view.load);
-    for (severity, count) in ["warning", "major", "critical"].into_iter().zip(view.alerts) {
-        to.gauge("srlg_alerts", &[("view", of), ("severity", severity)], count as f64);
+    for (severity, count) in Severity::ALL.into_iter().zip(view.alerts) {
+        let severity = severity.to_string();
+        to.gauge("srlg_alerts", &[("view", of), ("severity", &severity)], count as f64);
     }
     to.gauge("srlg_unconfirmed_alerts", &[("view", of)], view.unconfirmed as f64);
 }

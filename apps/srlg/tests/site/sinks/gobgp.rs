@@ -126,13 +126,17 @@ fn a_route_needs_a_severe_flood_with_a_known_rate() {
         Notification { rates: rates(None), ..flood.clone() },
         Notification { rates: rates(Some(0)), ..flood.clone() },
         Notification { rates: rates(Some(9_999)), ..flood.clone() },
-        Notification { kind: Kind::ServerOrP2p, ..flood.clone() },
+        Notification { kind: Kind::Server, ..flood.clone() },
         Notification { kind: Kind::Scan, ..flood.clone() },
         Notification { kind: Kind::Unknown, ..flood.clone() },
         Notification { is_inside: false, ..flood.clone() },
         Notification { direction: Direction::FanOut, ..flood.clone() },
         Notification { host: "10.0.0.0/24".parse().unwrap(), ..flood.clone() },
     ];
+    let reflection = Notification { kind: Kind::Reflection, ..flood.clone() };
+    let recipe = Recipe::new();
+    recipe.run(&[], &reflection);
+    assert_eq!(recipe.routes(), ["10.0.0.1/32".to_owned()].into());
     let recipe = Recipe::new();
     for other in &others {
         assert_eq!(recipe.run(&[], other).len(), 1, "{other:?}");

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_alerts::notification::{Context, Direction, Notification};
+use srlg_alerts::notification::{Context, Direction, Notification, OppositeCounts};
 use srlg_alerts::status::overview::SinkOverview;
 use srlg_alerts::{Alert, Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 use srlg_notify::sinks::{SinkOptions, Sinks};
@@ -45,7 +45,7 @@ pub(crate) fn flood(alert: Alert) -> Notification {
         direction: Direction::FanIn,
         is_inside: true,
         slice_ms: 1_000,
-        opposite: Some(1.0),
+        opposite: OppositeCounts { others: Some(1.0), ..OppositeCounts::default() },
         peers: vec![[192, 0, 2, 1].into()],
         ..Context::default()
     };

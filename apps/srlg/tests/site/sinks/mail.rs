@@ -70,7 +70,7 @@ fn a_mail_goes_over_tls_with_a_password_by_either_way() {
         assert_eq!((mail.is_encrypted, mail.is_logged_in), (true, true));
         assert_eq!(mail.sender, "srlg@example.org");
         assert_eq!(mail.recipients, ["a@example.net", "b@example.net"]);
-        let subject = format!("srlg: {}: 10.0.0.1", notification.severity);
+        let subject = format!("srlg: {} flood: 10.0.0.1", notification.severity);
         assert_eq!(mail.header("Subject"), [subject]);
         assert!(mail.lines()[0].ends_with(&notification.text), "{mail:?}");
         assert_eq!(sinks.wait(is_done).sent, 1);
@@ -216,7 +216,7 @@ fn notifications_within_the_digest_are_one_mail() {
     sinks.send(&ends);
     thread::sleep(Duration::from_millis(100));
     sinks.finish(MOST);
-    assert_eq!(next(&mails).header("Subject"), ["srlg: ended: 10.0.0.1 and 49 more"]);
+    assert_eq!(next(&mails).header("Subject"), ["srlg: ended flood: 10.0.0.1 and 49 more"]);
     assert!(mails.try_recv().is_err());
 }
 

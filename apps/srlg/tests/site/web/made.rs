@@ -31,7 +31,7 @@ pub(crate) fn overview(now_ms: u64) -> Overview {
         super_points: 2,
         top: vec![top.clone(), top],
         slices: 7,
-        alerts: [0, 1, 0],
+        alerts: [0, 0, 1, 0],
         ..ViewOverview::default()
     };
     let mut problems = ProblemCounts::default();

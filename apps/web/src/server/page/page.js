@@ -11,7 +11,9 @@ let input;
 // Alerts
 
 function showAlerts(overview) {
-  const count = overview.views.reduce((sum, view) => sum + view.alerts[0] + view.alerts[1] + view.alerts[2], 0);
+  const of = (first) => overview.views.reduce((sum, view) => view.alerts.slice(first).reduce((all, it) => all + it, sum), 0);
+  const count = of(0);
+  const sent = of(1);
   const shown = overview.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
   const shared = byId("alerts-shared");
@@ -19,7 +21,7 @@ function showAlerts(overview) {
   write(shared, overview.shared.join(", "));
   list(byId("alerts"), shown, (alert) => alert.id, makeAlert, updateAlert);
   write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `Alerts not shown here: ${round(count - shown.length)}. See /api/v1/alerts.` : "");
-  document.title = count ? `(${count}) srlg` : "srlg";
+  document.title = sent ? `(${sent}) srlg` : "srlg";
 }
 
 // Charts of the last minutes, hours or days
