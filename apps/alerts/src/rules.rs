@@ -1,7 +1,7 @@
 //! Rules, which state when alerts start and end, and allow lists, which contain ignored hosts and contacts.
 //!
-//! A view has a table that maps networks to rules, and tables of ignored hosts, peers and ports. Of the networks that
-//! contain an address, the one with the longest prefix applies. Ignored ports are an exception: all networks that
+//! A view has a table that maps networks to rules, and tables of ignored hosts, peers and services. Of the networks that
+//! contain an address, the one with the longest prefix applies. Ignored services are an exception: all networks that
 //! contain the address apply.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, Prefixes, ViewOptions};
+use srlg_input::contact::{
+    Contact, Host, Name, Networks, Packing, PeerKey, Port, Prefixes, ViewOptions,
+};
 
 /// The terms under which hosts of certain networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,8 +85,8 @@ pub enum AllowTarget {
     Parts(Vec<IpNet>),
     /// Contacts with these peers.
     Peers(Vec<IpNet>),
-    /// Contacts to these ports on hosts of these networks.
-    Ports(Vec<IpNet>, Vec<u16>),
+    /// Requests to services on these ports of hosts in these networks, and the replies of the services.
+    Services(Vec<IpNet>, Vec<u16>),
 }
 
 /// All rules of a view.
@@ -99,7 +101,7 @@ pub struct Rules {
     hosts: Networks<usize>,
     parts: Networks<usize>,
     peers: Networks<usize>,
-    ports: Networks<Vec<(u16, usize)>>,
+    services: Networks<Vec<(u16, usize)>>,
     /// Whether any contacts are ignored.
     has_contacts: bool,
 }
@@ -124,22 +126,22 @@ impl Rules {
         });
         let by_network = Networks::new(networks);
         let (mut hosts, mut parts) = (Vec::new(), Vec::new());
-        let (mut peers, mut ports) = (Vec::new(), Vec::new());
+        let (mut peers, mut services) = (Vec::new(), Vec::new());
         for (at, allow) in allows.iter().enumerate() {
             match &allow.what {
                 AllowTarget::Hosts(networks) => hosts.extend(networks.iter().map(|it| (*it, at))),
                 AllowTarget::Parts(networks) => parts.extend(networks.iter().map(|it| (*it, at))),
                 AllowTarget::Peers(networks) => peers.extend(networks.iter().map(|it| (*it, at))),
-                AllowTarget::Ports(networks, numbers) => {
+                AllowTarget::Services(networks, numbers) => {
                     for network in networks {
-                        ports.extend(numbers.iter().map(|port| (*network, (*port, at))));
+                        services.extend(numbers.iter().map(|port| (*network, (*port, at))));
                     }
                 }
             }
         }
         // A look-up finds only the longest prefix, so each network includes the ports of the networks that contain it.
         let around = |network: &IpNet| {
-            let around = ports.iter().filter(|(other, _)| other.contains(network));
+            let around = services.iter().filter(|(other, _)| other.contains(network));
             around.map(|(_, port)| *port).collect::<Vec<_>>()
         };
         Self {
@@ -149,7 +151,9 @@ impl Rules {
             hosts: Networks::new(hosts),
             parts: Networks::new(parts),
             peers: Networks::new(peers),
-            ports: Networks::new(ports.iter().map(|(network, _)| (*network, around(network)))),
+            services: Networks::new(
+                services.iter().map(|(network, _)| (*network, around(network))),
+            ),
             rules,
             allows,
         }
@@ -253,7 +257,7 @@ impl Rules {
         if !self.has_contacts || !(sent || received) {
             return [sent, received];
         }
-        if let Some(at) = self.port(contact) {
+        if let Some(at) = self.service(contact) {
             hits[at] += 1;
             return [false; 2];
         }
@@ -268,10 +272,24 @@ impl Rules {
         [counts(sent, source, destination), counts(received, destination, source)]
     }
 
-    fn port(&self, contact: &Contact) -> Option<usize> {
-        let port = contact.destination_port?;
-        let ports = self.ports.get(contact.destination)?;
-        ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
+    /// Returns the entry that ignores `contact` as a request to a service or as a reply of a service.
+    fn service(&self, contact: &Contact) -> Option<usize> {
+        // The port fields of other protocols contain other values, such as types of ICMP. Contact lists may state
+        // ports without a protocol.
+        if contact.protocol.is_some_and(|protocol| !Port::is_in(protocol)) {
+            return None;
+        }
+        let entry = |host: Host, port: Option<u16>| {
+            let mut ports = self.services.get(host)?.iter();
+            let port = port?;
+            ports.find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
+        };
+        let request = entry(contact.destination, contact.destination_port);
+        request.or_else(|| {
+            let reply = entry(contact.source, contact.source_port)?;
+            // A host that opens connections from the port of its service may be scanning.
+            (contact.is_initiated() != Some(true)).then_some(reply)
+        })
     }
 
     /// Returns the initial number of hits of each entry in [`allows`](Self::allows) after a reload. An entry that
@@ -301,7 +319,7 @@ impl Rules {
                 AllowTarget::Hosts(networks)
                 | AllowTarget::Parts(networks)
                 | AllowTarget::Peers(networks)
-                | AllowTarget::Ports(networks, _) => networks,
+                | AllowTarget::Services(networks, _) => networks,
             };
             networks.iter().any(|network| network.contains(&host))
         });

@@ -1,4 +1,5 @@
 use std::net::IpAddr;
+use std::num::NonZeroU8;
 
 use crate::{Rule, Terms};
 use ipnet::IpNet;
@@ -29,8 +30,8 @@ fn rules() -> Rules {
     let allows = vec![
         allow(AllowTarget::Hosts(networks(&["10.1.2.9", "2001:db8::9"])), "busy"),
         allow(AllowTarget::Peers(networks(&["192.0.2.0/24"])), "scanner of ours"),
-        allow(AllowTarget::Ports(networks(&["10.0.0.0/8"]), vec![53]), "dns"),
-        allow(AllowTarget::Ports(networks(&["10.1.0.0/16"]), vec![443]), "web"),
+        allow(AllowTarget::Services(networks(&["10.0.0.0/8"]), vec![53]), "dns"),
+        allow(AllowTarget::Services(networks(&["10.1.0.0/16"]), vec![443]), "web"),
     ];
     Rules::new(sets, allows)
 }
@@ -128,6 +129,49 @@ fn what_is_allowed_does_not_count_and_is_counted() {
     allows.insert(0, Allow { what: AllowTarget::Peers(Vec::new()), why: "new".to_owned() });
     let next = Rules::new(rules.rules().to_vec(), allows);
     assert_eq!(next.hits_after(&rules, &hits), [0, 3, 1, 1, 1], "counts outlive a reload");
+}
+
+#[test]
+fn requests_to_a_service_and_its_replies_are_ignored() {
+    let web = AllowTarget::Services(networks(&["198.51.100.80", "2001:db8::80"]), vec![443]);
+    let allows = vec![Allow { what: web, why: "web".to_owned() }];
+    let rules = Rules::new(vec![set("all", &["0.0.0.0/0", "::/0"], 1000.0)], allows);
+    let (server, client) = ("198.51.100.80", "203.0.113.7");
+    let of = |source, [source_port, destination_port]: [u16; 2], destination| {
+        let mut contact = contact(source, destination, destination_port);
+        contact.source_port = Some(source_port);
+        contact
+    };
+    let syn = |mut contact: Contact| {
+        (contact.protocol, contact.tcp_flags) = (Some(6), NonZeroU8::new(2));
+        contact
+    };
+    let initiated = |mut contact: Contact, by_source| {
+        contact.initiated = Some(by_source);
+        contact
+    };
+    let icmp = |mut contact: Contact| {
+        contact.protocol = Some(1);
+        contact
+    };
+    for (contact, is_ignored, what) in [
+        (of(client, [40_000, 443], server), true, "request"),
+        (syn(of(client, [40_000, 443], server)), true, "first packet of a request"),
+        (of(server, [443, 40_000], client), true, "reply"),
+        (initiated(of(server, [443, 40_000], client), false), true, "known reply"),
+        (of("2001:db8::80", [443, 40_000], "2001:db8:1::1"), true, "reply over IPv6"),
+        (of(client, [40_000, 80], server), false, "flood of another port"),
+        (of(client, [443, 40_000], server), false, "flood from the port of the service"),
+        (of(server, [40_000, 443], client), false, "scan for the same service"),
+        (syn(of(server, [443, 22], client)), false, "scan from the port of the service"),
+        (initiated(of(server, [443, 22], client), true), false, "known scan"),
+        (of("198.51.100.81", [443, 40_000], client), false, "reply of another host"),
+        (icmp(of(client, [0, 443], server)), false, "ICMP"),
+    ] {
+        let mut hits = [0];
+        let counts = rules.counts(&contact, [true; 2], &mut hits);
+        assert_eq!((counts, hits), ([!is_ignored; 2], [u64::from(is_ignored)]), "{what}");
+    }
 }
 
 #[test]

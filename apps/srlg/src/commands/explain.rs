@@ -99,10 +99,10 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         )?;
     }
     for allow in contacts {
-        let what = if let AllowTarget::Ports(_, ports) = &allow.what {
+        let what = if let AllowTarget::Services(_, ports) = &allow.what {
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            let whose = if direction == Direction::FanOut { "of other hosts " } else { "" };
-            format!("contacts {whose}to ports {} of the host do not count", ports.join(", "))
+            let ports = ports.join(", ");
+            format!("requests to ports {ports} of the host, and the replies, do not count")
         } else {
             "contacts of other hosts with this host do not count".to_owned()
         };

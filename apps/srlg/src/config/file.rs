@@ -251,7 +251,7 @@ pub(super) struct RuleTable {
     pub(super) unconfirmed_after: Option<Duration>,
 }
 
-/// An `[[allow]]`: hosts or contacts to ignore, selected by `hosts`, by `peers`, or by `ports` of `hosts`.
+/// An `[[allow]]`: hosts or contacts to ignore, selected by `hosts`, by `peers`, or as services by `hosts` and `ports`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -261,7 +261,7 @@ pub(super) struct AllowTable {
     /// Names of the views that the entry applies to. [default: all views]
     pub(super) views: Vec<String>,
     /// Networks of hosts that raise no alert. In a view of larger networks, contacts with these hosts are ignored. If
-    /// `ports` is set, only contacts to these ports of the hosts are ignored.
+    /// `ports` is set, only contacts with the services on these ports are ignored.
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) hosts: Vec<IpNet>,
@@ -269,7 +269,7 @@ pub(super) struct AllowTable {
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) peers: Vec<IpNet>,
-    /// Ports of `hosts`. Contacts to these ports do not count.
+    /// Ports of services on `hosts`. Requests to the services and their replies do not count.
     #[cfg_attr(test, schemars(extend("x-form" = "port")))]
     pub(super) ports: Vec<u16>,
 }
@@ -337,8 +337,8 @@ pub(super) struct Tables {
     /// longest prefix applies.
     #[serde(rename = "rule")]
     pub(super) rules: Vec<RuleTable>,
-    /// Allow-list entries. Each entry ignores hosts (`hosts`), peers (`peers`), or contacts to ports of hosts (`hosts`
-    /// and `ports`).
+    /// Allow-list entries. Each entry ignores hosts (`hosts`), peers (`peers`), or services of hosts (`hosts` and
+    /// `ports`).
     #[serde(rename = "allow")]
     pub(super) allows: Vec<AllowTable>,
     /// Names of networks, shown with their hosts in notifications and on the web page.

@@ -252,7 +252,7 @@ impl Resolver<'_, '_> {
         let what = match (hosts.is_empty(), peers.is_empty(), ports.is_empty()) {
             (false, true, true) => AllowTarget::Hosts(hosts),
             (true, false, true) => AllowTarget::Peers(peers),
-            (false, true, false) => AllowTarget::Ports(hosts, ports),
+            (false, true, false) => AllowTarget::Services(hosts, ports),
             _ => {
                 let text = format!(
                     "[[allow]] {why:?}: set exactly one of hosts, peers, or hosts with ports"

@@ -12,7 +12,7 @@ fn network() -> Network {
 
 fn of_sizes(sizes: Sizes) -> Network {
     let view = ViewOptions { inside: vec!["192.0.2.0/24".parse().unwrap()], ..Default::default() };
-    let what = AllowTarget::Ports(view.inside.clone(), vec![53]);
+    let what = AllowTarget::Services(view.inside.clone(), vec![53]);
     let allows = vec![Allow { what, why: "names".to_owned() }];
     Network {
         slice_ms: 1000,
