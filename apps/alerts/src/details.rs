@@ -1,8 +1,8 @@
 //! Details of hosts that have an alert or have recently reached their threshold. The details are collected from the
 //! contacts of these hosts.
 //!
-//! A view has details of at most 256 hosts. The details of a host need about 6 kB of memory, which is allocated when
-//! the host first passes its threshold. Details of a host from several sites can be merged. As JSON, a host's details
+//! A view has details of at most 256 hosts. The details of a host need about 6 kB of memory, and 0.5 kB for each further
+//! exporter of the host. The memory is allocated when the host first passes its threshold. Details of a host from several sites can be merged. As JSON, a host's details
 //! from one site are at most 8 kB in size.
 //!
 //! Invariant: memory is bounded. Hosts that have more peers replace hosts that have fewer.
@@ -19,10 +19,11 @@ use crate::top::at_most;
 use crate::witnesses::KnownExporters;
 
 use shares::Shares;
-use volume::Volume;
+use volumes::Volumes;
 
 mod shares;
-pub mod volume;
+mod volume;
+mod volumes;
 
 /// Maximum number of hosts per view that have details.
 pub const HOSTS: usize = 256;
@@ -53,7 +54,7 @@ pub struct HostDetails {
     shares: Shares,
     /// Packets and bytes; empty if the site that sent the details does not count them.
     #[serde(default)]
-    volume: Volume,
+    volume: Volumes,
 }
 
 /// Exporters that saw a host, as stored in a checkpoint.
@@ -118,7 +119,7 @@ impl Details {
     pub fn resume(&mut self, hosts: Vec<HostExporters>) {
         for HostExporters { host, since_ms, exporters } in hosts {
             // The next contact sets the time from which the new volume is counted.
-            let volume = Volume::default();
+            let volume = Volumes::default();
             let details = HostDetails { exporters, volume, ..HostDetails::new(since_ms) };
             self.hosts.insert(host, details);
         }
@@ -163,7 +164,7 @@ impl HostDetails {
             peers: Vec::new(),
             exporters: Vec::new(),
             shares: Shares::new(now_ms),
-            volume: Volume::new(now_ms),
+            volume: Volumes::new(now_ms),
         }
     }
 
@@ -193,7 +194,7 @@ impl HostDetails {
     }
 
     /// Returns the packets and bytes of the host, if the site that sent the details counts them.
-    pub fn volume(&self) -> Option<&Volume> {
+    pub fn volume(&self) -> Option<&Volumes> {
         let is_counted = !self.has_contacts() || !self.volume.is_empty();
         is_counted.then_some(&self.volume)
     }

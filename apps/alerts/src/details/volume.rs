@@ -1,4 +1,4 @@
-//! Packets and bytes of a host within the last minute, counted from its contacts.
+//! Packets and bytes of a host within the last minute, counted from its contacts that one exporter reported.
 //!
 //! Counts are summed in slots of 5 s. The slots are aligned to the Unix epoch, so the slots of different threads and
 //! sites can be added. A contact counts at its own time or at the end of the last closed slice, whichever is later.
@@ -22,7 +22,7 @@ const MEAN: u64 = 12;
 
 /// Maximum delay of a contact, from its own time to the end of the last closed slice, in milliseconds. Contacts that
 /// have a longer delay are not counted.
-const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
+pub(super) const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 
 /// Maximum number of stored slots. It exceeds [`MEAN`], because contacts may be newer than the closing slice.
 const SLOTS: usize = 16;
@@ -30,7 +30,7 @@ const SLOTS: usize = 16;
 /// Minimum period of a mean, and maximum accepted difference between the start times of sources, in milliseconds.
 const LEAST_MS: u64 = 1_000;
 
-/// Packets and bytes of a host in recent slots.
+/// Packets and bytes of a host in recent slots, according to one exporter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
     /// Time from which at least one merged source counts contacts, in milliseconds since the Unix epoch.
@@ -40,7 +40,7 @@ pub struct Volume {
     #[serde(deserialize_with = "at_most::<SLOTS, _, _>")]
     slots: Vec<Slot>,
     last: LastTimes,
-    /// Whether the volume of a source is missing, so that the rates are lower bounds.
+    /// Whether other exporters reported the host too, so that the rates are lower bounds.
     #[serde(default)]
     is_partial: bool,
 }
@@ -94,16 +94,14 @@ impl Volume {
         Self { since_ms, whole_since_ms, last, ..Self::default() }
     }
 
-    /// If a volume is missing, the sum is a lower bound.
-    pub fn sum<'a>(volumes: impl IntoIterator<Item = Option<&'a Self>>) -> Self {
-        let mut sum = Self::default();
-        for volume in volumes {
-            match volume {
-                Some(volume) => sum.merge(volume),
-                None => sum.is_partial = true,
-            }
-        }
-        sum
+    /// Returns this volume as one of several exporters.
+    pub(super) fn into_partial(self) -> Self {
+        Self { is_partial: true, ..self }
+    }
+
+    /// Returns the time of the last contact, in milliseconds since the Unix epoch; 0 if there was none.
+    pub(super) const fn last_ms(&self) -> u64 {
+        self.last.any_ms
     }
 
     pub(crate) fn is_empty(&self) -> bool {

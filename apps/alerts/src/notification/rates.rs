@@ -19,8 +19,9 @@ pub struct Rates {
     /// Whether sampled counts were multiplied by their sampling rate.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_scaled: bool,
-    /// Whether the real rate may be higher. This is the case if a size or a sampling rate is unknown. It is also the
-    /// case if a site is missing, or if part of the minute was not counted.
+    /// Whether the real rate may be higher. This is the case if a size or a sampling rate is unknown, if a site is
+    /// missing, or if part of the minute was not counted. It is also the case if several exporters of a site report
+    /// the host, because only the exporter that reports most of the traffic counts.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_lower_bound: bool,
     /// Whether the real rate may be lower, because several sites may have seen the same packets.
@@ -76,8 +77,12 @@ impl Rates {
     /// Returns the rates that have more bits per second. If the bit rates are equal or both are unknown, returns the
     /// rates that have more packets per second.
     pub(crate) fn max(self, other: Self) -> Self {
-        let size = |rates: &Self| (rates.bits_per_second, rates.packets_per_second);
-        if size(&other) > size(&self) { other } else { self }
+        if other.size() > self.size() { other } else { self }
+    }
+
+    /// Returns the sort key of [`max`](Self::max).
+    pub(crate) fn size(&self) -> impl Ord + use<> {
+        (self.bits_per_second, self.packets_per_second)
     }
 }
 

@@ -20,7 +20,6 @@ use crate::network::connect::Link;
 use crate::network::report::{HostReport, InputState, LOSS_MS, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use srlg_alerts::details::HostDetails;
-use srlg_alerts::details::volume::Volume;
 use srlg_alerts::notification::{Evidence, Rates, SiteCount};
 use srlg_alerts::status::overview::{SiteOverview, SpoolOverview};
 use srlg_alerts::witnesses::{AlertedHost, TableState, WitnessTable};
@@ -169,9 +168,11 @@ impl Sites {
         // Sites report some slices later, and different sites may report different slices.
         let of_site = |site| {
             let report = self.fresh(site, (view, host), slice);
-            let newest = report.map_or(slice, |of| of.slice);
-            let now_ms = newest.saturating_add(1).saturating_mul(self.slice_ms);
-            Volume::sum([report.and_then(|of| of.report.details.volume())]).rates(now_ms)
+            let volume = report.and_then(|of| Some((of.slice, of.report.details.volume()?)));
+            let missing = Rates { is_rate_lower_bound: true, ..Rates::default() };
+            volume.map_or(missing, |(newest, volume)| {
+                volume.rates(newest.saturating_add(1).saturating_mul(self.slice_ms))
+            })
         };
         state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }
