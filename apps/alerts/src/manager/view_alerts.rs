@@ -249,7 +249,10 @@ impl ViewAlerts {
                 peers: peers.map(|peer| peer.host).collect(),
                 evidence: match alert.status {
                     Status::End => Evidence::default(),
-                    Status::Start | Status::Update => evidence(alert.host, alert.main().slices),
+                    Status::Start | Status::Update => {
+                        let evidence = evidence(alert.host, alert.main().slices);
+                        Evidence { rates: self.known(evidence.rates), ..evidence }
+                    }
                 },
                 sampling: *sampling,
                 missing_sites: slice.missing_sites.clone(),
@@ -340,16 +343,21 @@ impl ViewAlerts {
     }
 
     /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). `rates` is called
-    /// with the host of each alert.
+    /// with the host of each alert. While the input is lost, rates are unknown.
     pub fn follow_rates(&mut self, rates: impl Fn(IpAddr) -> Rates) {
         let former = std::mem::take(&mut self.rates);
         let alerts = self.tracker.live_alerts();
         let followed = alerts.map(|(host, id)| {
-            let now = rates(host);
+            let now = self.known(rates(host));
             let peak = former.get(&id).map_or(now, |former| former.peak.max(now));
             (id, LiveRates { now, peak })
         });
         self.rates = followed.filter(|(_, rates)| rates.peak.is_known()).collect();
+    }
+
+    /// Returns `rates`, or unknown rates while the input is lost. A rate of 0 would look like the end of the attack.
+    fn known(&self, rates: Rates) -> Rates {
+        if self.is_input_lost { Rates::default() } else { rates }
     }
 
     fn rates(&self, id: AlertId) -> LiveRates {

@@ -166,8 +166,10 @@ impl Sites {
     pub(super) fn rates(&self, view: u8, host: IpAddr, slice: u64) -> Rates {
         let state = self.state();
         // Sites report some slices later, and different sites may report different slices.
-        let of_site = |site| {
-            let report = self.fresh(site, (view, host), slice);
+        let of_site = |site: &SiteState| {
+            // Without input, a site would report a rate of 0.
+            let is_lost = site.input.is_some_and(|input| input.is_lost_in(slice, self.slice_ms));
+            let report = self.fresh(site, (view, host), slice).filter(|_| !is_lost);
             let volume = report.and_then(|of| Some((of.slice, of.report.details.volume()?)));
             let missing = Rates { is_rate_lower_bound: true, ..Rates::default() };
             volume.map_or(missing, |(newest, volume)| {

@@ -88,6 +88,30 @@ fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
 }
 
 #[test]
+fn rates_are_unknown_while_the_input_is_lost() {
+    let (mut view_alerts, mut detector) = view_alerts();
+    let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
+    let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
+    let mut followed = Vec::new();
+    for (bits, is_input_lost) in
+        [(1_000, false), (5_000, false), (5_000, false), (0, true), (0, true), (3_000, false)]
+    {
+        detector.ingest(&pairs).unwrap();
+        let condition = Condition { is_input_lost, ..Condition::default() };
+        let evidence = |_, _| Evidence { rates: rates(bits), ..Evidence::default() };
+        close(&mut view_alerts, &mut detector, condition, evidence);
+        view_alerts.follow_rates(|_| rates(bits));
+        let live =
+            view_alerts.tracker.live_alerts().next().and_then(|(_, id)| view_alerts.live(id));
+        followed.extend(live.map(|live| (live.rates, live.peak_rates)));
+    }
+    let (lost, peak) = (Rates::default(), rates(5_000));
+    assert_eq!(followed[followed.len() - 3..], [(lost, peak), (lost, peak), (rates(3_000), peak)]);
+    let notified = view_alerts.changes();
+    assert!(notified.iter().all(|(_, context)| context.evidence.rates != rates(0)));
+}
+
+#[test]
 fn slices_without_input_are_no_data_for_suggestions() {
     let (mut view_alerts, mut detector) = view_alerts();
     for is_input_lost in [false, true, true, false] {

@@ -118,6 +118,10 @@ fn rates_of_sites_are_summed_and_their_bounds_are_named() {
     hear(&sites, "oslo", &report_of_flood(99));
     assert_eq!(rates(99), Rates { is_rate_upper_bound: true, ..known(2_000) });
     assert_eq!(sites.evidence(1, host(1), 8, 99).rates, rates(99));
+    let mut lost = report_of_flood(99);
+    (lost.input.is_lost, lost.input.newest_ms) = (true, 30_000);
+    hear(&sites, "oslo", &lost);
+    assert_eq!(rates(99), at_least, "oslo has no input");
     hear(&sites, "oslo", &report_of_flood(97));
     let both = Rates { is_rate_upper_bound: true, ..known(2_000) };
     assert_eq!(rates(99), both, "each site within the minute before its report");

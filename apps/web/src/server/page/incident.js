@@ -57,7 +57,8 @@ function about(notification) {
   const [to, from] = [notification.top_ports, notification.top_source_ports].map((ports) => ports?.[0]);
   if (to && to[1] >= 0.5) parts.push(`mostly ${to[0]}`);
   else if (from && from[1] >= 0.5) parts.push(`mostly from ${from[0]}`);
-  parts.push(traffic(notification));
+  // Active alerts have no rates while the input is lost.
+  parts.push(traffic(notification) || (notification.peak_rates && notification.status !== "end" ? "rate: no data" : ""));
   if ((notification.silent || []).length) parts.push("cannot confirm the end");
   if (notification.acknowledged) parts.push(`acknowledged by ${notification.acknowledged.by}`);
   if (notification.silence) parts.push("silenced");
