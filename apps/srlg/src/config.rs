@@ -15,6 +15,7 @@ mod file;
 #[cfg(feature = "network")]
 mod network;
 pub mod options;
+mod peers;
 #[cfg(test)]
 mod reference;
 mod resolve;
