@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use srlg_input::contact::{ContactFilter, Name, PeerKey, Role, Side, ViewOptions};
+use srlg_input::contact::{ContactFilter, Name, Side, ViewOptions};
 
 use crate::exporters::ExporterNames;
 use crate::manager::names::Names;
-use crate::manager::view::ViewConfig;
+use crate::manager::view::{ViewConfig, counts_opposite, is_of_addresses};
 use crate::manager::view_alerts::ViewAlerts;
 use crate::manager::worms::Worms;
 use crate::notification::{Context, Direction, LargestHost, Notification, Unit};
@@ -258,21 +258,11 @@ impl AlertManager {
         gone.into_iter().map(Notification::end_without_view).collect()
     }
 
-    /// Returns the indices of the views that count the hosts of view `at` in the opposite direction. A view of ports has
-    /// no opposite view, because the ports that a host contacts say nothing about the ports on which it is contacted.
+    /// Returns the indices of the views that count the hosts of view `at` in the opposite direction.
     fn opposites(&self, at: usize) -> impl Iterator<Item = usize> + use<'_> {
-        let view = &self.views[at];
-        let is_opposite = move |other: &ViewOptions| {
-            let roles = [view.role, other.role];
-            is_of_addresses(view)
-                && is_of_addresses(other)
-                && roles.contains(&Role::Source)
-                && roles.contains(&Role::Destination)
-                && (other.measure, other.prefixes) == (view.measure, view.prefixes)
-                && !(view.only == ContactFilter::Replies && other.only == ContactFilter::Replies)
-        };
         let views = self.views.iter().enumerate();
-        views.filter(move |(_, other)| is_opposite(other)).map(|(at, _)| at)
+        let opposites = views.filter(move |(_, other)| counts_opposite(&self.views[at], other));
+        opposites.map(|(at, _)| at)
     }
 
     /// Returns the active alert of the network that contains the host of `notification`, which belongs to view `at`.
@@ -334,11 +324,6 @@ impl AlertManager {
         let live = view_alerts.and_then(|view_alerts| view_alerts.live(notification.id));
         OpenAlert { notification: Arc::clone(notification), live }
     }
-}
-
-/// Returns whether the hosts and peers of `view` are addresses or networks, without ports.
-fn is_of_addresses(view: &ViewOptions) -> bool {
-    [view.hosts(), view.peers()].iter().all(|packing| packing.key() == PeerKey::Address)
 }
 
 fn incident_url(url: &str, id: AlertId) -> String {
