@@ -20,6 +20,7 @@ mod peers;
 mod reference;
 mod resolve;
 pub mod source;
+mod thresholds;
 mod trial;
 
 use std::path::Path;
@@ -206,7 +207,7 @@ impl Config {
         let of_hosts = rule("default", &[], threshold);
         // Otherwise, a problem of `threshold` or `window` would be reported twice.
         resolve(vec![of_hosts.clone()])?;
-        let of_networks = rule("networks", &resolve::NETWORKS, resolve::NETWORK_FACTOR * threshold);
+        let of_networks = rule("networks", &resolve::NETWORKS, thresholds::NETWORK_FACTOR * threshold);
         resolve(vec![of_hosts, of_networks])?.with_source(source)
     }
 

@@ -36,7 +36,9 @@ pub fn check(args: &Args) -> Result<String> {
         largest = largest.max(memory);
         let window = |slices| humantime::format_duration(config.general.slice * slices).to_string();
         let windows: Vec<String> = rules.windows().into_iter().map(window).collect();
-        let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
+        let mut names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
+        // The default rules of the two IP versions have the same name.
+        names.dedup();
         writeln!(
             text,
             "view {name}: rules {}; windows {}; reports hosts with {} or more peers; {:.1} MB",

@@ -12,7 +12,7 @@ use tracing::warn;
 
 use super::Config;
 use super::peers::{Peers, Version, inside};
-use super::resolve::LEAST_THRESHOLD;
+use super::thresholds::LEAST_THRESHOLD;
 use srlg_alerts::Rule;
 use srlg_alerts::manager::view::ViewConfig;
 

@@ -29,12 +29,24 @@ pub(super) enum Version {
 /// Returns the inside networks of `view`, without overlaps. A network that is covered by several of them is also
 /// covered by one of them.
 pub(super) fn inside(view: &ViewOptions) -> Vec<IpNet> {
-    // The default network of each IP version has length 0.
-    let all = || vec![Ipv4Net::default().into(), Ipv6Net::default().into()];
-    if view.inside.is_empty() { all() } else { IpNet::aggregate(&view.inside) }
+    if view.inside.is_empty() {
+        return Version::ALL.map(Version::network).to_vec();
+    }
+    IpNet::aggregate(&view.inside)
 }
 
 impl Version {
+    pub(super) const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// Returns the network that contains all addresses of the version.
+    pub(super) fn network(self) -> IpNet {
+        // Default networks have length 0.
+        match self {
+            Self::V4 => Ipv4Net::default().into(),
+            Self::V6 => Ipv6Net::default().into(),
+        }
+    }
+
     pub(super) fn has(self, network: &IpNet) -> bool {
         network.addr().is_ipv4() == (self == Self::V4)
     }

@@ -3,7 +3,6 @@
 //! A problem in one part does not prevent the check of other parts, so one run reports all problems.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -14,6 +13,7 @@ use srlg_input::{View, ViewOptions};
 use toml::Spanned;
 
 use super::document::{Problems, check_empty};
+use super::thresholds::{LEAST_THRESHOLD, all_hosts, host_rule, network_rule, outside_rules};
 use super::{Config, Task};
 use crate::config::file::{
     AllowTable, File, General, LEAST_SILENCE, LabelTable, NetworkViews, PREFIXES, RuleTable,
@@ -29,9 +29,6 @@ use srlg_alerts::rules::{Allow, AllowTarget, Rules};
 use srlg_alerts::{Rule, Terms};
 use srlg_notify::sinks::Only;
 use srlg_web::server;
-
-/// Minimum threshold of rules and detectors, in peers.
-pub(super) const LEAST_THRESHOLD: u32 = 8;
 
 /// Creates the configuration from `file`. `problems` contains the problems that the parser found.
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {
@@ -228,7 +225,7 @@ impl Resolver<'_, '_> {
             let text = format!("rule {name} has no threshold; add thresholds = {{ 60s = 1024 }}");
             self.add("rule", at, "thresholds", text);
         }
-        let networks = if networks.is_empty() { all() } else { networks.clone() };
+        let networks = if networks.is_empty() { all_hosts() } else { networks.clone() };
         Rule { name: name.clone(), networks, windows }
     }
 
@@ -238,12 +235,9 @@ impl Resolver<'_, '_> {
         u32::try_from(window / slice).ok().filter(|slices| *slices > 0 && window % slice == 0)
     }
 
-    /// Returns the rule `name`, whose alerts start at `factor` times the default threshold within a minute.
-    fn usual_rule(&self, name: &str, factor: f64) -> Rule {
-        let threshold = factor * Terms::default().threshold;
-        let window = self.slices(Duration::from_secs(60)).unwrap_or(60);
-        let windows = [(window, Terms { threshold, ..Terms::default() })].into();
-        Rule { name: name.to_owned(), networks: all(), windows }
+    /// Returns the window of default rules, in slices: a minute, or 60 slices if a minute is not a multiple of a slice.
+    fn usual_window(&self) -> u32 {
+        self.slices(Duration::from_secs(60)).unwrap_or(60)
     }
 
     fn allow(&mut self, at: usize, allow: &AllowTable) -> Option<Allow> {
@@ -281,13 +275,6 @@ fn terms(rule: &RuleTable) -> Terms {
         unconfirmed_after_ms: ms(rule.unconfirmed_after, default.unconfirmed_after_ms.max(hold_ms)),
         ..default
     }
-}
-
-/// Returns `0.0.0.0/0` and `::/0`.
-fn all() -> Vec<IpNet> {
-    let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-    // A prefix length of 0 is valid for both families.
-    any.map(|host| IpNet::new_assert(host, 0)).to_vec()
 }
 
 /// Default memory limit, in bytes, of a detector that is sized for a number of pairs.
@@ -336,9 +323,11 @@ impl Resolver<'_, '_> {
                 of_view.into_iter().map(|(_, rule)| rule.clone()).collect();
             of_view.iter_mut().for_each(|rule| shorten(&mut rule.networks, &options.prefixes));
             if is_of_networks(name) && of_view.is_empty() {
-                of_view.push(self.usual_rule("networks", NETWORK_FACTOR));
+                of_view.push(network_rule(self.usual_window()));
+            } else if rules.is_empty() && has_usual && options.measure == Side::Outside {
+                of_view.extend(outside_rules(options, self.usual_window()));
             } else if rules.is_empty() {
-                of_view.push(self.usual_rule("default", 1.0));
+                of_view.push(host_rule(self.usual_window()));
             }
             let allowed = targets.iter().zip(allows).filter(|(_, of)| is_of(&of.views, name));
             let allowed = allowed.filter_map(|(allow, _)| allow.clone());
@@ -459,9 +448,6 @@ const REPLIES: [(&str, &str); 2] = [("replies-in", "fan-in"), ("replies-out", "f
 
 /// Names of the default views of networks.
 pub(super) const NETWORKS: [&str; 2] = ["networks-in", "networks-out"];
-
-/// Ratio of the default threshold of networks to that of hosts.
-pub(super) const NETWORK_FACTOR: f64 = 8.0;
 
 /// Returns the default views: fan-in and fan-out of inside hosts, their replies in both directions, fan-out of outside
 /// hosts if there are inside networks, and fan-in and fan-out of whole inside networks.

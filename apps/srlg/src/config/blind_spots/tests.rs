@@ -1,5 +1,8 @@
 use super::*;
 
+/// A rule with the default threshold.
+const RULE: &str = "[[rule]]\nname = 'all'\nthresholds = { 60s = 1024 }\n";
+
 /// A configuration without views, rules and inside networks.
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
 
@@ -30,7 +33,7 @@ fn thresholds(found: &[Unreachable]) -> Vec<(Option<Version>, Vec<f64>)> {
 /// Returns the only unreachable threshold of the view `outside` for the inside networks `inside`, as the number of
 /// peers and the remedy.
 fn of_outside(inside: &str) -> Option<(u128, Remedy)> {
-    let found = unreachable(&format!("inside = [{inside}]"));
+    let found = unreachable(&format!("inside = [{inside}]\n{RULE}"));
     assert!(found.len() <= 1 && found.iter().all(|it| it.view == "outside"), "{found:?}");
     counts(&found).first().copied()
 }
@@ -63,13 +66,47 @@ fn outside_hosts_have_at_most_the_inside_addresses_as_peers() {
 }
 
 #[test]
+fn the_default_threshold_of_outside_hosts_is_at_most_half_of_the_inside_addresses() {
+    for (inside, v4, v6) in [
+        ("'198.51.100.0/24'", 128.0, 1_024.0),
+        ("'198.51.100.0/24', '2001:db8::/48'", 128.0, 1_024.0),
+        ("'198.51.100.0/24', '192.0.2.0/25'", 192.0, 1_024.0),
+        ("'198.51.100.0/24', '2001:db8::/119'", 128.0, 256.0),
+        ("'198.51.100.0/28'", 8.0, 1_024.0),
+        ("'198.51.100.0/30'", 8.0, 1_024.0),
+        ("'10.0.0.0/22'", 512.0, 1_024.0),
+        ("'10.0.0.0/21'", 1_024.0, 1_024.0),
+        ("'2001:db8::/32'", 1_024.0, 1_024.0),
+        ("'2001:db8::/120'", 1_024.0, 128.0),
+    ] {
+        let config = Config::parse(&format!("inside = [{inside}]\n{INPUT}")).unwrap();
+        let threshold = |view: &str, host: &str| {
+            let view = config.views.iter().find(|it| it.name == view).unwrap();
+            let rule = view.rules.rule(host.parse().unwrap()).unwrap();
+            let thresholds: Vec<_> = rule.windows.values().map(|terms| terms.threshold).collect();
+            (rule.name.clone(), thresholds)
+        };
+        let expected = |threshold| ("default".to_owned(), vec![threshold]);
+        assert_eq!(threshold("outside", "203.0.113.9"), expected(v4), "{inside}");
+        assert_eq!(threshold("outside", "2001:db8:f::9"), expected(v6), "{inside}");
+        assert_eq!(threshold("fan-out", "203.0.113.9"), expected(1_024.0), "{inside}");
+    }
+    // A rule of the user keeps its number, and a view of the user has the usual rule.
+    let of_views = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n";
+    for text in [RULE, of_views] {
+        let found = unreachable(&format!("inside = ['198.51.100.0/24']\n{text}"));
+        assert_eq!(thresholds(&found), [(Some(Version::V4), vec![1_024.0])]);
+    }
+}
+
+#[test]
 fn hosts_of_each_ip_version_reach_the_peers_of_that_version() {
     let (v4, v6) = (Some(Version::V4), Some(Version::V6));
-    let found = unreachable("inside = ['198.51.100.0/24', '2001:db8::/32']");
+    let found = unreachable(&format!("inside = ['198.51.100.0/24', '2001:db8::/32']\n{RULE}"));
     assert_eq!(thresholds(&found), [(v4, vec![1_024.0])]);
     assert_eq!(counts(&found), [(256, Remedy::Threshold(128))]);
     let both = "inside = ['198.51.100.0/24', '2001:db8::/119']";
-    let found = unreachable(both);
+    let found = unreachable(&format!("{both}\n{RULE}"));
     assert_eq!(thresholds(&found), [(v4, vec![1_024.0]), (v6, vec![1_024.0])]);
     assert_eq!(counts(&found), [(256, Remedy::Threshold(128)), (512, Remedy::Threshold(256))]);
     let rule = "[[rule]]\nname = 'r'\nnetworks = ['::/0']\nthresholds = { 60s = 500, 1h = 600, 2h = 512, 3h = 513 }";
