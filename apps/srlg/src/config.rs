@@ -137,6 +137,8 @@ impl Config {
         for spot in blind_spots(&config) {
             let (span, kind) = match &spot {
                 BlindSpot::Unreachable(it) => (file.span_of_rule(&it.rule, &it.view), "warning"),
+                BlindSpot::OneWay(it) => (file.span_of_view(&it.view), "note"),
+                BlindSpot::SlowScans(_) | BlindSpot::ShortWindows(_) => (NO_LINE, "note"),
                 BlindSpot::Sampled(_) if source.is_given() => (NO_LINE, "note"),
                 BlindSpot::Sampled(_) => (file.span_in("input", "sampling"), "note"),
             };
@@ -207,7 +209,8 @@ impl Config {
         let of_hosts = rule("default", &[], threshold);
         // Otherwise, a problem of `threshold` or `window` would be reported twice.
         resolve(vec![of_hosts.clone()])?;
-        let of_networks = rule("networks", &resolve::NETWORKS, thresholds::NETWORK_FACTOR * threshold);
+        let of_networks =
+            rule("networks", &resolve::NETWORKS, thresholds::NETWORK_FACTOR * threshold);
         resolve(vec![of_hosts, of_networks])?.with_source(source)
     }
 
@@ -301,12 +304,18 @@ impl Config {
     }
 }
 
-/// Logs a warning for each view of `config` that counts ports of replies, and for each blind spot.
+/// Logs each view of `config` that counts ports of replies, and each blind spot.
 pub(crate) fn warn_of_views(config: &Config) {
     for view in config.views.iter().filter(|view| view.view.takes_ports_of_answers()) {
         warn!("view {}: {PORTS_OF_ANSWERS}", view.name);
     }
-    blind_spots(config).iter().for_each(|spot| warn!("{spot}"));
+    for spot in blind_spots(config) {
+        match spot {
+            // The default rules have this blind spot too.
+            BlindSpot::SlowScans(_) => info!("{spot}"),
+            _ => warn!("{spot}"),
+        }
+    }
 }
 
 fn read_text(path: &Path) -> Result<String> {

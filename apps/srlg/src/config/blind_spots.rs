@@ -1,4 +1,5 @@
-//! Blind spots of a configuration: thresholds that no host can reach, and small contacts that sampling hides.
+//! Blind spots of a configuration: thresholds that no host can reach, small contacts that sampling hides, scans and flow
+//! records that do not fit into the windows, and hosts that are counted in one direction only.
 //!
 //! A blind spot is not an error, because the other views and rules of the configuration still work.
 
@@ -16,10 +17,21 @@ use super::thresholds::LEAST_THRESHOLD;
 use srlg_alerts::Rule;
 use srlg_alerts::manager::view::ViewConfig;
 
+use one_way::OneWay;
+use short_windows::ShortWindows;
+use slow_scans::SlowScans;
+
+mod one_way;
+mod short_windows;
+mod slow_scans;
+
 /// A valid part of a configuration that cannot find some or all of the attacks that it is meant for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BlindSpot {
     Unreachable(Unreachable),
+    OneWay(OneWay),
+    SlowScans(SlowScans),
+    ShortWindows(ShortWindows),
     Sampled(Sampled),
 }
 
@@ -46,11 +58,14 @@ enum Remedy {
 }
 
 /// A sampling rate, and the smallest threshold that applies to sampled packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sampled {
     /// N for one packet in N.
     rate: NonZeroU32,
+    /// Smallest threshold that a host can reach with peers of one packet each, or the smallest one if there is none.
     threshold: f64,
+    /// Views whose hosts have too few peers of an IP version to reach a threshold with one packet each.
+    too_small: Vec<(String, Option<Version>)>,
 }
 
 /// Returns the blind spots of `config`. Sampling rates that exporters send are unknown before they arrive (see
@@ -62,20 +77,19 @@ pub(crate) fn blind_spots(config: &Config) -> Vec<BlindSpot> {
         rules.flat_map(|rule| unreachable(view, rule, general.slice))
     });
     let sampled = source.decoding.sampling.and_then(|rate| Sampled::new(rate, views));
-    let sampled = sampled.map(BlindSpot::Sampled);
-    unreachable.map(BlindSpot::Unreachable).chain(sampled).collect()
+    let short = source.is_exports().then(|| ShortWindows::of(views, general.slice)).flatten();
+    let spots = unreachable.map(BlindSpot::Unreachable);
+    let spots = spots.chain(OneWay::of(views).map(BlindSpot::OneWay));
+    let spots = spots.chain(SlowScans::of(views, general.slice).map(BlindSpot::SlowScans));
+    let spots = spots.chain(short.map(BlindSpot::ShortWindows));
+    spots.chain(sampled.map(BlindSpot::Sampled)).collect()
 }
 
 /// Returns the thresholds of `rule` that no host of `view` can reach, for each IP version to which the rule applies.
 fn unreachable(view: &ViewConfig, rule: &Rule, slice: Duration) -> Vec<Unreachable> {
     let options = &view.view;
-    let versions: &[Option<Version>] = match options.peer {
-        PeerKey::Port => &[None],
-        _ => &[Some(Version::V4), Some(Version::V6)],
-    };
-    let versions = versions.iter().filter(|version| has_hosts(options, rule, **version));
-    let unreachable = versions.filter_map(|version| {
-        let peers = Peers::new(options, *version, None);
+    let unreachable = versions(options, rule).into_iter().filter_map(|version| {
+        let peers = Peers::new(options, version, None);
         let windows = rule.windows.iter();
         let windows = windows.filter(|(_, terms)| (peers.count as f64) < terms.threshold);
         let thresholds: Vec<_> =
@@ -90,6 +104,15 @@ fn unreachable(view: &ViewConfig, rule: &Rule, slice: Duration) -> Vec<Unreachab
         })
     });
     unreachable.collect()
+}
+
+/// Returns the IP versions of the peers of hosts to which `rule` applies, or `None` if peers are ports.
+fn versions(view: &ViewOptions, rule: &Rule) -> Vec<Option<Version>> {
+    let versions: &[Option<Version>] = match view.peer {
+        PeerKey::Port => &[None],
+        _ => &[Some(Version::V4), Some(Version::V6)],
+    };
+    versions.iter().copied().filter(|version| has_hosts(view, rule, *version)).collect()
 }
 
 /// Returns whether `rule` applies to hosts that the view counts. Only hosts of the IP version `version` are considered,
@@ -120,10 +143,35 @@ fn remedy(view: &ViewOptions, peers: Peers, thresholds: &[(Duration, f64)]) -> R
 impl Sampled {
     /// Returns `None` if packets are not sampled or there is no threshold.
     fn new(rate: NonZeroU32, views: &[ViewConfig]) -> Option<Self> {
-        let rules = views.iter().flat_map(|view| view.rules.rules());
-        let terms = rules.flat_map(|rule| rule.windows.values());
-        let threshold = terms.map(|terms| terms.threshold).reduce(f64::min)?;
-        (rate > NonZeroU32::MIN).then_some(Self { rate, threshold })
+        let (mut reachable, mut all) = (Vec::new(), Vec::new());
+        let mut too_small = Vec::new();
+        for ViewConfig { name, view, rules, .. } in views {
+            for rule in rules.rules() {
+                let least = rule.windows.values().map(|terms| terms.threshold).reduce(f64::min);
+                for (version, least) in
+                    versions(view, rule).into_iter().zip(least.into_iter().cycle())
+                {
+                    all.push(least);
+                    let of = (name.clone(), version);
+                    let peers = Peers::new(view, version, None).count as f64;
+                    if peers >= least * f64::from(rate.get()) {
+                        reachable.push(least);
+                    } else if peers > 0.0 && !too_small.contains(&of) {
+                        too_small.push(of);
+                    }
+                }
+            }
+        }
+        let least = |thresholds: Vec<f64>| thresholds.into_iter().reduce(f64::min);
+        let threshold = least(reachable).or_else(|| least(all))?;
+        (rate > NonZeroU32::MIN).then_some(Self { rate, threshold, too_small })
+    }
+
+    /// Returns the number of peers of which `threshold` are expected to be sampled if each sends `packets` packets.
+    fn peers(&self, packets: f64) -> f64 {
+        // A peer is unseen if none of its packets is sampled.
+        let seen = 1.0 - (1.0 - 1.0 / f64::from(self.rate.get())).powf(packets);
+        self.threshold / seen
     }
 }
 
@@ -161,6 +209,9 @@ impl fmt::Display for BlindSpot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(it) => it.fmt(f),
+            Self::OneWay(it) => it.fmt(f),
+            Self::SlowScans(it) => it.fmt(f),
+            Self::ShortWindows(it) => it.fmt(f),
             Self::Sampled(it) => it.fmt(f),
         }
     }
@@ -197,13 +248,21 @@ impl fmt::Display for Unreachable {
 
 impl fmt::Display for Sampled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rate, threshold } = self;
-        // A peer of one packet is seen with probability 1/N, so N·θ such peers are seen as θ on average.
-        let peers = f64::from(rate.get()) * threshold;
+        let Self { rate, threshold, too_small } = self;
         write!(
             f,
-            "sampling 1:{rate}: a host needs about {peers:.0} peers of one packet each to reach the threshold of {threshold}; lower the thresholds or sample more packets"
-        )
+            "sampling 1:{rate}: to reach the threshold of {threshold} sampled peers, a host needs about {:.0} peers with one packet each, or {:.0} with {rate} packets each, if packets are sampled independently",
+            self.peers(1.0),
+            self.peers(rate.get().into())
+        )?;
+        for (view, version) in too_small {
+            let over = version.map_or_else(String::new, |version| format!(" {version}"));
+            write!(
+                f,
+                "; hosts of view {view} have too few{over} peers to be found by one packet each"
+            )?;
+        }
+        f.write_str("; lower the thresholds or sample more packets")
     }
 }
 

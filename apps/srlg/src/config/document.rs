@@ -169,7 +169,7 @@ pub(super) fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// Span for problems with command-line options, which have no line.
+/// Span for problems that have no line, such as those of command-line options.
 pub(super) const NO_LINE: Range<usize> = usize::MAX..usize::MAX;
 
 /// The problems found in a configuration.

@@ -495,6 +495,12 @@ impl<'i> File<'i> {
         at.map_or(NO_LINE, |at| self.span("rule", at, "thresholds"))
     }
 
+    /// Returns the span of the name of the view `name`.
+    pub(super) fn span_of_view(&self, name: &str) -> Range<usize> {
+        let at = self.tables.views.iter().position(|view| view.name == name);
+        at.map_or(NO_LINE, |at| self.span("view", at, "name"))
+    }
+
     /// Returns the span of the value of `key` in the table `name` with index `at`, or the span of the table if the key
     /// is missing.
     pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {

@@ -13,10 +13,10 @@ fn spots(text: &str) -> Vec<BlindSpot> {
 fn unreachable(text: &str) -> Vec<Unreachable> {
     let spots = spots(&format!("{text}\n{INPUT}")).into_iter();
     let of = |spot| match spot {
-        BlindSpot::Unreachable(it) => it,
-        BlindSpot::Sampled(it) => panic!("{it:?}"),
+        BlindSpot::Unreachable(it) => Some(it),
+        _ => None,
     };
-    spots.map(of).collect()
+    spots.filter_map(of).collect()
 }
 
 /// Returns the number of peers and the remedy of each of `found`.
@@ -100,6 +100,80 @@ fn the_default_threshold_of_outside_hosts_is_at_most_half_of_the_inside_addresse
 }
 
 #[test]
+fn the_slowest_scan_of_each_view_is_noted_until_it_has_a_long_window() {
+    let slow = |text: &str| {
+        let spots = spots(&format!("inside = ['198.51.100.0/24']\n{text}\n{INPUT}"));
+        spots.into_iter().find_map(|spot| match spot {
+            BlindSpot::SlowScans(it) => Some(it.to_string()),
+            _ => None,
+        })
+    };
+    let rule = |of: &str, thresholds: &str| {
+        format!("[[rule]]\nname = 'r'\nviews = [{of}]\nthresholds = {{ {thresholds} }}\n")
+    };
+    let (both, inside) = ("'fan-in', 'fan-out', 'outside'", "'fan-in', 'fan-out'");
+    let texts = [
+        String::new(),
+        rule(both, "60s = 1024, 10m = 4096"),
+        rule(inside, "60s = 100, 1h = 8192") + &rule("'outside'", "10m = 60"),
+    ];
+    let texts = texts.map(|text| slow(&text).unwrap());
+    insta::assert_snapshot!(texts.join("\n"));
+    assert_eq!(slow(&rule(both, "60s = 100, 1h = 8192")), None);
+    // Views of ports and of networks do not count scans of hosts.
+    let ports = "[[view]]\nname = 'p'\nrole = 'source'\npeer = 'port'\n";
+    let networks = "[[view]]\nname = 'n'\nrole = 'source'\nhost-prefix4 = 24\n";
+    assert_eq!(slow(&format!("{ports}{networks}")), None);
+}
+
+#[test]
+fn short_windows_of_flow_records_and_missing_directions_are_noted() {
+    let texts = |text: &str| {
+        let spots = spots(text).into_iter();
+        let is_of =
+            |spot: &BlindSpot| matches!(spot, BlindSpot::OneWay(_) | BlindSpot::ShortWindows(_));
+        spots.filter(is_of).map(|spot| format!("{spot}\n")).collect::<String>()
+    };
+    let short = "[[rule]]\nname = 'r'\nthresholds = { 10s = 1024 }\n";
+    let long = "[[rule]]\nname = 'r'\nthresholds = { 10s = 1024, 60s = 2048 }\n";
+    let packets = "[input]\ninput = ['-']\n";
+    let fan_in = "inside = ['198.51.100.0/24']\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n";
+    let outside = "host-prefix6 = 64\nmeasure = 'outside'\n";
+    let fan_out = "[[view]]\nname = 'fan-out'\nrole = 'source'\n";
+    for (text, has_note) in [
+        (format!("{short}{INPUT}"), true),
+        (format!("{short}{packets}"), false),
+        (format!("{long}{INPUT}"), false),
+        (format!("{fan_in}{INPUT}"), true),
+        (format!("{fan_in}{outside}{fan_out}{INPUT}"), true),
+        (format!("{fan_in}{fan_out}{INPUT}"), false),
+        (format!("{fan_out}{INPUT}"), false),
+    ] {
+        assert_eq!(!texts(&text).is_empty(), has_note, "{text}");
+    }
+    let texts = [
+        format!("{short}{INPUT}"),
+        format!("{fan_in}{INPUT}"),
+        format!("{fan_in}{outside}{INPUT}"),
+    ]
+    .map(|text| texts(&text));
+    insta::assert_snapshot!(texts.concat());
+}
+
+#[test]
+fn sampling_hides_peers_with_few_packets() {
+    let peers = |rate, packets: f64| {
+        let rate = NonZeroU32::new(rate).unwrap();
+        Sampled { rate, threshold: 1_024.0, too_small: Vec::new() }.peers(packets).round()
+    };
+    assert_eq!(
+        [1.0, 50.0, 1_000.0].map(|packets| peers(1_000, packets)),
+        [1_024_000.0, 20_986.0, 1_619.0]
+    );
+    assert_eq!([1.0, 10.0].map(|packets| peers(10, packets)), [10_240.0, 1_572.0]);
+}
+
+#[test]
 fn hosts_of_each_ip_version_reach_the_peers_of_that_version() {
     let (v4, v6) = (Some(Version::V4), Some(Version::V6));
     let found = unreachable(&format!("inside = ['198.51.100.0/24', '2001:db8::/32']\n{RULE}"));
@@ -179,9 +253,30 @@ fn sampling_is_noted_with_the_lowest_threshold() {
     let rules = "[[rule]]\nname = 'r'\nthresholds = { 60s = 2000, 1h = 300 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.0/24']\nthresholds = { 60s = 500 }\n";
     let of = |rate: u32| spots(&format!("{rules}{INPUT}sampling = {rate}"));
     let rate = NonZeroU32::new(1_000).unwrap();
-    assert_eq!(of(1_000), [BlindSpot::Sampled(Sampled { rate, threshold: 300.0 })]);
+    assert_eq!(
+        of(1_000),
+        [BlindSpot::Sampled(Sampled { rate, threshold: 300.0, too_small: Vec::new() })]
+    );
     assert_eq!(of(1), []);
     assert_eq!(spots(&format!("{rules}{INPUT}")), []);
+}
+
+#[test]
+fn views_with_too_few_peers_for_a_sampling_rate_are_named() {
+    let sampled = |inside: &str, rate| {
+        let Config { views, .. } = Config::parse(&format!("inside = [{inside}]\n{INPUT}")).unwrap();
+        let Sampled { threshold, too_small, .. } =
+            Sampled::new(NonZeroU32::new(rate).unwrap(), &views).unwrap();
+        (threshold, too_small)
+    };
+    let outside = |version| ("outside".to_owned(), Some(version));
+    // Half of 256 addresses with one packet each are seen as 64 on average.
+    assert_eq!(sampled("'198.51.100.0/24'", 2), (128.0, vec![]));
+    assert_eq!(sampled("'198.51.100.0/24'", 3), (1_024.0, vec![outside(Version::V4)]));
+    let both = [Version::V4, Version::V6].map(outside).to_vec();
+    assert_eq!(sampled("'198.51.100.0/24', '2001:db8::/120'", 3), (1_024.0, both));
+    assert_eq!(sampled("'198.51.100.0/24', '2001:db8::/32'", 1_000).1, [outside(Version::V4)]);
+    assert_eq!(sampled("'10.0.0.0/8'", 1_000), (1_024.0, vec![]));
 }
 
 #[test]
@@ -204,6 +299,7 @@ fn texts_of_blind_spots() {
     let files = [
         "inside = ['198.51.100.0/24', '2001:db8::/32']\n[[rule]]\nname = 'all'\nthresholds = { 60s = 1024, 1h = 8192 }\n",
         "inside = ['198.51.100.0/30']\n",
+        "inside = ['198.51.100.0/24']\n",
         "inside = ['2001:db8::/64']\n[[view]]\nname = 'networks'\nmeasure = 'outside'\n",
         "[[view]]\nname = 'blocks'\npeer-prefix4 = 8\n",
         "[[view]]\nname = 'ports'\npeer = 'port'\nonly = 'tcp-syn'\n[[rule]]\nname = 'r'\nthresholds = { 60s = 70000 }\n",
@@ -235,7 +331,9 @@ fn documented_configurations_find_a_scan_of_each_inside_network() {
         let files = documented(name);
         assert_eq!(files.len(), 1, "{name}");
         let config = Config::parse(&files[0]).unwrap();
-        assert_eq!(blind_spots(&config), [], "{name}");
+        let spots = blind_spots(&config).into_iter();
+        let others: Vec<_> = spots.filter(|it| !matches!(it, BlindSpot::SlowScans(_))).collect();
+        assert_eq!(others, [], "{name}");
         let outside = config.views.iter().find(|view| view.name == "outside").unwrap();
         let scanner = "203.0.113.9".parse().unwrap();
         let terms = outside.rules.rule(scanner).unwrap().windows.values();
