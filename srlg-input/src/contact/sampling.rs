@@ -1,4 +1,4 @@
-//! Sampling rates of the contacts in a window, and bounds on the expected number of peers without sampling.
+//! Sampling rates of the contacts in a window, and bounds on the number of peers without sampling.
 //!
 //! Invariant: contacts that no exporter reported, such as captured packets, are unsampled and do not change a summary.
 
@@ -10,8 +10,8 @@ use crate::contact::Contact;
 
 /// A summary of sampling rates: the lowest, the highest, and whether some are unknown.
 ///
-/// If one packet in N is sampled and n peers are seen, the expected number of peers without sampling is between n and
-/// N × n. It is N × n if only one packet was exchanged with each peer, so the upper bound cannot be lower.
+/// If one packet in N is sampled and n peers are seen, there are at least n peers, and about N × n if only one packet
+/// was exchanged with each peer. [`unsampled_most`](Self::unsampled_most) adds twice the standard deviation.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -22,11 +22,12 @@ use crate::contact::Contact;
 /// contact.sampling = NonZeroU32::new(10);
 /// let mut sampling = Sampling::default();
 /// sampling.add(&contact);
-/// assert_eq!((sampling.to_string().as_str(), sampling.unsampled_most(773.0)), ("1:10", Some(7730.0)));
+/// assert_eq!(sampling.to_string(), "1:10");
+/// assert_eq!(sampling.unsampled_most(773.0, 5.0).map(f64::round), Some(8285.0));
 /// contact.sampling = None;
 /// sampling.add(&contact);
 /// assert_eq!(sampling.to_string(), "1:10, some unknown");
-/// assert_eq!(sampling.unsampled_most(773.0), None);
+/// assert_eq!(sampling.unsampled_most(773.0, 5.0), None);
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,14 +84,33 @@ impl Sampling {
         self.is_unknown
     }
 
-    /// Returns the largest expected number of peers without sampling if `sampled` peers were seen. Returns `None` if
-    /// any sampling rate is unknown.
+    /// Returns an upper bound of the number of peers without sampling if `sampled` peers were counted with the standard
+    /// error `std_error`. Returns `None` if any sampling rate is unknown.
+    ///
+    /// If one packet was exchanged with each peer, the number is at most this bound in 97 % of cases. If more packets
+    /// were exchanged, it is lower. Without sampling, the bound is `sampled`.
     #[must_use]
-    pub fn unsampled_most(&self, sampled: f64) -> Option<f64> {
-        let most = self.most.map_or(1, NonZeroU32::get);
-        (!self.is_unknown).then(|| sampled * f64::from(most))
+    pub fn unsampled_most(&self, sampled: f64, std_error: f64) -> Option<f64> {
+        if self.is_unknown {
+            return None;
+        }
+        let rate = f64::from(self.most.map_or(1, NonZeroU32::get));
+        if rate <= 1.0 {
+            return Some(sampled);
+        }
+        // Of m peers with one packet each, a binomial number is sampled, and N times this number has the variance
+        // m (N - 1). The counter adds the variance (N × std_error)². The bound is the largest m that exceeds N × sampled
+        // by at most `DEVIATIONS` standard deviations.
+        let (estimate, square) = (rate * sampled, DEVIATIONS * DEVIATIONS);
+        let middle = estimate + square * (rate - 1.0) / 2.0;
+        let below = estimate * estimate - square * (rate * std_error).powi(2);
+        Some(middle + (middle * middle - below).sqrt())
     }
 }
+
+/// Number of standard deviations between the expected number of peers and its bound. A normal distribution is below
+/// this bound in 97.7 % of cases.
+const DEVIATIONS: f64 = 2.0;
 
 /// Writes the rate or the range of rates, and whether some rates are unknown. If no exporter reported a contact, writes
 /// "none".
@@ -178,7 +198,60 @@ mod tests {
         assert_eq!(text(&[0, 10]), "1:10, some unknown");
         let mut sampling = Sampling::default();
         sampling.add(&Contact { exporter: None, ..contact(0) });
-        assert!(sampling.is_empty() && sampling.unsampled_most(7.0) == Some(7.0));
+        assert!(sampling.is_empty() && sampling.unsampled_most(7.0, 1.0) == Some(7.0));
+    }
+
+    /// Returns a sequence of random numbers between 0 and 1, both exclusive (SplitMix64).
+    fn random(mut seed: u64) -> impl FnMut() -> f64 {
+        move || {
+            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut x = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (((x ^ (x >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        }
+    }
+
+    /// Returns the share of simulated floods whose number of peers is at most the bound. Each of `peers` peers sends one
+    /// packet, and one packet in `rate` is sampled. The count of the sampled peers has the relative error `error`.
+    fn coverage(rate: u32, peers: u32, error: f64) -> f64 {
+        const FLOODS: u32 = 20_000;
+        let mut sampling = Sampling::default();
+        sampling.add(&contact(rate));
+        let mut random = random(u64::from(rate) << 32 | u64::from(peers));
+        let skip = (1.0 - 1.0 / f64::from(rate)).ln();
+        let covered = (0..FLOODS).filter(|_| {
+            let (mut at, mut sampled) = (0.0, 0);
+            loop {
+                // The number of packets up to the next sampled one has a geometric distribution.
+                at += (random().ln() / skip).floor() + 1.0;
+                if at > f64::from(peers) {
+                    break;
+                }
+                sampled += 1;
+            }
+            let sampled = f64::from(sampled);
+            let normal = (-2.0 * random().ln()).sqrt() * (std::f64::consts::TAU * random()).cos();
+            let counted = sampled * (1.0 + error * normal);
+            sampling.unsampled_most(counted, sampled * error).unwrap() >= f64::from(peers)
+        });
+        covered.count() as f64 / f64::from(FLOODS)
+    }
+
+    #[test]
+    fn the_bound_holds_in_97_percent_of_floods_with_one_packet_per_peer() {
+        for (rate, peers, error) in [
+            (2, 200, 0.0),
+            (10, 1_000, 0.01),
+            (10, 3_000, 0.0),
+            (100, 10_000, 0.005),
+            (100, 10_000, 0.03),
+            (1_000, 20_000, 0.0),
+            (1_000, 100_000, 0.02),
+            (1_000, 1_024_000, 0.01),
+        ] {
+            let coverage = coverage(rate, peers, error);
+            assert!((0.97..0.99).contains(&coverage), "1:{rate}, {peers}, {error}: {coverage}");
+        }
     }
 
     #[cfg(feature = "serde")]

@@ -27,23 +27,25 @@ pub struct NotifiedWindow {
     pub peak: f64,
     /// Time of `peak`, in milliseconds since the Unix epoch.
     pub peak_ms: u64,
-    /// Largest expected number of peers without sampling. Absent if a sampling rate is unknown or if `is_lower_bound`
-    /// is true.
+    /// Upper bound of the number of peers without sampling: two standard deviations above the number that is expected
+    /// with one packet per peer. The bound then holds in 97 % of cases, and with more packets per peer almost always.
+    /// Absent if a sampling rate is unknown, if `cardinality` is 0, or if `is_lower_bound` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsampled_most: Option<f64>,
 }
 
 impl NotifiedWindow {
     pub(crate) fn new(count: WindowCount, context: &Context) -> Self {
-        let WindowCount { cardinality, is_lower_bound, .. } = count;
-        // If `cardinality` is a lower bound, no upper bound is known.
-        let unsampled_most =
-            context.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
+        let WindowCount { cardinality, std_error, is_lower_bound, .. } = count;
+        // If `cardinality` is a lower bound or too small to be reported, no upper bound is known.
+        let is_known = !is_lower_bound && cardinality > 0.0;
+        let most = context.sampling.unsampled_most(cardinality, std_error);
+        let unsampled_most = most.filter(|_| is_known);
         Self {
             window_ms: u64::from(count.slices) * context.slice_ms,
             is_active: count.is_active,
             cardinality,
-            std_error: count.std_error,
+            std_error,
             is_lower_bound,
             threshold: count.threshold,
             peak: count.peak,

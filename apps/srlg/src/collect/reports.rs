@@ -97,9 +97,10 @@ fn line<'a>(plan: &'a Plan, view: usize, close: &Close, slice: &ClosedSlice) -> 
     let points = report.super_points.iter().map(|point| {
         // A lower bound has no upper end.
         let is_lower_bound = point.range == EstimateRange::Beyond;
-        let most = |it: Sampling| it.unsampled_most(point.cardinality).filter(|_| !is_lower_bound);
-        let unsampled = sampling.map(|sampling| (point.cardinality, most(sampling)));
         let &SuperPoint { host, cardinality, std_error, range, .. } = point;
+        let most = |it: Sampling| it.unsampled_most(cardinality, std_error);
+        let most = |it| most(it).filter(|_| !is_lower_bound);
+        let unsampled = sampling.map(|sampling| (cardinality, most(sampling)));
         Point { host: hosts.name(host), cardinality, std_error, range, unsampled }
     });
     ReportLine {

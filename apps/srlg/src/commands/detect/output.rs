@@ -214,10 +214,11 @@ fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
-/// Returns the largest expected number of peers without sampling, or `None` if the count is a lower bound or a sampling
+/// Returns an upper bound of the number of peers without sampling, or `None` if the count is a lower bound or a sampling
 /// rate is unknown.
 fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
-    sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
+    let Point { cardinality, std_error, .. } = point;
+    sampling.unsampled_most(*cardinality, *std_error).filter(|_| !is_lower_bound(point))
 }
 
 /// A line of NDJSON: a super point in one slice.
@@ -230,7 +231,7 @@ struct Object<'a> {
     point: &'a Point,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
-    /// Bounds of the expected count without sampling. The upper bound is `None` if a sampling rate is unknown or the
+    /// Bounds of the number of peers without sampling. The upper bound is `None` if a sampling rate is unknown or the
     /// count is a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
@@ -280,7 +281,7 @@ fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     indented(to, &point.peers)
 }
 
-/// Returns the range of the expected count without sampling, as a column of text.
+/// Returns the bounds of the number of peers without sampling, as a column of text.
 fn unsampled(point: &Point, sampling: Sampling) -> String {
     let cardinality = point.cardinality;
     match unsampled_most(point, sampling) {
