@@ -399,9 +399,9 @@ fn a_configuration_is_checked_and_explained() {
         insta::assert_snapshot!(name, printed.replace(here, "EXAMPLE"));
     }
     let here = here.to_str().unwrap();
-    let (_, ignored, _) = run(&["explain", "198.51.100.53", "--config", here]);
+    let (_, ignored, _) = run(&["explain", "198.51.100.9", "--config", here]);
     insta::assert_snapshot!("explain_ignored", ignored);
-    let (_, printed, _) = run(&["explain", "198.51.100.3", "--config", here]);
+    let (_, printed, _) = run(&["explain", "198.51.100.53", "--config", here]);
     insta::assert_snapshot!("explain", printed);
     let bad = file("bad.toml");
     std::fs::write(&bad, "slice = '1s'\nthreshold = 7\n").unwrap();
