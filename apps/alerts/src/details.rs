@@ -1,9 +1,9 @@
 //! Details of hosts that have an alert or have recently reached their threshold. The details are collected from the
 //! contacts of these hosts.
 //!
-//! A view has details of at most 256 hosts. The details of a host need about 6 kB of memory, and 0.5 kB for each further
-//! exporter of the host. The memory is allocated when the host first passes its threshold. Details of a host from several sites can be merged. As JSON, a host's details
-//! from one site are at most 8 kB in size.
+//! A view has details of at most 256 hosts. The details of a host need about 6 kB of memory, and 0.5 kB for each
+//! further exporter of the host. The memory is allocated when the host first passes its threshold. Details of a host
+//! from several sites can be merged. As JSON, a host's details from one site are at most 8 kB in size.
 //!
 //! Invariant: memory is bounded. Hosts that have more peers replace hosts that have fewer.
 

@@ -1,8 +1,8 @@
 //! Rules, which state when alerts start and end, and allow lists, which contain ignored hosts and contacts.
 //!
-//! A view has a table that maps networks to rules, and tables of ignored hosts, peers and services. Of the networks that
-//! contain an address, the one with the longest prefix applies. Ignored services are an exception: all networks that
-//! contain the address apply.
+//! A view has a table that maps networks to rules, and tables of ignored hosts, peers and services. Of the networks
+//! that contain an address, the one with the longest prefix applies. Ignored services are an exception: all networks
+//! that contain the address apply.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

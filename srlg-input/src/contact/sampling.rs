@@ -99,8 +99,8 @@ impl Sampling {
             return Some(sampled);
         }
         // Of m peers with one packet each, a binomial number is sampled, and N times this number has the variance
-        // m (N - 1). The counter adds the variance (N × std_error)². The bound is the largest m that exceeds N × sampled
-        // by at most `DEVIATIONS` standard deviations.
+        // m (N - 1). The counter adds the variance (N × std_error)². The bound is the largest m that exceeds
+        // N × sampled by at most `DEVIATIONS` standard deviations.
         let (estimate, square) = (rate * sampled, DEVIATIONS * DEVIATIONS);
         let middle = estimate + square * (rate - 1.0) / 2.0;
         let below = estimate * estimate - square * (rate * std_error).powi(2);
@@ -211,8 +211,8 @@ mod tests {
         }
     }
 
-    /// Returns the share of simulated floods whose number of peers is at most the bound. Each of `peers` peers sends one
-    /// packet, and one packet in `rate` is sampled. The count of the sampled peers has the relative error `error`.
+    /// Returns the share of simulated floods whose number of peers is at most the bound. Each of `peers` peers sends
+    /// one packet, and one packet in `rate` is sampled. The count of the sampled peers has the relative error `error`.
     fn coverage(rate: u32, peers: u32, error: f64) -> f64 {
         const FLOODS: u32 = 20_000;
         let mut sampling = Sampling::default();

@@ -1,5 +1,5 @@
-//! Blind spots of a configuration: thresholds that no host can reach, small contacts that sampling hides, scans and flow
-//! records that do not fit into the windows, and hosts that are counted in one direction only.
+//! Blind spots of a configuration: thresholds that no host can reach, small contacts that sampling hides, scans and
+//! flow records that do not fit into the windows, and hosts that are counted in one direction only.
 //!
 //! A blind spot is not an error, because the other views and rules of the configuration still work.
 

@@ -214,8 +214,8 @@ fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
-/// Returns an upper bound of the number of peers without sampling, or `None` if the count is a lower bound or a sampling
-/// rate is unknown.
+/// Returns an upper bound of the number of peers without sampling, or `None` if the count is a lower bound or a
+/// sampling rate is unknown.
 fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     let Point { cardinality, std_error, .. } = point;
     sampling.unsampled_most(*cardinality, *std_error).filter(|_| !is_lower_bound(point))
