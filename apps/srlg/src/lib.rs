@@ -22,6 +22,7 @@ pub mod network;
 pub mod probe;
 pub mod progress;
 mod service;
+pub mod traffic;
 
 #[cfg(not(feature = "network"))]
 pub use absent as collect;

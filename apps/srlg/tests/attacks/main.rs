@@ -8,7 +8,8 @@
 mod gobgp_recipe;
 #[path = "../program/http.rs"]
 mod http;
-mod traffic;
+#[path = "../program/simulated.rs"]
+mod simulated;
 mod watched;
 
 use std::collections::BTreeSet;
@@ -16,9 +17,9 @@ use std::net::IpAddr;
 
 use srlg_alerts::notification::{Kind, Notification};
 use srlg_alerts::{Severity, Status};
+use srlg_cli::traffic::Traffic;
 
 use gobgp_recipe::{Recipe, has_jq};
-use traffic::Traffic;
 use watched::Watched;
 
 /// Number of forged sources of a flood per second, each with ten packets. After three seconds, their number is above
@@ -65,21 +66,21 @@ fn routes(notifications: &[Notification]) -> BTreeSet<String> {
 fn neighbours_of_a_victim_end_no_alert_and_prevent_none() {
     for (neighbours, victim) in networks() {
         for flood_from in [0, 30] {
-            let mut site = Watched::new(flood_from + 1);
+            let mut watched = Watched::new(flood_from + 1);
             let decoys = |traffic: &mut Traffic, second: u64| {
                 if (30 - flood_from..50).contains(&second) {
                     neighbours.iter().for_each(|it| traffic.flood(*it, 60, 1));
                 }
             };
-            site.pass(flood_from, decoys);
-            site.pass(60, |traffic, second| {
+            watched.pass(flood_from, decoys);
+            watched.pass(60, |traffic, second| {
                 flood(traffic, victim);
                 decoys(traffic, second + flood_from);
             });
-            site.assert_reported(victim, flood_from, SLICES);
+            watched.assert_reported(victim, flood_from, SLICES);
             // The count falls when the window has passed, and the alert ends after `hold`.
-            site.pass(180, |_, _| {});
-            assert_eq!(statuses(&site.about("fan-in", victim)), [Status::Start, Status::End]);
+            watched.pass(180, |_, _| {});
+            assert_eq!(statuses(&watched.about("fan-in", victim)), [Status::Start, Status::End]);
         }
     }
 }
@@ -88,7 +89,7 @@ fn neighbours_of_a_victim_end_no_alert_and_prevent_none() {
 fn crowds_of_small_alerts_delay_no_severe_one() {
     with_seeds(|seed| {
         for decoys in [200_u8, 75] {
-            let mut site = Watched::new(seed);
+            let mut watched = Watched::new(seed);
             let victim: IpAddr = [10, 9, 9, 200].into();
             let crowd = |traffic: &mut Traffic| {
                 // Each of the hosts is a little above the threshold, and half of them are inside hosts.
@@ -100,14 +101,15 @@ fn crowds_of_small_alerts_delay_no_severe_one() {
                     }
                 }
             };
-            site.pass(90 + seed % 30, |traffic, _| crowd(traffic));
-            let from = site.second;
-            site.pass(10, |traffic, _| {
+            watched.pass(90 + seed % 30, |traffic, _| crowd(traffic));
+            let from = watched.site.second;
+            watched.pass(10, |traffic, _| {
                 crowd(traffic);
                 flood(traffic, victim);
             });
-            site.assert_reported(victim, from, SLICES);
-            let small = site.notified.iter().filter(|it| it.status == Status::Start).count();
+            watched.assert_reported(victim, from, SLICES);
+            let small =
+                watched.site.notified.iter().filter(|it| it.status == Status::Start).count();
             assert!(small > usize::from(decoys), "{small} small alerts");
         }
     });
@@ -119,22 +121,22 @@ fn twenty_packets_a_second_announce_no_route_to_an_innocent_host() {
         return;
     }
     with_seeds(|seed| {
-        let mut site = Watched::new(seed);
+        let mut watched = Watched::new(seed);
         let innocent: IpAddr = [10, 3, 3, 3].into();
-        site.pass(90, |traffic, _| traffic.flood(innocent, 21, 1));
-        assert_eq!(statuses(&site.about("fan-in", innocent)), [Status::Start]);
-        assert_eq!(routes(&site.notified), BTreeSet::new());
+        watched.pass(90, |traffic, _| traffic.flood(innocent, 21, 1));
+        assert_eq!(statuses(&watched.about("fan-in", innocent)), [Status::Start]);
+        assert_eq!(routes(&watched.site.notified), BTreeSet::new());
     });
 }
 
 #[test]
 fn carpet_bombing_below_all_thresholds_is_an_alert_of_the_network() {
     with_seeds(|seed| {
-        let mut site = Watched::new(seed);
-        site.pass(11, |traffic, _| {
+        let mut watched = Watched::new(seed);
+        watched.pass(11, |traffic, _| {
             (0..250).for_each(|host| traffic.flood([10, 7, 7, host].into(), 6, 1));
         });
-        let alerts = site.notified.iter().filter(|it| it.status == Status::Start);
+        let alerts = watched.site.notified.iter().filter(|it| it.status == Status::Start);
         let alerts: Vec<_> = alerts.collect();
         let [alert] = alerts[..] else { panic!("{alerts:?}") };
         assert_eq!(
@@ -143,7 +145,7 @@ fn carpet_bombing_below_all_thresholds_is_an_alert_of_the_network() {
         );
         assert_eq!(alert.kind, Kind::Flood);
         // All slices up to the one that the alert is about have 1,500 sources each.
-        let slices = (alert.now_ms / 1_000) - (site.start_ms() / 1_000);
+        let slices = (alert.now_ms / 1_000) - (watched.site.start_ms / 1_000);
         let truth = (slices * 1_500) as f64;
         let error = (alert.main.cardinality - truth) / alert.main.std_error;
         assert!(error.abs() <= 3.0, "{} ± {}", alert.main.cardinality, alert.main.std_error);
@@ -156,9 +158,9 @@ fn only_the_victim_of_a_flood_is_announced_among_servers_and_scanners() {
         return;
     }
     with_seeds(|seed| {
-        let mut site = Watched::new(seed);
+        let mut watched = Watched::new(seed);
         let victim: IpAddr = [10, 9, 9, 200].into();
-        site.pass(60, |traffic, _| {
+        watched.pass(60, |traffic, _| {
             traffic.serve([10, 1, 0, 53].into(), 53, 100);
             traffic.serve([10, 1, 0, 80].into(), 80, 100);
             traffic.scan([198, 51, 100, 9].into(), 100, |it| {
@@ -166,14 +168,15 @@ fn only_the_victim_of_a_flood_is_announced_among_servers_and_scanners() {
             });
             flood(traffic, victim);
         });
-        let hosts: BTreeSet<String> = site.notified.iter().map(|it| it.host.to_string()).collect();
+        let hosts: BTreeSet<String> =
+            watched.site.notified.iter().map(|it| it.host.to_string()).collect();
         for host in ["10.1.0.53", "10.1.0.80", "198.51.100.9", "10.9.9.200"] {
             // The rules of the monitor decide which hosts have alerts, so that the recipe has something to refuse.
             assert!(hosts.contains(host), "{hosts:?}");
         }
-        assert_eq!(routes(&site.notified), ["10.9.9.200/32".to_owned()].into());
-        assert_eq!(site.victims(), ["10.9.9.200".to_owned()].into());
-        let severe = site.notified.iter().filter(|it| it.severity >= Severity::Major);
+        assert_eq!(routes(&watched.site.notified), ["10.9.9.200/32".to_owned()].into());
+        assert_eq!(watched.victims(), ["10.9.9.200".to_owned()].into());
+        let severe = watched.site.notified.iter().filter(|it| it.severity >= Severity::Major);
         assert!(severe.count() > 0);
     });
 }

@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use srlg_alerts::Status;
 use srlg_alerts::notification::Notification;
-use srlg_cli::config::Config;
-use srlg_cli::measure::monitor::Monitor;
+use srlg_cli::traffic::Traffic;
 use srlg_notify::sinks::{SinkOptions, Sinks};
 use srlg_notify::store::Store;
 use tempfile::TempDir;
 
 use crate::http::{Request, serve};
-use crate::traffic::Traffic;
+use crate::simulated::Simulated;
 
 /// Maximum time until a sink must have sent a severe start. The sinks are threads with a clock of their own, so this is
 /// real time, while the monitor runs in simulated time.
@@ -25,12 +24,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 /// A site that is watched with the default configuration.
 pub(crate) struct Watched {
-    monitor: Monitor,
-    pub(crate) traffic: Traffic,
-    start_ms: u64,
-    /// Number of seconds that have passed.
-    pub(crate) second: u64,
-    pub(crate) notified: Vec<Notification>,
+    pub(crate) site: Simulated,
     store: Store,
     sinks: Option<Sinks>,
     outputs: Outputs,
@@ -52,9 +46,7 @@ pub(crate) const SINKS: [&str; 5] = ["file", "exec", "webhook", "alertmanager", 
 
 impl Watched {
     pub(crate) fn new(seed: u64) -> Self {
-        let config = Config::parse(
-            "inside = ['10.0.0.0/8', '2001:db8::/32']\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n",
-        );
+        let config = "inside = ['10.0.0.0/8', '2001:db8::/32']\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
         let folder = tempfile::tempdir().unwrap();
         let [(hook, webhook), (manager, alertmanager)] = [(); 2].map(|()| serve(&["200 OK"]));
         let syslog = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -72,12 +64,7 @@ impl Watched {
         let store = Store::open(None).unwrap();
         let sinks = Sinks::start(&options, &store).unwrap();
         Self {
-            monitor: Monitor::new(&config.unwrap(), seed).unwrap(),
-            traffic: Traffic::new(seed),
-            // The phase of the minute depends on the seed.
-            start_ms: 1_750_000_000_000 + seed * 7_919 % 60 * 1_000,
-            second: 0,
-            notified: Vec::new(),
+            site: Simulated::new(config, seed),
             store,
             sinks: Some(sinks),
             outputs: Outputs {
@@ -96,28 +83,12 @@ impl Watched {
     /// seconds since the first one.
     pub(crate) fn pass(&mut self, seconds: u64, add: impl Fn(&mut Traffic, u64)) {
         for second in 0..seconds {
-            let time_ns = (self.start_ms + self.second * 1_000) * 1_000_000;
-            self.second += 1;
-            self.monitor.advance(time_ns).unwrap();
-            self.traffic.begin(time_ns);
-            // Ordinary traffic, without which the monitor would miss its input.
-            self.traffic.serve([10, 200, 0, 1].into(), 443, 5);
-            add(&mut self.traffic, second);
-            for contact in self.traffic.take() {
-                self.monitor.ingest(&contact).unwrap();
-            }
-            let notified = self.monitor.notifications().unwrap();
+            let notified = self.site.pass_second(|traffic| add(traffic, second));
             if !notified.is_empty() {
-                self.store.add(&notified, &[]).unwrap();
+                self.store.add(notified, &[]).unwrap();
                 self.sinks.iter().for_each(Sinks::wake);
             }
-            self.notified.extend(notified);
         }
-    }
-
-    /// Returns the time of the first second, in milliseconds since the Unix epoch.
-    pub(crate) fn start_ms(&self) -> u64 {
-        self.start_ms
     }
 
     /// Returns the victims that Alertmanager was told of, once it has all alerts.
@@ -138,7 +109,11 @@ impl Watched {
     /// Returns the notifications about `host` in `view`.
     pub(crate) fn about(&self, view: &str, host: IpAddr) -> Vec<&Notification> {
         let host = host.to_string();
-        self.notified.iter().filter(|it| it.view == view && it.host.to_string() == host).collect()
+        self.site
+            .notified
+            .iter()
+            .filter(|it| it.view == view && it.host.to_string() == host)
+            .collect()
     }
 
     /// Asserts that the flood of `host`, which began in second `from` and still runs, has one alert, which started within
@@ -147,7 +122,7 @@ impl Watched {
         let about = self.about("fan-in", host);
         let starts: Vec<_> = about.iter().filter(|it| it.status == Status::Start).collect();
         let [start] = starts[..] else { panic!("{starts:?}") };
-        let after_ms = start.now_ms - (self.start_ms + from * 1_000);
+        let after_ms = start.now_ms - (self.site.start_ms + from * 1_000);
         assert!(after_ms <= slices * 1_000, "the alert started after {after_ms} ms");
         assert!(about.iter().all(|it| it.status != Status::End), "{about:?}");
         let id = start.id.to_string();

@@ -9,24 +9,25 @@ use srlg_input::contact::{TCP, TCP_ACK, TCP_SYN};
 const UDP: u8 = 17;
 
 /// Traffic whose addresses depend on a seed.
-pub(crate) struct Traffic {
+pub struct Traffic {
     random: u64,
     time_ns: u64,
     contacts: Vec<Contact>,
 }
 
 impl Traffic {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Returns no traffic yet.
+    pub fn new(seed: u64) -> Self {
         Self { random: seed, time_ns: 0, contacts: Vec::new() }
     }
 
     /// Starts a second of traffic.
-    pub(crate) fn begin(&mut self, time_ns: u64) {
+    pub fn begin(&mut self, time_ns: u64) {
         self.time_ns = time_ns;
     }
 
     /// Returns the contacts since the last call.
-    pub(crate) fn take(&mut self) -> Vec<Contact> {
+    pub fn take(&mut self) -> Vec<Contact> {
         std::mem::take(&mut self.contacts)
     }
 
@@ -64,7 +65,7 @@ impl Traffic {
     }
 
     /// Floods `victim` from `sources` forged addresses, each of which sends `packets` packets.
-    pub(crate) fn flood(&mut self, victim: IpAddr, sources: u32, packets: u64) {
+    pub fn flood(&mut self, victim: IpAddr, sources: u32, packets: u64) {
         for _ in 0..sources {
             let source = self.outside(victim);
             self.add(source, victim, 80, TCP_SYN, packets);
@@ -72,7 +73,7 @@ impl Traffic {
     }
 
     /// Lets `scanner` contact `hosts` hosts from the list of addresses that `host` returns for a random number.
-    pub(crate) fn scan(&mut self, scanner: IpAddr, hosts: u32, host: impl Fn(u64) -> IpAddr) {
+    pub fn scan(&mut self, scanner: IpAddr, hosts: u32, host: impl Fn(u64) -> IpAddr) {
         for _ in 0..hosts {
             let number = self.number();
             self.add(scanner, host(number), 445, TCP_SYN, 1);
@@ -80,7 +81,7 @@ impl Traffic {
     }
 
     /// Lets `clients` outside hosts query the inside server at `port`, which answers.
-    pub(crate) fn serve(&mut self, server: IpAddr, port: u16, clients: u32) {
+    pub fn serve(&mut self, server: IpAddr, port: u16, clients: u32) {
         for _ in 0..clients {
             let client = self.outside(server);
             let client_port = 1_024 + (self.number() % 60_000) as u16;
