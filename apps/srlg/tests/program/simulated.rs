@@ -34,8 +34,7 @@ impl Simulated {
         self.second += 1;
         self.monitor.advance(time_ns).unwrap();
         self.traffic.begin(time_ns);
-        // Ordinary traffic, without which the monitor would miss its input.
-        self.traffic.serve([10, 200, 0, 1].into(), 443, 5);
+        self.traffic.stay_alive();
         add(&mut self.traffic);
         for contact in self.traffic.take() {
             self.monitor.ingest(&contact).unwrap();
