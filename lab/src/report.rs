@@ -288,12 +288,6 @@ const SECTIONS: &[Section] = &[
         "cargo lab alike --hosts 16M --loads 100M --memory 316000000 --planted 6000",
         "cargo lab alike --hosts 16M --loads 300M --memory 950000000 --planted 18000",
     ]),
-    Section::table("paper-load", "errors of the paper's scheme under load", &[
-        "cargo lab accuracy --preset paper --load 500k --windows 101 --stride 1 --row",
-        "cargo lab accuracy --preset paper --load 1M --windows 101 --stride 1 --row",
-        "cargo lab accuracy --preset paper --load 1500k --windows 101 --stride 1 --row",
-        "cargo lab accuracy --preset paper --load 2M --windows 101 --stride 1 --row",
-    ]),
     Section::page("picture", "the picture of README.md", &[
         "cargo lab picture",
     ]),
@@ -315,7 +309,7 @@ const SECTIONS: &[Section] = &[
         "cargo lab characterise",
     ]),
     Section::page("traces", "docs/real-traffic.md: errors on recorded traffic", &[
-        "cargo lab traces --data DIR --cut 300x1,60x5 --write docs/real-traffic.md",
+        "cargo lab traces --data DIR --cut 300x1 --write docs/real-traffic.md",
         "cargo lab traces --data DIR --cut 1x300 --stride 10 --write docs/real-traffic.md",
     ]),
     Section::page("plans", "docs/sizing.md: plans and their checks", &[

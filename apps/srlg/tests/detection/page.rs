@@ -1,0 +1,65 @@
+//! The page docs/detection.md.
+
+use std::fmt::Write as _;
+
+use srlg_cli::traffic::Observation;
+
+use crate::table::{Incidents, Inside, Outcome, Scenario, Setting};
+
+/// The command that regenerates the page.
+pub(crate) const COMMAND: &str = "INSTA_UPDATE=always cargo test -p srlg-cli --test detection page";
+
+const INTRO: &str = "# Detection
+
+This page shows what the default configuration reports about attacks and busy hosts. A test plays each scenario in simulated time.
+
+*By default* is the probable cause, and the maximum time from the first packet to the first notification. Only `inside` is set. *Otherwise* names a [setting](#settings) that finds the attack.
+
+";
+
+pub(crate) fn write(scenarios: &[Scenario]) -> String {
+    let mut page = format!(
+        "<!-- Generated from the scenarios of a test. Do not edit; regenerate with {COMMAND} -->\n\n"
+    );
+    page += INTRO;
+    for (heading, is_hostile) in [("Attacks", true), ("Busy hosts", false)] {
+        write!(page, "## {heading}\n\n").unwrap();
+        page += "| Scenario | Traffic | By default | Otherwise |\n|---|---|---|---|\n";
+        let rows = scenarios.iter().filter(|it| it.actor.is_hostile() == is_hostile);
+        rows.for_each(|scenario| page += &row(scenario));
+        page += "\n";
+    }
+    page += "## Settings\n\nThese tables are added to the configuration file. A `[[view]]` replaces the default views.\n";
+    for setting in Setting::ALL {
+        let (name, text) = (setting.name(), setting.text());
+        write!(page, "\n*{name}*:\n\n```toml\n{text}```\n").unwrap();
+    }
+    page
+}
+
+fn row(scenario: &Scenario) -> String {
+    let Scenario { name, actor, observation, inside, by_default, otherwise, .. } = scenario;
+    let seen = match observation {
+        Observation::Packets => String::new(),
+        Observation::Sampled(_) | Observation::Flows(_) => format!("; {observation}"),
+    };
+    let network = match inside {
+        Inside::Large => "",
+        Inside::Small => "; `inside` is this /24",
+    };
+    let otherwise = match otherwise {
+        Some((setting, outcome)) => format!("*{}*: {}", setting.name(), cell(outcome)),
+        None => "–".to_owned(),
+    };
+    let by_default = cell(by_default);
+    format!("| {name} | {actor}{seen}{network} | {by_default} | {otherwise} |\n")
+}
+
+fn cell(outcome: &Outcome) -> String {
+    let Outcome::Found(Incidents { within, kind, by_view }) = outcome else {
+        return "not found".to_owned();
+    };
+    let count: usize = by_view.iter().map(|(_, count)| count).sum();
+    let incidents = if count == 1 { String::new() } else { format!(", {count} incidents") };
+    format!("`{kind}`, {within} s{incidents}")
+}

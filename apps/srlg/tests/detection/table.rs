@@ -1,0 +1,243 @@
+//! The table of scenarios.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use srlg_alerts::notification::Kind;
+use srlg_cli::traffic::{Actor, Observation, Reflector};
+
+/// A scenario, and the incidents that it must raise.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) actor: Actor,
+    pub(crate) seconds: u64,
+    pub(crate) observation: Observation,
+    pub(crate) inside: Inside,
+    pub(crate) by_default: Outcome,
+    /// Setting with which an attack is found that the default configuration does not find.
+    pub(crate) otherwise: Option<(Setting, Outcome)>,
+}
+
+/// Inside networks of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside {
+    /// 10.0.0.0/8 and 2001:db8::/32.
+    Large,
+    /// 198.51.100.0/24.
+    Small,
+}
+
+/// Incidents about which notifications are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    NotFound,
+    Found(Incidents),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Incidents {
+    /// Maximum time until the first one, in seconds since the first packet.
+    pub(crate) within: u64,
+    pub(crate) kind: Kind,
+    /// Number of incidents in each view.
+    pub(crate) by_view: &'static [(&'static str, usize)],
+}
+
+/// A configuration that differs from the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Setting {
+    /// A second window of an hour.
+    Hour,
+    /// A lower threshold.
+    Low,
+    /// A view of ports.
+    Ports,
+}
+
+impl Setting {
+    pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Low, Self::Ports];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Hour => "hour",
+            Self::Low => "low",
+            Self::Ports => "ports",
+        }
+    }
+
+    /// Returns the tables to add to the configuration file.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Hour => "[[rule]]\nname = 'hosts'\nthresholds = { 60s = 1024, 1h = 1024 }\n",
+            Self::Low => "[[rule]]\nname = 'hosts'\nthresholds = { 60s = 128 }\n",
+            Self::Ports => {
+                "[[view]]\nname = 'ports'\nrole = 'destination'\npeer = 'port'\nonly = 'initiated'\n\n\
+                 [[rule]]\nname = 'ports'\nthresholds = { 60s = 256, 1h = 256 }\n"
+            }
+        }
+    }
+}
+
+const fn found(within: u64, kind: Kind, by_view: &'static [(&'static str, usize)]) -> Outcome {
+    Outcome::Found(Incidents { within, kind, by_view })
+}
+
+/// Returns a scenario that sends packets into the large network for a minute.
+const fn scenario(name: &'static str, actor: Actor, by_default: Outcome) -> Scenario {
+    let (observation, inside) = (Observation::Packets, Inside::Large);
+    Scenario { name, actor, seconds: 60, observation, inside, by_default, otherwise: None }
+}
+
+const VICTIM: IpAddr = v4([10, 20, 5, 5]);
+const SERVER: IpAddr = v4([10, 20, 0, 80]);
+const OUTSIDER: IpAddr = v4([192, 0, 2, 66]);
+
+const fn v4([a, b, c, d]: [u8; 4]) -> IpAddr {
+    IpAddr::V4(std::net::Ipv4Addr::new(a, b, c, d))
+}
+
+/// Returns all scenarios, in the order of the page.
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    [floods(), seen_in_part(), scans(), busy_hosts()].into_iter().flatten().collect()
+}
+
+fn reflection(protocol: Reflector, servers: u64, rate: f64) -> Actor {
+    Actor::Reflection { protocol, victim: VICTIM, servers, rate }
+}
+
+fn floods() -> Vec<Scenario> {
+    let flood = |name, actor| scenario(name, actor, found(4, Kind::Flood, &[("fan-in", 1)]));
+    let reflected = |name, protocol| flood(name, reflection(protocol, 3_000, 3_000.0));
+    vec![
+        scenario(
+            "SYN flood",
+            Actor::SynFlood { victim: SERVER, rate: 1_500.0 },
+            found(4, Kind::Flood, &[("fan-in", 1), ("networks-in", 1)]),
+        ),
+        reflected("DNS reflection", Reflector::Dns),
+        reflected("NTP reflection", Reflector::Ntp),
+        reflected("CLDAP reflection", Reflector::Cldap),
+        reflected("SSDP reflection", Reflector::Ssdp),
+        reflected("chargen reflection", Reflector::Chargen),
+        Scenario {
+            otherwise: Some((Setting::Low, found(4, Kind::Flood, &[("fan-in", 1)]))),
+            ..scenario(
+                "memcached reflection",
+                reflection(Reflector::Memcached, 500, 3_000.0),
+                Outcome::NotFound,
+            )
+        },
+        scenario(
+            "Carpet bombing",
+            Actor::CarpetBombing { network: "10.20.7.0/24".parse().unwrap(), rate: 1_500.0 },
+            found(9, Kind::Flood, &[("networks-in", 1)]),
+        ),
+    ]
+}
+
+fn seen_in_part() -> Vec<Scenario> {
+    let sampled = |name, rate: u32, flood: f64, by_default| Scenario {
+        observation: Observation::Sampled(NonZeroU32::new(rate).unwrap()),
+        ..scenario(name, Actor::SynFlood { victim: SERVER, rate: flood }, by_default)
+    };
+    let exported = |name, active, within| Scenario {
+        observation: Observation::Flows(active),
+        seconds: within + 10,
+        ..scenario(
+            name,
+            reflection(Reflector::Ntp, 3_000, 3_000.0),
+            found(within, Kind::Flood, &[("fan-in", 1)]),
+        )
+    };
+    let both: &[_] = &[("fan-in", 1), ("networks-in", 1)];
+    vec![
+        sampled("Large SYN flood", 64, 100_000.0, found(4, Kind::Flood, both)),
+        sampled("Large SYN flood", 4_096, 100_000.0, found(48, Kind::Flood, &[("fan-in", 1)])),
+        Scenario {
+            otherwise: Some((Setting::Low, found(37, Kind::Flood, &[("fan-in", 1)]))),
+            ..sampled("SYN flood", 4_096, 20_000.0, Outcome::NotFound)
+        },
+        exported("NTP reflection", 1, 5),
+        exported("NTP reflection", 60, 64),
+        exported("NTP reflection", 300, 304),
+    ]
+}
+
+fn scans() -> Vec<Scenario> {
+    let network = |text: &str| text.parse().unwrap();
+    let scan = |network, rate| Actor::Scan { scanner: OUTSIDER, network, port: 22, rate };
+    let ports = |rate| Actor::PortScan { scanner: OUTSIDER, target: SERVER, rate };
+    let outside = |within| found(within, Kind::Scan, &[("outside", 1)]);
+    vec![
+        scenario("Fast scan of a /16", scan(network("10.20.0.0/16"), 100.0), outside(14)),
+        Scenario {
+            seconds: 90,
+            ..scenario(
+                "Scan of a /16 within an hour",
+                scan(network("10.20.0.0/16"), 18.2),
+                outside(62),
+            )
+        },
+        Scenario {
+            seconds: 600,
+            otherwise: Some((Setting::Hour, outside(520))),
+            ..scenario("Slow scan", scan(network("10.20.0.0/16"), 2.0), Outcome::NotFound)
+        },
+        Scenario {
+            inside: Inside::Small,
+            otherwise: Some((Setting::Low, outside(18))),
+            ..scenario(
+                "Scan of a small network",
+                scan(network("198.51.100.0/24"), 10.0),
+                Outcome::NotFound,
+            )
+        },
+        Scenario {
+            otherwise: Some((Setting::Ports, found(6, Kind::PortScan, &[("ports", 1)]))),
+            ..scenario("Fast scan of ports", ports(100.0), Outcome::NotFound)
+        },
+        Scenario {
+            seconds: 600,
+            otherwise: Some((Setting::Ports, found(530, Kind::PortScan, &[("ports", 1)]))),
+            ..scenario("Slow scan of ports", ports(0.5), Outcome::NotFound)
+        },
+        scenario(
+            "IPv6 scan from a /64",
+            Actor::RotatingScan {
+                prefix: "3fff:bad:1::/64".parse().unwrap(),
+                network: "2001:db8:9::/64".parse().unwrap(),
+                rate: 100.0,
+            },
+            outside(14),
+        ),
+        scenario(
+            "Worm",
+            Actor::Worm { port: 445, rate: 40.0 },
+            found(30, Kind::Scan, &[("fan-out", 10)]),
+        ),
+    ]
+}
+
+fn busy_hosts() -> Vec<Scenario> {
+    let both: &[_] = &[("fan-in", 1), ("fan-out", 1)];
+    let busy =
+        |name, actor, within, views| scenario(name, actor, found(within, Kind::ServerOrP2p, views));
+    let gateway = Actor::Gateway { gateway: v4([10, 20, 0, 1]), rate: 60.0 };
+    let resolver = Actor::Resolver { resolver: v4([10, 20, 0, 53]), clients: 60, rate: 60.0 };
+    let p2p = Actor::P2p { host: v4([10, 20, 1, 44]), rate: 40.0 };
+    let poller = Actor::Poller { poller: v4([10, 20, 0, 7]), devices: 2_000, rate: 33.0 };
+    let backup = Actor::Backup { server: v4([10, 20, 0, 9]), clients: 2_000, rate: 30.0 };
+    vec![
+        busy("Flash crowd", Actor::WebServer { server: SERVER, rate: 100.0 }, 13, both),
+        busy("Busy resolver", resolver, 22, both),
+        scenario(
+            "CDN",
+            Actor::Cdn { server: v4([192, 0, 2, 10]), clients: 3_000, rate: 60.0 },
+            found(22, Kind::Unknown, &[("outside", 1)]),
+        ),
+        busy("NAT gateway", gateway, 22, both),
+        busy("P2P host", p2p, 30, both),
+        busy("Monitoring host", poller, 36, both),
+        busy("Backup server", backup, 40, both),
+    ]
+}
