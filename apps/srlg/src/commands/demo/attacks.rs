@@ -4,8 +4,10 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::IpNet;
-use srlg_input::contact::{TCP_ACK, TCP_SYN};
+use ipnet::{IpNet, Ipv4Net};
+use srlg_input::Contact;
+
+use crate::traffic::{Actor, Traffic};
 
 /// Number of steps per second.
 pub(super) const STEPS: u64 = 10;
@@ -18,14 +20,13 @@ const ATTACKED: std::ops::Range<u64> = 3..9;
 
 /// Number of new peers that each flooded host, the scanner and the flooded network get per step. In one second, each of
 /// them gets 1,000 peers, which is twice the threshold of a host.
-const PEERS: u32 = 100;
+const PEERS: f64 = 100.0;
 
-/// Number of attacked hosts of the flooded network. During the attacks, each of them gets 120 peers, which is below the
-/// threshold of a host.
-const CARPET_HOSTS: u32 = 50;
+/// Scanned /16 network.
+const SCANNED: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 0);
 
-/// Number of background pairs per step.
-const BACKGROUND: u32 = 300;
+/// Number of background connections per step.
+const BACKGROUND: u32 = 150;
 
 /// A planted attack, described by the alert that it must raise.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,56 +56,32 @@ pub(super) struct Attacks {
     flooded4: IpAddr,
     flooded6: IpAddr,
     scanner: IpAddr,
-    /// First address of the flooded /24 network.
-    carpet: u32,
-}
-
-/// An exported TCP flow.
-pub(super) struct Flow {
-    pub(super) source: IpAddr,
-    pub(super) destination: IpAddr,
-    pub(super) port: u16,
-    pub(super) flags: u8,
-}
-
-impl Flow {
-    /// Returns the index of the exporter that sends the flows of this pair of hosts. There are `count` exporters.
-    pub(super) fn exporter(&self, count: usize) -> usize {
-        let mut hasher = DefaultHasher::new();
-        (self.source, self.destination).hash(&mut hasher);
-        (hasher.finish() % count as u64) as usize
-    }
-}
-
-/// Returns a pseudo-random number derived from `number` (SplitMix64).
-fn mixed(number: u64) -> u64 {
-    let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    /// Flooded /24 network.
+    carpet: Ipv4Net,
 }
 
 impl Attacks {
     pub(super) fn new(seed: u64, seconds: u64) -> Self {
-        let host = |number: u64| mixed(seed << 8 | number) as u32;
+        let mut traffic = Traffic::new(seed);
+        let mut host = || traffic.number() as u32;
+        let carpet = Ipv4Addr::from_bits(0x0a02_0000 | host() & 0xff00);
         Self {
             seed,
             rounds: seconds / ROUND,
-            flooded4: Ipv4Addr::from_bits(0x0a01_0000 | host(1) & 0xffff).into(),
-            flooded6: Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(host(2))).into(),
-            scanner: Ipv4Addr::from_bits(0xc633_6400 | host(3) & 0xff).into(),
-            carpet: 0x0a02_0000 | host(4) & 0xff00,
+            flooded4: Ipv4Addr::from_bits(0x0a01_0000 | host() & 0xffff).into(),
+            flooded6: Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(host())).into(),
+            scanner: Ipv4Addr::from_bits(0xc633_6400 | host() & 0xff).into(),
+            carpet: Ipv4Net::new_assert(carpet, 24),
         }
     }
 
     pub(super) fn planted(&self) -> Vec<PlantedAttack> {
         let network = |host, length| IpNet::new_assert(host, length).trunc();
-        let carpet = Ipv4Addr::from_bits(self.carpet).into();
         [
             ("a flood of one host", "fan-in", self.flooded4.into()),
             ("a flood of one host", "fan-in", self.flooded6.into()),
             ("a scan", "outside", self.scanner.into()),
-            ("a flood of a network", "networks-in", network(carpet, 24)),
+            ("a flood of a network", "networks-in", self.carpet.into()),
             ("the flood of its host", "networks-in", network(self.flooded4, 24)),
             ("the flood of its host", "networks-in", network(self.flooded6, 48)),
         ]
@@ -112,39 +89,37 @@ impl Attacks {
         .to_vec()
     }
 
-    pub(super) fn step(&self, step: u64) -> Vec<Flow> {
-        let number =
-            |at: u32, of: u64| mixed(mixed(self.seed << 40 | step << 8 | of) ^ u64::from(at));
-        let outside4 =
-            |bits: u64| IpAddr::from(Ipv4Addr::from_bits(0x5000_0000 | bits as u32 & 0x0fff_ffff));
-        let mut flows: Vec<Flow> = (0..BACKGROUND)
-            .map(|at| {
-                let bits = number(at, 0);
-                let inside = Ipv4Addr::from_bits(0x0a00_0000 | (bits >> 40) as u32 & 0x07ff).into();
-                let (source, destination, port) = if bits & 1 == 0 {
-                    (outside4(bits >> 8), inside, 443)
-                } else {
-                    (inside, outside4(bits >> 8), 1_024 + (bits >> 16) as u16 % 50_000)
-                };
-                Flow { source, destination, port, flags: TCP_SYN | TCP_ACK }
-            })
-            .collect();
-        let second = step / STEPS;
-        if !ATTACKED.contains(&(second % ROUND)) || second / ROUND >= self.rounds {
-            return flows;
-        }
-        let mut attempt = |source, destination, port| {
-            flows.push(Flow { source, destination, port, flags: TCP_SYN });
-        };
-        for at in 0..PEERS {
-            attempt(outside4(number(at, 1)), self.flooded4, 443);
-            let source = Ipv6Addr::from_bits(0x2a00 << 112 | u128::from(number(at, 2)) << 64);
-            attempt(source.into(), self.flooded6, 53);
-            let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
-            attempt(self.scanner, scanned.into(), 445);
-            let host = Ipv4Addr::from_bits(self.carpet | (at % CARPET_HOSTS));
-            attempt(outside4(number(at, 4)), host.into(), 80);
-        }
-        flows
+    /// Returns the actors, for which a step is a second.
+    fn actors(&self) -> [Actor; 4] {
+        let network = Ipv4Net::new_assert(SCANNED, 16);
+        [
+            Actor::SynFlood { victim: self.flooded4, rate: PEERS },
+            Actor::SynFlood { victim: self.flooded6, rate: PEERS },
+            Actor::Scan { scanner: self.scanner, network, port: 445, rate: PEERS },
+            Actor::CarpetBombing { network: self.carpet, rate: PEERS },
+        ]
     }
+
+    /// Returns the flows of a step.
+    pub(super) fn step(&self, step: u64) -> Vec<Contact> {
+        let mut traffic = Traffic::new(self.seed << 40 | step);
+        for _ in 0..BACKGROUND {
+            let server = Ipv4Addr::from_bits(0x0a00_0000 | traffic.number() as u32 & 0x07ff);
+            traffic.serve(server.into(), 443, 1);
+        }
+        let second = step / STEPS;
+        if ATTACKED.contains(&(second % ROUND)) && second / ROUND < self.rounds {
+            for actor in self.actors() {
+                actor.act(&mut traffic, step);
+            }
+        }
+        traffic.take()
+    }
+}
+
+/// Returns the index of the exporter that sends the flows of the hosts of `contact`. There are `count` exporters.
+pub(super) fn exporter_of(contact: &Contact, count: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    (contact.source, contact.destination).hash(&mut hasher);
+    (hasher.finish() % count as u64) as usize
 }

@@ -1,24 +1,25 @@
 //! NetFlow v9 exporters.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::num::{NonZeroU8, NonZeroU64};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use srlg_input::contact::TCP;
+use srlg_input::Contact;
 
-use super::attacks::{Attacks, Flow, STEPS};
+use super::attacks::{Attacks, STEPS, exporter_of};
 
-/// Maximum number of records per datagram. 30 IPv6 records take 1,320 bytes.
+/// Maximum number of records per datagram. 30 IPv6 records take 1,380 bytes.
 const RECORDS: usize = 30;
 
 /// Templates 256 (IPv4) and 257 (IPv6). The fields are source, destination, packets, end of the flow, protocol,
-/// TCP flags and destination port.
-const TEMPLATES: [[u16; 16]; 2] = [
-    [256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
-    [257, 7, 27, 16, 28, 16, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
+/// TCP flags, source port and destination port.
+const TEMPLATES: [[u16; 18]; 2] = [
+    [256, 8, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 7, 2, 11, 2],
+    [257, 8, 27, 16, 28, 16, 2, 4, 21, 4, 4, 1, 6, 1, 7, 2, 11, 2],
 ];
 
 struct Exporter {
@@ -73,7 +74,7 @@ fn send(exporters: &mut [Exporter], attacks: &Attacks, step: u64) -> Result<()> 
     let (count, flows) = (exporters.len(), attacks.step(step));
     let due = Duration::from_millis((step + 1) * 1_000 / STEPS);
     for (at, exporter) in exporters.iter_mut().enumerate() {
-        let own = flows.iter().filter(|flow| flow.exporter(count) == at).collect();
+        let own = flows.iter().filter(|flow| exporter_of(flow, count) == at).collect();
         thread::sleep(due.saturating_sub(exporter.started.elapsed()));
         exporter.send(step, own)?;
     }
@@ -81,12 +82,13 @@ fn send(exporters: &mut [Exporter], attacks: &Attacks, step: u64) -> Result<()> 
 }
 
 impl Exporter {
-    fn send(&mut self, step: u64, flows: Vec<&Flow>) -> Result<()> {
+    fn send(&mut self, step: u64, flows: Vec<&Contact>) -> Result<()> {
         if step.is_multiple_of(STEPS) {
             let sets = TEMPLATES.map(|fields| set(0, &words(&fields)));
             self.datagram(&sets.concat())?;
         }
-        let (v4, v6): (Vec<_>, Vec<_>) = flows.into_iter().partition(|flow| flow.source.is_ipv4());
+        let (v4, v6): (Vec<_>, Vec<_>) =
+            flows.into_iter().partition(|flow| flow.source.as_v4().is_some());
         for (template, flows) in [(256, v4), (257, v6)] {
             for flows in flows.chunks(RECORDS) {
                 let records: Vec<u8> = flows.iter().flat_map(|flow| self.record(flow)).collect();
@@ -96,15 +98,19 @@ impl Exporter {
         Ok(())
     }
 
-    fn record(&self, flow: &Flow) -> Vec<u8> {
-        let Flow { source, destination, port, flags } = *flow;
-        let octets = |host: IpAddr| match host {
+    fn record(&self, flow: &Contact) -> Vec<u8> {
+        let octets = |host| match IpAddr::from(host) {
             IpAddr::V4(host) => host.octets().to_vec(),
             IpAddr::V6(host) => host.octets().to_vec(),
         };
-        let rest = [1_u32.to_be_bytes(), self.uptime_ms().to_be_bytes()].concat();
-        let last = [&[TCP, flags][..], &port.to_be_bytes()].concat();
-        [octets(source), octets(destination), rest, last].concat()
+        let packets = flow.packets.map_or(0, NonZeroU64::get) as u32;
+        let flags = flow.tcp_flags.map_or(0, NonZeroU8::get);
+        let ports = [flow.source_port, flow.destination_port].map(Option::unwrap_or_default);
+        let mut record = [octets(flow.source), octets(flow.destination)].concat();
+        record.extend([packets.to_be_bytes(), self.uptime_ms().to_be_bytes()].concat());
+        record.extend([flow.protocol.unwrap_or_default(), flags]);
+        record.extend(words(&ports));
+        record
     }
 
     fn uptime_ms(&self) -> u32 {
