@@ -6,6 +6,7 @@
 mod incidents;
 mod office;
 mod page;
+mod recorded;
 #[path = "../program/simulated.rs"]
 mod simulated;
 mod table;
