@@ -115,7 +115,7 @@ fn attacks() -> Vec<Attack> {
     ]
 }
 
-/// The notifications about the office, of which the first attack starts after six minutes.
+/// The notifications about the office, whose first attack starts after six minutes.
 static NOTIFIED: LazyLock<Vec<Notified>> = LazyLock::new(|| {
     let (actors, attacks) = (office(), attacks());
     let mut played = Played::new("'10.20.0.0/16', '2001:db8:20::/48'", "");
@@ -143,6 +143,8 @@ fn benign() -> Range<u64> {
 fn an_office_without_attacks_has_incidents_of_its_servers_alone() {
     let notified = || notified_in(benign()).map(|it| &it.notification);
     assert!(notified().all(|it| it.kind == Kind::ServerOrP2p));
+    // A start in each direction of each server, and updates because the count of the resolver doubles.
+    assert_eq!(notified().count(), 6);
     let starts = notified().filter(|it| it.status == Status::Start);
     let started: BTreeSet<_> = starts.map(|it| (it.view.as_str(), it.host.to_string())).collect();
     let expected = ["fan-in", "fan-out"]

@@ -16,7 +16,7 @@ use srlg_traffic::trace::{SUFFIX, Trace, recorded};
 /// Time of the first record, in milliseconds since the Unix epoch.
 const START_MS: u64 = 1_750_000_000_000;
 
-/// What a host is or suffers, according to the description of its recording.
+/// Cause of the many peers of a host, according to the description of its recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Truth {
     Flood,
@@ -88,7 +88,7 @@ fn replay(data: &Path, recording: &Recording) -> Vec<Notification> {
     );
     let mut monitor = Monitor::new(&Config::parse(&config).unwrap(), 1).unwrap();
     let mut notified = Vec::new();
-    for record in Trace::open(&data.join(format!("{name}{SUFFIX}"))).unwrap() {
+    for record in Trace::open(data.join(format!("{name}{SUFFIX}"))).unwrap() {
         let record = record.unwrap();
         let time_ns = (START_MS + u64::from(record.time_ms)) * 1_000_000;
         let [source, destination] =

@@ -10,6 +10,7 @@ use srlg_cli::traffic::{Actor, Observation, Reflector};
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) actor: Actor,
+    /// Duration by default.
     pub(crate) seconds: u64,
     pub(crate) observation: Observation,
     pub(crate) inside: Inside,
@@ -82,7 +83,7 @@ const fn found(within: u64, kind: Kind, by_view: &'static [(&'static str, usize)
     Outcome::Found(Incidents { within, kind, by_view })
 }
 
-/// Returns a scenario that sends packets into the large network for a minute.
+/// Returns a scenario whose packets are seen in the large network for a minute.
 const fn scenario(name: &'static str, actor: Actor, by_default: Outcome) -> Scenario {
     let (observation, inside) = (Observation::Packets, Inside::Large);
     Scenario { name, actor, seconds: 60, observation, inside, by_default, otherwise: None }
@@ -106,7 +107,10 @@ fn reflection(protocol: Reflector, servers: u64, rate: f64) -> Actor {
 }
 
 fn floods() -> Vec<Scenario> {
-    let flood = |name, actor| scenario(name, actor, found(4, Kind::Flood, &[("fan-in", 1)]));
+    let flood = |name, actor| Scenario {
+        seconds: 30,
+        ..scenario(name, actor, found(4, Kind::Flood, &[("fan-in", 1)]))
+    };
     let reflected = |name, protocol| flood(name, reflection(protocol, 3_000, 3_000.0));
     vec![
         scenario(
