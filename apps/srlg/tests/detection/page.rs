@@ -24,7 +24,11 @@ pub(crate) fn write(scenarios: &[Scenario]) -> String {
     page += INTRO;
     for (heading, is_hostile) in [("Attacks", true), ("Busy hosts", false)] {
         write!(page, "## {heading}\n\n").unwrap();
-        page += "| Scenario | Traffic | By default | Otherwise |\n|---|---|---|---|\n";
+        page += if is_hostile {
+            "| Scenario | Traffic | By default | Otherwise |\n|---|---|---|---|\n"
+        } else {
+            "| Scenario | Traffic | By default |\n|---|---|---|\n"
+        };
         let rows = scenarios.iter().filter(|it| it.actor.is_hostile() == is_hostile);
         rows.for_each(|scenario| page += &row(scenario));
         page += "\n";
@@ -48,11 +52,12 @@ fn row(scenario: &Scenario) -> String {
         Inside::Small => "; `inside` is this /24",
     };
     let otherwise = match otherwise {
-        Some((setting, outcome)) => format!("*{}*: {}", setting.name(), cell(outcome)),
-        None => "–".to_owned(),
+        Some((setting, outcome)) => format!(" *{}*: {} |", setting.name(), cell(outcome)),
+        None if actor.is_hostile() => " – |".to_owned(),
+        None => String::new(),
     };
     let by_default = cell(by_default);
-    format!("| {name} | {actor}{seen}{network} | {by_default} | {otherwise} |\n")
+    format!("| {name} | {actor}{seen}{network} | {by_default} |{otherwise}\n")
 }
 
 fn cell(outcome: &Outcome) -> String {
