@@ -53,6 +53,8 @@ pub enum Why {
     Resumed,
     /// The number of peers is high again, although exporters or sites that saw the host are silent.
     Above,
+    /// Details have arrived and show another cause.
+    Cause,
     /// More inside hosts scan the same port (worm).
     Spread,
     /// A user acknowledged the alert.

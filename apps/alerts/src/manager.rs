@@ -214,8 +214,16 @@ impl AlertManager {
     }
 
     /// Returns the notification to store and send, if there is one. A host that stays busy and a host of a worm that has
-    /// a leader cause none, unless their peer count doubles or a silent source sends again.
+    /// a leader cause none, unless their peer count doubles or a silent source sends again. Details that confirm the cause
+    /// cause none, either.
     fn unless_quiet(&self, notification: Notification) -> Option<Notification> {
+        let cause = |it: &Notification| (it.kind, it.protocol.clone());
+        let is_confirmed = |last: &Arc<Notification>| cause(last) == cause(&notification);
+        if notification.why == Why::Cause
+            && self.open.get(&notification.id).is_some_and(is_confirmed)
+        {
+            return None;
+        }
         let is_calm = |it: &Notification| it.kind.is_benign() || it.leader.is_some();
         let last = self.open.get(&notification.id).filter(|last| is_calm(last));
         let is_quiet = matches!(notification.why, Why::Repeat | Why::Severity)

@@ -61,6 +61,14 @@ struct Slice {
     alerts: Vec<Alert>,
 }
 
+/// Returns `sightings` by the length of the window, and then by host.
+fn by_host(sightings: &Sightings) -> BTreeMap<u32, BTreeMap<IpAddr, Sighting>> {
+    let of_window = |points: &Vec<Sighting>| {
+        points.iter().map(|point| (point.host.to_canonical(), *point)).collect()
+    };
+    sightings.iter().map(|(window, points)| (*window, of_window(points))).collect()
+}
+
 impl Slice {
     /// If `host` was not reported, its number of peers is 0.
     fn of(&self, window: u32, host: IpAddr) -> Sighting {
@@ -160,12 +168,7 @@ impl Tracker {
     ) -> Vec<Alert> {
         let is_input_lost = condition.is_input_lost;
         let whole_slices = if is_input_lost { 0 } else { condition.whole_slices };
-        let by_host = |points: &Vec<Sighting>| {
-            points.iter().map(|point| (point.host.to_canonical(), *point)).collect()
-        };
-        let sightings =
-            sightings.iter().map(|(window, points)| (*window, by_host(points))).collect();
-        let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
+        let mut slice = Slice { now_ms, sightings: by_host(sightings), alerts: Vec::new() };
         let new = if is_input_lost { Vec::new() } else { self.new_hosts(&slice, &rule) };
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
         for host in hosts {
@@ -176,6 +179,19 @@ impl Tracker {
             self.step(host, rule(host), &mut slice, trust);
         }
         self.follow(&slice);
+        slice.alerts
+    }
+
+    /// Returns an update of the active alerts of `hosts` after the slice that ended at `now_ms`.
+    pub(crate) fn updates(
+        &self,
+        hosts: &BTreeSet<IpAddr>,
+        now_ms: u64,
+        sightings: &Sightings,
+        why: Why,
+    ) -> Vec<Alert> {
+        let mut slice = Slice { now_ms, sightings: by_host(sightings), alerts: Vec::new() };
+        hosts.iter().for_each(|host| self.push_alert(*host, Status::Update, why, &mut slice));
         slice.alerts
     }
 

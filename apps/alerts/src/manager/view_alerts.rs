@@ -1,6 +1,6 @@
 //! Rules, alerts and closed slices of one view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
@@ -20,7 +20,7 @@ use crate::status::overview::{AllowOverview, ViewOverview};
 use crate::witnesses::AlertedHost;
 use crate::{
     Alert, AlertId, Condition, NearMiss, Refusal, Severity, Sighting, Sightings, Status, Tracker,
-    Witnesses,
+    Why, Witnesses,
 };
 
 /// Maximum number of slices without input that are processed one by one. Older slices are skipped.
@@ -84,6 +84,8 @@ pub struct ViewAlerts {
     is_restored: bool,
     rates: BTreeMap<AlertId, LiveRates>,
     changes: Vec<(Alert, Context)>,
+    /// Hosts whose cause is not known from details.
+    without_details: BTreeSet<IpAddr>,
     shown: TopHosts,
     /// Sampling of the contacts in the window that ended with the last closed slice.
     sampling: Sampling,
@@ -106,6 +108,7 @@ impl ViewAlerts {
             is_restored: false,
             rates: BTreeMap::new(),
             changes: Vec::new(),
+            without_details: BTreeSet::new(),
             shown: TopHosts::default(),
             sampling: Sampling::default(),
             closed: 0,
@@ -242,24 +245,56 @@ impl ViewAlerts {
             }
         }
         self.update_top(report);
-        for alert in alerts {
+        let explained = self.explained(&alerts, sightings, &evidence);
+        for alert in alerts.into_iter().chain(explained) {
             let point = report.super_points.iter().find(|point| point.host == alert.host);
             let peers = point.into_iter().flat_map(|point| &point.peers);
             let context = Context {
                 peers: peers.map(|peer| peer.host).collect(),
-                evidence: match alert.status {
-                    Status::End => Evidence::default(),
-                    Status::Start | Status::Update => {
-                        let evidence = evidence(alert.host, alert.main().slices);
-                        Evidence { rates: self.known(evidence.rates), ..evidence }
-                    }
-                },
+                evidence: self.evidence(&alert, &evidence),
                 sampling: *sampling,
                 missing_sites: slice.missing_sites.clone(),
                 ..self.context(&alert, *newest_input_ms)
             };
             self.changes.push((alert, context));
         }
+    }
+
+    /// Returns the evidence about the host of `alert`, and notes whether there are details.
+    fn evidence(&mut self, alert: &Alert, of: impl Fn(IpAddr, u32) -> Evidence) -> Evidence {
+        let evidence = match alert.status {
+            Status::End => Evidence::default(),
+            Status::Start | Status::Update => {
+                let evidence = of(alert.host, alert.main().slices);
+                Evidence { rates: self.known(evidence.rates), ..evidence }
+            }
+        };
+        // A low count says nothing about the cause.
+        let is_explained = evidence.detail.is_some() && !is_low(alert);
+        if alert.status != Status::End && !is_explained {
+            self.without_details.insert(alert.host);
+        } else {
+            self.without_details.remove(&alert.host);
+        }
+        evidence
+    }
+
+    /// Returns updates of the alerts whose last change came without details, if there are details now. Flow exporters
+    /// send the contacts of a minute at once, so the details of an alert can arrive a minute after its start. `alerts`
+    /// are the other changes.
+    fn explained(
+        &self,
+        alerts: &[Alert],
+        sightings: &Sightings,
+        evidence: impl Fn(IpAddr, u32) -> Evidence,
+    ) -> Vec<Alert> {
+        let is_changed = |host: &IpAddr| alerts.iter().any(|alert| alert.host == *host);
+        let hosts = self.without_details.iter().filter(|host| !is_changed(host));
+        let hosts = hosts.filter(|host| evidence(**host, self.window).detail.is_some());
+        let hosts = hosts.copied().collect();
+        let mut updates = self.tracker.updates(&hosts, self.now_ms(), sightings, Why::Cause);
+        updates.retain(|alert| !is_low(alert));
+        updates
     }
 
     /// Processes the slices before `slice` that have not been processed, but at most the last `MOST_SILENT`.
@@ -412,6 +447,10 @@ impl ViewAlerts {
             ..self.shown.overview()
         }
     }
+}
+
+fn is_low(alert: &Alert) -> bool {
+    alert.main().cardinality < alert.main().threshold
 }
 
 #[cfg(test)]

@@ -4,12 +4,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
-use srlg_input::contact::{TCP_ACK, TCP_SYN};
+use srlg_input::contact::{TCP_ACK, TCP_RST, TCP_SYN};
 
 use super::{Packet, STEP, Traffic, mix, outside};
-
-/// RST bit of the TCP flags.
-const TCP_RST: u8 = 0x04;
 
 /// Maximum number of half-open connections of a server. Beyond it, the server answers no SYN.
 const BACKLOG: u64 = 256;
@@ -51,6 +48,28 @@ impl Reflector {
             Self::Memcached => 11_211,
             Self::Ssdp => 1_900,
             Self::Chargen => 19,
+        }
+    }
+
+    /// Returns the port from which the forged requests come, so that the replies go to it: that of a web server, or
+    /// that of a client.
+    const fn port_of_requests(self) -> u16 {
+        match self {
+            Self::Ntp | Self::Memcached => 80,
+            Self::Dns | Self::Cldap | Self::Ssdp | Self::Chargen => 40_000,
+        }
+    }
+
+    /// Returns the usual name of the protocol.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Ntp => "ntp",
+            Self::Cldap => "cldap",
+            Self::Memcached => "memcached",
+            Self::Ssdp => "ssdp",
+            Self::Chargen => "chargen",
         }
     }
 
@@ -175,8 +194,7 @@ impl Actor {
             Self::Reflection { protocol, victim, servers, .. } => {
                 let server =
                     outside(victim, mix((u64::from(protocol.port()) << 32) | (index % servers)));
-                // The forged requests came from the port of a web server, so that the replies go to it.
-                let ports = [protocol.port(), 80];
+                let ports = [protocol.port(), protocol.port_of_requests()];
                 traffic.send(Packet::udp([server, victim], ports, protocol.octets()));
             }
             Self::CarpetBombing { network, .. } => {

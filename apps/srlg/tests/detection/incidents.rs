@@ -13,6 +13,10 @@ pub(crate) struct Incident {
     pub(crate) host: String,
     /// Probable cause in the last notification.
     pub(crate) kind: Kind,
+    /// Reflected protocol in the last notification.
+    pub(crate) protocol: Option<String>,
+    /// Whether sinks without a filter send any notification.
+    pub(crate) is_sent: bool,
     /// Time from the first packet to the first notification, in seconds.
     pub(crate) after: u64,
 }
@@ -72,11 +76,15 @@ impl Played {
     }
 
     fn incident(&self, Notified { after, notification: start }: &Notified) -> Incident {
-        let last = self.site.notified.iter().rfind(|it| it.id == start.id);
+        let of_incident = self.notified().filter(|it| it.notification.id == start.id);
+        let of_incident: Vec<_> = of_incident.collect();
+        let last = of_incident.last().map_or(start, |last| &last.notification);
         Incident {
             view: start.view.clone(),
             host: start.host.to_string(),
-            kind: last.unwrap_or(start).kind,
+            kind: last.kind,
+            protocol: last.protocol.clone(),
+            is_sent: of_incident.iter().any(Notified::is_sent),
             after: *after,
         }
     }

@@ -51,20 +51,27 @@ fn row(scenario: &Scenario) -> String {
         Inside::Large => "",
         Inside::Small => "; `inside` is this /24",
     };
+    let is_hostile = actor.is_hostile();
     let otherwise = match otherwise {
-        Some((setting, outcome)) => format!(" *{}*: {} |", setting.name(), cell(outcome)),
-        None if actor.is_hostile() => " – |".to_owned(),
+        Some((setting, outcome)) => {
+            format!(" *{}*: {} |", setting.name(), cell(outcome, is_hostile))
+        }
+        None if is_hostile => " – |".to_owned(),
         None => String::new(),
     };
-    let by_default = cell(by_default);
+    let by_default = cell(by_default, is_hostile);
     format!("| {name} | {actor}{seen}{network} | {by_default} |{otherwise}\n")
 }
 
-fn cell(outcome: &Outcome) -> String {
-    let Outcome::Found(Incidents { within, kind, by_view }) = outcome else {
-        return "not found".to_owned();
+fn cell(outcome: &Outcome, is_hostile: bool) -> String {
+    let Incidents { within, kind, protocol, by_view } = match outcome {
+        Outcome::NotFound if is_hostile => return "not found".to_owned(),
+        Outcome::NotFound => return "no incident".to_owned(),
+        Outcome::Busy(kind) => return format!("`{kind}`, not sent"),
+        Outcome::Found(incidents) => incidents,
     };
     let count: usize = by_view.iter().map(|(_, count)| count).sum();
     let incidents = if count == 1 { String::new() } else { format!(", {count} incidents") };
-    format!("`{kind}`, {within} s{incidents}")
+    let protocol = protocol.map(|protocol| format!(" ({protocol})")).unwrap_or_default();
+    format!("`{kind}`{protocol}, {within} s{incidents}")
 }

@@ -122,7 +122,7 @@ fn kinds_in_recorded_traffic() {
         (Truth::Scan, Kind::Scan, 3),
         (Truth::Infected, Kind::Scan, 1),
         (Truth::P2p, Kind::Scan, 1),
-        (Truth::P2p, Kind::ServerOrP2p, 1),
+        (Truth::P2p, Kind::Server, 1),
         (Truth::Client, Kind::Scan, 2),
         (Truth::Background, Kind::Flood, 1),
     ];

@@ -28,10 +28,13 @@ pub(crate) enum Inside {
     Small,
 }
 
-/// Incidents about which notifications are sent.
+/// What a scenario raises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     NotFound,
+    /// One incident about which nothing is sent.
+    Busy(Kind),
+    /// Incidents about which notifications are sent.
     Found(Incidents),
 }
 
@@ -40,6 +43,8 @@ pub(crate) struct Incidents {
     /// Maximum time until the first one, in seconds since the first packet.
     pub(crate) within: u64,
     pub(crate) kind: Kind,
+    /// Reflected protocol.
+    pub(crate) protocol: Option<&'static str>,
     /// Number of incidents in each view.
     pub(crate) by_view: &'static [(&'static str, usize)],
 }
@@ -80,7 +85,16 @@ impl Setting {
 }
 
 const fn found(within: u64, kind: Kind, by_view: &'static [(&'static str, usize)]) -> Outcome {
-    Outcome::Found(Incidents { within, kind, by_view })
+    Outcome::Found(Incidents { within, kind, protocol: None, by_view })
+}
+
+const fn reflected(
+    within: u64,
+    protocol: Reflector,
+    by_view: &'static [(&'static str, usize)],
+) -> Outcome {
+    let (kind, protocol) = (Kind::Reflection, Some(protocol.name()));
+    Outcome::Found(Incidents { within, kind, protocol, by_view })
 }
 
 /// Returns a scenario whose packets are seen in the large network for a minute.
@@ -107,24 +121,23 @@ fn reflection(protocol: Reflector, servers: u64, rate: f64) -> Actor {
 }
 
 fn floods() -> Vec<Scenario> {
-    let flood = |name, actor| Scenario {
+    let reflection_of = |name, protocol, view| Scenario {
         seconds: 30,
-        ..scenario(name, actor, found(4, Kind::Flood, &[("fan-in", 1)]))
+        ..scenario(name, reflection(protocol, 3_000, 3_000.0), reflected(4, protocol, view))
     };
-    let reflected = |name, protocol| flood(name, reflection(protocol, 3_000, 3_000.0));
     vec![
         scenario(
             "SYN flood",
             Actor::SynFlood { victim: SERVER, rate: 1_500.0 },
             found(4, Kind::Flood, &[("fan-in", 1), ("networks-in", 1)]),
         ),
-        reflected("DNS reflection", Reflector::Dns),
-        reflected("NTP reflection", Reflector::Ntp),
-        reflected("CLDAP reflection", Reflector::Cldap),
-        reflected("SSDP reflection", Reflector::Ssdp),
-        reflected("chargen reflection", Reflector::Chargen),
+        reflection_of("DNS reflection", Reflector::Dns, &[("replies-in", 1)]),
+        reflection_of("NTP reflection", Reflector::Ntp, &[("fan-in", 1)]),
+        reflection_of("CLDAP reflection", Reflector::Cldap, &[("replies-in", 1)]),
+        reflection_of("SSDP reflection", Reflector::Ssdp, &[("replies-in", 1)]),
+        reflection_of("chargen reflection", Reflector::Chargen, &[("replies-in", 1)]),
         Scenario {
-            otherwise: Some((Setting::Low, found(4, Kind::Flood, &[("fan-in", 1)]))),
+            otherwise: Some((Setting::Low, reflected(4, Reflector::Memcached, &[("fan-in", 1)]))),
             ..scenario(
                 "memcached reflection",
                 reflection(Reflector::Memcached, 500, 3_000.0),
@@ -146,11 +159,12 @@ fn seen_in_part() -> Vec<Scenario> {
     };
     let exported = |name, active, within| Scenario {
         observation: Observation::Flows(active),
-        seconds: within + 10,
+        // The details of the victim arrive with the next export.
+        seconds: 2 * within + 10,
         ..scenario(
             name,
             reflection(Reflector::Ntp, 3_000, 3_000.0),
-            found(within, Kind::Flood, &[("fan-in", 1)]),
+            reflected(within, Reflector::Ntp, &[("fan-in", 1)]),
         )
     };
     let both: &[_] = &[("fan-in", 1), ("networks-in", 1)];
@@ -163,7 +177,12 @@ fn seen_in_part() -> Vec<Scenario> {
         },
         exported("NTP reflection", 1, 5),
         exported("NTP reflection", 60, 64),
-        exported("NTP reflection", 300, 304),
+        // All contacts of the victim arrive at once, and its alert has ended when the next ones arrive.
+        Scenario {
+            seconds: 314,
+            by_default: found(304, Kind::Flood, &[("fan-in", 1)]),
+            ..exported("NTP reflection", 300, 304)
+        },
     ]
 }
 
@@ -217,31 +236,29 @@ fn scans() -> Vec<Scenario> {
         scenario(
             "Worm",
             Actor::Worm { port: 445, rate: 40.0 },
-            found(30, Kind::Scan, &[("fan-out", 10)]),
+            found(30, Kind::Worm, &[("fan-out", 1)]),
         ),
     ]
 }
 
 fn busy_hosts() -> Vec<Scenario> {
-    let both: &[_] = &[("fan-in", 1), ("fan-out", 1)];
-    let busy =
-        |name, actor, within, views| scenario(name, actor, found(within, Kind::ServerOrP2p, views));
+    let busy = |name, actor, kind| scenario(name, actor, Outcome::Busy(kind));
     let gateway = Actor::Gateway { gateway: v4([10, 20, 0, 1]), rate: 60.0 };
     let resolver = Actor::Resolver { resolver: v4([10, 20, 0, 53]), clients: 60, rate: 60.0 };
     let p2p = Actor::P2p { host: v4([10, 20, 1, 44]), rate: 40.0 };
     let poller = Actor::Poller { poller: v4([10, 20, 0, 7]), devices: 2_000, rate: 33.0 };
     let backup = Actor::Backup { server: v4([10, 20, 0, 9]), clients: 2_000, rate: 30.0 };
     vec![
-        busy("Flash crowd", Actor::WebServer { server: SERVER, rate: 100.0 }, 13, both),
-        busy("Busy resolver", resolver, 22, both),
+        busy("Flash crowd", Actor::WebServer { server: SERVER, rate: 100.0 }, Kind::Server),
+        busy("Busy resolver", resolver, Kind::Resolver),
         scenario(
             "CDN",
             Actor::Cdn { server: v4([192, 0, 2, 10]), clients: 3_000, rate: 60.0 },
-            found(22, Kind::Unknown, &[("outside", 1)]),
+            Outcome::NotFound,
         ),
-        busy("NAT gateway", gateway, 22, both),
-        busy("P2P host", p2p, 30, both),
-        busy("Monitoring host", poller, 36, both),
-        busy("Backup server", backup, 40, both),
+        busy("NAT gateway", gateway, Kind::Server),
+        busy("P2P host", p2p, Kind::P2p),
+        busy("Monitoring host", poller, Kind::Server),
+        busy("Backup server", backup, Kind::Server),
     ]
 }
