@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # Generated pages and the changelog do not count towards the number of words in Markdown.
-NOT_COUNTED = {"CHANGELOG.md", "docs/configuration.md", "docs/soak/README.md"}
+NOT_COUNTED = {"CHANGELOG.md", "docs/configuration.md", "docs/detection.md", "docs/soak/README.md"}
 MOST_WORDS = 60_000
 MOST_README_LINES = 90
 MOST_SENTENCE_WORDS = 25

@@ -290,10 +290,12 @@ impl ViewAlerts {
     ) -> Vec<Alert> {
         let is_changed = |host: &IpAddr| alerts.iter().any(|alert| alert.host == *host);
         let hosts = self.without_details.iter().filter(|host| !is_changed(host));
-        let hosts = hosts.filter(|host| evidence(**host, self.window).detail.is_some());
         let hosts = hosts.copied().collect();
         let mut updates = self.tracker.updates(&hosts, self.now_ms(), sightings, Why::Cause);
-        updates.retain(|alert| !is_low(alert));
+        let is_explained = |alert: &Alert| {
+            !is_low(alert) && evidence(alert.host, alert.main().slices).detail.is_some()
+        };
+        updates.retain(is_explained);
         updates
     }
 

@@ -71,7 +71,10 @@ impl Cause {
             (Direction::FanIn, _) if is_mostly_attempts => Kind::Flood.into(),
             (Direction::FanOut, _) if is_mostly_attempts => Kind::Scan.into(),
             (Direction::FanIn, Some(true)) => of_busy_receiver(context, detail).into(),
-            (Direction::FanOut, Some(true)) => of_busy_sender(context, detail).into(),
+            (Direction::FanOut, Some(true)) => {
+                let answered = context.opposite().map_or(0.0, |opposite| opposite / count);
+                of_busy_sender(context, detail, answered).into()
+            }
             (Direction::FanIn, is_answered) => match (detail.and_then(reflected), is_answered) {
                 (Some(protocol), _) => {
                     Self { protocol: Some(protocol), ..Self::from(Kind::Reflection) }
@@ -114,9 +117,9 @@ fn of_busy_receiver(context: &Context, detail: Option<&Detail>) -> Kind {
     }
 }
 
-/// Returns the kind of a host that is answered by most of the hosts that it contacts. Only the resolvers, proxies and
-/// gateways of a network have good reasons to contact one port of many hosts.
-fn of_busy_sender(context: &Context, detail: Option<&Detail>) -> Kind {
+/// Returns the kind of a host that is answered by the share `answered` of the hosts that it contacts. Only the resolvers,
+/// proxies, gateways and monitoring hosts of a network have good reasons to contact one port of many hosts.
+fn of_busy_sender(context: &Context, detail: Option<&Detail>, answered: f64) -> Kind {
     let Some(detail) = detail.filter(|_| !context.is_of_networks) else { return Kind::Server };
     match (from_port(detail), to_port(detail)) {
         // Live hosts answer scans, too.
@@ -125,6 +128,8 @@ fn of_busy_sender(context: &Context, detail: Option<&Detail>) -> Kind {
         (Some(from), _) if from.is_of_service() => Kind::Server,
         (_, Some(to)) if RESOLVERS.contains(&to.number) => Kind::Resolver,
         (_, Some(to)) if WEB.contains(&to.number) => Kind::Server,
+        // A monitoring host knows its devices, and a scanner does not.
+        (_, Some(to)) if AGENTS.contains(&to.number) && answered >= KNOWN => Kind::Server,
         (_, Some(_)) => Kind::Scan,
         _ if has_no_ports(detail) => Kind::Server,
         _ => Kind::P2p,
@@ -136,6 +141,12 @@ const RESOLVERS: [u16; 2] = [53, 853];
 
 /// Ports of web servers.
 const WEB: [u16; 4] = [80, 443, 8080, 8443];
+
+/// Ports of monitored devices: SNMP, the node exporter of Prometheus, and Zabbix.
+const AGENTS: [u16; 3] = [161, 9_100, 10_050];
+
+/// Smallest share of contacted hosts that answer a host that knows them.
+const KNOWN: f64 = 0.9;
 
 /// Returns the destination port of at least half of the contacts, if there is one.
 fn to_port(detail: &Detail) -> Option<Port> {

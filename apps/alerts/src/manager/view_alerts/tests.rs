@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
 
 use super::*;
-use crate::notification::{Notification, SiteCount};
+use crate::notification::{Detail, Notification, SiteCount};
 use crate::{Rule, Terms};
 
 /// Length of the rule's window, in slices.
@@ -47,7 +47,8 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
         asked.borrow_mut().push((host, slices));
         let fra = SiteCount { site: "fra".to_owned(), cardinality: 1_500.0 };
         let sites_without_details = vec!["ams".to_owned()];
-        Evidence { sites: vec![fra], sites_without_details, ..Evidence::default() }
+        let detail = Some(Detail::default());
+        Evidence { detail, sites: vec![fra], sites_without_details, ..Evidence::default() }
     };
     let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
@@ -60,6 +61,24 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
     assert_eq!(changes[0].1.evidence.sites[0].site, "fra");
     assert_eq!(changes[0].1.evidence.sites_without_details, ["ams"]);
     assert_eq!(changes[1].1.evidence, Evidence::default());
+}
+
+#[test]
+fn an_alert_without_details_is_updated_when_they_arrive_while_its_count_is_high() {
+    let (mut view_alerts, mut detector) = view_alerts();
+    let whys = |peers: u32, has_details, view_alerts: &mut ViewAlerts, detector: &mut _| {
+        let pairs: Vec<_> = (0..peers).map(|peer| IpPair { inside: 7, peer }).collect();
+        SlidingDetector::ingest(detector, &pairs).unwrap();
+        let detail = Some(Detail::default()).filter(|_| has_details);
+        let evidence = |_, _| Evidence { detail: detail.clone(), ..Evidence::default() };
+        close(view_alerts, detector, Condition::default(), evidence);
+        view_alerts.changes().iter().map(|(alert, _)| alert.why).collect::<Vec<_>>()
+    };
+    let mut next = |peers, has_details| whys(peers, has_details, &mut view_alerts, &mut detector);
+    assert_eq!(next(2_000, false), [Why::Threshold]);
+    assert_eq!(next(2_000, false), []);
+    assert_eq!(next(2_000, true), [Why::Cause]);
+    assert_eq!(next(2_000, true), [], "the details are known");
 }
 
 #[test]

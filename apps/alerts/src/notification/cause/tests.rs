@@ -70,6 +70,11 @@ fn a_host_whose_peers_answer_is_busy_and_another_scans() {
     ] {
         assert_eq!([1_000.0, 999.0].map(|it| fan_out(it, ports)), [busy, Kind::Scan], "{ports:?}");
     }
+    // A monitoring host knows its devices.
+    assert_eq!(
+        [2_700.0, 2_699.0].map(|it| fan_out(it, ["", "udp/161"])),
+        [Kind::Server, Kind::Scan]
+    );
     // An infected server scans, although as many hosts contact it.
     assert_eq!(kind(Role::Source, 0.0, 3_000.0, ["", "tcp/445"], 0.2), Kind::Scan);
 }
