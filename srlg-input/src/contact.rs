@@ -41,6 +41,10 @@ pub use sampling::{Sampling, SamplingWindow};
 pub use turn::{Turn, TurnEvidence};
 pub use view::{BadPrefix, BadView, Prefixes, View, ViewOptions};
 
+/// IP protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// IP protocol number of ICMPv6.
+pub const ICMP6: u8 = 58;
 /// IP protocol number of TCP.
 pub const TCP: u8 = 6;
 /// SYN bit of the TCP flags.
@@ -85,6 +89,8 @@ pub struct Contact {
     pub source_port: Option<u16>,
     /// Destination port.
     pub destination_port: Option<u16>,
+    /// ICMP type, such as 8 for an echo request.
+    pub icmp_type: Option<u8>,
     /// Whether `source` initiated the conversation to which the packets belong.
     pub initiated: Option<bool>,
     /// Sampling rate, as N for one packet in N. A rate of 1 means that packets were not sampled.
@@ -114,6 +120,7 @@ impl Contact {
             tcp_flags: None,
             source_port: None,
             destination_port: None,
+            icmp_type: None,
             initiated: None,
             sampling: None,
             exporter: None,
@@ -176,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_contact_has_104_bytes() {
-        // Contacts are passed between threads in blocks. The fields fill 100 bytes, so only 4 are padding.
+        // Contacts are passed between threads in blocks. The fields fill 102 bytes, so only 2 are padding.
         assert_eq!(size_of::<Contact>(), 104);
     }
 

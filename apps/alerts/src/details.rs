@@ -3,7 +3,7 @@
 //!
 //! A view has details of at most 256 hosts. The details of a host need about 6 kB of memory, and 0.5 kB for each
 //! further exporter of the host. The memory is allocated when the host first passes its threshold. Details of a host
-//! from several sites can be merged. As JSON, a host's details from one site are at most 8 kB in size.
+//! from several sites can be merged. As JSON, a host's details from one site are at most 11 kB in size.
 //!
 //! Invariant: memory is bounded. Hosts that have more peers replace hosts that have fewer.
 
@@ -21,6 +21,7 @@ use crate::witnesses::KnownExporters;
 use shares::Shares;
 use volumes::Volumes;
 
+mod attempts;
 mod shares;
 mod volume;
 mod volumes;
@@ -206,7 +207,8 @@ impl HostDetails {
     }
 
     fn add(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
-        self.shares.add(address, contact);
+        let peer_hash = hash(seed, peer);
+        self.shares.add(peer_hash, address, contact);
         if let Some(exporter) = contact.exporter {
             self.add_exporter(exporter.into());
         }

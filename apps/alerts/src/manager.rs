@@ -27,6 +27,17 @@ pub mod view;
 pub mod view_alerts;
 mod worms;
 
+/// Time after which a busy host has an incident of its own, although another one of the host was active before, in
+/// milliseconds.
+const ALONE_MS: u64 = 60_000;
+
+/// An active alert that is no incident.
+struct Hidden {
+    last: Notification,
+    /// Time since which no other incident of the host has been active.
+    alone_since_ms: Option<u64>,
+}
+
 /// The alerts of all views.
 pub struct AlertManager {
     /// Options of the views, in the order of the configuration.
@@ -38,8 +49,10 @@ pub struct AlertManager {
     url: Option<String>,
     /// Last notification of each active alert that is an incident.
     open: BTreeMap<AlertId, Arc<Notification>>,
-    /// Last notification of each active alert that is no incident, because its host is only busy.
-    hidden: BTreeMap<AlertId, Notification>,
+    /// Incidents of alerts whose incident is not the first one.
+    incidents: BTreeMap<AlertId, AlertId>,
+    /// Active alerts that are no incidents, because their hosts are only busy.
+    hidden: BTreeMap<AlertId, Hidden>,
     /// Whether the contacts are old, so that sentences state their time.
     is_replay: bool,
     pub silences: Silences,
@@ -61,6 +74,7 @@ impl AlertManager {
             names,
             url,
             open: BTreeMap::new(),
+            incidents: BTreeMap::new(),
             hidden: BTreeMap::new(),
             is_replay: false,
             silences: Silences::default(),
@@ -103,7 +117,12 @@ impl AlertManager {
         let mut notifications = Vec::new();
         let silenced = self.open.values().filter(|notification| notification.silence.is_some());
         let silenced: BTreeSet<AlertId> = silenced.map(|notification| notification.id).collect();
-        let mut worms = Worms::of(self.open.values().map(Arc::as_ref));
+        let has_inside = |view: &str| {
+            let views = self.by_view.iter().zip(&self.views);
+            views.into_iter().any(|(it, options)| it.name == view && !options.inside.is_empty())
+        };
+        let inside = self.open.values().filter(|it| has_inside(&it.view));
+        let mut worms = Worms::of(inside.map(Arc::as_ref));
         for at in 0..self.by_view.len() {
             let mut changes = self.by_view[at].changes();
             for opposite in self.opposites(at) {
@@ -115,19 +134,24 @@ impl AlertManager {
                 count_opposite(&mut changes, only, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for change in changes {
-                let (host, severity) = (change.0.host, change.0.severity);
-                let mut notification = self.notification(at, change);
-                let id = notification.id;
-                worms.join(&mut notification, self.last(id));
-                if notification.severity < severity {
-                    // The next slice may show that the host is attacked or attacks others.
-                    self.by_view[at].defer_severity(host, notification.severity);
+                let (host, severity, id) = (change.0.host, change.0.severity, change.0.id);
+                let notification = self.notification(at, change);
+                let mut least = notification.severity;
+                for mut notification in self.incidents_of(at, id, notification) {
+                    let is_end = notification.status == Status::End;
+                    if !is_end && !self.views[at].inside.is_empty() {
+                        let last = self.open.get(&notification.id);
+                        worms.join(&mut notification, last.map(Arc::as_ref));
+                        least = least.min(notification.severity);
+                    }
+                    if let Some(notification) = self.unless_quiet(notification) {
+                        self.remember(&notification);
+                        notifications.push(notification);
+                    }
                 }
-                if let Some(notification) = self.unless_hidden(at, notification)
-                    && let Some(notification) = self.unless_quiet(notification)
-                {
-                    self.remember(&notification);
-                    notifications.push(notification);
+                if least < severity {
+                    // The next slice may show that the host is attacked or attacks others.
+                    self.by_view[at].defer_severity(host, least);
                 }
             }
         }
@@ -140,7 +164,11 @@ impl AlertManager {
     }
 
     fn notification(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notification {
-        let last = self.last(alert.id);
+        let alert_id = alert.id;
+        alert.id = self.incident_of(alert_id);
+        let open = self.open.get(&alert.id).map(Arc::as_ref);
+        let last = open.or_else(|| self.hidden.get(&alert_id).map(|hidden| &hidden.last));
+        let start_ms = open.map_or(alert.start_ms, |open| open.start_ms);
         // A view knows peaks only since the start of the program, so an earlier notification may contain a larger
         // peak.
         let notified = last.and_then(|last| last.peak_rates).unwrap_or_default();
@@ -159,6 +187,7 @@ impl AlertManager {
             silent.name = name.map(str::to_owned);
         }
         let mut notification = Notification::new(alert, context);
+        notification.be_of(alert_id, start_ms);
         self.names.exporters.name_exporters_of(&mut notification);
         notification.origins =
             self.names.origins.of_peers(&notification.peers, &notification.top_prefixes);
@@ -177,30 +206,79 @@ impl AlertManager {
         notification
     }
 
-    /// Returns the notification if its alert is an incident. A busy host has one incident, although two views count it,
-    /// and replies that were asked for are none. If the cause of a hidden alert changes, its incident starts.
-    fn unless_hidden(&mut self, at: usize, notification: Notification) -> Option<Notification> {
-        if self.open.contains_key(&notification.id) {
-            return Some(notification);
-        }
-        let was_hidden = self.hidden.remove(&notification.id).is_some();
-        let is_of_replies = self.views[at].only == ContactFilter::Replies;
-        if notification.status == Status::End {
-            return None;
-        }
-        if notification.kind.is_benign()
-            && (was_hidden || is_of_replies || self.is_twin(at, &notification))
-        {
-            self.hidden.insert(notification.id, notification);
-            return None;
-        }
-        let (status, why, kind_at_start) = (Status::Start, Why::Threshold, notification.kind);
-        Some(Notification { status, why, kind_at_start, ..notification })
+    /// Returns the ID of the incident of the alert `id`.
+    fn incident_of(&self, id: AlertId) -> AlertId {
+        self.incidents.get(&id).copied().unwrap_or(id)
     }
 
-    /// Returns the last notification of the active alert `id`, even if it was hidden.
-    fn last(&self, id: AlertId) -> Option<&Notification> {
-        self.open.get(&id).map(Arc::as_ref).or_else(|| self.hidden.get(&id))
+    /// Returns what `notification` about the alert `id` of view `at` means for incidents. An incident is either an attack
+    /// or a busy host, so it ends when the cause changes between these, and another one starts. A busy host has one
+    /// incident, although two views count it, and replies that were asked for are none.
+    fn incidents_of(
+        &mut self,
+        at: usize,
+        id: AlertId,
+        notification: Notification,
+    ) -> Vec<Notification> {
+        let open = self.open.get(&notification.id);
+        let end = match (open, notification.status) {
+            (Some(open), Status::Update)
+                if open.kind.is_benign() != notification.kind.is_benign() =>
+            {
+                Some(open.end_by_cause(notification.now_ms))
+            }
+            (Some(_), _) => return vec![notification],
+            (None, Status::End) => {
+                self.hidden.remove(&id);
+                return Vec::new();
+            }
+            (None, _) => None,
+        };
+        end.iter().for_each(|end| self.remember(end));
+        let start = self.start_of_incident(at, id, notification);
+        end.into_iter().chain(start).collect()
+    }
+
+    /// Returns the start of an incident of the alert `id`, or `None` if there is none.
+    fn start_of_incident(
+        &mut self,
+        at: usize,
+        id: AlertId,
+        notification: Notification,
+    ) -> Option<Notification> {
+        if notification.kind.is_benign() && self.is_hidden(at, id, &notification) {
+            let alone_since_ms = self.hidden.get(&id).and_then(|hidden| hidden.alone_since_ms);
+            self.hidden.insert(id, Hidden { last: notification, alone_since_ms });
+            return None;
+        }
+        let was_hidden = self.hidden.remove(&id).is_some();
+        if notification.status == Status::Start && !was_hidden {
+            return Some(notification);
+        }
+        let now_ms = notification.now_ms;
+        let mut start = Notification {
+            id: AlertId::of(&[&id.to_string()], now_ms),
+            status: Status::Start,
+            why: Why::Threshold,
+            kind_at_start: notification.kind,
+            acknowledged: None,
+            ..notification
+        };
+        start.be_of(id, now_ms);
+        Some(start)
+    }
+
+    /// Returns whether the busy host of `notification`, which belongs to the alert `id` of view `at`, needs no incident.
+    fn is_hidden(&mut self, at: usize, id: AlertId, notification: &Notification) -> bool {
+        let has_other =
+            self.views[at].only == ContactFilter::Replies || self.is_twin(at, notification);
+        let Some(hidden) = self.hidden.get_mut(&id) else { return has_other };
+        if has_other {
+            hidden.alone_since_ms = None;
+            return true;
+        }
+        let since_ms = *hidden.alone_since_ms.get_or_insert(notification.now_ms);
+        notification.now_ms.saturating_sub(since_ms) < ALONE_MS
     }
 
     /// Returns whether the host of `notification`, which belongs to view `at`, has an incident in the opposite
@@ -244,8 +322,16 @@ impl AlertManager {
     /// Records `notification` as the last notification of its alert, or removes the alert if `notification` is its end.
     fn remember(&mut self, notification: &Notification) {
         match notification.status {
-            Status::End => drop(self.open.remove(&notification.id)),
-            _ => drop(self.open.insert(notification.id, Arc::new(notification.clone()))),
+            Status::End => {
+                self.open.remove(&notification.id);
+                self.incidents.remove(&notification.alert_id());
+            }
+            _ => {
+                if let Some(alert) = notification.alert {
+                    self.incidents.insert(alert, notification.id);
+                }
+                self.open.insert(notification.id, Arc::new(notification.clone()));
+            }
         }
     }
 
@@ -259,10 +345,7 @@ impl AlertManager {
             })
         };
         let (known, gone): (Vec<_>, Vec<_>) = notifications.into_iter().partition(is_known);
-        self.open = known
-            .into_iter()
-            .map(|notification| (notification.id, Arc::new(notification)))
-            .collect();
+        known.iter().for_each(|notification| self.remember(notification));
         gone.into_iter().map(Notification::end_without_view).collect()
     }
 
@@ -277,7 +360,8 @@ impl AlertManager {
     fn network_alert(&self, at: usize, notification: &Notification) -> Option<AlertId> {
         let host = notification.host.network()?.addr();
         let networks = (0..self.views.len()).filter(|networks| self.is_part(at, *networks));
-        networks.filter_map(|networks| self.by_view[networks].alert_of_network(host)).next()
+        let alerts = networks.filter_map(|networks| self.by_view[networks].alert_of_network(host));
+        alerts.map(|id| self.incident_of(id)).find(|id| self.open.contains_key(id))
     }
 
     /// Returns the largest hosts of the network of `notification`, which belongs to view `at`.
@@ -329,7 +413,7 @@ impl AlertManager {
     fn open_alert(&self, notification: &Arc<Notification>) -> OpenAlert {
         let view_alerts =
             self.by_view.iter().find(|view_alerts| view_alerts.name == notification.view);
-        let live = view_alerts.and_then(|view_alerts| view_alerts.live(notification.id));
+        let live = view_alerts.and_then(|view_alerts| view_alerts.live(notification.alert_id()));
         OpenAlert { notification: Arc::clone(notification), live }
     }
 }

@@ -28,6 +28,10 @@ pub use rates::{InterfaceShare, Rates};
 pub struct Notification {
     /// ID of the alert, which stays the same across restarts.
     pub id: AlertId,
+    /// ID of the alert to which the incident belongs, if it is not the first incident of its alert. If the cause of an
+    /// alert changes between an attack and a busy host, its incident ends, and another starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alert: Option<AlertId>,
     /// Whether the alert starts, is active or ends.
     pub status: Status,
     /// Reason for the notification.
@@ -46,8 +50,8 @@ pub struct Notification {
     /// ID of the active alert that stands for all hosts of a worm; absent in the notifications of that alert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<AlertId>,
-    /// Highest severity so far. A busy host ([`Kind::is_benign`]) keeps the severity of its last notification, and
-    /// starts with `info`. A host of a worm that has a leader has the severity `info`.
+    /// Highest severity so far. A busy host ([`Kind::is_benign`]) and a host of a worm that has a leader have the severity
+    /// `info`.
     pub severity: Severity,
     /// Name of the view.
     pub view: String,
@@ -238,8 +242,6 @@ pub struct Former {
     pub kind_at_start: Kind,
     /// Reflected protocol.
     pub protocol: Option<String>,
-    /// Severity.
-    pub severity: Severity,
     /// Number of peers in the opposite direction.
     pub opposite: Option<f64>,
 }
@@ -285,6 +287,8 @@ pub struct Detail {
     pub interfaces: Vec<InterfaceShare>,
     /// Share of contacts that are TCP and have the flag SYN but not ACK.
     pub syn_only: f64,
+    /// Share of peers that sent, or were sent, nothing but attempts to connect.
+    pub attempts: f64,
     /// Share of contacts that are known to be requests.
     pub requests: f64,
     /// Share of contacts whose ports are unknown.
@@ -332,7 +336,11 @@ impl Context {
         let is_low = alert.main().cardinality < alert.main().threshold;
         let is_known = former != Kind::Unknown || self.opposite != OppositeCounts::default();
         let is_fixed = alert.status == Status::End || self.is_stale;
-        is_fixed || is_without_details || is_low && is_known
+        // An attack does not end because it pauses.
+        let is_pause = kind.is_benign()
+            && !former.is_benign()
+            && !matches!(alert.why, Why::Repeat | Why::Cause);
+        is_fixed || is_without_details || is_low && is_known || is_pause
     }
 }
 
@@ -353,6 +361,7 @@ impl Notification {
         let Self { main, .. } = Self::sample();
         let main = NotifiedWindow { unsampled_most: None, ..main };
         samples.push(Self {
+            alert: None,
             port: None,
             protocol: None,
             worm_hosts: None,
@@ -422,6 +431,7 @@ impl Notification {
             duration_ms: 0,
             port: None,
             network_alert: None,
+            alert: None,
             silent: Vec::new(),
             remark: None,
             acknowledged: None,
@@ -461,11 +471,7 @@ impl Notification {
         let text = kind.sentence(protocol.as_deref().or(doubt), &facts);
         let Context { direction, is_inside, host_packing, peer_packing, former, .. } = context;
         // A busy host is not more severe because it has more peers.
-        let severity = match (kind.is_benign(), &former) {
-            (true, Some(former)) => former.severity,
-            (true, None) => Severity::Info,
-            (false, _) => alert.severity,
-        };
+        let severity = if kind.is_benign() { Severity::Info } else { alert.severity };
         let host = host_packing.name(alert.host);
         let Evidence { detail, rates, sites_without_details, .. } = context.evidence;
         let peak_rates = Some(context.peak_rates.max(rates)).filter(Rates::is_known);
@@ -475,6 +481,7 @@ impl Notification {
         let peers = if detail.peers.is_empty() { context.peers } else { detail.peers };
         Self {
             id: alert.id,
+            alert: None,
             status: alert.status,
             why: alert.why,
             kind,
@@ -541,14 +548,41 @@ impl Notification {
 
     /// Returns the statements that affect the next notification of the alert.
     pub(crate) fn former(&self) -> Former {
-        let Self { kind, kind_at_start, severity, opposite, .. } = *self;
-        Former { kind, kind_at_start, protocol: self.protocol.clone(), severity, opposite }
+        let Self { kind, kind_at_start, opposite, .. } = *self;
+        Former { kind, kind_at_start, protocol: self.protocol.clone(), opposite }
     }
 
     /// Returns the sentence about the alert: its kind, followed by `facts`.
     pub(crate) fn sentence(&self, facts: &str) -> String {
         let of_worm = self.worm_hosts.map(|hosts| format!("{hosts} hosts"));
         self.kind.sentence(self.protocol.as_deref().or(of_worm.as_deref()), facts)
+    }
+
+    /// Makes this the notification of an incident of the alert `alert` that has started at `start_ms`.
+    pub(crate) fn be_of(&mut self, alert: AlertId, start_ms: u64) {
+        self.alert = Some(alert).filter(|alert| *alert != self.id);
+        self.start_ms = start_ms;
+        self.duration_ms = self.until_ms.unwrap_or(self.now_ms).saturating_sub(start_ms);
+    }
+
+    /// Returns the ID of the alert to which the incident belongs.
+    #[must_use]
+    pub fn alert_id(&self) -> AlertId {
+        self.alert.unwrap_or(self.id)
+    }
+
+    /// Returns the notification that ends the incident at `now_ms` because its host is only busy now, or no longer.
+    #[must_use]
+    pub(crate) fn end_by_cause(&self, now_ms: u64) -> Self {
+        let now = if self.kind.is_benign() { "no longer only busy" } else { "only busy now" };
+        let facts = format!("{}: {now}", self.host);
+        Self {
+            status: Status::End,
+            now_ms,
+            until_ms: Some(now_ms),
+            duration_ms: now_ms.saturating_sub(self.start_ms),
+            ..self.again(Why::Cause, &facts)
+        }
     }
 
     /// Returns the notification that ends the alert because its view was removed or now counts something else.

@@ -64,7 +64,8 @@ fn push_contact(
     headers: Headers<'_>,
     contacts: &mut Vec<Contact>,
 ) {
-    let Transport { protocol, tcp_flags, source_port, destination_port } = headers.transport();
+    let Transport { protocol, tcp_flags, source_port, destination_port, icmp_type } =
+        headers.transport();
     let [source, destination] = headers.hosts();
     let mut contact = Contact::new(frame.time_ns, source, destination);
     contact.packets = Some(NonZeroU64::MIN);
@@ -73,6 +74,7 @@ fn push_contact(
     contact.tcp_flags = tcp_flags.and_then(NonZeroU8::new);
     contact.source_port = source_port;
     contact.destination_port = destination_port;
+    contact.icmp_type = icmp_type;
     contacts.push(contact);
     // This is done last, because a call before it would slow down all packets by 5 %.
     if contact.octets.is_none() {

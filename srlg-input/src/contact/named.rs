@@ -82,9 +82,11 @@ named! {
         /// Contacts that the source is known to have initiated
         /// ([`Contact::is_initiated`](crate::Contact::is_initiated)).
         Initiated = "initiated",
-        /// All contacts except known replies ([`Contact::turn`](crate::Contact::turn)).
+        /// All contacts except known refusals: ICMP errors and TCP resets ([`Contact::turn`](crate::Contact::turn)).
+        NoRefusals = "no-refusals",
+        /// All contacts except known replies and refusals.
         NoReplies = "no-replies",
-        /// Known replies.
+        /// Known replies, without refusals.
         Replies = "replies",
         /// TCP contacts that are known to have a SYN and no ACK: unanswered connection attempts, and the first packets
         /// of connections.

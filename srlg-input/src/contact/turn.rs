@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::contact::{Contact, Port, TCP_RST};
+use crate::contact::{Contact, ICMP, ICMP6, Port, TCP_RST};
 
 /// Place of a contact in the conversation of its two hosts, with the evidence for it.
 ///
@@ -25,6 +25,9 @@ pub enum Turn {
     Request(TurnEvidence),
     /// The source answers the destination.
     Reply(TurnEvidence),
+    /// The source refuses what the destination sent: an ICMP error, or a single TCP packet with RST and without SYN. Hosts
+    /// refuse forged packets, too, so a refusal neither starts nor continues a conversation.
+    Refusal,
 }
 
 /// Evidence that a contact is a request or a reply, the strongest first.
@@ -32,56 +35,62 @@ pub enum Turn {
 pub enum TurnEvidence {
     /// The input states which host started the conversation, as biflows and connection logs do.
     Stated,
-    /// The TCP flags: a SYN without an ACK is a request. A single packet with SYN and ACK, or with RST and without SYN,
-    /// is a reply.
+    /// The TCP flags or the ICMP type. A SYN without an ACK is a request, and a single packet with SYN and ACK is a
+    /// reply. Echo requests are requests, and echo replies are replies.
     Flags,
     /// The ports: exactly one of them belongs to a service, and its host is the server.
     Ports,
 }
 
 impl Contact {
-    /// Returns whether this is a request or a reply, or `None` if nothing in the contact tells.
+    /// Returns whether this is a request, a reply or a refusal, or `None` if nothing in the contact tells.
     ///
     /// A sender can forge flags and ports, so a reply may answer a question that nobody asked.
     #[inline]
     #[must_use]
     pub fn turn(&self) -> Option<Turn> {
-        use TurnEvidence::{Flags, Ports, Stated};
-        let turn = |is_request, evidence| match is_request {
+        let of = |is_request, evidence| match is_request {
             true => Turn::Request(evidence),
             false => Turn::Reply(evidence),
         };
-        self.initiated
-            .map(|it| turn(it, Stated))
-            .or_else(|| self.is_request_by_flags().map(|it| turn(it, Flags)))
-            .or_else(|| self.is_request_by_ports().map(|it| turn(it, Ports)))
+        if let Some(initiated) = self.initiated {
+            return Some(of(initiated, TurnEvidence::Stated));
+        }
+        self.turn_by_flags()
+            .or_else(|| self.turn_by_icmp())
+            .or_else(|| self.is_request_by_ports().map(|it| of(it, TurnEvidence::Ports)))
     }
 
-    /// Returns whether this is a reply, for whatever reason.
-    #[inline]
-    #[must_use]
-    pub fn is_reply(&self) -> bool {
-        matches!(self.turn(), Some(Turn::Reply(_)))
-    }
-
-    /// Returns whether the source is known to have started the conversation, from the input or from TCP flags. Ports
-    /// are no proof.
+    /// Returns whether the source is known to have started the conversation, from the input, TCP flags or the ICMP type.
+    /// Ports are no proof.
     #[must_use]
     pub fn is_initiated(&self) -> Option<bool> {
         match self.turn()? {
-            Turn::Request(evidence) => (evidence != TurnEvidence::Ports).then_some(true),
-            Turn::Reply(evidence) => (evidence != TurnEvidence::Ports).then_some(false),
+            Turn::Request(TurnEvidence::Ports) | Turn::Reply(TurnEvidence::Ports) => None,
+            Turn::Request(_) => Some(true),
+            Turn::Reply(_) | Turn::Refusal => Some(false),
         }
     }
 
     #[inline]
-    fn is_request_by_flags(&self) -> Option<bool> {
+    fn turn_by_flags(&self) -> Option<Turn> {
         let is_single = self.packets == Some(NonZeroU64::MIN);
         match self.syn_and_ack()? {
-            (true, false) => Some(true),
-            (true, true) => is_single.then_some(false),
-            // A closed port answers with RST. A client that gives up has sent a SYN before.
-            (false, _) => (is_single && self.has_flag(TCP_RST)).then_some(false),
+            (true, false) => Some(Turn::Request(TurnEvidence::Flags)),
+            (true, true) => is_single.then_some(Turn::Reply(TurnEvidence::Flags)),
+            (false, _) => (is_single && self.has_flag(TCP_RST)).then_some(Turn::Refusal),
+        }
+    }
+
+    #[inline]
+    fn turn_by_icmp(&self) -> Option<Turn> {
+        let (request, reply) =
+            (Turn::Request(TurnEvidence::Flags), Turn::Reply(TurnEvidence::Flags));
+        match (self.protocol?, self.icmp_type?) {
+            (ICMP, 8 | 10 | 13 | 15 | 17) | (ICMP6, 128) => Some(request),
+            (ICMP, 0 | 9 | 14 | 16 | 18) | (ICMP6, 129) => Some(reply),
+            (ICMP, 3 | 4 | 5 | 11 | 12) | (ICMP6, 1..=4) => Some(Turn::Refusal),
+            _ => None,
         }
     }
 
@@ -167,8 +176,8 @@ mod tests {
         let reply = Some(Turn::Reply(TurnEvidence::Flags));
         assert_eq!(turn(TCP, [443, 50_000], TCP_SYN, 3), request, "a scan from port 443");
         assert_eq!(turn(TCP, [50_000, 443], TCP_SYN | TCP_ACK, 1), reply);
-        assert_eq!(turn(TCP, [9_999, 50_000], TCP_RST | TCP_ACK, 1), reply);
-        assert_eq!(turn(TCP, [9_999, 50_000], TCP_RST, 1), reply);
+        assert_eq!(turn(TCP, [443, 50_000], TCP_RST | TCP_ACK, 1), Some(Turn::Refusal));
+        assert_eq!(turn(TCP, [9_999, 50_000], TCP_RST, 1), Some(Turn::Refusal));
         // Either end of a whole flow may have sent these.
         for flags in [TCP_SYN | TCP_ACK, TCP_RST | TCP_ACK, TCP_SYN | TCP_RST | TCP_ACK] {
             assert_eq!(turn(TCP, [9_999, 50_000], flags, 2), None);
@@ -210,9 +219,32 @@ mod tests {
     #[test]
     fn ports_do_not_prove_who_began() {
         let answer = contact(UDP, [53, 40_000], 0, 1);
-        assert_eq!((answer.is_reply(), answer.is_initiated()), (true, None));
+        assert_eq!(answer.turn(), Some(Turn::Reply(TurnEvidence::Ports)));
+        assert_eq!(answer.is_initiated(), None);
         let request = contact(UDP, [40_000, 53], 0, 1);
-        assert_eq!((request.is_reply(), request.is_initiated()), (false, None));
+        assert_eq!(request.turn(), Some(Turn::Request(TurnEvidence::Ports)));
+        assert_eq!(request.is_initiated(), None);
+    }
+
+    #[test]
+    fn icmp_types_tell_requests_replies_and_errors() {
+        use TurnEvidence::Flags;
+        for (protocol, icmp_type, expected) in [
+            (ICMP, 8, Some(Turn::Request(Flags))),
+            (ICMP, 0, Some(Turn::Reply(Flags))),
+            (ICMP, 3, Some(Turn::Refusal)),
+            (ICMP, 11, Some(Turn::Refusal)),
+            (ICMP6, 128, Some(Turn::Request(Flags))),
+            (ICMP6, 129, Some(Turn::Reply(Flags))),
+            (ICMP6, 1, Some(Turn::Refusal)),
+            // Neighbours are no peers of a conversation.
+            (ICMP6, 135, None),
+            (UDP, 8, None),
+        ] {
+            let contact = Contact { icmp_type: Some(icmp_type), ..contact(protocol, [0, 0], 0, 1) };
+            assert_eq!(contact.turn(), expected, "{protocol} {icmp_type}");
+        }
+        assert_eq!(contact(ICMP, [0, 0], 0, 1).turn(), None);
     }
 
     #[test]

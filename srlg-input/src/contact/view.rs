@@ -7,7 +7,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::contact::named::{ContactFilter, HostKey, PeerKey, Role, Side};
 use crate::contact::networks::Networks;
 use crate::contact::packing::{LONGEST_WITH_PORT, Packing};
-use crate::contact::{Contact, Host};
+use crate::contact::{Contact, Host, Turn};
 
 /// Options of a [`View`]. By default, each IPv4 or IPv6 address is a host, and all its contacts count.
 ///
@@ -40,7 +40,7 @@ pub struct ViewOptions {
     /// Contacts that count for a host: any, those in which it sent packets (source), or those in which it received packets (destination)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Role::ALL), requires = "contacts"))]
     pub role: Role,
-    /// Contacts that count: all, those known to be started by their source (initiated), all except known replies (no-replies), known replies (replies), or TCP with a SYN and no ACK (tcp-syn)
+    /// Contacts that count: all, those known to be started by their source (initiated), all except ICMP errors and TCP resets (no-refusals), all except these and known replies (no-replies), known replies (replies), or TCP with a SYN and no ACK (tcp-syn)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
     pub only: ContactFilter,
     /// Key of a host: its address, or its address with the protocol and the destination port (address+port)
@@ -407,8 +407,9 @@ impl View {
         match self.counted {
             ContactFilter::All => true,
             ContactFilter::Initiated => contact.is_initiated() == Some(true),
-            ContactFilter::NoReplies => !contact.is_reply(),
-            ContactFilter::Replies => contact.is_reply(),
+            ContactFilter::NoRefusals => contact.turn() != Some(Turn::Refusal),
+            ContactFilter::NoReplies => matches!(contact.turn(), None | Some(Turn::Request(_))),
+            ContactFilter::Replies => matches!(contact.turn(), Some(Turn::Reply(_))),
             ContactFilter::TcpSyn => contact.is_syn_only(),
         }
     }

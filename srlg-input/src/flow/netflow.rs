@@ -109,6 +109,7 @@ impl<'a> Export<'a> {
             tcp_flags: NonZeroU8::new(record[37]),
             source_port: Some(u16::from_be_bytes([record[32], record[33]])),
             destination_port: Some(u16::from_be_bytes([record[34], record[35]])),
+            icmp_type: None,
             initiated: None,
             sampling: self.sampling,
             // The word contains two interface numbers of 16 bits. The ingress interface comes first.

@@ -103,6 +103,7 @@ fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
         tcp_flags: transport.tcp_flags.and_then(NonZeroU8::new),
         source_port: transport.source_port,
         destination_port: transport.destination_port,
+        icmp_type: transport.icmp_type,
         ..Details::default()
     };
     Ok((headers.hosts(), details))

@@ -5,7 +5,7 @@
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
-use crate::contact::{Contact, Host, TCP};
+use crate::contact::{Contact, Host, ICMP, ICMP6, TCP};
 use crate::flow::clock::{Clock, Last};
 use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::element::{Moment, Number};
@@ -29,6 +29,7 @@ pub(crate) struct Details {
     pub(crate) tcp_flags: Option<NonZeroU8>,
     pub(crate) source_port: Option<u16>,
     pub(crate) destination_port: Option<u16>,
+    pub(crate) icmp_type: Option<u8>,
     pub(crate) initiated: Option<bool>,
     pub(crate) sampling: Option<NonZeroU32>,
     pub(crate) ingress: Option<NonZeroU32>,
@@ -78,11 +79,21 @@ impl Details {
         let has_ports = self.protocol.is_none_or(|it| matches!(it, TCP | 17 | 33 | 132 | 136));
         contact.source_port = self.source_port.filter(|_| has_ports);
         contact.destination_port = self.destination_port.filter(|_| has_ports);
+        contact.icmp_type = self.icmp_type.or_else(|| self.icmp_type_of_port());
         contact.initiated = self.initiated;
         contact.sampling = self.sampling.or(sampling);
         contact.exporter = Some(exporter);
         contact.ingress = self.ingress;
         contact
+    }
+
+    /// Returns the ICMP type that most exporters write to the upper half of the destination port. Others write 0, so
+    /// echo replies, which have type 0, remain unknown.
+    #[inline]
+    fn icmp_type_of_port(&self) -> Option<u8> {
+        let is_icmp = self.protocol.is_some_and(|protocol| matches!(protocol, ICMP | ICMP6));
+        let [icmp_type, _] = self.destination_port.filter(|_| is_icmp)?.to_be_bytes();
+        Some(icmp_type).filter(|it| *it != 0)
     }
 }
 
@@ -125,6 +136,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         source_port: narrow(record.number(Number::SourcePort)).or(packet.source_port),
         destination_port: narrow(record.number(Number::DestinationPort))
             .or(packet.destination_port),
+        icmp_type: packet.icmp_type,
         initiated: forward_initiated(record),
         sampling: samplers.rate(domain, &record.sampling()),
         ingress: record.nonzero(Number::Ingress).and_then(|index| index.try_into().ok()),
@@ -152,6 +164,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             tcp_flags: flags(record.nonzero(Number::ReverseTcpFlags)),
             source_port: details.destination_port,
             destination_port: details.source_port,
+            icmp_type: None,
             initiated: details.initiated.map(|initiated| !initiated),
             // The record names the interface of the forward direction only.
             ingress: None,

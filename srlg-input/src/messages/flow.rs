@@ -87,6 +87,7 @@ impl Flow {
             tcp_flags: NonZeroU8::new(self.tcp_flags as u8),
             source_port: known(self.source_port).and_then(|it| it.try_into().ok()),
             destination_port: known(self.destination_port).and_then(|it| it.try_into().ok()),
+            icmp_type: None,
             initiated: self.initiated,
             sampling: narrow(self.sampling),
             ingress: narrow(self.ingress),

@@ -3,7 +3,7 @@
 //! Invariant: a value is `None` if it was not captured, or if the packet is a fragment that does not contain it. A
 //! packet with missing values still counts as a contact.
 
-use crate::contact::TCP;
+use crate::contact::{ICMP, ICMP6, TCP};
 use crate::packet::Skip;
 
 /// Number of extension headers after which parsing stops. RFC 8200 names seven.
@@ -24,6 +24,8 @@ pub struct Transport {
     pub source_port: Option<u16>,
     /// Destination port, if the protocol has ports.
     pub destination_port: Option<u16>,
+    /// ICMP type.
+    pub icmp_type: Option<u8>,
 }
 
 /// The bytes after the IP header and its extension headers.
@@ -100,7 +102,12 @@ impl<'a> Segment<'a> {
             _ => (None, None),
         };
         let tcp_flags = if self.protocol == TCP { self.bytes.get(13).copied() } else { None };
-        Transport { protocol: Some(self.protocol), tcp_flags, source_port, destination_port }
+        let icmp_type = match self.protocol {
+            ICMP | ICMP6 => self.bytes.first().copied(),
+            _ => None,
+        };
+        let protocol = Some(self.protocol);
+        Transport { protocol, tcp_flags, source_port, destination_port, icmp_type }
     }
 
     /// Returns the source port, the destination port and the payload of a complete UDP datagram.

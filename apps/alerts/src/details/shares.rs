@@ -8,8 +8,9 @@ use std::num::NonZeroU32;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Port, Turn};
+use srlg_input::contact::{Contact, ICMP, ICMP6, Port, Turn};
 
+use crate::details::attempts::Attempts;
 use crate::notification::{Detail, InterfaceShare};
 use crate::top::Top;
 
@@ -18,8 +19,6 @@ pub(super) const MOST_SHARES: usize = 8;
 
 /// Time in which the weight of contacts halves, in milliseconds.
 const HALF_LIFE_MS: u64 = 60_000;
-
-const ICMP: [u8; 2] = [1, 58];
 
 /// Weighted numbers of contacts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +30,7 @@ pub(super) struct Shares {
     requests: u64,
     /// Contacts that have ports, which are unknown.
     without_port: u64,
+    attempts: Attempts,
     ports: Top<PortKey, 16>,
     source_ports: Top<PortKey, 16>,
     prefixes: Top<IpNet, 16>,
@@ -57,12 +57,13 @@ struct Interface {
 }
 
 impl Shares {
-    pub(super) const fn new(now_ms: u64) -> Self {
+    pub(super) fn new(now_ms: u64) -> Self {
         Self {
             contacts: 0,
             syn_only: 0,
             requests: 0,
             without_port: 0,
+            attempts: Attempts::default(),
             ports: Top::new(),
             source_ports: Top::new(),
             prefixes: Top::new(),
@@ -76,14 +77,15 @@ impl Shares {
         self.contacts == 0
     }
 
-    /// Adds a contact with the peer that has the address `address`.
-    pub(super) fn add(&mut self, address: IpAddr, contact: &Contact) {
+    /// Adds a contact with the peer that has the hash `peer` and the address `address`.
+    pub(super) fn add(&mut self, peer: u64, address: IpAddr, contact: &Contact) {
         let Contact { protocol, source_port, destination_port, .. } = *contact;
-        let is_icmp = protocol.is_some_and(|protocol| ICMP.contains(&protocol));
+        let is_icmp = protocol.is_some_and(|protocol| matches!(protocol, ICMP | ICMP6));
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
         self.requests += u64::from(matches!(contact.turn(), Some(Turn::Request(_))));
         self.without_port += u64::from(contact.port().is_none() && !is_icmp);
+        self.attempts.add(peer, contact.is_syn_only());
         self.ports.add(PortKey { protocol, port: destination_port });
         self.source_ports.add(PortKey { protocol, port: source_port });
         self.prefixes.add(prefix(address));
@@ -98,6 +100,7 @@ impl Shares {
         self.syn_only = self.syn_only.saturating_add(other.syn_only);
         self.requests = self.requests.saturating_add(other.requests);
         self.without_port = self.without_port.saturating_add(other.without_port);
+        self.attempts.merge(&other.attempts);
         self.ports.merge(&other.ports);
         self.source_ports.merge(&other.source_ports);
         self.prefixes.merge(&other.prefixes);
@@ -115,6 +118,7 @@ impl Shares {
         for count in [&mut self.syn_only, &mut self.requests, &mut self.without_port] {
             *count = count.div_ceil(2);
         }
+        self.attempts.age();
         self.ports.halve();
         self.source_ports.halve();
         self.prefixes.halve();
@@ -141,6 +145,7 @@ impl Shares {
         detail.prefixes = self.prefixes.shares(MOST_SHARES);
         detail.interfaces = interfaces.collect();
         detail.syn_only = share(self.syn_only);
+        detail.attempts = self.attempts.share();
         detail.requests = share(self.requests);
         detail.without_port = share(self.without_port);
     }

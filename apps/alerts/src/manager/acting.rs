@@ -80,7 +80,7 @@ impl AlertManager {
     ) -> Result<Notification, Refusal> {
         let view = self.by_view.iter().position(|view_alerts| view_alerts.name == last.view);
         let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
-        let change = self.by_view[view].close_by_hand(last.id, last.now_ms)?;
+        let change = self.by_view[view].close_by_hand(last.alert_id(), last.now_ms)?;
         let ended = self.notification(view, change);
         let text = format!("{}; {}", ended.text, remark.sentence("closed"));
         Ok(Notification { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
@@ -244,7 +244,9 @@ mod tests {
         let notified: Vec<_> = (0..2).flat_map(|_| site.close(0..3_000)).collect();
         let notified: Vec<_> =
             notified.iter().map(|it| (it.why, it.kind, it.kind_at_start)).collect();
-        assert_eq!(notified, [(Why::Severity, Kind::Flood, Kind::Server)]);
+        let expected =
+            [(Why::Cause, Kind::Server, Kind::Server), (Why::Threshold, Kind::Flood, Kind::Flood)];
+        assert_eq!(notified, expected);
     }
 
     #[test]
@@ -265,7 +267,10 @@ mod tests {
             let of = notified.iter().map(|notified| {
                 notified.iter().map(|it| (it.why, it.kind, it.severity)).collect::<Vec<_>>()
             });
-            let flood = vec![(Why::Severity, Kind::Flood, Severity::Major)];
+            let flood = vec![
+                (Why::Cause, Kind::Server, Severity::Info),
+                (Why::Threshold, Kind::Flood, Severity::Major),
+            ];
             assert_eq!(of.collect::<Vec<_>>(), [vec![], vec![], flood, vec![]], "{repeat_ms}");
         }
     }

@@ -245,6 +245,7 @@ impl ViewAlerts {
             }
         }
         self.update_top(report);
+        self.without_details.retain(|host| self.tracker.is_active(*host));
         let explained = self.explained(&alerts, sightings, &evidence);
         for alert in alerts.into_iter().chain(explained) {
             let point = report.super_points.iter().find(|point| point.host == alert.host);
@@ -288,6 +289,9 @@ impl ViewAlerts {
         sightings: &Sightings,
         evidence: impl Fn(IpAddr, u32) -> Evidence,
     ) -> Vec<Alert> {
+        if self.without_details.is_empty() {
+            return Vec::new();
+        }
         let is_changed = |host: &IpAddr| alerts.iter().any(|alert| alert.host == *host);
         let hosts = self.without_details.iter().filter(|host| !is_changed(host));
         let hosts = hosts.copied().collect();

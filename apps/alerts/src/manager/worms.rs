@@ -23,11 +23,19 @@ pub(super) struct Worms(HashMap<Target, Hosts>);
 type Target = (String, String);
 
 /// Active alerts of hosts that scan the same port.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Hosts {
     alerts: Vec<AlertId>,
     /// Start and ID of the first alert that is neither silenced nor led by another one.
     leader: Option<(u64, AlertId)>,
+    /// Highest severity of the alerts that changed in this slice. A host that has a leader changes in each slice.
+    severity: Severity,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self { alerts: Vec::new(), leader: None, severity: Severity::Info }
+    }
 }
 
 impl Worms {
@@ -55,6 +63,11 @@ impl Worms {
     pub(super) fn join(&mut self, notification: &mut Notification, last: Option<&Notification>) {
         let hosts = target(notification).map(|target| self.0.entry(target).or_default());
         let Some(hosts) = hosts else { return };
+        hosts.severity = hosts.severity.max(notification.severity);
+        if let Some(last) = last.filter(|last| last.kind == Kind::Worm && last.leader.is_none()) {
+            // A leader keeps the severity of its worm.
+            notification.severity = notification.severity.max(last.severity);
+        }
         let others = hosts.alerts.iter().filter(|id| **id != notification.id).count();
         if others > 0 {
             notification.set_worm(others + 1);
@@ -78,8 +91,8 @@ fn target(notification: &Notification) -> Option<Target> {
 }
 
 impl AlertManager {
-    /// Makes the leaders of `worms` name the other hosts. A leader is updated when its worm has at least twice as many
-    /// hosts as its last notification says.
+    /// Makes the leaders of `worms` name the other hosts. A leader has the severity of the most severe host. It is updated
+    /// when this severity rises, and when its worm has at least twice as many hosts as its last notification says.
     pub(super) fn lead(&mut self, worms: &Worms, notifications: &mut Vec<Notification>) {
         let mut leaders: Vec<(&Hosts, AlertId)> =
             worms.0.values().filter_map(|hosts| Some((hosts, hosts.leader?.1))).collect();
@@ -87,7 +100,8 @@ impl AlertManager {
         for (hosts, leader) in leaders.into_iter().filter(|(hosts, _)| hosts.alerts.len() > 1) {
             let Some(open) = self.open.get(&leader) else { continue };
             let count = hosts.alerts.len();
-            let is_new = count >= 2 * open.worm_hosts.unwrap_or(1);
+            let is_worse = hosts.severity > open.severity;
+            let is_new = is_worse || count >= 2 * open.worm_hosts.unwrap_or(1);
             let fresh = notifications.iter_mut().find(|it| it.id == leader);
             let mut notification = match &fresh {
                 Some(fresh) => (*fresh).clone(),
@@ -95,6 +109,7 @@ impl AlertManager {
                 None => continue,
             };
             notification.set_worm(count);
+            notification.severity = notification.severity.max(hosts.severity);
             notification.largest_hosts = self.others(hosts, leader);
             self.remember(&notification);
             match fresh {
@@ -181,7 +196,7 @@ mod tests {
             let mut notifications = Vec::new();
             for mut notification in changes {
                 let id = notification.id;
-                worms.join(&mut notification, manager.last(id));
+                worms.join(&mut notification, manager.open.get(&id).map(std::sync::Arc::as_ref));
                 if let Some(notification) = manager.unless_quiet(notification) {
                     manager.remember(&notification);
                     notifications.push(notification);

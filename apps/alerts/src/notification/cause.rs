@@ -65,7 +65,7 @@ impl Cause {
         }
         let detail = context.evidence.detail.as_ref();
         let is_answered = context.opposite().map(|opposite| opposite * ALIKE >= count);
-        let is_mostly_attempts = detail.is_some_and(|detail| detail.syn_only >= MOSTLY);
+        let is_mostly_attempts = detail.is_some_and(|detail| detail.attempts >= MOSTLY);
         match (context.direction, is_answered) {
             (Direction::Any, _) => Doubt::Directions.into(),
             (Direction::FanIn, _) if is_mostly_attempts => Kind::Flood.into(),
@@ -105,11 +105,12 @@ fn of_ports(context: &Context) -> Option<Cause> {
 
 /// Returns the kind of a host that answers most of the hosts that contact it.
 fn of_busy_receiver(context: &Context, detail: Option<&Detail>) -> Kind {
-    let Some(detail) = detail.filter(|_| !context.is_of_networks) else { return Kind::Server };
+    let Some(detail) = detail else { return Kind::Server };
     let service = || from_port(detail).filter(|port| port.is_of_service());
     match to_port(detail).or_else(service) {
         // Every host answers echo requests, even if they are forged.
         _ if is_mostly_icmp(detail) => Kind::Flood,
+        _ if context.is_of_networks => Kind::Server,
         Some(port) if RESOLVERS.contains(&port.number) => Kind::Resolver,
         Some(port) if port.is_of_service() => Kind::Server,
         None if has_no_ports(detail) => Kind::Server,
@@ -120,10 +121,11 @@ fn of_busy_receiver(context: &Context, detail: Option<&Detail>) -> Kind {
 /// Returns the kind of a host that is answered by the share `answered` of the hosts that it contacts. Only the resolvers,
 /// proxies, gateways and monitoring hosts of a network have good reasons to contact one port of many hosts.
 fn of_busy_sender(context: &Context, detail: Option<&Detail>, answered: f64) -> Kind {
-    let Some(detail) = detail.filter(|_| !context.is_of_networks) else { return Kind::Server };
+    let Some(detail) = detail else { return Kind::Server };
     match (from_port(detail), to_port(detail)) {
         // Live hosts answer scans, too.
         _ if is_mostly_icmp(detail) => Kind::Scan,
+        _ if context.is_of_networks => Kind::Server,
         (Some(from), _) if RESOLVERS.contains(&from.number) => Kind::Resolver,
         (Some(from), _) if from.is_of_service() => Kind::Server,
         (_, Some(to)) if RESOLVERS.contains(&to.number) => Kind::Resolver,

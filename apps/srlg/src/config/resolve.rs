@@ -458,8 +458,8 @@ fn usual(inside: &[IpNet], networks: &NetworkViews) -> Vec<ViewTable> {
             ViewOptions { inside, measure, role, only, prefixes, ..ViewOptions::default() };
         ViewTable { name: name.to_owned(), options, ..ViewTable::default() }
     };
-    // Replies are counted apart, so that a server does not look like a scanner. They are counted all the same, because
-    // their ports and flags may be forged.
+    // Replies are counted apart, so that a server does not look like a scanner. Those of inside hosts are counted all the
+    // same, because ports and flags may be forged.
     let requests = ContactFilter::NoReplies;
     let mut views = vec![
         view("fan-in", Side::Inside, Role::Destination, requests, PREFIXES),
@@ -472,11 +472,13 @@ fn usual(inside: &[IpNet], networks: &NetworkViews) -> Vec<ViewTable> {
     let NetworkViews { enabled, prefix4, prefix6, pairs, memory } = *networks;
     if enabled {
         let prefixes = Prefixes { host4: prefix4, host6: prefix6, ..PREFIXES };
-        let roles = [Role::Destination, Role::Source];
-        views.extend(NETWORKS.into_iter().zip(roles).map(|(name, role)| ViewTable {
+        // What a network refuses is no scan, and no answer to a flood.
+        let counted =
+            [(Role::Destination, ContactFilter::All), (Role::Source, ContactFilter::NoRefusals)];
+        views.extend(NETWORKS.into_iter().zip(counted).map(|(name, (role, only))| ViewTable {
             pairs: Some(pairs),
             memory: Some(memory),
-            ..view(name, Side::Inside, role, ContactFilter::All, prefixes)
+            ..view(name, Side::Inside, role, only, prefixes)
         }));
     }
     let of_replies = REPLIES.into_iter().zip([Role::Destination, Role::Source]);

@@ -17,7 +17,7 @@ use srlg_alerts::status::overview::{DatagramCounts, SpoolOverview};
 use srlg_alerts::top::at_most;
 use srlg_alerts::witnesses::TableState;
 
-/// Maximum number of hosts in a report. The data of a host takes at most 8 kB, so a report fits into one message.
+/// Maximum number of hosts in a report. The data of a host takes at most 11 kB, so a report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
 
 /// Maximum number of hosts in a watch list, over all views.

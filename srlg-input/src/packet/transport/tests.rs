@@ -27,7 +27,8 @@ const UDP_DATAGRAM: [u8; 10] = [8, 7, 0, 53, 0, 10, 0, 0, 0xab, 0xcd];
 /// Returns a transport whose ports are those of [`TCP_HEADER`] or [`UDP_DATAGRAM`], each with its source port.
 fn transport(protocol: u8, tcp_flags: Option<u8>, destination_port: Option<u16>) -> Transport {
     let source_port = destination_port.map(|port| if port == 80 { 0x0102 } else { 0x0807 });
-    Transport { protocol: Some(protocol), tcp_flags, source_port, destination_port }
+    let protocol = Some(protocol);
+    Transport { protocol, tcp_flags, source_port, destination_port, icmp_type: None }
 }
 
 #[test]
@@ -40,9 +41,11 @@ fn ports_and_flags_are_those_behind_the_header_and_its_options() {
         let packet = ipv4_packet(protocol, 0, 0, &UDP_DATAGRAM);
         assert_eq!(ipv4(&packet).transport(), transport(protocol, None, Some(53)));
     }
-    for protocol in [1, 47, 50, 255] {
+    for (protocol, icmp_type) in [(1, Some(1)), (58, Some(1)), (47, None), (50, None), (255, None)]
+    {
         let packet = ipv4_packet(protocol, 0, 0, &TCP_HEADER);
-        assert_eq!(ipv4(&packet).transport(), transport(protocol, None, None));
+        let expected = Transport { icmp_type, ..transport(protocol, None, None) };
+        assert_eq!(ipv4(&packet).transport(), expected);
     }
 }
 

@@ -17,7 +17,7 @@ fn context(role: Role, only: ContactFilter, replies: Option<f64>, others: Option
 }
 
 /// Returns `context` with details about contacts that mostly have the ports `from` and `to`.
-fn with(context: Context, from: &str, to: &str, syn_only: f64) -> Context {
+fn with(context: Context, from: &str, to: &str, attempts: f64) -> Context {
     let list = |port: &str| match port {
         "" => Vec::new(),
         port => vec![(port.to_owned(), 0.9)],
@@ -27,7 +27,7 @@ fn with(context: Context, from: &str, to: &str, syn_only: f64) -> Context {
         ports: list(to),
         source_ports: list(from),
         requests: f64::from(u8::from(is_request)),
-        syn_only,
+        attempts,
         ..Detail::default()
     };
     let evidence = Evidence { detail: Some(detail), ..Evidence::default() };
@@ -35,9 +35,9 @@ fn with(context: Context, from: &str, to: &str, syn_only: f64) -> Context {
 }
 
 /// Returns the kind of an alert with 3,000 peers in a view without known replies.
-fn kind(role: Role, replies: f64, others: f64, [from, to]: [&str; 2], syn_only: f64) -> Kind {
+fn kind(role: Role, replies: f64, others: f64, [from, to]: [&str; 2], attempts: f64) -> Kind {
     let context = context(role, ContactFilter::NoReplies, Some(replies), Some(others));
-    Cause::of(&with(context, from, to, syn_only), 3_000.0).kind
+    Cause::of(&with(context, from, to, attempts), 3_000.0).kind
 }
 
 #[test]
@@ -130,9 +130,9 @@ fn fragments_and_a_second_protocol_do_not_hide_a_reflection() {
 
 #[test]
 fn one_view_alone_knows_attacks_by_flags_and_ports() {
-    let alone = |role, from, to, syn_only| {
+    let alone = |role, from, to, attempts| {
         let context = context(role, ContactFilter::All, None, None);
-        let Cause { kind, doubt, .. } = Cause::of(&with(context, from, to, syn_only), 3_000.0);
+        let Cause { kind, doubt, .. } = Cause::of(&with(context, from, to, attempts), 3_000.0);
         (kind, doubt)
     };
     let unknown = (Kind::Unknown, Some(Doubt::Opposite));
