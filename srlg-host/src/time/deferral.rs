@@ -44,7 +44,7 @@ pub struct Deferral {
     tracked_from: u64,
     /// Slice of the newest touch of each cell by each owner.
     touched: HashMap<(u32, Owner), u64>,
-    /// Cells and owners by the slice of a touch. A later slice may have touched them again.
+    /// The keys of `touched`, each once, by the slice of a touch. Later slices may have touched the cell again.
     by_slice: BTreeMap<u64, Vec<(u32, Owner)>>,
     /// Number of cells of each owner.
     held: HashMap<Owner, u32>,
@@ -190,25 +190,26 @@ impl Deferral {
     fn touch(&mut self, pair: &impl PairIds, slice: u64) {
         let Some(touch) = self.cells.touched_cell(pair) else { return };
         match self.touched.get_mut(&touch) {
-            Some(newest) if *newest >= slice => return,
-            Some(newest) => *newest = slice,
+            // The entry in `by_slice` follows when its slice is forgotten. A second entry for each slice that touches
+            // the cell would make the memory grow with the window.
+            Some(newest) => *newest = slice.max(*newest),
             None => {
                 self.touched.insert(touch, slice);
+                self.by_slice.entry(slice).or_default().push(touch);
                 let held = self.held.entry(touch.1).or_default();
                 *held += 1;
                 self.large += usize::from(*held == self.least);
             }
         }
-        self.by_slice.entry(slice).or_default().push(touch);
     }
 
     /// Forgets the touches of all slices before `slice`.
     fn forget_before(&mut self, slice: u64) {
         while let Some(oldest) = self.by_slice.first_entry().filter(|oldest| *oldest.key() < slice)
         {
-            let (of, touches) = oldest.remove_entry();
-            for touch in touches {
-                if self.touched.get(&touch) != Some(&of) {
+            for touch in oldest.remove() {
+                if let Some(newest) = self.touched.get(&touch).filter(|newest| **newest >= slice) {
+                    self.by_slice.entry(*newest).or_default().push(touch);
                     continue;
                 }
                 self.touched.remove(&touch);

@@ -93,6 +93,30 @@ fn a_flood_between_two_silences_has_the_reports_of_a_detector_that_closes_every_
 }
 
 #[test]
+fn a_cell_has_one_entry_however_often_it_is_touched() {
+    for window in [8, 40, 600] {
+        let mut both = Both::new(window);
+        let mut ingest = |late| {
+            (0..6).for_each(|host| both.ingest(&pairs(host, 0..4), late));
+            both.close();
+            let Deferral { touched, by_slice, .. } = &both.deferral;
+            let entries: usize = by_slice.values().map(Vec::len).sum();
+            assert_eq!(entries, touched.len(), "window {window}");
+            entries
+        };
+        let touched = ingest(0);
+        assert!((6..=24).contains(&touched), "{touched}");
+        for slice in 1..300 {
+            assert_eq!(ingest(slice % 3), touched, "window {window}, slice {slice}");
+        }
+        assert_eq!(both.quiet, 300, "window {window}");
+        (0..=both.deferral.reach).for_each(|_| both.close());
+        let Deferral { touched, by_slice, held, .. } = &both.deferral;
+        assert_eq!((touched.len(), by_slice.len(), held.len()), (0, 0, 0), "window {window}");
+    }
+}
+
+#[test]
 fn too_many_touched_cells_close_every_slice_until_a_window_is_tracked_again() {
     let mut both = Both::new(16);
     let mut hosts = PairBatch::new();
