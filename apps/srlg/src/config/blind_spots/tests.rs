@@ -127,6 +127,55 @@ fn the_slowest_scan_of_each_view_is_noted_until_it_has_a_long_window() {
 }
 
 #[test]
+fn a_long_window_of_one_rule_does_not_help_the_hosts_of_another() {
+    let general = "[[rule]]\nname = 'general'\nthresholds = { 60s = 1024 }\n";
+    let guests = |thresholds: &str| {
+        format!(
+            "[[rule]]\nname = 'guests'\nnetworks = ['198.51.100.16/28']\nthresholds = {{ {thresholds} }}\n"
+        )
+    };
+    let spots =
+        |rules: &str| spots(&format!("inside = ['198.51.100.0/24']\n{rules}{INPUT}")).into_iter();
+    let slow = |rules: &str| {
+        let of = |spot| match spot {
+            BlindSpot::SlowScans(it) => Some(it.slowest),
+            _ => None,
+        };
+        let scans = spots(rules).find_map(of).unwrap_or_default().into_iter();
+        scans.map(|it| (it.rule, it.views, it.threshold, it.window.as_secs())).collect::<Vec<_>>()
+    };
+    let of = |rule: &str, views: &[&str], threshold: f64, window| {
+        let views = views.iter().map(|&view| view.to_owned()).collect::<Vec<_>>();
+        (rule.to_owned(), views, threshold, window)
+    };
+    let of_general = of("general", &["fan-out", "outside", "replies-out"], 1_024.0, 60);
+    // The view of outside hosts has no guests.
+    let of_guests = of("guests", &["fan-out", "replies-out"], 512.0, 10);
+    let with_long = general.to_owned() + &guests("60s = 64, 1h = 64");
+    assert_eq!(slow(&with_long), std::slice::from_ref(&of_general));
+    assert_eq!(slow(&(general.to_owned() + &guests("10s = 512"))), [of_general, of_guests.clone()]);
+    let long = general.replace("60s", "1h");
+    assert_eq!(slow(&(long.clone() + &guests("10s = 512"))), [of_guests]);
+    assert_eq!(slow(&(long.clone() + &guests("60s = 64, 1h = 64"))), []);
+
+    let short = |rules: &str| {
+        spots(rules).find_map(|spot| match spot {
+            BlindSpot::ShortWindows(it) => Some((it.views, it.window.as_secs())),
+            _ => None,
+        })
+    };
+    let of_views = |views: &[&str], window| {
+        Some((views.iter().map(|&view| view.to_owned()).collect::<Vec<_>>(), window))
+    };
+    let inside = ["fan-in", "fan-out", "replies-in", "replies-out"];
+    assert_eq!(short(&(general.to_owned() + &guests("10s = 64"))), of_views(&inside, 10));
+    assert_eq!(short(&(general.to_owned() + &guests("10s = 64, 60s = 64"))), None);
+    let all = ["fan-in", "fan-out", "outside", "replies-in", "replies-out"];
+    let short_general = general.replace("60s", "30s");
+    assert_eq!(short(&(short_general + &guests("10s = 64, 60s = 64"))), of_views(&all, 30));
+}
+
+#[test]
 fn short_windows_of_flow_records_and_missing_directions_are_noted() {
     let texts = |text: &str| {
         let spots = spots(text).into_iter();
@@ -250,7 +299,7 @@ fn rules_for_hosts_that_a_view_does_not_count_are_left_out() {
 
 #[test]
 fn sampling_is_noted_with_the_lowest_threshold() {
-    let rules = "[[rule]]\nname = 'r'\nthresholds = { 60s = 2000, 1h = 300 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.0/24']\nthresholds = { 60s = 500 }\n";
+    let rules = "[[rule]]\nname = 'r'\nthresholds = { 60s = 2000, 1h = 300 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.0/24']\nthresholds = { 1h = 500 }\n";
     let of = |rate: u32| spots(&format!("{rules}{INPUT}sampling = {rate}"));
     let rate = NonZeroU32::new(1_000).unwrap();
     assert_eq!(
