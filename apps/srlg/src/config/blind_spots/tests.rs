@@ -1,4 +1,7 @@
+use srlg_input::contact::{ContactFilter, Prefixes, Role};
+
 use super::*;
+use crate::config::file::PREFIXES;
 
 /// A rule with the default threshold.
 const RULE: &str = "[[rule]]\nname = 'all'\nthresholds = { 60s = 1024 }\n";
@@ -196,7 +199,7 @@ fn short_windows_of_flow_records_and_missing_directions_are_noted() {
         (format!("{fan_in}{INPUT}"), true),
         (format!("{fan_in}{outside}{fan_out}{INPUT}"), true),
         (format!("{fan_in}{fan_out}{INPUT}"), false),
-        (format!("{fan_out}{INPUT}"), false),
+        (format!("{fan_out}{INPUT}"), true),
     ] {
         assert_eq!(!texts(&text).is_empty(), has_note, "{text}");
     }
@@ -204,9 +207,61 @@ fn short_windows_of_flow_records_and_missing_directions_are_noted() {
         format!("{short}{INPUT}"),
         format!("{fan_in}{INPUT}"),
         format!("{fan_in}{outside}{INPUT}"),
+        format!("{fan_out}host-prefix4 = 24\n{INPUT}"),
+        format!("{fan_in}only = 'no-replies'\n{fan_out}only = 'no-replies'\n{INPUT}"),
     ]
     .map(|text| texts(&text));
     insta::assert_snapshot!(texts.concat());
+}
+
+#[test]
+fn a_view_without_replies_needs_a_view_of_the_replies_in_the_opposite_direction() {
+    let view = |name: &str, role: Role, more: &str| {
+        format!("[[view]]\nname = '{name}'\nrole = '{role}'\n{more}\n")
+    };
+    let fan_in = |more: &str| view("fan-in", Role::Destination, more);
+    let fan_out = |more: &str| view("fan-out", Role::Source, more);
+    let missing = |views: &str| {
+        let of = |spot| match spot {
+            BlindSpot::OneWay(it) => Some((it.view, it.role, it.only, it.measure, it.prefixes)),
+            _ => None,
+        };
+        let spots = spots(&format!("inside = ['198.51.100.0/24']\n{views}{INPUT}"));
+        spots.into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let of = |view: &str, role, only| (view.to_owned(), role, only, Side::Inside, PREFIXES);
+    let (all, replies) = (ContactFilter::All, ContactFilter::Replies);
+    let in_requests = of("fan-in", Role::Source, replies);
+    let out_requests = of("fan-out", Role::Destination, replies);
+    let requests = "only = 'no-replies'";
+    let both = fan_in(requests) + &fan_out(requests);
+    let replies_out = view("replies-out", Role::Source, "only = 'replies'");
+    let replies_in = view("replies-in", Role::Destination, "only = 'replies'");
+    assert_eq!(missing(""), []);
+    assert_eq!(missing(&fan_in("")), [of("fan-in", Role::Source, all)]);
+    assert_eq!(missing(&fan_out("")), [of("fan-out", Role::Destination, all)]);
+    assert_eq!(missing(&fan_in(requests)), std::slice::from_ref(&in_requests));
+    assert_eq!(missing(&both), [in_requests.clone(), out_requests.clone()]);
+    assert_eq!(missing(&(both.clone() + &replies_out)), std::slice::from_ref(&out_requests));
+    assert_eq!(missing(&(both.clone() + &replies_in)), std::slice::from_ref(&in_requests));
+    assert_eq!(missing(&(both.clone() + &replies_in + &replies_out)), []);
+    assert_eq!(missing(&(fan_in(requests) + &fan_out(""))), []);
+    // Replies of hosts with other prefixes do not count.
+    let networks = replies_out.clone() + "host-prefix4 = 24\n";
+    let of_networks = (
+        "replies-out".to_owned(),
+        Role::Destination,
+        all,
+        Side::Inside,
+        Prefixes { host4: 24, ..PREFIXES },
+    );
+    let with_networks = both + &replies_in + &networks;
+    assert_eq!(missing(&with_networks), [in_requests, of_networks]);
+    // A scan by an outside host, and views of ports and of both directions, need no such view.
+    for more in ["measure = 'outside'", "peer = 'port'\nonly = 'initiated'"] {
+        assert_eq!(missing(&fan_out(more)), [], "{more}");
+    }
+    assert_eq!(missing(&view("any", Role::Any, requests)), []);
 }
 
 #[test]
