@@ -9,6 +9,7 @@
 mod actor;
 mod cache;
 mod packet;
+mod reflector;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -17,9 +18,10 @@ use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 use srlg_input::Contact;
 use srlg_input::contact::{TCP, TCP_ACK, TCP_SYN};
 
-pub use actor::{Actor, Reflector, inside};
+pub use actor::{Actor, inside};
 use cache::FlowCache;
 pub(crate) use packet::{Packet, UDP};
+pub use reflector::Reflector;
 
 /// Way in which an input sees packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
