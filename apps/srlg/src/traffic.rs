@@ -20,7 +20,7 @@ use srlg_input::contact::{TCP, TCP_ACK, TCP_SYN};
 
 pub use actor::{Actor, inside};
 use cache::FlowCache;
-pub(crate) use packet::{Packet, UDP};
+pub(crate) use packet::{Icmp, Packet, UDP};
 pub use reflector::Reflector;
 
 /// Way in which an input sees packets.
@@ -128,16 +128,19 @@ impl Traffic {
         }
     }
 
-    /// Lets `client` open a TCP connection to `port` of `server`, which answers a request. Then both close it.
-    fn connect(&mut self, client: IpAddr, server: IpAddr, port: u16) {
+    /// Lets `client` open a TCP connection to `port` of `server`, send `requests` requests that the server answers, and
+    /// close the connection.
+    fn connect(&mut self, client: IpAddr, server: IpAddr, port: u16, requests: u64) {
         let ports = [self.client_port(), port];
         let packet = Packet::tcp([client, server], ports, TCP_SYN);
         self.send(packet);
         self.send(packet.reply(TCP_SYN | TCP_ACK, 60));
-        for (flags, octets) in [(TCP_ACK, 52), (TCP_ACK, 400), (TCP_FIN | TCP_ACK, 52)] {
-            self.send(Packet { flags, octets, ..packet });
+        self.send(Packet { flags: TCP_ACK, octets: 52, ..packet });
+        for _ in 0..requests {
+            self.send(Packet { flags: TCP_ACK, octets: 400, ..packet });
+            self.send(packet.reply(TCP_ACK, 1_500));
         }
-        self.send(packet.reply(TCP_ACK, 1_500));
+        self.send(Packet { flags: TCP_FIN | TCP_ACK, octets: 52, ..packet });
         self.send(packet.reply(TCP_FIN | TCP_ACK, 52));
     }
 
@@ -205,6 +208,8 @@ fn outside(like: IpAddr, number: u64) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use srlg_input::contact::TCP_RST;
+
     use super::*;
 
     fn contacts(seed: u64, observation: Observation) -> Vec<Contact> {
@@ -220,6 +225,40 @@ mod tests {
         let of = |seed| contacts(seed, Observation::Packets);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
+    }
+
+    #[test]
+    fn a_host_refuses_each_tcp_packet_and_1000_udp_packets_per_second() {
+        let victim = [10, 0, 0, 1].into();
+        let floods = [
+            (Actor::AckFlood { victim, rate: 1_500.0 }, TCP, TCP_RST, 1_500),
+            (Actor::UdpFlood { victim, rate: 1_500.0 }, 1, 0, 1_000),
+        ];
+        for (flood, protocol, flags, expected) in floods {
+            let mut traffic = Traffic::new(1);
+            flood.act(&mut traffic, 1);
+            let contacts = traffic.take();
+            let refusals: Vec<_> =
+                contacts.iter().filter(|it| it.source == victim.into()).collect();
+            assert_eq!((contacts.len() - refusals.len(), refusals.len()), (1_500, expected));
+            for refusal in refusals {
+                assert_eq!(refusal.protocol, Some(protocol));
+                assert_eq!(refusal.tcp_flags, NonZeroU8::new(flags));
+            }
+        }
+    }
+
+    #[test]
+    fn a_flooded_server_answers_its_clients_and_each_forged_source() {
+        let server = [10, 0, 0, 1].into();
+        let flood = Actor::FloodedServer { server, clients: 40, packets: 95, rate: 1_500.0 };
+        let mut traffic = Traffic::new(1);
+        flood.act(&mut traffic, 1);
+        let contacts = traffic.take();
+        let count = |of: &dyn Fn(&&Contact) -> bool| contacts.iter().filter(of).count();
+        assert_eq!(count(&|it| it.destination == server.into()), 1_500 + 40 * 95);
+        let flags = NonZeroU8::new(TCP_SYN | TCP_ACK);
+        assert_eq!(count(&|it| it.source == server.into() && it.tcp_flags == flags), 1_540);
     }
 
     #[test]

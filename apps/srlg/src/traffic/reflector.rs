@@ -1,5 +1,8 @@
 //! Protocols whose servers are abused for reflections.
 
+/// Port to which forged replies go that look like replies to a client.
+pub(super) const CLIENT_PORT: u16 = 40_000;
+
 /// Protocol of servers that answer small forged requests with large replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reflector {
@@ -36,7 +39,7 @@ impl Reflector {
     pub(super) const fn port_of_requests(self) -> u16 {
         match self {
             Self::Ntp | Self::Memcached => 80,
-            Self::Dns | Self::Cldap | Self::Ssdp | Self::Chargen => 40_000,
+            Self::Dns | Self::Cldap | Self::Ssdp | Self::Chargen => CLIENT_PORT,
         }
     }
 
