@@ -58,16 +58,19 @@ pub(crate) enum Setting {
     Low,
     /// A view of ports.
     Ports,
+    /// A view of outside hosts that counts replies, too.
+    All,
 }
 
 impl Setting {
-    pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Low, Self::Ports];
+    pub(crate) const ALL: [Self; 4] = [Self::Hour, Self::Low, Self::Ports, Self::All];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Hour => "hour",
             Self::Low => "low",
             Self::Ports => "ports",
+            Self::All => "all",
         }
     }
 
@@ -79,6 +82,11 @@ impl Setting {
             Self::Ports => {
                 "[[view]]\nname = 'ports'\nrole = 'destination'\npeer = 'port'\nonly = 'initiated'\n\n\
                  [[rule]]\nname = 'ports'\nthresholds = { 60s = 256, 1h = 256 }\n"
+            }
+            Self::All => {
+                "[[view]]\nname = 'outside-all'\nmeasure = 'outside'\nrole = 'source'\nonly = 'all'\n\
+                 host-prefix6 = 64\npeer-prefix6 = 128\n\n\
+                 [[rule]]\nname = 'outside-all'\nthresholds = { 60s = 1024 }\n"
             }
         }
     }
@@ -102,6 +110,9 @@ const fn scenario(name: &'static str, actor: Actor, by_default: Outcome) -> Scen
     let (observation, inside) = (Observation::Packets, Inside::Large);
     Scenario { name, actor, seconds: 60, observation, inside, by_default, otherwise: None }
 }
+
+/// Incidents of a flooded host and of its network.
+const BOTH: &[(&str, usize)] = &[("fan-in", 1), ("networks-in", 1)];
 
 const VICTIM: IpAddr = v4([10, 20, 5, 5]);
 const SERVER: IpAddr = v4([10, 20, 0, 80]);
@@ -129,7 +140,22 @@ fn floods() -> Vec<Scenario> {
         scenario(
             "SYN flood",
             Actor::SynFlood { victim: SERVER, rate: 1_500.0 },
-            found(4, Kind::Flood, &[("fan-in", 1), ("networks-in", 1)]),
+            found(4, Kind::Flood, BOTH),
+        ),
+        scenario(
+            "ACK flood",
+            Actor::AckFlood { victim: SERVER, rate: 1_500.0 },
+            found(4, Kind::Flood, BOTH),
+        ),
+        scenario(
+            "UDP flood",
+            Actor::UdpFlood { victim: VICTIM, rate: 1_500.0 },
+            found(4, Kind::Flood, BOTH),
+        ),
+        scenario(
+            "SYN flood of a busy server",
+            Actor::FloodedServer { server: SERVER, clients: 40, packets: 95, rate: 1_500.0 },
+            found(4, Kind::Flood, BOTH),
         ),
         reflection_of("DNS reflection", Reflector::Dns, &[("replies-in", 1)]),
         reflection_of("NTP reflection", Reflector::Ntp, &[("fan-in", 1)]),
@@ -145,8 +171,18 @@ fn floods() -> Vec<Scenario> {
             )
         },
         scenario(
+            "SYN-ACK reflection",
+            Actor::SynAckReflection { victims: 3, servers: 3_000, rate: 3_000.0 },
+            found(4, Kind::Flood, &[("replies-in", 3)]),
+        ),
+        scenario(
             "Carpet bombing",
             Actor::CarpetBombing { network: "10.20.7.0/24".parse().unwrap(), rate: 1_500.0 },
+            found(9, Kind::Flood, &[("networks-in", 1)]),
+        ),
+        scenario(
+            "Carpet bombing with pings",
+            Actor::PingCarpet { network: "10.20.7.0/24".parse().unwrap(), rate: 1_500.0 },
             found(9, Kind::Flood, &[("networks-in", 1)]),
         ),
     ]
@@ -167,9 +203,8 @@ fn seen_in_part() -> Vec<Scenario> {
             reflected(within, Reflector::Ntp, &[("fan-in", 1)]),
         )
     };
-    let both: &[_] = &[("fan-in", 1), ("networks-in", 1)];
     vec![
-        sampled("Large SYN flood", 64, 100_000.0, found(4, Kind::Flood, both)),
+        sampled("Large SYN flood", 64, 100_000.0, found(4, Kind::Flood, BOTH)),
         sampled("Large SYN flood", 4_096, 100_000.0, found(48, Kind::Flood, &[("fan-in", 1)])),
         Scenario {
             otherwise: Some((Setting::Low, found(37, Kind::Flood, &[("fan-in", 1)]))),
@@ -232,6 +267,18 @@ fn scans() -> Vec<Scenario> {
             },
             outside(14),
         ),
+        Scenario {
+            otherwise: Some((Setting::All, found(6, Kind::Scan, &[("outside-all", 1)]))),
+            ..scenario(
+                "Scan with SYN-ACKs",
+                Actor::SynAckScan {
+                    scanner: OUTSIDER,
+                    network: network("10.20.0.0/16"),
+                    rate: 500.0,
+                },
+                Outcome::NotFound,
+            )
+        },
         scenario(
             "Worm",
             Actor::Worm { port: 445, rate: 40.0 },
