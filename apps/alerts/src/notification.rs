@@ -291,6 +291,8 @@ pub struct Detail {
     pub attempts: f64,
     /// Share of contacts that are known to be requests.
     pub requests: f64,
+    /// Share of contacts that are known to be replies.
+    pub replies: f64,
     /// Share of contacts whose ports are unknown.
     pub without_port: f64,
 }

@@ -28,6 +28,8 @@ pub(super) struct Shares {
     syn_only: u64,
     /// Contacts that are known to be requests.
     requests: u64,
+    /// Contacts that are known to be replies.
+    replies: u64,
     /// Contacts that have ports, which are unknown.
     without_port: u64,
     attempts: Attempts,
@@ -62,6 +64,7 @@ impl Shares {
             contacts: 0,
             syn_only: 0,
             requests: 0,
+            replies: 0,
             without_port: 0,
             attempts: Attempts::default(),
             ports: Top::new(),
@@ -83,7 +86,11 @@ impl Shares {
         let is_icmp = protocol.is_some_and(|protocol| matches!(protocol, ICMP | ICMP6));
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
-        self.requests += u64::from(matches!(contact.turn(), Some(Turn::Request(_))));
+        match contact.turn() {
+            Some(Turn::Request(_)) => self.requests += 1,
+            Some(Turn::Reply(_)) => self.replies += 1,
+            Some(Turn::Refusal) | None => {}
+        }
         self.without_port += u64::from(contact.port().is_none() && !is_icmp);
         self.attempts.add(peer, contact.is_syn_only());
         self.ports.add(PortKey { protocol, port: destination_port });
@@ -99,6 +106,7 @@ impl Shares {
         self.contacts = self.contacts.saturating_add(other.contacts);
         self.syn_only = self.syn_only.saturating_add(other.syn_only);
         self.requests = self.requests.saturating_add(other.requests);
+        self.replies = self.replies.saturating_add(other.replies);
         self.without_port = self.without_port.saturating_add(other.without_port);
         self.attempts.merge(&other.attempts);
         self.ports.merge(&other.ports);
@@ -115,7 +123,8 @@ impl Shares {
         }
         // A single contact remains one, so that its host keeps its details.
         self.contacts = self.contacts.div_ceil(2);
-        for count in [&mut self.syn_only, &mut self.requests, &mut self.without_port] {
+        let Self { syn_only, requests, replies, without_port, .. } = self;
+        for count in [syn_only, requests, replies, without_port] {
             *count = count.div_ceil(2);
         }
         self.attempts.age();
@@ -147,6 +156,7 @@ impl Shares {
         detail.syn_only = share(self.syn_only);
         detail.attempts = self.attempts.share();
         detail.requests = share(self.requests);
+        detail.replies = share(self.replies);
         detail.without_port = share(self.without_port);
     }
 }

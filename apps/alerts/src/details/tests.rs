@@ -138,6 +138,7 @@ fn longest() -> Value {
             "contacts": u64::MAX,
             "syn_only": u64::MAX,
             "requests": u64::MAX,
+            "replies": u64::MAX,
             "without_port": u64::MAX,
             "attempts": { "now": attempts, "before": attempts },
             "ports": { "counts": (0..16).map(port).collect::<Vec<_>>(), "all": u64::MAX },

@@ -109,7 +109,7 @@ fn of_busy_receiver(context: &Context, detail: Option<&Detail>) -> Kind {
     let service = || from_port(detail).filter(|port| port.is_of_service());
     match to_port(detail).or_else(service) {
         // Every host answers echo requests, even if they are forged.
-        _ if is_mostly_icmp(detail) => Kind::Flood,
+        _ if is_ping(detail) => Kind::Flood,
         _ if context.is_of_networks => Kind::Server,
         Some(port) if RESOLVERS.contains(&port.number) => Kind::Resolver,
         Some(port) if port.is_of_service() => Kind::Server,
@@ -124,7 +124,7 @@ fn of_busy_sender(context: &Context, detail: Option<&Detail>, answered: f64) -> 
     let Some(detail) = detail else { return Kind::Server };
     match (from_port(detail), to_port(detail)) {
         // Live hosts answer scans, too.
-        _ if is_mostly_icmp(detail) => Kind::Scan,
+        _ if is_ping(detail) => Kind::Scan,
         _ if context.is_of_networks => Kind::Server,
         (Some(from), _) if RESOLVERS.contains(&from.number) => Kind::Resolver,
         (Some(from), _) if from.is_of_service() => Kind::Server,
@@ -165,10 +165,12 @@ fn has_no_ports(detail: &Detail) -> bool {
     detail.without_port >= MOSTLY
 }
 
-fn is_mostly_icmp(detail: &Detail) -> bool {
-    let first = detail.ports.first();
-    first
-        .is_some_and(|(name, share)| ["icmp", "icmp6"].contains(&name.as_str()) && *share >= MOSTLY)
+/// Returns whether most of the contacts are ICMP, and not known to be replies.
+fn is_ping(detail: &Detail) -> bool {
+    let is_icmp = |(name, share): &(String, f64)| {
+        ["icmp", "icmp6"].contains(&name.as_str()) && *share >= MOSTLY
+    };
+    detail.ports.first().is_some_and(is_icmp) && detail.replies < MOSTLY
 }
 
 /// UDP ports of services whose answers are larger than the requests, and the names of their protocols.

@@ -54,7 +54,10 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
     if !it.problems.is_empty() {
         return Err(it.problems);
     }
-    let Tables { input, network, probe, exporters, sinks, .. } = file.tables;
+    let Tables { input, network, probe, exporters, mut sinks, views: own_views, .. } = file.tables;
+    if own_views.is_empty() {
+        sinks.iter_mut().for_each(|sink| add_replies(&mut sink.only.views));
+    }
     let task = match (network, probe) {
         (Some(network), _) => Task::Collector(network),
         (None, Some(probe)) => Task::Probe(probe),
@@ -442,9 +445,19 @@ fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     }
 }
 
-/// Names of the default views of replies, each with the view of the other contacts in the same direction. Rules and
-/// allow-list entries that name this view apply to the replies, too.
+/// Names of the default views of replies, each with the view of the other contacts in the same direction. Rules,
+/// allow-list entries and sinks that name this view apply to the replies, too.
 const REPLIES: [(&str, &str); 2] = [("replies-in", "fan-in"), ("replies-out", "fan-out")];
+
+/// Adds the default views of replies to `views` if it names the view of the other contacts in the same direction.
+fn add_replies(views: &mut Vec<String>) {
+    let named = REPLIES.iter().filter(|(replies, requests)| {
+        let has = |name: &str| views.iter().any(|view| view == name);
+        has(requests) && !has(replies)
+    });
+    let named: Vec<String> = named.map(|(replies, _)| (*replies).to_owned()).collect();
+    views.extend(named);
+}
 
 /// Names of the default views of networks.
 pub(super) const NETWORKS: [&str; 2] = ["networks-in", "networks-out"];

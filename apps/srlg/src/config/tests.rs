@@ -352,3 +352,15 @@ fn detectors_use_a_keyed_hash() {
     let hashes: Vec<_> = config.views.iter().map(|view| view.sizes.hash).collect();
     assert_eq!(hashes, [HashFamily::HalfSip13; 7]);
 }
+
+#[test]
+fn what_names_the_view_of_a_direction_applies_to_its_replies() {
+    let text = "[[rule]]\nname = 'in'\nviews = ['fan-in']\nthresholds = { 60s = 500 }\n\
+        [[rule]]\nname = 'out'\nviews = ['fan-out']\nthresholds = { 60s = 900 }\n\
+        [[sink]]\nname = 's'\ntype = 'file'\npath = '/tmp/s'\nonly = { views = ['fan-in'] }\n";
+    let rules = rules_of(text).into_iter().map(|(view, rules)| (view, rules[0].1));
+    let rules: Vec<_> = rules.filter(|(view, _)| view.starts_with("replies")).collect();
+    assert_eq!(rules, [("replies-in".to_owned(), 500.0), ("replies-out".to_owned(), 900.0)]);
+    let sinks = Config::parse(text).unwrap().sinks;
+    assert_eq!(sinks[0].only.views, ["fan-in", "replies-in"]);
+}

@@ -4,16 +4,10 @@ use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU64};
 
 use srlg_input::Contact;
-use srlg_input::contact::TCP;
+use srlg_input::contact::{ICMP, ICMP6, TCP};
 
 /// IP protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
-
-/// IP protocol number of ICMP for IPv4.
-const ICMP: u8 = 1;
-
-/// IP protocol number of ICMP for IPv6.
-const ICMP6: u8 = 58;
 
 /// Maximum length of an ICMP error with the IP header, in bytes.
 const MAX_ERROR: u64 = 576;
@@ -94,8 +88,13 @@ impl Packet {
         let mut contact = Contact::new(time_ns, source.into(), destination.into());
         contact.protocol = Some(self.protocol);
         contact.tcp_flags = NonZeroU8::new(self.flags);
-        (contact.source_port, contact.destination_port) =
-            (Some(self.ports[0]), Some(self.ports[1]));
+        match self.protocol {
+            ICMP | ICMP6 => contact.icmp_type = Some((self.ports[1] >> 8) as u8),
+            _ => {
+                (contact.source_port, contact.destination_port) =
+                    (Some(self.ports[0]), Some(self.ports[1]));
+            }
+        }
         contact.packets = Some(NonZeroU64::MIN);
         contact.octets = NonZeroU64::new(self.octets);
         contact
@@ -107,19 +106,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_destination_port_of_icmp_is_the_type_and_the_code() {
+    fn icmp_has_a_type_and_no_ports() {
         let hosts = [[192, 0, 2, 1].into(), [10, 0, 0, 1].into()];
         let hosts6 = ["2001:db8::1", "2001:db8::2"].map(|host| host.parse().unwrap());
-        let rows = [
-            (Icmp::EchoRequest, 0x0800, 0x8000),
-            (Icmp::EchoReply, 0x0000, 0x8100),
-            (Icmp::PortUnreachable, 0x0303, 0x0104),
-        ];
-        for (message, port, port6) in rows {
+        let rows =
+            [(Icmp::EchoRequest, 8, 128), (Icmp::EchoReply, 0, 129), (Icmp::PortUnreachable, 3, 1)];
+        for (message, icmp_type, icmp6_type) in rows {
             let of = |hosts| Packet::icmp(hosts, message, 84).contact(0);
-            let fields = |it: Contact| (it.protocol, it.source_port, it.destination_port);
-            assert_eq!(fields(of(hosts)), (Some(1), Some(0), Some(port)));
-            assert_eq!(fields(of(hosts6)), (Some(58), Some(0), Some(port6)));
+            let fields = |it: Contact| (it.protocol, it.destination_port, it.icmp_type);
+            assert_eq!(fields(of(hosts)), (Some(1), None, Some(icmp_type)));
+            assert_eq!(fields(of(hosts6)), (Some(58), None, Some(icmp6_type)));
         }
     }
 

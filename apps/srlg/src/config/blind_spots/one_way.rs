@@ -46,9 +46,9 @@ impl OneWay {
 }
 
 /// Returns whether the counts of `other` show the cause of alerts of `view`. If `view` counts no replies, those of the
-/// same conversations are missing in a view that does not count replies either.
+/// same conversations are missing in a view that counts other contacts, too.
 fn tells_cause(view: &ViewOptions, other: &ViewOptions) -> bool {
-    let has_replies = matches!(other.only, ContactFilter::Replies | ContactFilter::All);
+    let has_replies = other.only == ContactFilter::Replies;
     counts_opposite(view, other) && (view.only != ContactFilter::NoReplies || has_replies)
 }
 
