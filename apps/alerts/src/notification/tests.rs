@@ -1,6 +1,6 @@
 use crate::{Alert, Condition, Rule, Sighting, Terms, Tracker, Witnesses};
 
-use srlg_input::contact::{HostKey, Prefixes, Role, ViewOptions};
+use srlg_input::contact::{HostKey, PeerKey, Prefixes, Role, ViewOptions};
 
 use super::*;
 
