@@ -212,7 +212,7 @@ impl HostDetails {
         if let Some(exporter) = contact.exporter {
             self.add_exporter(exporter.into());
         }
-        self.add_peer(seed, peer);
+        self.add_peer(seed, peer, peer_hash);
     }
 
     fn add_exporter(&mut self, exporter: IpAddr) {
@@ -221,9 +221,9 @@ impl HostDetails {
         }
     }
 
-    fn add_peer(&mut self, seed: u64, peer: IpAddr) {
+    fn add_peer(&mut self, seed: u64, peer: IpAddr, peer_hash: u64) {
         let key = |peer: &IpAddr| (hash(seed, *peer), *peer);
-        if let Err(at) = self.peers.binary_search_by_key(&key(&peer), key)
+        if let Err(at) = self.peers.binary_search_by_key(&(peer_hash, peer), key)
             && at < MOST_PEERS
         {
             self.peers.truncate(MOST_PEERS - 1);
@@ -234,7 +234,7 @@ impl HostDetails {
     /// Merges `other`, whose lists may be in any order because they can come from another machine.
     fn merge(&mut self, seed: u64, other: &Self) {
         self.since_ms = self.since_ms.min(other.since_ms);
-        other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
+        other.peers.iter().for_each(|peer| self.add_peer(seed, *peer, hash(seed, *peer)));
         other.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
         self.shares.merge(&other.shares);
         self.volume.merge(&other.volume);

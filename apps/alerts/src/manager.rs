@@ -49,6 +49,8 @@ pub struct AlertManager {
     url: Option<String>,
     /// Last notification of each active alert that is an incident.
     open: BTreeMap<AlertId, Arc<Notification>>,
+    /// Views and hosts of the alerts in `open`.
+    open_hosts: BTreeSet<(String, Name)>,
     /// Incidents of alerts whose incident is not the first one.
     incidents: BTreeMap<AlertId, AlertId>,
     /// Active alerts that are no incidents, because their hosts are only busy.
@@ -74,6 +76,7 @@ impl AlertManager {
             names,
             url,
             open: BTreeMap::new(),
+            open_hosts: BTreeSet::new(),
             incidents: BTreeMap::new(),
             hidden: BTreeMap::new(),
             is_replay: false,
@@ -284,11 +287,10 @@ impl AlertManager {
     /// Returns whether the host of `notification`, which belongs to view `at`, has an incident in the opposite
     /// direction.
     fn is_twin(&self, at: usize, notification: &Notification) -> bool {
-        let opposites: Vec<_> =
-            self.opposites(at).map(|opposite| &self.by_view[opposite].name).collect();
-        self.open
-            .values()
-            .any(|open| open.host == notification.host && opposites.contains(&&open.view))
+        self.opposites(at).any(|opposite| {
+            let view = self.by_view[opposite].name.clone();
+            self.open_hosts.contains(&(view, notification.host))
+        })
     }
 
     /// Returns the notification to store and send, if there is one. A host that stays busy and a host of a worm that has
@@ -321,9 +323,11 @@ impl AlertManager {
 
     /// Records `notification` as the last notification of its alert, or removes the alert if `notification` is its end.
     fn remember(&mut self, notification: &Notification) {
+        let host = (notification.view.clone(), notification.host);
         match notification.status {
             Status::End => {
                 self.open.remove(&notification.id);
+                self.open_hosts.remove(&host);
                 self.incidents.remove(&notification.alert_id());
             }
             _ => {
@@ -331,6 +335,7 @@ impl AlertManager {
                     self.incidents.insert(alert, notification.id);
                 }
                 self.open.insert(notification.id, Arc::new(notification.clone()));
+                self.open_hosts.insert(host);
             }
         }
     }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::Packing;
 
-use crate::alert::{Alert, AlertId, Severity, Status, Why};
+use crate::alert::{Alert, AlertId, Severity, Status, Why, WindowCount};
 use crate::host::{Change, HostState, SliceTrust};
 use crate::live::LiveCount;
 use crate::near_miss::{NearMiss, NearMisses};
@@ -59,14 +59,6 @@ struct Slice {
     /// Sightings by the length of the window in slices, and then by host.
     sightings: BTreeMap<u32, BTreeMap<IpAddr, Sighting>>,
     alerts: Vec<Alert>,
-}
-
-/// Returns `sightings` by the length of the window, and then by host.
-fn by_host(sightings: &Sightings) -> BTreeMap<u32, BTreeMap<IpAddr, Sighting>> {
-    let of_window = |points: &Vec<Sighting>| {
-        points.iter().map(|point| (point.host.to_canonical(), *point)).collect()
-    };
-    sightings.iter().map(|(window, points)| (*window, of_window(points))).collect()
 }
 
 impl Slice {
@@ -168,7 +160,12 @@ impl Tracker {
     ) -> Vec<Alert> {
         let is_input_lost = condition.is_input_lost;
         let whole_slices = if is_input_lost { 0 } else { condition.whole_slices };
-        let mut slice = Slice { now_ms, sightings: by_host(sightings), alerts: Vec::new() };
+        let by_host = |points: &Vec<Sighting>| {
+            points.iter().map(|point| (point.host.to_canonical(), *point)).collect()
+        };
+        let sightings =
+            sightings.iter().map(|(window, points)| (*window, by_host(points))).collect();
+        let mut slice = Slice { now_ms, sightings, alerts: Vec::new() };
         let new = if is_input_lost { Vec::new() } else { self.new_hosts(&slice, &rule) };
         let hosts: BTreeSet<IpAddr> = new.into_iter().chain(self.hosts.keys().copied()).collect();
         for host in hosts {
@@ -182,17 +179,11 @@ impl Tracker {
         slice.alerts
     }
 
-    /// Returns an update of the active alerts of `hosts` after the slice that ended at `now_ms`.
-    pub(crate) fn updates(
-        &self,
-        hosts: &BTreeSet<IpAddr>,
-        now_ms: u64,
-        sightings: &Sightings,
-        why: Why,
-    ) -> Vec<Alert> {
-        let mut slice = Slice { now_ms, sightings: by_host(sightings), alerts: Vec::new() };
-        hosts.iter().for_each(|host| self.push_alert(*host, Status::Update, why, &mut slice));
-        slice.alerts
+    /// Returns an update of the active alert of `host`, if it has one, with the counts after the last slice, which ended
+    /// at `now_ms`.
+    pub(crate) fn update(&self, host: IpAddr, why: Why, now_ms: u64) -> Option<Alert> {
+        let windows = self.live(self.alert_of(host)?)?.windows.clone();
+        self.alert(host, Status::Update, why, now_ms, windows)
     }
 
     fn follow(&mut self, slice: &Slice) {
@@ -291,9 +282,23 @@ impl Tracker {
 
     fn push_alert(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(state) = self.hosts.get(&host) else { return };
-        let (Some(active), Some(id)) = (&state.active, self.id(host, state)) else { return };
-        slice.alerts.push(Alert {
-            id,
+        let windows = state.counts(|window| slice.of(window, host));
+        slice.alerts.extend(self.alert(host, status, why, slice.now_ms, windows));
+    }
+
+    /// Returns a report of the active alert of `host`, if it has one. `windows` are its counts.
+    fn alert(
+        &self,
+        host: IpAddr,
+        status: Status,
+        why: Why,
+        now_ms: u64,
+        windows: Vec<WindowCount>,
+    ) -> Option<Alert> {
+        let state = self.hosts.get(&host)?;
+        let active = state.active.as_ref()?;
+        Some(Alert {
+            id: self.id(host, state)?,
             status,
             why,
             view: self.view.clone(),
@@ -301,11 +306,11 @@ impl Tracker {
             host,
             severity: active.severity,
             start_ms: active.start_ms,
-            now_ms: slice.now_ms,
+            now_ms,
             until_ms: None,
             silent: active.silent.clone(),
-            windows: state.counts(|window| slice.of(window, host)),
-        });
+            windows,
+        })
     }
 
     fn push_end(&self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {

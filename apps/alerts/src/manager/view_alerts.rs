@@ -246,7 +246,7 @@ impl ViewAlerts {
         }
         self.update_top(report);
         self.without_details.retain(|host| self.tracker.is_active(*host));
-        let explained = self.explained(&alerts, sightings, &evidence);
+        let explained = self.explained(&alerts, &evidence);
         for alert in alerts.into_iter().chain(explained) {
             let point = report.super_points.iter().find(|point| point.host == alert.host);
             let peers = point.into_iter().flat_map(|point| &point.peers);
@@ -286,21 +286,20 @@ impl ViewAlerts {
     fn explained(
         &self,
         alerts: &[Alert],
-        sightings: &Sightings,
         evidence: impl Fn(IpAddr, u32) -> Evidence,
     ) -> Vec<Alert> {
         if self.without_details.is_empty() {
             return Vec::new();
         }
-        let is_changed = |host: &IpAddr| alerts.iter().any(|alert| alert.host == *host);
-        let hosts = self.without_details.iter().filter(|host| !is_changed(host));
-        let hosts = hosts.copied().collect();
-        let mut updates = self.tracker.updates(&hosts, self.now_ms(), sightings, Why::Cause);
+        let changed: BTreeSet<IpAddr> = alerts.iter().map(|alert| alert.host).collect();
+        let updates = self
+            .without_details
+            .difference(&changed)
+            .filter_map(|host| self.tracker.update(*host, Why::Cause, self.now_ms()));
         let is_explained = |alert: &Alert| {
             !is_low(alert) && evidence(alert.host, alert.main().slices).detail.is_some()
         };
-        updates.retain(is_explained);
-        updates
+        updates.filter(is_explained).collect()
     }
 
     /// Processes the slices before `slice` that have not been processed, but at most the last `MOST_SILENT`.

@@ -4,7 +4,7 @@
 //! own alerts have the severity `info`, so that people get one incident about a worm and not one about each
 //! infected host.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use srlg_input::contact::Name;
 
@@ -25,7 +25,7 @@ type Target = (String, String);
 /// Active alerts of hosts that scan the same port.
 #[derive(Debug)]
 struct Hosts {
-    alerts: Vec<AlertId>,
+    alerts: BTreeSet<AlertId>,
     /// Start and ID of the first alert that is neither silenced nor led by another one.
     leader: Option<(u64, AlertId)>,
     /// Highest severity of the alerts that changed in this slice. A host that has a leader changes in each slice.
@@ -34,7 +34,7 @@ struct Hosts {
 
 impl Default for Hosts {
     fn default() -> Self {
-        Self { alerts: Vec::new(), leader: None, severity: Severity::Info }
+        Self { alerts: BTreeSet::new(), leader: None, severity: Severity::Info }
     }
 }
 
@@ -49,9 +49,7 @@ impl Worms {
     fn add(&mut self, notification: &Notification) {
         let Some(target) = target(notification) else { return };
         let hosts = self.0.entry(target).or_default();
-        if !hosts.alerts.contains(&notification.id) {
-            hosts.alerts.push(notification.id);
-        }
+        hosts.alerts.insert(notification.id);
         if notification.leader.is_none() && notification.silence.is_none() {
             let own = (notification.start_ms, notification.id);
             hosts.leader = Some(hosts.leader.map_or(own, |leader| leader.min(own)));
@@ -68,7 +66,7 @@ impl Worms {
             // A leader keeps the severity of its worm.
             notification.severity = notification.severity.max(last.severity);
         }
-        let others = hosts.alerts.iter().filter(|id| **id != notification.id).count();
+        let others = hosts.alerts.len() - usize::from(hosts.alerts.contains(&notification.id));
         if others > 0 {
             notification.set_worm(others + 1);
         }

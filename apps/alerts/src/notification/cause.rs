@@ -64,7 +64,8 @@ impl Cause {
             return cause;
         }
         let detail = context.evidence.detail.as_ref();
-        let is_answered = context.opposite().map(|opposite| opposite * ALIKE >= count);
+        let opposite = context.opposite();
+        let is_answered = opposite.map(|opposite| opposite * ALIKE >= count);
         let is_mostly_attempts = detail.is_some_and(|detail| detail.attempts >= MOSTLY);
         match (context.direction, is_answered) {
             (Direction::Any, _) => Doubt::Directions.into(),
@@ -72,8 +73,7 @@ impl Cause {
             (Direction::FanOut, _) if is_mostly_attempts => Kind::Scan.into(),
             (Direction::FanIn, Some(true)) => of_busy_receiver(context, detail).into(),
             (Direction::FanOut, Some(true)) => {
-                let answered = context.opposite().map_or(0.0, |opposite| opposite / count);
-                of_busy_sender(context, detail, answered).into()
+                of_busy_sender(context, detail, opposite.unwrap_or(0.0) / count).into()
             }
             (Direction::FanIn, is_answered) => match (detail.and_then(reflected), is_answered) {
                 (Some(protocol), _) => {
