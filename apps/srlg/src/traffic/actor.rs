@@ -156,7 +156,7 @@ impl Actor {
         }
     }
 
-    /// Sends the packets of a flood for `action`, or those of another actor.
+    /// Adds the packets of `action`.
     fn act_once(&self, traffic: &mut Traffic, action: &Action) {
         let index = action.index;
         match *self {
@@ -199,13 +199,6 @@ impl Actor {
                 traffic.send(Packet::icmp([source, victim], Icmp::EchoRequest, 84));
                 traffic.send(Packet::icmp([victim, source], Icmp::EchoReply, 84));
             }
-            _ => self.scan_once(traffic, index),
-        }
-    }
-
-    /// Sends the packets of a scan for the action with the number `index`, or those of a busy host.
-    fn scan_once(&self, traffic: &mut Traffic, index: u64) {
-        match *self {
             Self::Scan { scanner, network, port, .. } => {
                 probe(traffic, scanner, address(network, index), port);
             }
@@ -236,13 +229,6 @@ impl Actor {
                     probe(traffic, inside(like, host), target, port);
                 }
             }
-            _ => self.serve_once(traffic, index),
-        }
-    }
-
-    /// Exchanges the packets of a busy host for the action with the number `index`.
-    fn serve_once(&self, traffic: &mut Traffic, index: u64) {
-        match *self {
             Self::P2p { host, .. } => {
                 let ports = [51_413, traffic.client_port()];
                 let packet = Packet::udp([host, traffic.outside(host)], ports, 300);
@@ -272,7 +258,6 @@ impl Actor {
             Self::Backup { server, clients, .. } => {
                 traffic.connect(inside(server, index % clients), server, 873, 1);
             }
-            _ => {}
         }
     }
 }
