@@ -132,31 +132,17 @@ fn reflection(protocol: Reflector, servers: u64, rate: f64) -> Actor {
 }
 
 fn floods() -> Vec<Scenario> {
+    let flood = |name, actor| scenario(name, actor, found(4, Kind::Flood, BOTH));
+    let busy = Actor::FloodedServer { server: SERVER, clients: 40, packets: 95, rate: 1_500.0 };
     let reflection_of = |name, protocol, view| Scenario {
         seconds: 30,
         ..scenario(name, reflection(protocol, 3_000, 3_000.0), reflected(4, protocol, view))
     };
     vec![
-        scenario(
-            "SYN flood",
-            Actor::SynFlood { victim: SERVER, rate: 1_500.0 },
-            found(4, Kind::Flood, BOTH),
-        ),
-        scenario(
-            "ACK flood",
-            Actor::AckFlood { victim: SERVER, rate: 1_500.0 },
-            found(4, Kind::Flood, BOTH),
-        ),
-        scenario(
-            "UDP flood",
-            Actor::UdpFlood { victim: VICTIM, rate: 1_500.0 },
-            found(4, Kind::Flood, BOTH),
-        ),
-        scenario(
-            "SYN flood of a busy server",
-            Actor::FloodedServer { server: SERVER, clients: 40, packets: 95, rate: 1_500.0 },
-            found(4, Kind::Flood, BOTH),
-        ),
+        flood("SYN flood", Actor::SynFlood { victim: SERVER, rate: 1_500.0 }),
+        flood("ACK flood", Actor::AckFlood { victim: SERVER, rate: 1_500.0 }),
+        flood("UDP flood", Actor::UdpFlood { victim: VICTIM, rate: 1_500.0 }),
+        flood("SYN flood of a busy server", busy),
         reflection_of("DNS reflection", Reflector::Dns, &[("replies-in", 1)]),
         reflection_of("NTP reflection", Reflector::Ntp, &[("fan-in", 1)]),
         reflection_of("CLDAP reflection", Reflector::Cldap, &[("replies-in", 1)]),
