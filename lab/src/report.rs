@@ -298,7 +298,6 @@ const SECTIONS: &[Section] = &[
         "cargo lab scale",
     ]),
     Section::page("peers", "docs/peers.md: common alternatives", &[
-        "cargo lab peers --load 500k --write docs/peers.md",
         "cargo lab peers --load 2M --write docs/peers.md",
         "cargo lab peers --load 5M --write docs/peers.md",
     ]),
