@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::usual::Usual;
 use crate::witnesses::SilentSource;
 
 /// Status of an alert.
@@ -163,8 +164,11 @@ pub struct WindowCount {
     pub std_error: f64,
     /// Whether the host has more peers than can be measured.
     pub is_lower_bound: bool,
-    /// Threshold θ of the rule for this window.
+    /// Threshold θ of the rule for this window, raised to the multiple of what is usual that the rule demands.
     pub threshold: f64,
+    /// Usual number of peers at this time, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual: Option<Usual>,
     /// Highest severity so far within this window.
     pub severity: Severity,
     /// Largest count so far.

@@ -12,7 +12,7 @@ use srlg_input::contact::Name;
 use crate::alert::{Severity, Why, WindowCount};
 use crate::near_miss::NearMiss;
 use crate::rules::Rule;
-use crate::rules::Terms;
+use crate::rules::{Terms, Thresholds};
 use crate::sighting::Sighting;
 use crate::witnesses::{SilentSource, Witnesses};
 
@@ -59,6 +59,9 @@ struct WindowState {
     /// Largest count that reached the threshold since the host was first tracked.
     #[serde(skip)]
     most: f64,
+    /// Threshold that `most` reached.
+    #[serde(skip)]
+    threshold: f64,
     #[serde(skip)]
     most_hits: u32,
 }
@@ -231,8 +234,8 @@ impl HostState {
     /// several windows, the window whose count reached the threshold in the most slices is used.
     pub(crate) fn near_miss(&self, host: Name, rule: &Rule) -> Option<NearMiss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
-        let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
-        let (cardinality, slices) = (window.most, window.most_hits);
+        let &Terms { for_slices, of_slices, .. } = rule.windows.get(length)?;
+        let WindowState { most: cardinality, threshold, most_hits: slices, .. } = *window;
         (slices > 0).then_some(NearMiss {
             host,
             cardinality,
@@ -283,12 +286,15 @@ impl WindowState {
         length: u32,
         trust: SliceTrust<'_>,
     ) -> Option<WindowChange> {
-        let Sighting { cardinality, std_error, is_lower_bound, .. } = sighting;
+        let Sighting { cardinality, std_error, is_lower_bound, usual, .. } = sighting;
+        let thresholds = terms.thresholds(usual);
         if !trust.is_input_lost {
             self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
             self.hits &= u32::MAX >> (32 - terms.of_slices);
             if sighting.is_hit(terms) {
-                self.most = self.most.max(cardinality);
+                if cardinality > self.most {
+                    (self.most, self.threshold) = (cardinality, thresholds.start);
+                }
                 self.most_hits = self.most_hits.max(self.hits.count_ones());
             }
         }
@@ -296,10 +302,10 @@ impl WindowState {
         let starts = is_at && !trust.is_input_lost;
         match &mut self.history {
             None if starts => {
-                self.history = Some(WindowHistory::new(terms.threshold, sighting, now_ms));
+                self.history = Some(WindowHistory::new(thresholds, sighting, now_ms));
             }
             Some(history) if starts || history.is_active => {
-                history.update(terms.threshold, sighting, now_ms);
+                history.update(thresholds, sighting, now_ms);
             }
             _ => {}
         }
@@ -309,7 +315,8 @@ impl WindowState {
             (history.below_since_ms, history.whole_since_ms) = (None, None);
             return starts.then_some(WindowChange::Start);
         }
-        let down = (terms.down * terms.threshold).min(terms.threshold - 4.0 * std_error);
+        let threshold = thresholds.start;
+        let down = (terms.down * threshold).min(threshold - 4.0 * std_error);
         if is_lower_bound || cardinality >= down {
             (history.below_since_ms, history.whole_since_ms) = (None, None);
             return None;
@@ -330,12 +337,12 @@ impl WindowState {
 }
 
 impl WindowHistory {
-    fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
+    fn new(thresholds: Thresholds, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {
             is_active: false,
-            threshold,
-            severity: Severity::of(cardinality, is_lower_bound, threshold),
+            threshold: thresholds.start,
+            severity: Severity::of(cardinality, is_lower_bound, thresholds.severity),
             peak: cardinality,
             peak_ms: now_ms,
             notified_count: 0.0,
@@ -344,13 +351,14 @@ impl WindowHistory {
         }
     }
 
-    fn update(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
+    fn update(&mut self, thresholds: Thresholds, sighting: Sighting, now_ms: u64) {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
             (self.peak, self.peak_ms) = (cardinality, now_ms);
         }
-        self.threshold = threshold;
-        self.severity = self.severity.max(Severity::of(cardinality, is_lower_bound, threshold));
+        self.threshold = thresholds.start;
+        let severity = Severity::of(cardinality, is_lower_bound, thresholds.severity);
+        self.severity = self.severity.max(severity);
     }
 
     fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
@@ -361,6 +369,7 @@ impl WindowHistory {
             std_error: sighting.std_error,
             is_lower_bound: sighting.is_lower_bound,
             threshold: self.threshold,
+            usual: sighting.usual,
             severity: self.severity,
             peak: self.peak,
             peak_ms: self.peak_ms,

@@ -24,7 +24,6 @@ pub mod exporters;
 mod host;
 mod live;
 pub mod manager;
-pub mod maxima;
 mod near_miss;
 pub mod notification;
 pub mod open;
@@ -35,6 +34,7 @@ pub mod silences;
 pub mod status;
 pub mod top;
 mod tracker;
+pub mod usual;
 pub mod witnesses;
 
 pub use act::{Act, Refusal, Remark, Silencing};

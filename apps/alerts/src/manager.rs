@@ -15,10 +15,11 @@ use crate::manager::names::Names;
 use crate::manager::view::{ViewConfig, counts_opposite, is_of_addresses};
 use crate::manager::view_alerts::ViewAlerts;
 use crate::manager::worms::Worms;
-use crate::notification::{Context, Direction, LargestHost, Notification, Unit};
+use crate::notification::{Context, Direction, LargestHost, Notification, OppositeCounts, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silences;
 use crate::status::overview::ViewOverview;
+use crate::usual::HourStore;
 use crate::{Alert, AlertId, Status, Why};
 
 pub mod acting;
@@ -91,6 +92,13 @@ impl AlertManager {
         Self { is_replay: true, ..self }
     }
 
+    /// Reads from `store` what is usual for hosts, and stores their largest counts in it.
+    pub fn keep_hours_in(&mut self, store: &Arc<dyn HourStore>) {
+        for view_alerts in &mut self.by_view {
+            view_alerts.keep_hours_in(Arc::clone(store));
+        }
+    }
+
     /// Applies the rules of `views`, and `names`.
     pub fn reload(&mut self, views: &[ViewConfig], names: Names) {
         for view_alerts in &mut self.by_view {
@@ -134,11 +142,27 @@ impl AlertManager {
                     context.is_stale = alert.status == Status::Update && alert.now_ms < now_ms;
                 }
                 let only = self.views[opposite].only;
-                count_opposite(&mut changes, only, |hosts, slices| peers(opposite, hosts, slices))?;
+                count_peers(
+                    &mut changes,
+                    |counts| match only {
+                        ContactFilter::Replies => &mut counts.replies,
+                        _ => &mut counts.others,
+                    },
+                    |hosts, slices| peers(opposite, hosts, slices),
+                )?;
+            }
+            if self.opposites(at).next().is_some() {
+                count_peers(
+                    &mut changes,
+                    |counts| &mut counts.own,
+                    |hosts, slices| peers(at, hosts, slices),
+                )?;
             }
             for change in changes {
                 let (host, severity, id) = (change.0.host, change.0.severity, change.0.id);
                 let notification = self.notification(at, change);
+                let is_busy = notification.kind.is_benign() || notification.is_unusual;
+                self.by_view[at].set_busy(host, is_busy);
                 let mut least = notification.severity;
                 for mut notification in self.incidents_of(at, id, notification) {
                     let is_end = notification.status == Status::End;
@@ -427,12 +451,11 @@ fn incident_url(url: &str, id: AlertId) -> String {
     format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
-/// Counts the peers in the opposite direction for all changed alerts that have not ended, in a view that counts `only`
-/// some contacts. Hosts whose alerts have the same main window are counted together, so that an attack on thousands of
+/// Counts the peers of the hosts of all changed alerts that have not ended, for the number that `of` selects. Hosts whose alerts have the same main window are counted together, so that an attack on thousands of
 /// hosts does not delay the next slice.
-fn count_opposite(
+fn count_peers(
     changes: &mut [(Alert, Context)],
-    only: ContactFilter,
+    of: impl Fn(&mut OppositeCounts) -> &mut Option<f64>,
     mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
 ) -> Result<()> {
     // Both directions need the same window: an hour of contacts says nothing about a flood of one minute.
@@ -445,10 +468,7 @@ fn count_opposite(
     for (slices, changes) in by_window {
         let hosts: Vec<IpAddr> = changes.iter().map(|(alert, _)| alert.host).collect();
         for ((_, context), count) in changes.into_iter().zip(peers(&hosts, slices)?) {
-            let of = match only {
-                ContactFilter::Replies => &mut context.opposite.replies,
-                _ => &mut context.opposite.others,
-            };
+            let of = of(&mut context.opposite);
             *of = Some(of.map_or(count, |other| other.max(count)));
         }
     }

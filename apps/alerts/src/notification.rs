@@ -102,6 +102,10 @@ pub struct Notification {
     /// Peer counts in all windows that have been active during the alert. Active windows precede inactive windows, and
     /// both start with the most severe window.
     pub windows: Vec<NotifiedWindow>,
+    /// Whether the host answers most of its peers, as a busy host does, but has far more of them than is usual at this
+    /// hour of the week. The kind is then `flood`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unusual: bool,
     /// Number of peers in the opposite direction within the main window: peers that the host has answered, or that have
     /// answered it, if this is known. Absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,7 +203,7 @@ impl Notification {
         let with = |status| Self { status, ..Self::sample() };
         let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
         let Self { main, .. } = Self::sample();
-        let main = NotifiedWindow { unsampled_most: None, ..main };
+        let main = NotifiedWindow { unsampled_most: None, usual: None, ..main };
         samples.push(Self {
             alert: None,
             port: None,
@@ -212,6 +216,7 @@ impl Notification {
             until_ms: None,
             main,
             windows: vec![main],
+            is_unusual: false,
             opposite: None,
             silent: Vec::new(),
             missing_sites: Vec::new(),
@@ -295,13 +300,15 @@ impl Notification {
         let windows: Vec<_> = windows.collect();
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };
-        let Cause { mut kind, protocol, doubt } = Cause::of(&context, count);
+        let Cause { mut kind, protocol, doubt, mut is_unusual } =
+            Cause::of(&context, count).given(main.usual, &context, count);
         let mut protocol = protocol.map(str::to_owned);
         let mut opposite = context.opposite();
         if let Some(former) = &context.former
             && context.keeps_kind(former.kind, kind, &alert)
         {
             (kind, protocol) = (former.kind, former.protocol.clone());
+            is_unusual = former.is_unusual;
         }
         // The change that ends an alert carries no evidence, so the last notification provides it.
         if alert.status == Status::End || context.is_stale {
@@ -347,6 +354,7 @@ impl Notification {
             duration_ms: alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms),
             main,
             windows,
+            is_unusual,
             opposite,
             sampling: context.sampling.to_string(),
             data_age_ms: context.data_age_ms,
@@ -388,8 +396,8 @@ impl Notification {
 
     /// Returns the statements that affect the next notification of the alert.
     pub(crate) fn former(&self) -> Former {
-        let Self { kind, kind_at_start, opposite, .. } = *self;
-        Former { kind, kind_at_start, protocol: self.protocol.clone(), opposite }
+        let Self { kind, kind_at_start, is_unusual, opposite, .. } = *self;
+        Former { kind, kind_at_start, is_unusual, protocol: self.protocol.clone(), opposite }
     }
 
     /// Returns the sentence about the alert: its kind, followed by `facts`.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use crate::usual::Usual;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{
@@ -211,13 +212,12 @@ impl Rules {
         windows
     }
 
-    /// Returns the smallest product of `threshold` and `down`: the number of peers below which an alert can end. Only
-    /// the terms for `window` are considered, or the terms for all windows if `window` is `None`.
+    /// Returns the smallest product of `threshold` and `down` of any window: the number of peers below which an alert can
+    /// end.
     #[must_use]
-    pub fn least(&self, window: Option<u32>) -> f64 {
-        let rules = self.rules.iter().flat_map(|set| set.windows.iter());
-        let rules = rules.filter(|(of, _)| window.is_none_or(|window| window == **of));
-        rules.map(|(_, terms)| terms.threshold * terms.down).fold(f64::INFINITY, f64::min)
+    pub fn least(&self) -> f64 {
+        let terms = self.rules.iter().flat_map(|set| set.windows.values());
+        terms.map(|terms| terms.threshold * terms.down).fold(f64::INFINITY, f64::min)
     }
 
     /// Returns the rule of `host`, or `None` if no rule applies or the host is ignored (allow list).
@@ -334,6 +334,9 @@ pub struct Terms {
     /// The threshold θ: the number of peers at which an alert starts. The standard error is subtracted from a count
     /// before the comparison, so that noise alone does not start an alert.
     pub threshold: f64,
+    /// The multiple of a host's [usual](crate::usual) peer count that the count must reach, too; above 1. `None` if
+    /// only `threshold` matters.
+    pub above_usual: Option<f64>,
     /// The fraction of `threshold` below which an alert ends; between 0 and 1, exclusive. If this level is less than
     /// four standard errors below `threshold`, the alert ends only four standard errors below `threshold`.
     pub down: f64,
@@ -354,6 +357,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             threshold: 1024.0,
+            above_usual: None,
             down: 0.8,
             for_slices: 3,
             of_slices: 5,
@@ -363,6 +367,20 @@ impl Default for Terms {
         }
     }
 }
+
+/// The thresholds of a host in one slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Thresholds {
+    /// Number of peers at which an alert starts: both the threshold of the rule and the multiple of what is usual are
+    /// reached.
+    pub(crate) start: f64,
+    /// Number of peers to which the severity refers: the smaller one of the two.
+    pub(crate) severity: f64,
+}
+
+/// Largest factor by which what is usual raises a threshold. Whoever makes ever larger counts usual for a host cannot
+/// hide more than that.
+const MOST_RAISED: f64 = 16.0;
 
 /// A value of [`Terms`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -377,11 +395,24 @@ pub struct BadTerms {
 }
 
 impl Terms {
+    /// Returns the thresholds for a host whose usual peer count is `usual`.
+    pub(crate) fn thresholds(&self, usual: Option<Usual>) -> Thresholds {
+        let Self { threshold, above_usual, .. } = *self;
+        let above = above_usual.zip(usual).map(|(times, usual)| times * f64::from(usual.most));
+        let above = above.unwrap_or(threshold);
+        Thresholds {
+            start: above.clamp(threshold, MOST_RAISED * threshold),
+            severity: above.min(threshold),
+        }
+    }
+
     /// Returns the terms if all numbers are in range.
     pub fn checked(self) -> Result<Self, BadTerms> {
         let Self { threshold, down, for_slices, of_slices, .. } = self;
+        let above = self.above_usual.unwrap_or(f64::INFINITY);
         for (name, value, is_good, range) in [
             ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "at least 1"),
+            ("above-usual", above, above > 1.0, "above 1"),
             ("down", down, down > 0.0 && down < 1.0, "above 0 and below 1"),
             ("of", f64::from(of_slices), (1..=32).contains(&of_slices), "1 to 32"),
             ("for", f64::from(for_slices), (1..=of_slices).contains(&for_slices), "1 to `of`"),

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -13,12 +14,14 @@ use srlg_host::config::random_seed;
 
 use crate::store::Store;
 use srlg_alerts::manager::AlertManager;
+use srlg_alerts::manager::view_alerts::ViewAlerts;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::silences::Silences;
+use srlg_alerts::usual::HourStore;
 use srlg_system::pacing::{Every, LastError};
 
-/// Interval at which the largest peer counts are stored. The counts may take several megabytes.
-const MAXIMA: Duration = Duration::from_secs(60);
+/// Interval at which the largest peer counts of the running hour are stored.
+const HOURS: Duration = Duration::from_secs(60);
 
 const SILENCES: &str = "silences";
 
@@ -29,17 +32,17 @@ pub struct AlertStore {
     is_strict: bool,
     /// Names of removed views that had active alerts.
     gone: BTreeSet<String>,
-    keep_maxima: Every,
-    maxima_error: LastError,
+    keep_hours: Every,
+    hours_error: LastError,
 }
 
 impl AlertStore {
     /// Opens the database in the folder `state`, or a database in memory if `state` is `None`.
     pub fn open(state: Option<&Path>) -> Result<Self> {
-        let keep_maxima = Every::from_now(MAXIMA);
+        let keep_hours = Every::from_now(HOURS);
         let store = Store::open(state)?;
-        let (gone, maxima_error) = (BTreeSet::new(), LastError::default());
-        Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_error })
+        let (gone, hours_error) = (BTreeSet::new(), LastError::default());
+        Ok(Self { store, is_strict: false, gone, keep_hours, hours_error })
     }
 
     /// Restricts sinks to notifications that are in the database. Slices are processed again after a restart, so a
@@ -80,12 +83,10 @@ impl AlertStore {
     pub fn restore(&mut self, manager: &mut AlertManager) -> Result<Vec<Notification>> {
         for view_alerts in &mut manager.by_view {
             let state = self.store.state(&key(&view_alerts.name))?;
-            if state.map_or(Ok(true), |state| view_alerts.restore_state(&state))? {
-                let name = view_alerts.name.clone();
-                view_alerts
-                    .restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
-            }
+            state.map_or(Ok(true), |state| view_alerts.restore_state(&state))?;
         }
+        let hours: Arc<dyn HourStore> = Arc::new(self.store.clone());
+        manager.keep_hours_in(&hours);
         if let Some(state) = self.store.state(SILENCES)? {
             manager.silences = Silences::from_state(&state)?;
         }
@@ -118,28 +119,17 @@ impl AlertStore {
         Ok(())
     }
 
-    /// Stores the largest peer counts if a minute has passed since they were last stored, or if `is_last` is set. The
-    /// counts are used only to suggest thresholds.
-    pub fn keep_maxima(&mut self, manager: &AlertManager, is_last: bool) {
-        if !self.keep_maxima.is_due() && !is_last {
+    /// Stores the largest peer counts of the running hour if a minute has passed since they were last stored, or if
+    /// `is_last` is set. They only tell what is usual.
+    pub fn keep_hours(&mut self, manager: &AlertManager, is_last: bool) {
+        if !self.keep_hours.is_due() && !is_last {
             return;
         }
-        let maxima = manager.by_view.iter().flat_map(|view_alerts| {
-            view_alerts.maxima().map(|(window, maxima)| {
-                Ok((maxima_key(&view_alerts.name, window), serde_json::to_vec(maxima)?))
-            })
-        });
-        let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));
+        let kept = manager.by_view.iter().try_for_each(ViewAlerts::keep_hour);
         let (failure, recovery) =
             ("cannot store the largest peer counts", "the largest peer counts can be stored again");
-        self.maxima_error.log(kept, failure, recovery);
+        self.hours_error.log(kept, failure, recovery);
     }
-}
-
-/// Returns the database key under which the largest peer counts for a view and a window are stored.
-#[must_use]
-pub fn maxima_key(view: &str, window: u32) -> String {
-    format!("maxima/{view}/{window}")
 }
 
 fn key(view: &str) -> String {

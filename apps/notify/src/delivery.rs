@@ -117,7 +117,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts. Each task is performed
+    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts of the running hour. Each task is performed
     /// only if it is due.
     pub fn maintain(&mut self, manager: &AlertManager, before_ms: u64) {
         if self.forget.is_due() {
@@ -126,7 +126,7 @@ impl Delivery {
                 ("cannot prune old notifications", "old notifications can be pruned again");
             self.forget_error.log(forgotten, failure, recovery);
         }
-        self.alert_store.keep_maxima(manager, false);
+        self.alert_store.keep_hours(manager, false);
     }
 
     pub fn overviews(&self) -> Vec<SinkOverview> {
@@ -138,7 +138,7 @@ impl Delivery {
         self.deliver(manager, &[])?;
         let kept = self.alert_store.keep(manager, &[]);
         let left = self.waiting();
-        self.alert_store.keep_maxima(manager, true);
+        self.alert_store.keep_hours(manager, true);
         self.sinks.finish(LAST);
         kept?;
         ensure!(left == 0, "{left} notifications lost: database not writable");
@@ -176,11 +176,13 @@ mod tests {
     use rusqlite::Connection;
     use srlg_alerts::manager::names::Names;
     use srlg_alerts::manager::view::ViewConfig;
+    use srlg_alerts::manager::view_alerts::{ClosedSlice, ViewAlerts};
     use srlg_alerts::rules::{Rule, Rules, Terms};
+    use srlg_alerts::{Condition, Witnesses};
+    use srlg_host::{Device, SlidingDetector};
     use srlg_input::ViewOptions;
 
     use super::*;
-    use crate::alert_store::maxima_key;
     use crate::store;
 
     #[derive(Clone, Default)]
@@ -212,15 +214,30 @@ mod tests {
         }
     }
 
+    /// Closes a slice with input but without hosts.
+    fn close_slice(view_alerts: &mut ViewAlerts) {
+        let sizes = srlg_host::Config { window: 60, ..srlg_host::Config::default() };
+        let mut detector = SlidingDetector::new(sizes, Device::Cpu).unwrap();
+        let mut closing = detector.begin_close().unwrap();
+        let slice = ClosedSlice {
+            sightings: view_alerts.sightings(&mut closing).unwrap(),
+            report: closing.end().unwrap(),
+            condition: Condition::default(),
+            sampling: Default::default(),
+            newest_input_ms: 0,
+            missing_sites: Vec::new(),
+        };
+        view_alerts.close(&slice, |_, _| Default::default(), |_| Witnesses::default());
+    }
+
     #[test]
     fn each_problem_of_the_database_is_logged_when_it_begins_and_when_it_ends() {
         let folder = tempfile::tempdir().unwrap();
         let mut alert_store = AlertStore::open(Some(folder.path())).unwrap();
-        let maxima = br#"{"since_ms":0,"today":{},"yesterday":{}}"#.to_vec();
-        alert_store.store().set(&[(maxima_key("fan-in", 60), maxima)]).unwrap();
         let mut manager =
             AlertManager::new(&[view()], Duration::from_secs(1), Names::default(), None);
         alert_store.restore(&mut manager).unwrap();
+        close_slice(&mut manager.by_view[0]);
         let mut delivery = Delivery::start(alert_store, &[]).unwrap();
         delivery.forget = Every::new(Duration::ZERO);
         let (log, database) = (Log::default(), store::path(folder.path()));
@@ -234,15 +251,15 @@ mod tests {
             for is_broken in [false, true, false] {
                 if is_broken {
                     rename("notifications", "no_notifications");
-                    rename("states", "no_states");
+                    rename("hours", "no_hours");
                 }
                 for _ in 0..3 {
                     delivery.maintain(&manager, 0);
-                    delivery.alert_store.keep_maxima(&manager, true);
+                    delivery.alert_store.keep_hours(&manager, true);
                 }
                 if is_broken {
                     rename("no_notifications", "notifications");
-                    rename("no_states", "states");
+                    rename("no_hours", "hours");
                 }
             }
         });

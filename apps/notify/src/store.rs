@@ -1,4 +1,4 @@
-//! The database, which stores notifications, incidents, time series, positions of sinks, and states of other modules.
+//! The database, which stores notifications, incidents, time series, usual counts, positions of sinks, and states of other modules.
 //!
 //! The database is SQLite. Notifications are numbered from 1, and the number of a pruned notification is not used
 //! again. For each sink, the database contains the number of the last notification that the sink has processed. All
@@ -33,6 +33,7 @@ use tables::{check, check_header, make};
 use waiting::Waiting;
 
 pub mod history;
+mod hours;
 pub mod series;
 mod tables;
 mod waiting;

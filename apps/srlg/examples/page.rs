@@ -84,6 +84,7 @@ fn overview(second: u32) -> Result<Overview> {
         sinks: sinks(second),
         last_reload_ms: now_ms,
         is_last_reload_good: true,
+        is_learning: false,
         ..Overview::default()
     })
 }

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<()> {
     let state = config.general.state.as_deref();
     let state = state.context("cannot collect: without a state folder, slices would be lost; set state in the configuration")?;
     // Sinks are opened first: if one fails, the network keeps its version.
-    let delivery = Delivery::start(AlertStore::open(Some(state))?.strict(), &config.sinks)?;
+    let delivery = Delivery::start(AlertStore::open(Some(state))?.strict(), config.active_sinks())?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the collector")?;

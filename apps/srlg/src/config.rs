@@ -36,16 +36,22 @@ use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
 use file::{File, RuleTable, Tables, Window};
+pub(crate) use resolve::REPLIES;
 use source::SourceOptions;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::names::Names;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::manager::view_alerts::BELOW_DOWN;
 use srlg_notify::sinks::SinkOptions;
+pub(crate) use thresholds::{LEAST_THRESHOLD, all_hosts};
 
 /// Warning about a view for which
 /// [`takes_ports_of_answers`](srlg_input::ViewOptions::takes_ports_of_answers) returns `true`.
 pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy servers look like scanners and busy clients look scanned; set only = \"initiated\" if the input reports initiators";
+
+/// Warning about `learn`.
+const LEARNING: &str =
+    "`learn` is set, so no sink is notified; remove it when `srlg suggest` is sure";
 
 /// The task of a process, which follows from the tables of its configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +140,9 @@ impl Config {
         let file = File::read(&text, &mut problems);
         let mut notes = trial::run(&file, source, &mut problems);
         let config = resolve::resolve(file.clone(), problems).map_err(of)?.with_source(source)?;
+        if config.general.learn {
+            notes.add(file.span_in("learn", ""), format!("note: {LEARNING}"));
+        }
         for spot in blind_spots(&config) {
             let (span, kind) = match &spot {
                 BlindSpot::Unreachable(it) => (file.span_of_rule(&it.rule, &it.view), "warning"),
@@ -172,6 +181,15 @@ impl Config {
             );
         }
         Ok(self)
+    }
+
+    /// Returns the sinks to notify: none while the program learns what is usual.
+    pub(crate) fn active_sinks(&self) -> &[SinkOptions] {
+        if !self.general.learn {
+            return &self.sinks;
+        }
+        warn!("{LEARNING}");
+        &[]
     }
 
     /// Returns the options of the network.
@@ -261,6 +279,7 @@ impl Config {
         check(now.state == then.state, "state");
         check(now.checkpoint == then.checkpoint, "checkpoint");
         check(now.keep == then.keep, "keep");
+        check(now.learn == then.learn, "learn");
         check(now.silent_after == then.silent_after, "silent-after");
         check(self.sinks == next.sinks, "[[sink]]");
         let names = self.views.iter().map(|view| &view.name);

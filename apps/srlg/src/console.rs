@@ -67,6 +67,7 @@ impl Console {
             waiting_notifications: delivery.waiting(),
             last_reload_ms: self.last_reload_ms,
             is_last_reload_good: self.is_last_reload_good,
+            is_learning: self.config.general.learn,
             ..make()
         });
     }

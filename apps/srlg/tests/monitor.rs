@@ -6,6 +6,8 @@ mod mmdb;
 mod origins;
 #[path = "monitor/ports.rs"]
 mod ports;
+#[path = "monitor/usual.rs"]
+mod usual;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
@@ -241,7 +243,7 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
             // The last checkpoint was written in second 19.
             of.checkpoints.finish(&mut of.monitor).unwrap();
             of.alert_store.keep(of.monitor.manager(), &notified).unwrap();
-            drop(of.alert_store);
+            drop((of.alert_store, of.monitor));
             of = open();
         }
         let time_ns = (start_ms + second * 1_000) * 1_000_000;

@@ -105,6 +105,8 @@ impl AlertManager {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
     use srlg_input::ViewOptions;
     use srlg_input::contact::Role;
@@ -171,7 +173,14 @@ mod tests {
                 missing_sites: Vec::new(),
             };
             view_alerts.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
-            manager.notifications(|_, hosts, _| Ok(vec![*opposite; hosts.len()])).unwrap()
+            let mut peers = |view, hosts: &[IpAddr], slices| match view {
+                0 => {
+                    let estimates = detector.cardinalities_within(hosts, slices)?;
+                    Ok(estimates.iter().map(|estimate| estimate.cardinality).collect())
+                }
+                _ => Ok(vec![*opposite; hosts.len()]),
+            };
+            manager.notifications(&mut peers).unwrap()
         }
 
         fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notification {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use ipnet::IpNet;
@@ -11,12 +12,12 @@ use srlg_host::report::Closing;
 use srlg_input::contact::{PeerKey, Sampling};
 use tracing::warn;
 
-use crate::maxima::Maxima;
 use crate::notification::{Context, Evidence, LargestHost, NotifiedWindow, Rates};
 use crate::open::LiveState;
 use crate::rules::Rules;
 use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
+use crate::usual::{HOUR_MS, HourSeries, HourStore, UsualCounts};
 use crate::witnesses::AlertedHost;
 use crate::{
     Alert, AlertId, Condition, NearMiss, Refusal, Severity, Sighting, Sightings, Status, Tracker,
@@ -70,8 +71,11 @@ pub struct ViewAlerts {
     /// Length of the longest window, in slices.
     window: u32,
     tracker: Tracker,
-    /// Largest peer counts of hosts, by the length of the window in slices.
-    maxima: BTreeMap<u32, Maxima>,
+    /// Usual counts, by the length of the window in slices.
+    usual: BTreeMap<u32, UsualCounts>,
+    hours: Option<Arc<dyn HourStore>>,
+    /// Hosts whose alerts have a harmless cause, unless their counts are unusual.
+    busy: BTreeSet<IpAddr>,
     rules: Rules,
     /// Number of hits of each allow-list entry: one for each slice and window in which an ignored host reached its
     /// threshold. Hits on contacts are passed to [`overview`](Self::overview).
@@ -99,7 +103,9 @@ impl ViewAlerts {
             name: name.to_owned(),
             window,
             tracker: Tracker::new(name).with_packing(rules.packing()),
-            maxima: BTreeMap::new(),
+            usual: BTreeMap::new(),
+            hours: None,
+            busy: BTreeSet::new(),
             hits: vec![0; rules.allows().len()],
             rules,
             slice_ms,
@@ -168,21 +174,28 @@ impl ViewAlerts {
         self.is_restored
     }
 
-    pub fn maxima(&self) -> impl Iterator<Item = (u32, &Maxima)> {
-        self.maxima.iter().map(|(window, maxima)| (*window, maxima))
+    /// Returns the series of hours for a window of `window` slices.
+    fn hour_series(&self, window: u32) -> HourSeries {
+        HourSeries::new(&self.name, &self.rules, u64::from(window) * self.slice_ms)
     }
 
-    /// `read` returns the counts of a window as JSON.
-    pub fn restore_maxima(&mut self, read: impl Fn(u32) -> Result<Option<Vec<u8>>>) -> Result<()> {
-        for window in self.rules.windows() {
-            if let Some(maxima) = read(window)? {
-                let maxima = serde_json::from_slice(&maxima).with_context(|| {
-                    format!("cannot restore the largest peer counts of view {}", self.name)
-                })?;
-                self.maxima.insert(window, maxima);
-            }
-        }
-        Ok(())
+    /// Reads from `store` what is usual, and stores the counts of each hour in it.
+    pub(crate) fn keep_hours_in(&mut self, store: Arc<dyn HourStore>) {
+        self.usual.clear();
+        self.hours = Some(store);
+    }
+
+    /// Stores the counts of the running hour.
+    pub fn keep_hour(&self) -> Result<()> {
+        self.usual.values().try_for_each(UsualCounts::keep)
+    }
+
+    /// Notes whether the alert of `host` has a harmless cause, unless its count is unusual.
+    pub(crate) fn set_busy(&mut self, host: IpAddr, is_busy: bool) {
+        match is_busy {
+            true => self.busy.insert(host),
+            false => self.busy.remove(&host),
+        };
     }
 
     /// Counts all slices before `slice` as processed.
@@ -201,13 +214,28 @@ impl ViewAlerts {
         self.tracker.set_forward(step_ms);
     }
 
-    pub fn sightings(&self, closing: &mut Closing<'_>) -> Result<Sightings> {
+    /// Returns the super points of the slice that is being closed, within each window of the rules.
+    pub fn sightings(&mut self, closing: &mut Closing<'_>) -> Result<Sightings> {
+        self.begin_hour(closing.slice());
         let sightings = |window| {
-            let least = self.rules.least(Some(window)) * BELOW_DOWN;
-            let points = closing.super_points_within(window, least)?.into_iter();
-            Ok((window, points.map(|point| Sighting::from(&point)).collect()))
+            let usual = self.usual.get(&window);
+            let sighting = |point| {
+                let sighting = Sighting::from(point);
+                Sighting { usual: usual.and_then(|usual| usual.of(sighting.host)), ..sighting }
+            };
+            Ok((window, closing.super_points_within(window, 0.0)?.iter().map(sighting).collect()))
         };
         self.rules.windows().into_iter().map(sightings).collect()
+    }
+
+    /// Starts the hour of `slice`, unless it is running.
+    fn begin_hour(&mut self, slice: u64) {
+        let hour = slice.saturating_mul(self.slice_ms) / HOUR_MS;
+        for window in self.rules.windows() {
+            let (series, hours) = (self.hour_series(window), &self.hours);
+            let usual = self.usual.entry(window);
+            usual.or_insert_with(|| UsualCounts::new(series, hours.clone())).begin(hour);
+        }
     }
 
     /// Processes a closed slice. If the slice was already processed before a restart, alerts do not change. `evidence`
@@ -233,17 +261,8 @@ impl ViewAlerts {
         let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
         let condition = Condition { whole_slices, ..*condition };
         let alerts = self.track(sightings, condition, *newest_input_ms, witnesses);
-        let now_ms = self.now_ms();
-        let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
-        for (window, points) in sightings {
-            let maxima = self.maxima.entry(*window).or_default();
-            maxima.add_slice(now_ms, counted_ms);
-            for point in points {
-                maxima.add(point.host, point.cardinality);
-                let least = point.cardinality - point.std_error;
-                self.rules.count_host(point.host, *window, least, &mut self.hits);
-            }
-        }
+        self.busy.retain(|host| self.tracker.is_active(*host));
+        self.learn(report.slice, sightings, condition);
         self.update_top(report);
         self.without_details.retain(|host| self.tracker.is_active(*host));
         let explained = self.explained(&alerts, &evidence);
@@ -258,6 +277,29 @@ impl ViewAlerts {
                 ..self.context(&alert, *newest_input_ms)
             };
             self.changes.push((alert, context));
+        }
+    }
+
+    /// Adds the counts of a slice to those of its hour, except those of hosts that are attacked or attack others, or may
+    /// start to.
+    fn learn(&mut self, slice: u64, sightings: &Sightings, condition: Condition) {
+        self.begin_hour(slice);
+        let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
+        for (window, points) in sightings {
+            let Some(usual) = self.usual.get_mut(window) else { continue };
+            usual.add_slice(counted_ms);
+            for point in points {
+                let terms = self.rules.rule(point.host).and_then(|rule| rule.windows.get(window));
+                let is_learned = match self.tracker.is_active(point.host) {
+                    true => self.busy.contains(&point.host),
+                    false => terms.is_none_or(|terms| !point.is_hit(terms)),
+                };
+                if is_learned {
+                    usual.add(point.host, point.cardinality);
+                }
+                let least = point.cardinality - point.std_error;
+                self.rules.count_host(point.host, *window, least, &mut self.hits);
+            }
         }
     }
 

@@ -2,17 +2,18 @@
 //!
 //! A cause is derived from two peer counts, in the direction of the alert and in the opposite direction, and from the
 //! host's ports and TCP flags. If a server answers as many hosts as contact it, it is busy. If it answers only a few of
-//! them, it is flooded. Most connection attempts in all contacts mean an attack in any case, because a server
+//! them, it is flooded, and also if it has far more of them than usual. Most connection attempts in all contacts mean an attack in any case, because a server
 //! answers forged requests too.
 
-use srlg_input::contact::{PeerKey, Port};
+use srlg_input::contact::{ContactFilter, PeerKey, Port};
 
 use super::kind::{Direction, Kind};
 use super::{Context, Detail, MOSTLY, main_port};
+use crate::usual::Usual;
 
 /// Maximum ratio of the peer count of a host that exchanges packets with its peers to its count in the opposite
 /// direction.
-const ALIKE: f64 = 3.0;
+pub(super) const ALIKE: f64 = 3.0;
 
 /// Probable cause of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(super) struct Cause {
     pub(super) protocol: Option<&'static str>,
     /// The reason why the kind is unknown.
     pub(super) doubt: Option<Doubt>,
+    /// Whether only an unusual count distinguishes the host from a busy host.
+    pub(super) is_unusual: bool,
 }
 
 /// Reason why a kind is unknown.
@@ -47,7 +50,7 @@ impl Doubt {
 
 impl From<Kind> for Cause {
     fn from(kind: Kind) -> Self {
-        Self { kind, protocol: None, doubt: None }
+        Self { kind, protocol: None, doubt: None, is_unusual: false }
     }
 }
 
@@ -65,7 +68,8 @@ impl Cause {
         }
         let detail = context.evidence.detail.as_ref();
         let opposite = context.opposite();
-        let is_answered = opposite.map(|opposite| opposite * ALIKE >= count);
+        let own = context.opposite.own.filter(|_| !context.has_passed(count)).unwrap_or(count);
+        let is_answered = opposite.map(|opposite| opposite * ALIKE >= own);
         let is_mostly_attempts = detail.is_some_and(|detail| detail.attempts >= MOSTLY);
         match (context.direction, is_answered) {
             (Direction::Any, _) => Doubt::Directions.into(),
@@ -73,7 +77,7 @@ impl Cause {
             (Direction::FanOut, _) if is_mostly_attempts => Kind::Scan.into(),
             (Direction::FanIn, Some(true)) => of_busy_receiver(context, detail).into(),
             (Direction::FanOut, Some(true)) => {
-                of_busy_sender(context, detail, opposite.unwrap_or(0.0) / count).into()
+                of_busy_sender(context, detail, opposite.unwrap_or(0.0) / own).into()
             }
             (Direction::FanIn, is_answered) => match (detail.and_then(reflected), is_answered) {
                 (Some(protocol), _) => {
@@ -86,6 +90,20 @@ impl Cause {
             // Busy hosts contact many ports, or their contacts have an ACK.
             (Direction::FanOut, None) if detail.and_then(to_port).is_some() => Kind::Scan.into(),
             (Direction::FanOut, None) => Doubt::Opposite.into(),
+        }
+    }
+}
+
+impl Cause {
+    /// Returns this cause, or a flood if the host seems to be busy but `count` is far above what is usual for it.
+    pub(super) fn given(self, usual: Option<Usual>, context: &Context, count: f64) -> Self {
+        // More replies mean that the host has asked more, and a busy host may contact more hosts than before.
+        let may_be_flooded =
+            context.direction == Direction::FanIn && context.only != ContactFilter::Replies;
+        let is_exceeded = usual.is_some_and(|usual| usual.is_exceeded_by(count));
+        match self.kind.is_benign() && may_be_flooded && is_exceeded {
+            true => Self { is_unusual: true, ..Self::from(Kind::Flood) },
+            false => self,
         }
     }
 }

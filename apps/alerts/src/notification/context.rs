@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use srlg_input::contact::{ContactFilter, Packing, PeerKey};
 
+use super::cause::ALIKE;
 use super::{Direction, InterfaceShare, Kind, MOSTLY, Rates, Unit};
 use crate::{Alert, Status, Why};
 
@@ -57,6 +58,9 @@ pub struct OppositeCounts {
     pub replies: Option<f64>,
     /// Peers with other contacts.
     pub others: Option<f64>,
+    /// Peers in the direction of the alert, counted at the same time as the others. The window of an alert ends a slice
+    /// earlier, so its first slice is not comparable.
+    pub own: Option<f64>,
 }
 
 /// The statements of an alert's last notification that affect the next one.
@@ -66,6 +70,8 @@ pub struct Former {
     pub kind: Kind,
     /// Probable cause when the alert started.
     pub kind_at_start: Kind,
+    /// Whether the host answered its peers but had far more of them than usual.
+    pub is_unusual: bool,
     /// Reflected protocol.
     pub protocol: Option<String>,
     /// Number of peers in the opposite direction.
@@ -126,7 +132,7 @@ pub struct Detail {
 impl Context {
     /// Returns the number of peers in the opposite direction, as far as they belong to the same conversations.
     pub(super) fn opposite(&self) -> Option<f64> {
-        let OppositeCounts { replies, others } = self.opposite;
+        let OppositeCounts { replies, others, .. } = self.opposite;
         let detail = self.evidence.detail.as_ref();
         let is_of_requests = detail.is_some_and(|detail| detail.requests >= MOSTLY);
         match (self.only, is_of_requests) {
@@ -135,6 +141,12 @@ impl Context {
             // Unknown contacts may be replies.
             _ => [replies, others].into_iter().flatten().reduce(f64::max),
         }
+    }
+
+    /// Returns whether most of the `count` peers of an alert have left the window before the peers in the opposite
+    /// direction were counted, which then say nothing.
+    pub(super) fn has_passed(&self, count: f64) -> bool {
+        self.opposite.own.is_some_and(|own| own * ALIKE < count)
     }
 
     /// Returns whether the view's hosts or peers include ports.
@@ -163,7 +175,8 @@ impl Context {
         let is_without_details = kind == Kind::Unknown && self.evidence.detail.is_none();
         let is_low = alert.main().cardinality < alert.main().threshold;
         let is_known = former != Kind::Unknown || self.opposite != OppositeCounts::default();
-        let is_fixed = alert.status == Status::End || self.is_stale;
+        let has_passed = self.has_passed(alert.main().cardinality);
+        let is_fixed = alert.status == Status::End || self.is_stale || has_passed;
         // An attack does not end because it pauses.
         let is_pause = kind.is_benign()
             && !former.is_benign()

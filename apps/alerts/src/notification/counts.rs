@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Context, SiteCount};
 use crate::WindowCount;
+use crate::usual::Usual;
 
 /// Peer count of a host within one window. For a network, it is the count of the host that has the most peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,8 +22,11 @@ pub struct NotifiedWindow {
     pub std_error: f64,
     /// Whether the real number of peers is too high to be measured.
     pub is_lower_bound: bool,
-    /// Threshold θ of the rule for this window.
+    /// Threshold θ of the rule for this window, raised to the multiple of what is usual that the rule demands.
     pub threshold: f64,
+    /// Usual number of peers at this hour of the week, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual: Option<Usual>,
     /// Largest count so far.
     pub peak: f64,
     /// Time of `peak`, in milliseconds since the Unix epoch.
@@ -48,6 +52,7 @@ impl NotifiedWindow {
             std_error,
             is_lower_bound,
             threshold: count.threshold,
+            usual: count.usual,
             peak: count.peak,
             peak_ms: count.peak_ms,
             unsampled_most,

@@ -24,7 +24,7 @@ pub(super) fn facts(alert: &Alert, context: &Context, sites: &[NotifiedSite]) ->
 }
 
 fn facts_without_time(alert: &Alert, context: &Context, sites: &[NotifiedSite]) -> String {
-    let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
+    let WindowCount { cardinality, std_error, threshold, is_lower_bound, usual, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     let host = format!("{}{label}", context.host_packing.name(alert.host));
     let peers = context.unit();
@@ -59,11 +59,13 @@ fn facts_without_time(alert: &Alert, context: &Context, sites: &[NotifiedSite]) 
     // In a view of ports or services, the peers or hosts already contain the port.
     let detail = context.evidence.detail.as_ref().filter(|_| !context.has_ports());
     let did = context.did();
+    let usual = usual.map(|usual| format!(", usual at this time: up to {}", usual.most));
+    let usual = usual.unwrap_or_default();
     let mostly = detail.map(mostly).unwrap_or_default();
     let rates = context.evidence.rates;
     let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
     format!(
-        "{host} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}",
+        "{host} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}{usual}){mostly}{rates}{}",
         at(sites)
     )
 }

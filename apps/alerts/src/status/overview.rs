@@ -88,6 +88,8 @@ pub struct Overview {
     pub last_reload_ms: u64,
     /// Whether the last reload of the configuration was applied completely.
     pub is_last_reload_good: bool,
+    /// Whether the program learns what is usual, so that no sink is notified.
+    pub is_learning: bool,
 }
 
 impl Overview {

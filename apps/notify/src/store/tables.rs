@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
 /// Version of the tables below and of the notifications in them.
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 
 /// SQLite application ID of the databases of this program: the letters `srlg` in ASCII.
 const APPLICATION: i64 = 0x73_72_6c_67;
@@ -56,6 +56,14 @@ const TABLES: &str = "
         held TEXT NOT NULL,
         early TEXT NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE hours (
+        series TEXT NOT NULL,
+        hour INTEGER NOT NULL,
+        counted_ms INTEGER NOT NULL,
+        peaks BLOB NOT NULL,
+        PRIMARY KEY (series, hour)
+    );
+    CREATE INDEX hours_by_age ON hours (hour);
     CREATE TABLE series_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE series (
         series INTEGER NOT NULL,

@@ -78,9 +78,13 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
             };
             for (slices, terms) in &rule.windows {
                 let window = time(slice * *slices);
+                let usual = match terms.above_usual {
+                    Some(times) => format!(" and {times} times what is usual"),
+                    None => String::new(),
+                };
                 writeln!(
                     text,
-                    "    starts at {} {peers} in {window}, reached in {} of {} slices; ends after {} below {:.0}",
+                    "    starts at {} {peers}{usual} in {window}, reached in {} of {} slices; ends after {} below {:.0}",
                     terms.threshold,
                     terms.for_slices,
                     terms.of_slices,

@@ -1,26 +1,30 @@
-//! `srlg suggest`: suggests thresholds from the peer counts in a state folder.
+//! `srlg suggest`: suggests rules from the peer counts in a state folder.
 //!
-//! For each rule, window and view, the command evaluates the largest peer count of each host without an alert. The
-//! suggested threshold is at least 50 % above a count that 99.9 % of these hosts never exceeded.
+//! The rules are written as TOML, to replace the `[[rule]]` tables of the configuration: first one for each server, then
+//! those of the configuration with other thresholds. A threshold is 1.5 times the count that hosts did not exceed.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use srlg_input::contact::Name;
-
-use crate::config::Config;
+use anyhow::{Result, bail, ensure};
 use srlg_alerts::Rule;
 use srlg_alerts::manager::view::ViewConfig;
-use srlg_alerts::maxima::Maxima;
-use srlg_notify::alert_store::maxima_key;
+use srlg_alerts::notification::Kind;
+use srlg_alerts::usual::{HourSeries, HourStore as _};
+use srlg_input::contact::{ContactFilter, Name};
 use srlg_notify::store::Store;
 use srlg_notify::store::history::IncidentFilter;
 
-/// Share of a rule's hosts that never exceeded the peer count on which a suggestion is based.
+use crate::config::{Config, LEAST_THRESHOLD, REPLIES};
+use past::{HostPeak, Past};
+use rule_text::RuleText;
+
+mod past;
+mod rule_text;
+
+/// Share of the hosts that never exceeded the peer count on which a suggestion is based.
 const PERCENTILE: f64 = 0.999;
 
 /// Ratio of a suggested threshold to the peer count on which it is based, before rounding.
@@ -29,11 +33,21 @@ const ROOM: f64 = 1.5;
 /// Minimum number of hosts for [`PERCENTILE`]. With fewer hosts, the largest peer count is used.
 const HOSTS_OF_PERCENTILE: usize = 1_000;
 
-/// Duration of data below which a warning is printed: a day, minus an hour for restarts.
-const DAY: Duration = Duration::from_secs(23 * 3600);
+/// Ratio of the counts of a few hosts to those of all others that makes them stand out.
+const FAR: u32 = 3;
 
-/// Maximum number of hosts that a line of the output names.
-const NAMED: usize = 3;
+/// Maximum number of hosts that stand out.
+const MOST_FAR: usize = 8;
+
+/// Maximum number of incidents of each kind that are read.
+const MOST_INCIDENTS: usize = 10_000;
+
+/// Kinds of incidents of servers, and what their hosts are.
+const SERVERS: [(Kind, &str); 3] = [
+    (Kind::Server, "probably a server"),
+    (Kind::Resolver, "probably a resolver"),
+    (Kind::P2p, "probably a P2P host"),
+];
 
 /// Options of `srlg suggest`.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,192 +57,214 @@ pub struct Args {
     pub config: PathBuf,
 }
 
-/// Returns suggestions for all thresholds of the configuration in `args`.
+/// Hosts that have had an incident as a server, and what they are.
+type Servers = BTreeMap<Name, &'static str>;
+
+/// Returns suggestions for all rules of the configuration in `args`.
 pub fn suggest(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
-    ensure!(!config.views.is_empty(), "cannot suggest thresholds: {}", config.task.mismatch());
+    ensure!(!config.views.is_empty(), "cannot suggest rules: {}", config.task.mismatch());
     let Some(state) = &config.general.state else {
         bail!(
-            "cannot suggest thresholds: {} has no state; set state and let srlg run for a day",
+            "cannot suggest rules: {} has no state; set state and let srlg run for a week",
             args.config.display()
         );
     };
     let store = Store::read(state)?;
-    let mut text = String::new();
-    for view in &config.views {
-        for window in view.rules.windows() {
-            let key = maxima_key(&view.name, window);
-            let Some(maxima) = store.state(&key)? else { continue };
-            let maxima: Maxima = serde_json::from_slice(&maxima)
-                .with_context(|| format!("cannot decode {key} in the database"))?;
-            let alerted = alerted_hosts(&store, &view.name, maxima.first_ms)?;
-            let length = config.general.slice * window;
-            Counts { view, window, length, maxima, alerted }.suggest(&mut text)?;
-        }
-    }
-    if text.is_empty() {
-        bail!("cannot suggest thresholds: no peer counts in the state; let srlg run for a day");
-    }
-    Ok(text)
+    let servers = servers(&store)?;
+    let slice = config.general.slice;
+    let views = by_rules(&config.views).into_iter();
+    let views: Vec<_> =
+        views.map(|views| Views::read(&store, views, slice)).collect::<Result<_>>()?;
+    ensure!(
+        views.iter().flat_map(|views| views.windows.values()).any(|past| !past.is_empty()),
+        "cannot suggest rules: no peer counts in the state; let srlg run for a week"
+    );
+    Ok(views.iter().map(|views| views.suggest(&servers)).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the hosts with alerts in `view` that were active at `since_ms` or later. Their peer counts are excluded,
-/// because they are not typical.
-fn alerted_hosts(store: &Store, view: &str, since_ms: u64) -> Result<HashSet<Name>> {
-    let filter = IncidentFilter {
-        from: Some(since_ms),
-        view: Some(view.to_owned()),
-        ..IncidentFilter::default()
-    };
-    let last = store.last_notifications(&filter)?.into_iter();
-    Ok(last.map(|(_, notification)| notification.host).collect())
-}
-
-/// Largest peer counts of a view's hosts, for one length of the window.
-struct Counts<'a> {
-    view: &'a ViewConfig,
-    /// Length of the window, in slices.
-    window: u32,
-    length: Duration,
-    maxima: Maxima,
-    /// Hosts whose peer counts are excluded.
-    alerted: HashSet<Name>,
-}
-
-impl Counts<'_> {
-    fn suggest(&self, text: &mut String) -> Result<()> {
-        let Self { view, window, length, maxima, .. } = self;
-        let (counted, length) = (maxima.counted(), humantime::format_duration(*length));
-        let hours = counted.as_secs_f64() / 3600.0;
-        writeln!(
-            text,
-            "view {}, window {length}, {hours:.1} h of data from the last two days:",
-            view.name
-        )?;
-        if counted < DAY {
-            writeln!(
-                text,
-                "  warning: less than a day of data; let srlg run longer before you use these thresholds"
-            )?;
-        }
-        view.rules
-            .rules()
-            .iter()
-            .filter(|rule| rule.windows.contains_key(window))
-            .try_for_each(|rule| self.suggest_for(rule, text))
-    }
-
-    fn suggest_for(&self, rule: &Rule, text: &mut String) -> Result<()> {
-        let Self { view, window, length, maxima, alerted } = self;
-        let threshold = rule.windows[window].threshold;
-        // An ignored host has no rule.
-        let is_of = |host| view.rules.rule(host).is_some_and(|of| of.name == rule.name);
-        let mut counts = maxima.counts();
-        counts.retain(|(host, _)| is_of(*host));
-        counts.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let (left_out, counts): (Vec<_>, Vec<_>) =
-            counts.into_iter().partition(|(host, _)| alerted.contains(&view.rules.name(*host)));
-        if !left_out.is_empty() {
-            writeln!(
-                text,
-                "  rule {}: {} excluded because of alerts, the largest: {}",
-                rule.name,
-                hosts(left_out.len()),
-                largest(view, &left_out)
-            )?;
-        }
-        let Some((_, count)) = counts.get((counts.len() as f64 * (1.0 - PERCENTILE)) as usize)
-        else {
-            writeln!(
-                text,
-                "  rule {}: no host without an alert had enough peers to be recorded; try a lower threshold than {threshold}",
-                rule.name
-            )?;
-            return Ok(());
+/// Returns the hosts that were servers in incidents of the history.
+fn servers(store: &Store) -> Result<Servers> {
+    let mut servers = Servers::new();
+    for (kind, what) in SERVERS {
+        let filter = IncidentFilter {
+            kind: Some(kind),
+            limit: Some(MOST_INCIDENTS),
+            ..IncidentFilter::default()
         };
-        let above = counts.iter().filter(|(_, count)| *count >= threshold).count();
-        writeln!(
-            text,
-            "  rule {}: {} without an alert, {above} of them at or above the threshold of {threshold}, the largest: {}",
-            rule.name,
-            hosts(counts.len()),
-            largest(view, &counts)
-        )?;
-        let part = if counts.len() < HOSTS_OF_PERCENTILE { "all" } else { "99.9 %" };
-        writeln!(
-            text,
-            "    {part} of them stayed at or below {count:.0}; thresholds = {{ {} = {} }} adds a margin of 50 %",
-            humantime::format_duration(*length).to_string().replace(' ', ""),
-            round_up(count * ROOM)
-        )?;
-        Ok(())
+        let incidents = store.last_notifications(&filter)?;
+        servers.extend(incidents.into_iter().map(|(_, incident)| (incident.host, what)));
+    }
+    Ok(servers)
+}
+
+/// Returns the views, together with the default view of their replies, because rules apply to both.
+fn by_rules(views: &[ViewConfig]) -> Vec<Vec<&ViewConfig>> {
+    let requests = |view: &ViewConfig| {
+        let named = REPLIES.iter().find(|(replies, _)| *replies == view.name);
+        named.filter(|_| view.view.only == ContactFilter::Replies).map(|(_, requests)| *requests)
+    };
+    let mut groups: Vec<Vec<&ViewConfig>> = Vec::new();
+    let (replies, others): (Vec<_>, Vec<_>) =
+        views.iter().partition(|view| requests(view).is_some());
+    groups.extend(others.into_iter().map(|view| vec![view]));
+    for view in replies {
+        let group = groups.iter_mut().find(|group| Some(group[0].name.as_str()) == requests(view));
+        match group {
+            Some(group) => group.push(view),
+            None => groups.push(vec![view]),
+        }
+    }
+    groups
+}
+
+/// Views that have the same rules, and the past of each window.
+struct Views<'a> {
+    views: Vec<&'a ViewConfig>,
+    slice: Duration,
+    /// By the length of the window in slices.
+    windows: BTreeMap<u32, Past>,
+}
+
+impl<'a> Views<'a> {
+    fn read(store: &Store, views: Vec<&'a ViewConfig>, slice: Duration) -> Result<Self> {
+        let mut windows: BTreeMap<u32, Past> = BTreeMap::new();
+        for view in &views {
+            for window in view.rules.windows() {
+                let window_ms = u64::try_from((slice * window).as_millis())?;
+                let series = HourSeries::new(&view.name, &view.rules, window_ms);
+                let past = windows.entry(window).or_default();
+                // One hour at a time, because a month may have millions of counts.
+                for hour in store.stored_hours(&series)? {
+                    store.hours(&series, hour..=hour)?.iter().for_each(|peaks| past.add(peaks));
+                }
+            }
+        }
+        Ok(Self { views, slice, windows })
+    }
+
+    /// Returns the suggested rules as text: first those of servers, then those of the configuration.
+    fn suggest(&self, servers: &Servers) -> String {
+        let view = self.views[0];
+        let names: Vec<String> = self.views.iter().map(|view| view.name.clone()).collect();
+        let (mut of_hosts, mut of_others) = (BTreeMap::new(), Vec::new());
+        for rule in view.rules.rules() {
+            let text = || RuleText::new(rule, names.clone(), self.slice);
+            let mut of_rule = text();
+            for (window, terms) in &rule.windows {
+                let HostsOfRule { named, others } =
+                    HostsOfRule::new(view, self.peaks(rule, *window), servers);
+                let base = base(&others);
+                let threshold = base.map(threshold);
+                of_rule.set(*window, threshold, &reason(view, &others, base));
+                let threshold = threshold.map_or(terms.threshold, f64::from);
+                for NamedHost { peak, what } in named {
+                    let of_host = self::threshold(peak.most);
+                    if f64::from(of_host) > threshold {
+                        let address = view.rules.address(peak.host);
+                        let text = of_hosts.entry(address).or_insert_with(|| {
+                            let mut text = text();
+                            text.be_of(address);
+                            text
+                        });
+                        text.set(*window, Some(of_host), &format!("{what}: {peak}"));
+                    }
+                }
+            }
+            of_others.push(of_rule);
+        }
+        let mut text = String::new();
+        for (window, past) in &self.windows {
+            let window = humantime::format_duration(self.slice * *window);
+            // Text that is written to a string cannot fail.
+            let _ = writeln!(text, "# {}, window {window}: {past}", names.join(", "));
+        }
+        for rule in of_hosts.values().chain(&of_others) {
+            let _ = write!(text, "\n{rule}");
+        }
+        text
+    }
+
+    /// Returns the peaks of the hosts of `rule` within `window`, the largest first.
+    fn peaks(&self, rule: &Rule, window: u32) -> Vec<HostPeak> {
+        let rules = &self.views[0].rules;
+        // An ignored host has no rule. Rules of one name differ in their networks.
+        let is_of = |host| rules.rule(host).is_some_and(|of| of == rule);
+        let mut peaks = self.windows.get(&window).map(Past::peaks).unwrap_or_default();
+        peaks.retain(|peak| is_of(peak.host));
+        peaks
     }
 }
 
-fn hosts(count: usize) -> String {
-    if count == 1 { "1 host".to_owned() } else { format!("{count} hosts") }
+/// The hosts of a rule: those that get a rule of their own if their counts are larger, and the others.
+struct HostsOfRule {
+    named: Vec<NamedHost>,
+    /// Peaks of the other hosts, the largest first.
+    others: Vec<HostPeak>,
 }
 
-/// Returns the first [`NAMED`] hosts in `counts` with their peer counts, as text.
-fn largest(view: &ViewConfig, counts: &[(IpAddr, f64)]) -> String {
-    let named = counts.iter().take(NAMED);
-    let named = named.map(|(host, count)| format!("{} {count:.0}", view.rules.name(*host)));
-    named.collect::<Vec<_>>().join(", ")
+/// A host, and what it is.
+struct NamedHost {
+    peak: HostPeak,
+    what: &'static str,
 }
 
-/// Rounds `value` up to an integer that has at most two significant digits.
-fn round_up(value: f64) -> u64 {
+impl HostsOfRule {
+    /// `peaks` are sorted, the largest first.
+    fn new(view: &ViewConfig, peaks: Vec<HostPeak>, servers: &Servers) -> Self {
+        let (mut named, mut others) = (Vec::new(), Vec::new());
+        for peak in peaks {
+            match servers.get(&view.rules.name(peak.host)) {
+                Some(what) => named.push(NamedHost { peak, what }),
+                None => others.push(peak),
+            }
+        }
+        let most = others.len().saturating_sub(1).min(MOST_FAR);
+        let is_far = |count: &usize| others[count - 1].most >= FAR * others[*count].most.max(1);
+        let count = (1..=most).rev().find(is_far).unwrap_or(0);
+        let what = "this host stands out, and no incident tells why, so look at it first";
+        let far = others.drain(..count);
+        named.extend(far.map(|peak| NamedHost { peak, what }));
+        Self { named, others }
+    }
+}
+
+/// Returns the count that the hosts did not exceed, apart from one in a thousand if there are many. `peaks` are sorted,
+/// the largest first.
+fn base(peaks: &[HostPeak]) -> Option<u32> {
+    let exceeding = match peaks.len() {
+        ..HOSTS_OF_PERCENTILE => 0,
+        hosts => (hosts as f64 * (1.0 - PERCENTILE)) as usize,
+    };
+    peaks.get(exceeding).map(|peak| peak.most)
+}
+
+/// Returns the reason for a threshold of `view` that is derived from `base`.
+fn reason(view: &ViewConfig, peaks: &[HostPeak], base: Option<u32>) -> String {
+    // Hosts with fewer peers are not recorded.
+    let least = view.sizes.threshold;
+    match (base, peaks.len()) {
+        (None, _) if view.pairs.is_none() && least > LEAST_THRESHOLD => format!(
+            "no other host had {least} peers, so the threshold is unchanged; `learn = true` records smaller counts"
+        ),
+        (None, _) => format!("no other host had {least} peers, so the threshold is unchanged"),
+        (Some(base), 1) => format!("the only other host had at most {base} peers"),
+        (Some(base), hosts @ ..HOSTS_OF_PERCENTILE) => {
+            format!("all {hosts} other hosts had at most {base} peers")
+        }
+        (Some(base), hosts) => format!("99.9 % of {hosts} other hosts had at most {base} peers"),
+    }
+}
+
+/// Returns the threshold for hosts that had at most `base` peers: 1.5 times as many, rounded up to two digits.
+fn threshold(base: u32) -> u32 {
+    let value = (f64::from(base) * ROOM).max(LEAST_THRESHOLD.into());
     let mut unit = 1.0;
     while value / unit >= 100.0 {
         unit *= 10.0;
     }
-    ((value / unit).ceil() * unit) as u64
+    ((value / unit).ceil() * unit) as u32
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use super::*;
-
-    /// Returns the suggestions for `hours` hours of data about `hosts` hosts. Hosts are numbered from 0, and host N had
-    /// N + 100 peers.
-    fn suggestions(hours: u64, hosts: u32, alerted: &[u32]) -> String {
-        let config = Config::parse(
-            "slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }\n\
-                [[allow]]\nwhy = 'known'\nhosts = ['0.0.11.182']",
-        );
-        let view = &config.unwrap().views[0];
-        let host = |number| IpAddr::from(Ipv4Addr::from_bits(number));
-        let mut maxima = Maxima::default();
-        for minute in 1..=hours * 60 {
-            maxima.add_slice(minute * 60_000, 60_000);
-        }
-        (0..hosts).for_each(|number| maxima.add(host(number), f64::from(number + 100)));
-        let alerted = alerted.iter().map(|it| host(*it).into()).collect();
-        let length = Duration::from_secs(600);
-        let mut text = String::new();
-        Counts { view, window: 10, length, maxima, alerted }.suggest(&mut text).unwrap();
-        text
-    }
-
-    #[test]
-    fn counts_of_incidents_are_left_out_and_a_day_is_asked_for() {
-        let texts = [
-            suggestions(30, 3_000, &[2_999, 2_997]),
-            suggestions(30, 20, &[]),
-            suggestions(5, 20, &[19]),
-            suggestions(24, 1, &[0]),
-        ];
-        insta::assert_snapshot!(texts.join("\n"));
-    }
-
-    #[test]
-    fn thresholds_have_two_digits() {
-        for (value, rounded) in
-            [(7.2, 8), (99.5, 100), (101.0, 110), (1_536.0, 1_600), (45_001.0, 46_000)]
-        {
-            assert_eq!(round_up(value), rounded);
-        }
-    }
-}
+mod tests;

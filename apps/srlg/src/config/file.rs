@@ -107,6 +107,10 @@ pub struct General {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub keep: Duration,
+
+    /// Whether to learn what is usual: hosts are recorded from 8 peers up, in views without `pairs`, and no sink is
+    /// notified.
+    pub learn: bool,
 }
 
 impl Default for General {
@@ -127,6 +131,7 @@ impl Default for General {
             checkpoint: Duration::from_secs(10),
             silent_after: None,
             keep: Duration::from_secs(30 * 86_400),
+            learn: false,
         }
     }
 }
@@ -224,6 +229,10 @@ pub(super) struct RuleTable {
         extend("x-form" = "table of windows and peer counts, such as `{ 60s = 1024, 1h = 8192 }`")
     ))]
     pub(super) thresholds: BTreeMap<Window, f64>,
+    /// Multiple of the peer count that is usual for a host at this hour of the week, greater than 1. Once this count is
+    /// known, an alert also needs this multiple of it, but never more than 16 times the threshold. [default: none]
+    #[cfg_attr(test, schemars(extend("x-form" = "number")))]
+    pub(super) above_usual: Option<f64>,
     /// Fraction of the threshold below which an alert ends; greater than 0 and less than 1.
     #[cfg_attr(test, schemars(extend("default" = Terms::default().down)))]
     pub(super) down: Option<f64>,

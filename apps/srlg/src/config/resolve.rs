@@ -86,8 +86,9 @@ impl Resolver<'_, '_> {
     }
 
     fn check_general(&mut self) {
-        let General { slice, http, http_public, checkpoint, keep, silent_after, .. } =
-            &self.file.general;
+        let General {
+            slice, http, http_public, state, checkpoint, keep, learn, silent_after, ..
+        } = &self.file.general;
         let span = |key| self.file.keys.get(key).map_or(0..0, Spanned::span);
         if slice.is_zero() || !slice.subsec_nanos().is_multiple_of(1_000_000) {
             self.problems.add(
@@ -100,6 +101,10 @@ impl Resolver<'_, '_> {
         if *slice > LONGEST_SLICE {
             let text = format!("slice: must be at most {LONGEST_SLICE:?} (one day), got {slice:?}");
             self.problems.add(span("slice"), text);
+        }
+        if *learn && state.is_none() {
+            let text = "learn: needs `state`, which stores what is usual";
+            self.problems.add(span("learn"), text);
         }
         for (key, time) in [("checkpoint", checkpoint), ("keep", keep)] {
             if time.is_zero() {
@@ -224,6 +229,11 @@ impl Resolver<'_, '_> {
             };
             self.add("rule", at, key, format!("rule {name}: {problem}"));
         }
+        if rule.above_usual.is_some() && self.file.general.state.is_none() {
+            let text =
+                format!("rule {name}: above-usual needs `state`, which stores what is usual");
+            self.add("rule", at, "above-usual", text);
+        }
         if thresholds.is_empty() {
             let text = format!("rule {name} has no threshold; add thresholds = {{ 60s = 1024 }}");
             self.add("rule", at, "thresholds", text);
@@ -276,6 +286,7 @@ fn terms(rule: &RuleTable) -> Terms {
         hold_ms,
         repeat_ms: ms(rule.repeat, default.repeat_ms),
         unconfirmed_after_ms: ms(rule.unconfirmed_after, default.unconfirmed_after_ms.max(hold_ms)),
+        above_usual: rule.above_usual,
         ..default
     }
 }
@@ -397,7 +408,11 @@ impl Resolver<'_, '_> {
             }
             return None;
         };
-        let threshold = ((rules.least(None) * BELOW_DOWN) as u32).max(LEAST_THRESHOLD);
+        // The load of a view that states it is known, and may be too high for the smallest counts.
+        let threshold = match self.file.general.learn && pairs.is_none() {
+            true => LEAST_THRESHOLD,
+            false => ((rules.least() * BELOW_DOWN) as u32).max(LEAST_THRESHOLD),
+        };
         let preset = Sizes { window, ..Sizes::default().for_threshold(threshold) };
         let sizes = match pairs {
             Some(pairs) => Sizes::for_load(threshold, window, *pairs, memory.unwrap_or(MEMORY))
@@ -447,7 +462,8 @@ fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
 
 /// Names of the default views of replies, each with the view of the other contacts in the same direction. Rules,
 /// allow-list entries and sinks that name this view apply to the replies, too.
-const REPLIES: [(&str, &str); 2] = [("replies-in", "fan-in"), ("replies-out", "fan-out")];
+pub(crate) const REPLIES: [(&str, &str); 2] =
+    [("replies-in", "fan-in"), ("replies-out", "fan-out")];
 
 /// Adds the default views of replies to `views` if it names the view of the other contacts in the same direction.
 fn add_replies(views: &mut Vec<String>) {

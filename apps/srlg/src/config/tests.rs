@@ -6,7 +6,7 @@ use srlg_host::config::HashFamily;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_input::contact::Role;
 
-use super::Config;
+use super::{Config, LEAST_THRESHOLD};
 use crate::network::Network;
 
 const WHOLE: &str = r#"
@@ -223,6 +223,9 @@ queue = 0
         "url = 'srlg.example'",
         "url = 'ftp://srlg.example'",
         "url = 'https://srlg.example/?page'",
+        "learn = true",
+        "[[rule]]\nname = 'r'\nthresholds = { 60s = 20 }\nabove-usual = 3",
+        "state = 's'\n[[rule]]\nname = 'r'\nthresholds = { 60s = 20 }\nabove-usual = 1",
         "silent-after = '999ms'",
         "silent-after = '1m'\n[network]\nprobes = ['a']",
         "[[rule]]\nname = 'r'\nthresholds = { 60s = 20 }\nhold = '2m'\nunconfirmed-after = '119s'",
@@ -363,4 +366,21 @@ fn what_names_the_view_of_a_direction_applies_to_its_replies() {
     assert_eq!(rules, [("replies-in".to_owned(), 500.0), ("replies-out".to_owned(), 900.0)]);
     let sinks = Config::parse(text).unwrap().sinks;
     assert_eq!(sinks[0].only.views, ["fan-in", "replies-in"]);
+}
+
+#[test]
+fn learning_lowers_the_smallest_count_of_views_of_unknown_load_and_notifies_no_sink() {
+    let text = "state = 's'\ninside = ['10.0.0.0/8']\n[[sink]]\ntype = 'file'\npath = '/f'";
+    let [usual, learning] =
+        ["false", "true"].map(|learn| Config::parse(&format!("learn = {learn}\n{text}")).unwrap());
+    let least = |config: &Config| {
+        let views = config.views.iter();
+        views.map(|view| (view.name.clone(), view.sizes.threshold)).collect::<Vec<_>>()
+    };
+    for ((view, usual), (_, learning)) in least(&usual).into_iter().zip(least(&learning)) {
+        let expected = if view.starts_with("networks") { usual } else { LEAST_THRESHOLD };
+        assert_eq!(learning, expected, "{view}");
+    }
+    assert_eq!((usual.active_sinks().len(), learning.active_sinks().len()), (1, 0));
+    assert_eq!(learning.sinks.len(), 1, "the sink is checked all the same");
 }

@@ -9,7 +9,7 @@ use super::peers::{Peers, Version};
 use srlg_alerts::{Rule, Terms};
 
 /// Minimum threshold of rules and detectors, in peers.
-pub(super) const LEAST_THRESHOLD: u32 = 8;
+pub(crate) const LEAST_THRESHOLD: u32 = 8;
 
 /// Ratio of the default threshold of networks to that of hosts.
 pub(super) const NETWORK_FACTOR: f64 = 8.0;
@@ -57,6 +57,6 @@ fn outside_threshold(view: &ViewOptions, version: Version) -> f64 {
 }
 
 /// Returns `0.0.0.0/0` and `::/0`.
-pub(super) fn all_hosts() -> Vec<IpNet> {
+pub(crate) fn all_hosts() -> Vec<IpNet> {
     Version::ALL.map(Version::network).to_vec()
 }

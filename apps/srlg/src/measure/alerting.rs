@@ -160,7 +160,7 @@ impl SliceConsumer for Alerting {
 
     fn close(&mut self, view: &mut RunningView<'_>, _: Pushed, _: bool) -> Result<()> {
         let RunningView { at, detector, .. } = view;
-        let view_alerts = &self.manager.by_view[*at];
+        let view_alerts = &mut self.manager.by_view[*at];
         if let Some(budget) = &self.budget {
             budget.apply(detector);
         }

@@ -33,7 +33,7 @@ pub fn run(options: &Options) -> Result<()> {
     config.read_databases()?;
     let Continued { mut monitor, alert_store, checkpoints, ended, position } =
         Continued::open(&config)?;
-    let delivery = Delivery::start(alert_store, &config.sinks)?;
+    let delivery = Delivery::start(alert_store, config.active_sinks())?;
     let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.pipeline()?))?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);

@@ -4,6 +4,8 @@ use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
 
 use super::*;
 use crate::notification::{Detail, Notification, SiteCount};
+use crate::usual::tests::Hours;
+use crate::usual::{HourPeaks, Usual, WEEK};
 use crate::{Rule, Terms};
 
 /// Length of the rule's window, in slices.
@@ -131,13 +133,101 @@ fn rates_are_unknown_while_the_input_is_lost() {
 }
 
 #[test]
-fn slices_without_input_are_no_data_for_suggestions() {
+fn slices_without_input_say_nothing_about_what_is_usual() {
     let (mut view_alerts, mut detector) = view_alerts();
+    let hours = Arc::new(Hours::default());
+    view_alerts.keep_hours_in(hours.clone());
     for is_input_lost in [false, true, true, false] {
         let condition = Condition { is_input_lost, ..Condition::default() };
         close(&mut view_alerts, &mut detector, condition, |_, _| Evidence::default());
     }
-    let counted: Vec<_> =
-        view_alerts.maxima().map(|(_, maxima)| maxima.counted().as_secs()).collect();
-    assert_eq!(counted, [2]);
+    view_alerts.keep_hour().unwrap();
+    let hours = hours.hours(&view_alerts.hour_series(WINDOW), 0..=1).unwrap();
+    assert_eq!(hours.iter().map(|hour| hour.counted_ms).collect::<Vec<_>>(), [2_000]);
+}
+
+/// A view whose rule also demands three times the usual count, with a stored past.
+struct WithPast {
+    view_alerts: ViewAlerts,
+    hours: Arc<Hours>,
+    detector: SlidingDetector,
+}
+
+impl WithPast {
+    /// Starts 2,000 weeks and an hour after the epoch. Two weeks ago and a week ago, the host had `usual` peers.
+    fn new(usual: u32) -> Self {
+        let (former, _) = view_alerts();
+        let sizes = Sizes { threshold: 512, window: 2 * WINDOW, ..Sizes::default() };
+        let mut detector = SlidingDetector::new(sizes, Device::Cpu).unwrap();
+        let mut rule = former.rules.rules()[0].clone();
+        rule.windows.values_mut().for_each(|terms| terms.above_usual = Some(3.0));
+        let rules = Rules::new(vec![rule], Vec::new());
+        let mut view_alerts = ViewAlerts::new("fan-in", 2 * WINDOW, rules, 1_000);
+        let hours = Arc::new(Hours::default());
+        for weeks in [1_998, 1_999] {
+            let mut peaks = HourPeaks::new(weeks * WEEK + 1);
+            peaks.counted_ms = HOUR_MS;
+            peaks.add([0, 0, 0, 7].into(), f64::from(usual));
+            hours.keep(&view_alerts.hour_series(WINDOW), &peaks).unwrap();
+        }
+        view_alerts.keep_hours_in(hours.clone());
+        detector.skip_to((2_000 * WEEK + 1) * HOUR_MS / 1_000).unwrap();
+        Self { view_alerts, hours, detector }
+    }
+
+    /// Closes a slice in which the host has `peers` peers, and returns the changes of its alert.
+    fn close(&mut self, peers: u32) -> Vec<Alert> {
+        let pairs: Vec<_> = (0..peers).map(|peer| IpPair { inside: 7, peer }).collect();
+        self.detector.ingest(&pairs).unwrap();
+        let Self { view_alerts, detector, .. } = self;
+        close(view_alerts, detector, Condition::default(), |_, _| Evidence::default());
+        view_alerts.changes().into_iter().map(|(alert, _)| alert).collect()
+    }
+
+    /// Returns the largest learned count of the host in the running hour.
+    fn learned(&mut self) -> Option<u32> {
+        self.view_alerts.keep_hour().unwrap();
+        let (series, now) = (self.view_alerts.hour_series(WINDOW), 2_000 * WEEK + 1);
+        let hours = self.hours.hours(&series, now..=now).unwrap();
+        hours[0].iter().next().map(|(_, peak)| peak)
+    }
+}
+
+#[test]
+fn a_usual_count_raises_no_alert_and_an_unusual_one_does() {
+    let mut it = WithPast::new(2_000);
+    assert_eq!(it.close(4_000), []);
+    let alerts = it.close(8_000);
+    let main = alerts[0].main();
+    assert_eq!((main.threshold, main.usual), (6_000.0, Some(Usual { most: 2_000, weeks: 2 })));
+    // The severity refers to the threshold of the rule, which is the smaller one.
+    assert_eq!(alerts[0].severity, Severity::Major);
+}
+
+#[test]
+fn the_severity_refers_to_what_is_usual_if_that_is_little() {
+    let mut it = WithPast::new(20);
+    let alerts = it.close(2_000);
+    assert_eq!((alerts[0].main().threshold, alerts[0].severity), (1_024.0, Severity::Critical));
+}
+
+#[test]
+fn what_is_usual_raises_a_threshold_by_a_limited_factor() {
+    let mut it = WithPast::new(1_000_000);
+    assert_eq!(it.close(15_000), []);
+    assert_eq!(it.close(18_000)[0].main().threshold, 16_384.0);
+}
+
+#[test]
+fn an_attack_is_not_learned_and_a_busy_host_is() {
+    let mut it = WithPast::new(20);
+    it.close(950);
+    let calm = it.learned().unwrap();
+    assert!((900..1_000).contains(&calm), "{calm}");
+    it.close(5_000);
+    it.close(5_000);
+    assert_eq!(it.learned(), Some(calm));
+    it.view_alerts.set_busy([0, 0, 0, 7].into(), true);
+    it.close(5_000);
+    assert!(it.learned().unwrap() > 4_500);
 }

@@ -11,7 +11,7 @@ fn context(role: Role, only: ContactFilter, replies: Option<f64>, others: Option
         only,
         host_packing: view.hosts(),
         peer_packing: view.peers(),
-        opposite: OppositeCounts { replies, others },
+        opposite: OppositeCounts { replies, others, own: None },
         ..Context::default()
     }
 }
@@ -158,4 +158,22 @@ fn networks_and_hosts_of_inputs_without_ports_are_servers_if_they_answer() {
     assert_eq!(Cause::of(&of_list, 3_000.0).kind, Kind::Server, "a contact list");
     let of_networks = Context { is_of_networks: true, ..fan_in };
     assert_eq!(Cause::of(&with(of_networks, "", "", 0.2), 3_000.0).kind, Kind::Server);
+}
+
+#[test]
+fn a_busy_host_is_flooded_if_it_has_far_more_peers_than_usual() {
+    let usual = |most, weeks| Some(Usual { most, weeks });
+    let given = |role, only, usual| {
+        let context = with(context(role, only, Some(3_000.0), None), "", "tcp/443", 0.2);
+        let Cause { kind, is_unusual, .. } =
+            Cause::of(&context, 3_000.0).given(usual, &context, 3_000.0);
+        (kind, is_unusual)
+    };
+    let (fan_in, requests) = (Role::Destination, ContactFilter::NoReplies);
+    assert_eq!(given(fan_in, requests, None), (Kind::Server, false));
+    assert_eq!(given(fan_in, requests, usual(1_000, 4)), (Kind::Server, false));
+    assert_eq!(given(fan_in, requests, usual(900, 4)), (Kind::Flood, true));
+    assert_eq!(given(fan_in, requests, usual(900, 1)), (Kind::Server, false), "too early to tell");
+    assert_eq!(given(Role::Source, requests, usual(900, 4)).1, false, "it contacts more hosts");
+    assert_eq!(given(fan_in, ContactFilter::Replies, usual(900, 4)).1, false, "it asked for more");
 }

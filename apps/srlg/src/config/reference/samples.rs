@@ -110,6 +110,7 @@ const TOP: &[Sample] = &[
     ("checkpoint", "", "'1m'"),
     ("silent-after", "", "'1m'"),
     ("keep", "", "'1d'"),
+    ("learn", "state = '/state'", "true"),
 ];
 
 const SOCKET: &str = "listen = ['[::]:2055']\nexporters = ['192.0.2.1']";
@@ -192,6 +193,7 @@ const RULE: &[Sample] = &[
     ("views", "", "['fan-in']"),
     ("networks", "", "['0.0.0.0/0']"),
     ("thresholds", "", "{ 60s = 512 }"),
+    ("above-usual", "", "3"),
     ("down", "", "0.5"),
     ("for", "", "2"),
     ("of", "for = 1", "6"),
@@ -372,7 +374,10 @@ impl Samples {
                 [(table.to_owned(), keys.into())].into_iter().collect()
             }
             "rule" => {
-                [(table.to_owned(), vec![keys, read(OTHER_RULE)].into())].into_iter().collect()
+                let rules = vec![keys, read(OTHER_RULE)].into();
+                // What is usual is stored in the state.
+                let state = ("state".to_owned(), "/state".into());
+                [(table.to_owned(), rules), state].into_iter().collect()
             }
             "sink" => {
                 let labels = vec![read("name = 'l'\nnetworks = ['192.0.2.0/24']")];

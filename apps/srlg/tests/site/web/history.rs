@@ -9,7 +9,9 @@ use srlg_alerts::notification::{Notification, NotifiedWindow, Rates};
 use srlg_alerts::open::{LiveState, OpenAlert};
 use srlg_alerts::origins::PeerOrigins;
 use srlg_alerts::status::overview::{Overview, ViewOverview};
+use srlg_alerts::usual::{HOUR_MS, HourPeaks, HourSeries, HourStore as _, STORED_HOURS, WEEK};
 use srlg_alerts::{AlertId, Status};
+use srlg_input::contact::PeerKey;
 use srlg_notify::store::Store;
 use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_system::now_ms;
@@ -210,6 +212,31 @@ fn bad_parameters_are_refused_in_one_line() {
     insta::assert_snapshot!(texts);
 }
 
+/// Stores 30 days until `last` with the counts of 16,384 hosts each, and reads what is usual at the next hour.
+fn keep_hours(store: &Store, last: u64) {
+    let (view, keys) = ("fan-in".to_owned(), [PeerKey::Address; 2]);
+    let series = HourSeries { view, keys, window_ms: 60_000 };
+    let mut slowest = Duration::ZERO;
+    for hour in last - STORED_HOURS..=last {
+        let mut peaks = HourPeaks::new(hour);
+        peaks.counted_ms = HOUR_MS;
+        for number in 0..16_384_u32 {
+            let host = std::net::Ipv4Addr::from(0x0a00_0000 + number);
+            peaks.add(host.into(), f64::from(number % 1_000));
+        }
+        let started = Instant::now();
+        store.keep(&series, &peaks).unwrap();
+        slowest = slowest.max(started.elapsed());
+    }
+    println!("storing an hour takes at most {slowest:?}");
+    let started = Instant::now();
+    for week in 1..=4 {
+        let then = last + 1 - week * WEEK;
+        assert_eq!(store.hours(&series, then - 1..=then + 1).unwrap().len(), 3);
+    }
+    println!("reading what is usual takes {:?}", started.elapsed());
+}
+
 /// `cargo test -p srlg-cli --test site thirty -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
@@ -270,8 +297,10 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     }
     let writes = (days * 1_440) as u32;
     println!("writing a minute takes {:?} on average, at most {slowest:?}", total / writes);
-    let bytes = std::fs::metadata(srlg_notify::store::path(folder.path())).unwrap().len();
-    println!("the file takes {:.1} MB", bytes as f64 / 1e6);
+    let bytes = || std::fs::metadata(srlg_notify::store::path(folder.path())).unwrap().len() as f64;
+    println!("the file takes {:.1} MB", bytes() / 1e6);
+    keep_hours(&store, now / HOUR_MS);
+    println!("with the hours of one view, it takes {:.1} MB", bytes() / 1e6);
     let view = ViewOverview { name: "fan-in".to_owned(), ..ViewOverview::default() };
     let overview = Overview { views: vec![view], ..overview(now) };
     let (web, _overviews) = start_with(overview, &store);

@@ -61,6 +61,7 @@ pub(crate) fn overview(now_ms: u64) -> Overview {
         exporters: vec![exporter],
         sinks: vec![sink],
         is_last_reload_good: true,
+        is_learning: false,
         ..Overview::default()
     }
 }

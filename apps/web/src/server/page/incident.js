@@ -38,7 +38,7 @@ const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact 
 function windowLine(notification, count) {
   const least = count.is_lower_bound ? "at least " : "";
   const now = count.cardinality ? `${DID[notification.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notification)}` : "count too low to be reported";
-  return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}`;
+  return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}${count.usual ? `, usual at this hour of the week: up to ${round(count.usual.most)}` : ""}`;
 }
 
 // Returns the path of the page of a host, or of the incidents of a network.

@@ -301,6 +301,7 @@ function show(overview) {
   if (overview.input.dropped) input.push(`${round(overview.input.dropped)} dropped by the kernel`);
   if (overview.broker) input.push(`${round(overview.broker.lag)} messages waiting at the broker`);
   if (!overview.is_last_reload_good) input.push("last reload failed or was incomplete");
+  if (overview.is_learning) input.push("learning what is usual; no sink is notified");
   input.push(megabytes(overview.memory_bytes));
   write(byId("facts"), input.join(" · "));
   showAlerts(overview);
