@@ -21,6 +21,7 @@ use one_way::OneWay;
 use short_windows::ShortWindows;
 use slow_scans::SlowScans;
 
+mod least;
 mod one_way;
 mod short_windows;
 mod slow_scans;
