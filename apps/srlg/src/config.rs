@@ -9,7 +9,7 @@
 //! Invariant: a [`Config`] is complete and valid. If a file has problems, the error lists all of them with their line
 //! numbers, and no configuration is created.
 
-pub(crate) mod blind_spots;
+pub mod blind_spots;
 mod document;
 mod file;
 #[cfg(feature = "network")]
@@ -147,7 +147,11 @@ impl Config {
             let (span, kind) = match &spot {
                 BlindSpot::Unreachable(it) => (file.span_of_rule(&it.rule, &it.view), "warning"),
                 BlindSpot::OneWay(it) => (file.span_of_view(&it.view), "note"),
-                BlindSpot::SlowScans(_) | BlindSpot::ShortWindows(_) => (NO_LINE, "note"),
+                BlindSpot::FewSources(_)
+                | BlindSpot::SlowScans(_)
+                | BlindSpot::PortScans(_)
+                | BlindSpot::ReplyScans(_)
+                | BlindSpot::ShortWindows(_) => (NO_LINE, "note"),
                 BlindSpot::Sampled(_) if source.is_given() => (NO_LINE, "note"),
                 BlindSpot::Sampled(_) => (file.span_in("input", "sampling"), "note"),
             };
@@ -330,8 +334,11 @@ pub(crate) fn warn_of_views(config: &Config) {
     }
     for spot in blind_spots(config) {
         match spot {
-            // The default rules have this blind spot too.
-            BlindSpot::SlowScans(_) => info!("{spot}"),
+            // The default configuration has these blind spots, too.
+            BlindSpot::FewSources(_)
+            | BlindSpot::SlowScans(_)
+            | BlindSpot::PortScans(_)
+            | BlindSpot::ReplyScans(_) => info!("{spot}"),
             _ => warn!("{spot}"),
         }
     }

@@ -1,5 +1,6 @@
 //! Blind spots of a configuration: thresholds that no host can reach, small contacts that sampling hides, scans and
-//! flow records that do not fit into the windows, and hosts that are counted in one direction only.
+//! flow records that do not fit into the windows, floods from few sources, scans that no view counts, and hosts that are
+//! counted in one direction only.
 //!
 //! A blind spot is not an error, because the other views and rules of the configuration still work.
 
@@ -17,28 +18,43 @@ use super::thresholds::LEAST_THRESHOLD;
 use srlg_alerts::Rule;
 use srlg_alerts::manager::view::ViewConfig;
 
-use one_way::OneWay;
-use short_windows::ShortWindows;
-use slow_scans::SlowScans;
+pub use few_sources::FewSources;
+pub use one_way::OneWay;
+pub use short_windows::ShortWindows;
+pub use slow_scans::SlowScans;
+pub use uncounted::{PortScans, ReplyScans};
 
+mod few_sources;
 mod least;
 mod one_way;
 mod short_windows;
 mod slow_scans;
+mod uncounted;
 
 /// A valid part of a configuration that cannot find some or all of the attacks that it is meant for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum BlindSpot {
+pub enum BlindSpot {
+    /// A threshold exceeds the number of different peers.
     Unreachable(Unreachable),
+    /// Hosts are counted in one direction only.
     OneWay(OneWay),
+    /// Floods from few sources are not found.
+    FewSources(FewSources),
+    /// Slow scans are not found.
     SlowScans(SlowScans),
+    /// Scans of the ports of one host are not found.
+    PortScans(PortScans),
+    /// Scans from outside whose packets look like replies are not found.
+    ReplyScans(ReplyScans),
+    /// Windows are shorter than the time between two flow records.
     ShortWindows(ShortWindows),
+    /// Sampling hides peers with few packets.
     Sampled(Sampled),
 }
 
 /// Thresholds of a rule that exceed the number of different peers of a view.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Unreachable {
+pub struct Unreachable {
     pub(crate) view: String,
     pub(crate) rule: String,
     peers: Peers,
@@ -60,7 +76,7 @@ enum Remedy {
 
 /// A sampling rate, and the smallest threshold that applies to sampled packets.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sampled {
+pub struct Sampled {
     /// N for one packet in N.
     rate: NonZeroU32,
     /// Smallest threshold that a host can reach with peers of one packet each, or the smallest one if there is none.
@@ -69,9 +85,9 @@ pub(crate) struct Sampled {
     too_small: Vec<(String, Option<Version>)>,
 }
 
-/// Returns the blind spots of `config`. Sampling rates that exporters send are unknown before they arrive (see
-/// [`SamplingNotes`]).
-pub(crate) fn blind_spots(config: &Config) -> Vec<BlindSpot> {
+/// Returns the blind spots of `config`. Sampling rates that exporters send are unknown before they arrive.
+#[must_use]
+pub fn blind_spots(config: &Config) -> Vec<BlindSpot> {
     let Config { views, general, source, .. } = config;
     let unreachable = views.iter().flat_map(|view| {
         let rules = view.rules.rules().iter();
@@ -81,7 +97,10 @@ pub(crate) fn blind_spots(config: &Config) -> Vec<BlindSpot> {
     let short = source.is_exports().then(|| ShortWindows::of(views, general.slice)).flatten();
     let spots = unreachable.map(BlindSpot::Unreachable);
     let spots = spots.chain(OneWay::of(views).map(BlindSpot::OneWay));
+    let spots = spots.chain(FewSources::of(views, general.slice).map(BlindSpot::FewSources));
     let spots = spots.chain(SlowScans::of(views, general.slice).map(BlindSpot::SlowScans));
+    let spots = spots.chain(PortScans::of(views).map(BlindSpot::PortScans));
+    let spots = spots.chain(ReplyScans::of(views).map(BlindSpot::ReplyScans));
     let spots = spots.chain(short.map(BlindSpot::ShortWindows));
     spots.chain(sampled.map(BlindSpot::Sampled)).collect()
 }
@@ -211,7 +230,10 @@ impl fmt::Display for BlindSpot {
         match self {
             Self::Unreachable(it) => it.fmt(f),
             Self::OneWay(it) => it.fmt(f),
+            Self::FewSources(it) => it.fmt(f),
             Self::SlowScans(it) => it.fmt(f),
+            Self::PortScans(it) => it.fmt(f),
+            Self::ReplyScans(it) => it.fmt(f),
             Self::ShortWindows(it) => it.fmt(f),
             Self::Sampled(it) => it.fmt(f),
         }

@@ -11,7 +11,7 @@ use srlg_alerts::manager::view::{ViewConfig, counts_opposite, is_of_addresses};
 /// A view whose hosts no view counts in the opposite direction. Without this count, a busy server looks like the target
 /// of a flood, and a gateway like a scanner.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OneWay {
+pub struct OneWay {
     pub(crate) view: String,
     /// Role of the hosts in the missing view.
     pub(super) role: Role,

@@ -11,7 +11,7 @@ const ACTIVE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Views of flow records with a rule whose longest window is shorter than the usual active timeout of exporters.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ShortWindows {
+pub struct ShortWindows {
     pub(super) views: Vec<String>,
     /// Shortest of the longest windows of the rules.
     pub(super) window: Duration,

@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 
 /// Rules that find no slow scans because all their windows are short.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SlowScans {
+pub struct SlowScans {
     /// The slowest scan that each rule finds.
     pub(super) slowest: Vec<LeastAttack>,
 }

@@ -13,6 +13,20 @@ fn spots(text: &str) -> Vec<BlindSpot> {
     blind_spots(&Config::parse(text).unwrap())
 }
 
+/// Returns the blind spots of `text` that the default configuration does not have.
+fn unusual_spots(text: &str) -> Vec<BlindSpot> {
+    let is_usual = |spot: &BlindSpot| {
+        matches!(
+            spot,
+            BlindSpot::FewSources(_)
+                | BlindSpot::SlowScans(_)
+                | BlindSpot::PortScans(_)
+                | BlindSpot::ReplyScans(_)
+        )
+    };
+    spots(text).into_iter().filter(|spot| !is_usual(spot)).collect()
+}
+
 fn unreachable(text: &str) -> Vec<Unreachable> {
     let spots = spots(&format!("{text}\n{INPUT}")).into_iter();
     let of = |spot| match spot {
@@ -355,14 +369,14 @@ fn rules_for_hosts_that_a_view_does_not_count_are_left_out() {
 #[test]
 fn sampling_is_noted_with_the_lowest_threshold() {
     let rules = "[[rule]]\nname = 'r'\nthresholds = { 60s = 2000, 1h = 300 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.0/24']\nthresholds = { 1h = 500 }\n";
-    let of = |rate: u32| spots(&format!("{rules}{INPUT}sampling = {rate}"));
+    let of = |rate: u32| unusual_spots(&format!("{rules}{INPUT}sampling = {rate}"));
     let rate = NonZeroU32::new(1_000).unwrap();
     assert_eq!(
         of(1_000),
         [BlindSpot::Sampled(Sampled { rate, threshold: 300.0, too_small: Vec::new() })]
     );
     assert_eq!(of(1), []);
-    assert_eq!(spots(&format!("{rules}{INPUT}")), []);
+    assert_eq!(unusual_spots(&format!("{rules}{INPUT}")), []);
 }
 
 #[test]
@@ -411,10 +425,81 @@ fn texts_of_blind_spots() {
          [[rule]]\nname = 'r'\nthresholds = { 60s = 70000 }\n",
     ];
     let texts = files.map(|text| {
-        let spots = spots(&format!("{text}{INPUT}sampling = 1000"));
+        let spots = unusual_spots(&format!("{text}{INPUT}sampling = 1000"));
         spots.iter().map(|spot| format!("{spot}\n")).collect::<String>()
     });
     insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn texts_of_the_blind_spots_of_the_default_configuration() {
+    let spots = spots(&format!("inside = ['10.0.0.0/8', '2001:db8::/32']\n{INPUT}"));
+    let texts = spots.iter().map(|spot| format!("{spot}\n")).collect::<String>();
+    insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn floods_from_few_sources_are_noted_until_each_rule_has_a_low_threshold() {
+    let of = |thresholds: &str, guests: &str| {
+        let rules = format!(
+            "[[rule]]\nname = 'r'\nthresholds = {{ {thresholds} }}\n\
+             [[rule]]\nname = 'guests'\nnetworks = ['198.51.100.16/28']\nthresholds = {{ {guests} }}\n"
+        );
+        let spots = spots(&format!("inside = ['198.51.100.0/24']\n{rules}{INPUT}"));
+        let least = spots.into_iter().find_map(|spot| match spot {
+            BlindSpot::FewSources(it) => Some(it.least),
+            _ => None,
+        });
+        let least = least.unwrap_or_default().into_iter();
+        least.map(|it| (it.rule, it.views, it.threshold, it.window.as_secs())).collect::<Vec<_>>()
+    };
+    let row = |rule: &str, threshold: f64, window| {
+        let views = ["fan-in", "replies-in"].map(ToOwned::to_owned).to_vec();
+        (rule.to_owned(), views, threshold, window)
+    };
+    let both = [row("r", 512.0, 3_600), row("guests", 200.0, 60)];
+    assert_eq!(of("60s = 1024, 10m = 512, 1h = 512", "60s = 200, 1h = 300"), both);
+    assert_eq!(of("60s = 128", "60s = 200, 1h = 300"), both[1..]);
+    assert_eq!(of("60s = 128", "60s = 1024, 1h = 128"), []);
+}
+
+#[test]
+fn scans_that_no_view_counts_are_noted() {
+    let of = |views: &str| {
+        let spots = spots(&format!("inside = ['10.0.0.0/8']\n{views}{INPUT}"));
+        let of_ports = spots.iter().any(|spot| *spot == BlindSpot::PortScans(PortScans));
+        let of_replies = spots.into_iter().find_map(|spot| match spot {
+            BlindSpot::ReplyScans(it) => Some((it.views, it.threshold)),
+            _ => None,
+        });
+        (of_ports, of_replies)
+    };
+    let view = |name: &str, more: &str| format!("[[view]]\nname = '{name}'\n{more}\n");
+    let outside = |name: &str, only: &str| {
+        view(name, &format!("measure = 'outside'\nrole = 'source'\nonly = '{only}'"))
+    };
+    let row = |views: &[&str]| Some((views.iter().map(|&it| it.to_owned()).collect(), 1_024.0));
+    assert_eq!(of(""), (true, row(&["outside"])));
+    for only in ["no-replies", "initiated", "tcp-syn"] {
+        assert_eq!(of(&outside("a", only)), (true, row(&["a"])), "{only}");
+        let both = outside("a", only) + &outside("b", "initiated");
+        assert_eq!(of(&both), (true, row(&["a", "b"])), "{only}");
+        for with_replies in ["all", "no-refusals", "replies"] {
+            let both = outside("a", only) + &outside("b", with_replies);
+            assert_eq!(of(&both), (true, None), "{only} {with_replies}");
+        }
+    }
+    for (more, is_blind) in [
+        ("role = 'destination'\npeer = 'port'", false),
+        ("role = 'destination'\npeer = 'address+port'", false),
+        ("role = 'destination'\npeer = 'port'\nonly = 'replies'", true),
+        ("role = 'source'\npeer = 'port'", true),
+        ("role = 'source'\npeer = 'port'\nmeasure = 'outside'", false),
+        ("role = 'any'\npeer = 'port'", false),
+        ("role = 'destination'\nhost = 'address+port'\nhost-prefix6 = 64", true),
+    ] {
+        assert_eq!(of(&view("v", more)), (is_blind, None), "{more}");
+    }
 }
 
 /// Returns the configurations in the file `name` of the documentation.
@@ -434,10 +519,8 @@ fn documented_configurations_find_a_scan_of_each_inside_network() {
     for name in ["first-alert.md", "many-sites.md", "srlg.example.toml"] {
         let files = documented(name);
         assert_eq!(files.len(), 1, "{name}");
+        assert_eq!(unusual_spots(&files[0]), [], "{name}");
         let config = Config::parse(&files[0]).unwrap();
-        let spots = blind_spots(&config).into_iter();
-        let others: Vec<_> = spots.filter(|it| !matches!(it, BlindSpot::SlowScans(_))).collect();
-        assert_eq!(others, [], "{name}");
         let outside = config.views.iter().find(|view| view.name == "outside").unwrap();
         let scanner = "203.0.113.9".parse().unwrap();
         let terms = outside.rules.rule(scanner).unwrap().windows.values();
