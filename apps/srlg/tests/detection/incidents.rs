@@ -48,8 +48,14 @@ pub(crate) struct Played {
 impl Played {
     /// Creates a monitor with the default configuration, except for its inside networks and `tables`.
     pub(crate) fn new(inside: &str, tables: &str) -> Self {
+        Self::with_slice("1s", inside, tables)
+    }
+
+    /// Like [`new`](Self::new), but with slices of the length `slice`.
+    pub(crate) fn with_slice(slice: &str, inside: &str, tables: &str) -> Self {
         // A replay does not depend on the speed of the machine.
-        let config = format!("inside = [{inside}]\n[input]\ninput = ['-']\n{tables}");
+        let config =
+            format!("slice = '{slice}'\ninside = [{inside}]\n[input]\ninput = ['-']\n{tables}");
         Self { site: Simulated::new(&config, 1) }
     }
 
