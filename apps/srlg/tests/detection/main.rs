@@ -3,7 +3,9 @@
 //! The monitor replays traffic in simulated time. The page docs/detection.md is generated from the table of scenarios,
 //! whose rows this test plays.
 
+mod captures;
 mod incidents;
+mod matrix;
 mod office;
 mod page;
 mod recorded;
@@ -14,9 +16,14 @@ mod table;
 use std::fs;
 use std::path::PathBuf;
 
+use captures::CAPTURES;
 use incidents::{Incident, Played};
+use matrix::Matrix;
 use srlg_alerts::notification::Kind;
-use table::{Incidents, Inside, Outcome, Scenario, scenarios};
+use srlg_cli::config::Config;
+use srlg_cli::config::blind_spots::blind_spots;
+use srlg_cli::traffic::Observation;
+use table::{Incidents, Inside, Missed, Outcome, Scenario, Setting, scenarios};
 
 /// Number of seconds for which a scenario is played after the first incident of a setting must have started.
 const AFTER: u64 = 2;
@@ -70,7 +77,7 @@ fn every_scenario_raises_the_incidents_of_the_page() {
     for scenario in scenarios() {
         let Scenario { name, seconds, by_default, otherwise, .. } = &scenario;
         assert_incidents(name, &scenario.play(*seconds, ""), by_default);
-        if let Some((setting, outcome)) = otherwise {
+        if let Some(Missed { setting, outcome, .. }) = otherwise {
             let Outcome::Found(Incidents { within, .. }) = outcome else { panic!("{name}") };
             assert_incidents(name, &scenario.play(within + AFTER, setting.text()), outcome);
         }
@@ -86,9 +93,68 @@ fn what_the_default_configuration_misses_has_a_setting_that_finds_it() {
 }
 
 #[test]
+fn an_outside_server_with_many_clients_is_no_scanner_if_requests_to_it_count() {
+    let cdn = scenarios().into_iter().find(|it| it.name == "CDN").unwrap();
+    let found = cdn.play(cdn.seconds, Setting::Replies.text());
+    assert_incidents(cdn.name, &found, &Outcome::Busy(Kind::Server));
+    // A single view cannot tell.
+    let all = "[[view]]\nname = 'all'\nmeasure = 'outside'\nrole = 'source'\n";
+    assert!(cdn.play(cdn.seconds, all).iter().all(|it| it.is_sent && it.kind == Kind::Unknown));
+}
+
+#[test]
+fn what_the_default_configuration_misses_is_announced_until_the_setting_finds_it() {
+    for Scenario { name, observation, inside, otherwise, .. } in scenarios() {
+        let Some(Missed { spot, setting, .. }) = otherwise else { continue };
+        let sampling = match observation {
+            Observation::Sampled(rate) => rate.get(),
+            Observation::Packets | Observation::Flows(_) => 1,
+        };
+        let announced = |tables: &str| {
+            let config = format!(
+                "inside = [{}]\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
+                 sampling = {sampling}\n{tables}",
+                inside.networks()
+            );
+            let spots = blind_spots(&Config::parse(&config).unwrap()).into_iter();
+            spots.filter(|it| spot.is(it)).collect::<Vec<_>>()
+        };
+        let by_default = announced("");
+        assert_eq!(by_default.len(), 1, "{name}");
+        assert_ne!(announced(setting.text()), by_default, "{name}");
+    }
+}
+
+/// Returns the matrix of the scenarios and captures, without the exports of the same traffic. Attacks that the default
+/// configuration does not find are those of their settings.
+fn with_ports() -> Matrix {
+    let mut matrix = Matrix::default();
+    for Scenario { actor, by_default, otherwise, .. } in scenarios() {
+        let Some(truth) = table::truth(&actor) else { continue };
+        match otherwise.map_or(by_default, |missed| missed.outcome) {
+            Outcome::NotFound => {}
+            Outcome::Busy(kind) => matrix.add(truth, kind, 1),
+            Outcome::Found(Incidents { kind, by_view, .. }) => {
+                matrix.add(truth, kind, by_view.iter().map(|(_, count)| count).sum());
+            }
+        }
+    }
+    let captures = CAPTURES.iter().filter(|it| !it.is_export);
+    captures.for_each(|it| matrix.add(it.truth, it.kind, 1));
+    matrix
+}
+
+#[test]
+fn kinds_are_correct_if_the_input_has_ports_and_no_attack_is_called_a_busy_host() {
+    let (with_ports, without_ports) = (with_ports(), recorded::expected());
+    assert!(with_ports.correct() >= 0.95, "{with_ports:?}");
+    assert_eq!((with_ports.disguised(), without_ports.disguised()), (0, 0));
+}
+
+#[test]
 fn the_page_is_that_of_the_table() {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../docs/detection.md"].iter().collect();
-    let page = page::write(&scenarios());
+    let page = page::write(&scenarios(), &with_ports(), &recorded::expected());
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&path, &page).unwrap();
     }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use srlg_cli::traffic::Observation;
 
-use crate::table::{Incidents, Inside, Outcome, Scenario, Setting};
+use crate::matrix::Matrix;
+use crate::table::{Incidents, Inside, Missed, Outcome, Scenario, Setting};
 
 /// The command that regenerates the page.
 pub(crate) const COMMAND: &str = "INSTA_UPDATE=always cargo test -p srlg-cli --test detection page";
@@ -13,11 +14,23 @@ const INTRO: &str = "# Detection
 
 This page shows what the default configuration reports about attacks and busy hosts. A test plays each scenario in simulated time.
 
-*By default* is the probable cause, and the maximum time from the first packet to the first notification. Only `inside` is set. *Otherwise* names a [setting](#settings) that finds the attack.
+*By default* is the probable cause, and the maximum time from the first packet to the first notification. Only `inside` is set. *Otherwise* names a [setting](#settings) that finds the attack. `srlg check` announces what is not found.
 
 ";
 
-pub(crate) fn write(scenarios: &[Scenario]) -> String {
+const WITH_PORTS: &str = "## Kinds
+
+These are the incidents of the scenarios above and of recorded captures, by their actual and their reported cause. Attacks that are not found by default count with their setting.
+
+";
+
+const WITHOUT_PORTS: &str = "
+Without ports and TCP flags, kinds follow from counts alone. These are recorded lists of addresses with a threshold of 48:
+
+";
+
+/// Returns the page. `with_ports` and `without_ports` are the matrices of the inputs with and without ports.
+pub(crate) fn write(scenarios: &[Scenario], with_ports: &Matrix, without_ports: &Matrix) -> String {
     let mut page = format!(
         "<!-- Generated from the scenarios of a test. Do not edit; regenerate with {COMMAND} -->\n\n"
     );
@@ -33,7 +46,10 @@ pub(crate) fn write(scenarios: &[Scenario]) -> String {
         rows.for_each(|scenario| page += &row(scenario));
         page += "\n";
     }
-    page += "## Settings\n\nThese tables are added to the configuration file. A `[[view]]` replaces the default views.\n";
+    page +=
+        &[WITH_PORTS, &with_ports.table(), WITHOUT_PORTS, &without_ports.table(), "\n"].concat();
+    page += "## Settings\n\nThese tables are added to the configuration file. A `[[view]]` replaces the default views. \
+        *replies* takes two views: without the requests, an outside server with many inside clients would look like a scanner.\n";
     for setting in Setting::ALL {
         let (name, text) = (setting.name(), setting.text());
         write!(page, "\n*{name}*:\n\n```toml\n{text}```\n").unwrap();
@@ -53,7 +69,7 @@ fn row(scenario: &Scenario) -> String {
     };
     let is_hostile = actor.is_hostile();
     let otherwise = match otherwise {
-        Some((setting, outcome)) => {
+        Some(Missed { setting, outcome, .. }) => {
             format!(" *{}*: {} |", setting.name(), cell(outcome, is_hostile))
         }
         None if is_hostile => " – |".to_owned(),

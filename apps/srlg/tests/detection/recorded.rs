@@ -3,7 +3,7 @@
 //! The records contain only times and addresses, so kinds follow from the counts of both directions alone. The test
 //! requires the recordings in the folder that `SRLG_DATA` names, and is skipped with a message without them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -13,23 +13,10 @@ use srlg_cli::measure::monitor::Monitor;
 use srlg_input::Contact;
 use srlg_traffic::trace::{SUFFIX, Trace, recorded};
 
+use crate::matrix::{Matrix, Truth};
+
 /// Time of the first record, in milliseconds since the Unix epoch.
 const START_MS: u64 = 1_750_000_000_000;
-
-/// Cause of the many peers of a host, according to the description of its recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Truth {
-    Flood,
-    Reflection,
-    Scan,
-    /// A host with malware that contacts random addresses.
-    Infected,
-    P2p,
-    /// A busy client.
-    Client,
-    /// A host that receives background radiation of the Internet.
-    Background,
-}
 
 struct Recording {
     name: &'static str,
@@ -101,22 +88,10 @@ fn replay(data: &Path, recording: &Recording) -> Vec<Notification> {
     notified
 }
 
-#[test]
-fn kinds_in_recorded_traffic() {
-    let Some(data) = recorded("dev") else { return };
-    let mut matrix = BTreeMap::new();
-    for recording in RECORDINGS {
-        let notified = replay(&data, &recording);
-        let truth: BTreeMap<_, _> = recording.hosts.iter().copied().collect();
-        let rows = notified.iter().map(|it| (it.host.to_string(), it.kind.to_string()));
-        let rows: BTreeSet<_> = rows.collect();
-        let hosts: BTreeSet<_> = rows.iter().map(|(host, _)| host.as_str()).collect();
-        assert_eq!(hosts, truth.keys().copied().collect(), "{}", recording.name);
-        for (host, kind) in &rows {
-            *matrix.entry((truth[host.as_str()], kind.clone())).or_insert(0) += 1;
-        }
-    }
-    let expected = [
+/// Returns the expected matrix of the recordings.
+pub(crate) fn expected() -> Matrix {
+    let mut matrix = Matrix::default();
+    for (truth, kind, incidents) in [
         (Truth::Flood, Kind::Flood, 10),
         (Truth::Reflection, Kind::Flood, 4),
         (Truth::Scan, Kind::Scan, 3),
@@ -125,7 +100,26 @@ fn kinds_in_recorded_traffic() {
         (Truth::P2p, Kind::Server, 1),
         (Truth::Client, Kind::Scan, 2),
         (Truth::Background, Kind::Flood, 1),
-    ];
-    let expected = expected.map(|(truth, kind, hosts)| ((truth, kind.to_string()), hosts));
-    assert_eq!(matrix, expected.into());
+    ] {
+        matrix.add(truth, kind, incidents);
+    }
+    matrix
+}
+
+#[test]
+fn kinds_in_recorded_traffic() {
+    let Some(data) = recorded("dev") else { return };
+    let mut matrix = Matrix::default();
+    for recording in RECORDINGS {
+        let notified = replay(&data, &recording);
+        let truth: BTreeMap<_, _> = recording.hosts.iter().copied().collect();
+        let rows = notified.iter().map(|it| (it.host.to_string(), it.kind));
+        let rows: HashSet<_> = rows.collect();
+        let hosts: BTreeSet<_> = rows.iter().map(|(host, _)| host.as_str()).collect();
+        assert_eq!(hosts, truth.keys().copied().collect(), "{}", recording.name);
+        for (host, kind) in &rows {
+            matrix.add(truth[host.as_str()], *kind, 1);
+        }
+    }
+    assert_eq!(matrix.table(), expected().table());
 }

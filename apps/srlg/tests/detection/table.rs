@@ -4,7 +4,10 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 
 use srlg_alerts::notification::Kind;
+use srlg_cli::config::blind_spots::BlindSpot;
 use srlg_cli::traffic::{Actor, Observation, Reflector};
+
+use crate::matrix::Truth;
 
 /// A scenario, and the incidents that it must raise.
 pub(crate) struct Scenario {
@@ -15,8 +18,40 @@ pub(crate) struct Scenario {
     pub(crate) observation: Observation,
     pub(crate) inside: Inside,
     pub(crate) by_default: Outcome,
-    /// Setting with which an attack is found that the default configuration does not find.
-    pub(crate) otherwise: Option<(Setting, Outcome)>,
+    /// How an attack is found that the default configuration does not find.
+    pub(crate) otherwise: Option<Missed>,
+}
+
+/// An attack that the default configuration does not find.
+pub(crate) struct Missed {
+    /// The blind spot that announces it.
+    pub(crate) spot: Spot,
+    /// A setting with which it is found.
+    pub(crate) setting: Setting,
+    pub(crate) outcome: Outcome,
+}
+
+/// A blind spot of the default configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    FewSources,
+    Sampled,
+    SlowScans,
+    PortScans,
+    ReplyScans,
+}
+
+impl Spot {
+    pub(crate) const fn is(self, spot: &BlindSpot) -> bool {
+        matches!(
+            (self, spot),
+            (Self::FewSources, BlindSpot::FewSources(_))
+                | (Self::Sampled, BlindSpot::Sampled(_))
+                | (Self::SlowScans, BlindSpot::SlowScans(_))
+                | (Self::PortScans, BlindSpot::PortScans(_))
+                | (Self::ReplyScans, BlindSpot::ReplyScans(_))
+        )
+    }
 }
 
 /// Inside networks of a scenario.
@@ -58,19 +93,19 @@ pub(crate) enum Setting {
     Low,
     /// A view of ports.
     Ports,
-    /// A view of outside hosts that counts replies, too.
-    All,
+    /// Views of the replies of outside hosts, and of the requests to them.
+    Replies,
 }
 
 impl Setting {
-    pub(crate) const ALL: [Self; 4] = [Self::Hour, Self::Low, Self::Ports, Self::All];
+    pub(crate) const ALL: [Self; 4] = [Self::Hour, Self::Low, Self::Ports, Self::Replies];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Hour => "hour",
             Self::Low => "low",
             Self::Ports => "ports",
-            Self::All => "all",
+            Self::Replies => "replies",
         }
     }
 
@@ -83,10 +118,12 @@ impl Setting {
                 "[[view]]\nname = 'ports'\nrole = 'destination'\npeer = 'port'\nonly = 'initiated'\n\n\
                  [[rule]]\nname = 'ports'\nthresholds = { 60s = 256, 1h = 256 }\n"
             }
-            Self::All => {
-                "[[view]]\nname = 'outside-all'\nmeasure = 'outside'\nrole = 'source'\nonly = 'all'\n\
+            Self::Replies => {
+                "[[view]]\nname = 'outside-replies'\nmeasure = 'outside'\nrole = 'source'\nonly = 'replies'\n\
                  host-prefix6 = 64\npeer-prefix6 = 128\n\n\
-                 [[rule]]\nname = 'outside-all'\nthresholds = { 60s = 1024 }\n"
+                 [[view]]\nname = 'outside-requests'\nmeasure = 'outside'\nrole = 'destination'\n\
+                 only = 'no-replies'\nhost-prefix6 = 64\npeer-prefix6 = 128\n\n\
+                 [[rule]]\nname = 'outside-replies'\nthresholds = { 60s = 1024 }\n"
             }
         }
     }
@@ -94,6 +131,10 @@ impl Setting {
 
 const fn found(within: u64, kind: Kind, by_view: &'static [(&'static str, usize)]) -> Outcome {
     Outcome::Found(Incidents { within, kind, protocol: None, by_view })
+}
+
+const fn missed(spot: Spot, setting: Setting, outcome: Outcome) -> Option<Missed> {
+    Some(Missed { spot, setting, outcome })
 }
 
 const fn reflected(
@@ -120,6 +161,31 @@ const OUTSIDER: IpAddr = v4([192, 0, 2, 66]);
 
 const fn v4([a, b, c, d]: [u8; 4]) -> IpAddr {
     IpAddr::V4(std::net::Ipv4Addr::new(a, b, c, d))
+}
+
+/// Returns the cause of the incidents of `actor`, or `None` if it causes none. A reflection of SYN-ACKs counts as a flood,
+/// because it has no protocol with large replies.
+pub(crate) const fn truth(actor: &Actor) -> Option<Truth> {
+    Some(match actor {
+        Actor::SynFlood { .. }
+        | Actor::AckFlood { .. }
+        | Actor::UdpFlood { .. }
+        | Actor::FloodedServer { .. }
+        | Actor::SynAckReflection { .. }
+        | Actor::CarpetBombing { .. }
+        | Actor::PingCarpet { .. } => Truth::Flood,
+        Actor::Reflection { .. } => Truth::Reflection,
+        Actor::Scan { .. } | Actor::SynAckScan { .. } | Actor::RotatingScan { .. } => Truth::Scan,
+        Actor::PortScan { .. } => Truth::PortScan,
+        Actor::Worm { .. } => Truth::Worm,
+        Actor::P2p { .. } => Truth::P2p,
+        Actor::WebServer { .. }
+        | Actor::Gateway { .. }
+        | Actor::Poller { .. }
+        | Actor::Backup { .. } => Truth::Server,
+        Actor::Resolver { .. } => Truth::Resolver,
+        Actor::Cdn { .. } => return None,
+    })
 }
 
 /// Returns all scenarios, in the order of the page.
@@ -149,7 +215,11 @@ fn floods() -> Vec<Scenario> {
         reflection_of("SSDP reflection", Reflector::Ssdp, &[("replies-in", 1)]),
         reflection_of("chargen reflection", Reflector::Chargen, &[("replies-in", 1)]),
         Scenario {
-            otherwise: Some((Setting::Low, reflected(4, Reflector::Memcached, &[("fan-in", 1)]))),
+            otherwise: missed(
+                Spot::FewSources,
+                Setting::Low,
+                reflected(4, Reflector::Memcached, &[("fan-in", 1)]),
+            ),
             ..scenario(
                 "memcached reflection",
                 reflection(Reflector::Memcached, 500, 3_000.0),
@@ -193,7 +263,11 @@ fn seen_in_part() -> Vec<Scenario> {
         sampled("Large SYN flood", 64, 100_000.0, found(4, Kind::Flood, BOTH)),
         sampled("Large SYN flood", 4_096, 100_000.0, found(48, Kind::Flood, &[("fan-in", 1)])),
         Scenario {
-            otherwise: Some((Setting::Low, found(37, Kind::Flood, &[("fan-in", 1)]))),
+            otherwise: missed(
+                Spot::Sampled,
+                Setting::Low,
+                found(37, Kind::Flood, &[("fan-in", 1)]),
+            ),
             ..sampled("SYN flood", 4_096, 20_000.0, Outcome::NotFound)
         },
         exported("NTP reflection", 1, 5),
@@ -224,7 +298,7 @@ fn scans() -> Vec<Scenario> {
         },
         Scenario {
             seconds: 600,
-            otherwise: Some((Setting::Hour, outside(520))),
+            otherwise: missed(Spot::SlowScans, Setting::Hour, outside(520)),
             ..scenario("Slow scan", scan(network("10.20.0.0/16"), 2.0), Outcome::NotFound)
         },
         Scenario {
@@ -236,12 +310,20 @@ fn scans() -> Vec<Scenario> {
             )
         },
         Scenario {
-            otherwise: Some((Setting::Ports, found(6, Kind::PortScan, &[("ports", 1)]))),
+            otherwise: missed(
+                Spot::PortScans,
+                Setting::Ports,
+                found(6, Kind::PortScan, &[("ports", 1)]),
+            ),
             ..scenario("Fast scan of ports", ports(100.0), Outcome::NotFound)
         },
         Scenario {
             seconds: 600,
-            otherwise: Some((Setting::Ports, found(530, Kind::PortScan, &[("ports", 1)]))),
+            otherwise: missed(
+                Spot::PortScans,
+                Setting::Ports,
+                found(530, Kind::PortScan, &[("ports", 1)]),
+            ),
             ..scenario("Slow scan of ports", ports(0.5), Outcome::NotFound)
         },
         scenario(
@@ -254,7 +336,11 @@ fn scans() -> Vec<Scenario> {
             outside(14),
         ),
         Scenario {
-            otherwise: Some((Setting::All, found(6, Kind::Scan, &[("outside-all", 1)]))),
+            otherwise: missed(
+                Spot::ReplyScans,
+                Setting::Replies,
+                found(6, Kind::Scan, &[("outside-replies", 1)]),
+            ),
             ..scenario(
                 "Scan with SYN-ACKs",
                 Actor::SynAckScan {
