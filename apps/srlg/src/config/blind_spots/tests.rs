@@ -467,7 +467,7 @@ fn floods_from_few_sources_are_noted_until_each_rule_has_a_low_threshold() {
 fn scans_that_no_view_counts_are_noted() {
     let of = |views: &str| {
         let spots = spots(&format!("inside = ['10.0.0.0/8']\n{views}{INPUT}"));
-        let of_ports = spots.iter().any(|spot| *spot == BlindSpot::PortScans(PortScans));
+        let of_ports = spots.contains(&BlindSpot::PortScans(PortScans));
         let of_replies = spots.into_iter().find_map(|spot| match spot {
             BlindSpot::ReplyScans(it) => Some((it.views, it.threshold)),
             _ => None,

@@ -78,7 +78,7 @@ impl fmt::Display for ReplyScans {
         let views = views.join(", ");
         write!(
             f,
-            "a scan from outside by packets that look like replies, such as SYN-ACKs, is not found: {noun} {views} {verb} no replies, because a server that answers {threshold} clients would look like a scanner; to find it, add [[view]] name = \"outside-all\", measure = \"outside\", role = \"source\", only = \"all\", host-prefix6 = 64, peer-prefix6 = 128 (a [[view]] replaces the default views)"
+            "a scan from outside by packets that look like replies, such as SYN-ACKs, is not found: {noun} {views} {verb} no replies, because a server that answers {threshold} clients would look like a scanner; to find it, add [[view]] name = \"outside-replies\", measure = \"outside\", role = \"source\", only = \"replies\" and [[view]] name = \"outside-requests\", measure = \"outside\", role = \"destination\", only = \"no-replies\", both with host-prefix6 = 64, peer-prefix6 = 128 (a [[view]] replaces the default views)"
         )
     }
 }
