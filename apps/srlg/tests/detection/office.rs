@@ -14,8 +14,8 @@ use crate::incidents::{Notified, Played};
 /// Duration without attacks, in seconds.
 const BENIGN: u64 = 40 * 60;
 
-/// Length of a slice without attacks. The closes of 40 minutes take most of a minute with the default slices of 1 s, and
-/// counts of the last 60 s hardly differ between the seconds.
+/// Length of a slice without attacks. With the default slices of 1 s, the closes of 40 minutes would take most of a
+/// minute, and counts of the last 60 s hardly differ between the seconds.
 const BENIGN_SLICE: &str = "5s";
 
 /// Time before the first attack, in seconds.

@@ -163,8 +163,8 @@ const fn v4([a, b, c, d]: [u8; 4]) -> IpAddr {
     IpAddr::V4(std::net::Ipv4Addr::new(a, b, c, d))
 }
 
-/// Returns the cause of the incidents of `actor`, or `None` if it causes none. A reflection of SYN-ACKs counts as a flood,
-/// because it has no protocol with large replies.
+/// Returns the cause of the incidents of `actor`, or `None` if it causes none. A reflection of SYN-ACKs counts as a
+/// flood, because it has no protocol with large replies.
 pub(crate) const fn truth(actor: &Actor) -> Option<Truth> {
     Some(match actor {
         Actor::SynFlood { .. }
