@@ -57,7 +57,7 @@ def export(datagrams, selector=0):
 
 
 def recorded():
-    captures = in_data("captures/*.pcap*") + in_data("flows/*.pcap")
+    captures = in_data("captures/*.pcap*") + in_data("flows/*.pcap") + in_data("cases/*/*flow*.pcap")
     captures.append(ROOT / "srlg-input/tests/inputs/captures/tunnels/tunnels.pcap")
     for path in captures:
         add("capture", path.read_bytes())
@@ -83,6 +83,25 @@ def recorded():
         add("logs", b"\x03" + path.read_bytes()[:8_000])
         rows = [line for line in path.read_bytes().split(b"\n") if not line.startswith(b"#")]
         add("logs", b"\x00" + b"\n".join(rows[:20]))
+
+
+def sflow():
+    """Returns an sFlow datagram with samples and records of all kinds that a decoder distinguishes."""
+    words = lambda *numbers: struct.pack(f">{len(numbers)}I", *numbers)
+    part = lambda kind, content: words(kind, len(content)) + content
+    packet = struct.pack(">BBHHHBBHII", 0x45, 0, 40, 0, 0, 64, 6, 0, 0xC0000201, 0xC0000202)
+    packet += struct.pack(">HHIIBBHHH", 4000, 443, 0, 0, 0x50, 2, 0, 0, 0)
+    raw = part(1, words(11, 1500, 4, len(packet)) + packet)
+    ipv4 = part(3, words(60, 6, 0xC0000201, 0xC0000202, 4000, 443, 2, 0))
+    ipv6 = part(4, words(60, 17) + bytes(range(32)) + words(4000, 53, 0, 0))
+    switch = part(1001, words(1, 0, 2, 0))
+    samples = [
+        part(1, words(1, 1, 100, 1, 0, 1, 2, 3) + switch + ipv4 + raw),
+        part(3, words(1, 0, 1, 100, 1, 0, 0, 1, 0, 2, 1) + ipv6),
+        part(2, words(1, 1, 1) + part(1, bytes(88))),
+        part(5, words(1, 0, 1, 0, 1, 0, 263, 1) + raw),
+    ]
+    return words(5, 1, 0xC0000209, 0, 1, 1000, len(samples)) + b"".join(samples)
 
 
 def state():
@@ -184,6 +203,7 @@ def requests():
 def main():
     recorded()
     rows()
+    add("exports", export([sflow()]))
     add("exporter_state", state())
     messages()
     network()

@@ -66,6 +66,8 @@ fn check(decoder: &Decoder, options: &DecoderOptions, datagrams: u64, contacts: 
     assert!(counts.contacts <= 2 * counts.records, "a record has two directions");
     let unused = [
         Reason::Options,
+        Reason::BadSample,
+        Reason::DiscardedPacket,
         Reason::OtherSample,
         Reason::NoHosts,
         Reason::ZeroHost,

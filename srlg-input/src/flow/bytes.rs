@@ -1,5 +1,7 @@
 //! Parsers of integers in network byte order.
 
+use crate::flow::counts::Reason;
+
 pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
@@ -27,6 +29,11 @@ pub(crate) fn u32(bytes: &mut &[u8]) -> Option<u32> {
 
 pub(crate) fn u64(bytes: &mut &[u8]) -> Option<u64> {
     take(bytes).map(u64::from_be_bytes)
+}
+
+/// Takes four bytes of the header of a datagram. A datagram that ends in its header is truncated.
+pub(crate) fn header_word(bytes: &mut &[u8]) -> Result<u32, Reason> {
+    u32(bytes).ok_or(Reason::Cut)
 }
 
 /// Returns the big-endian number in the first `length` bytes, or `None` if there are fewer bytes. `length` must be from

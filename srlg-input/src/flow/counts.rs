@@ -10,8 +10,11 @@ reasons! {
     Reason {
         /// A datagram has an unknown version.
         Version = "version",
-        /// A datagram is too short or contains an invalid length. After an invalid field length, the rest of the set is
-        /// skipped. In all other cases, the rest of the datagram is skipped.
+        /// A datagram is truncated: it ends before the sets, records or samples that it announces. Those that are
+        /// complete are used.
+        Cut = "cut",
+        /// A datagram contains an invalid length or an invalid address type. After an invalid field length, the rest of
+        /// the set is skipped. In all other cases, the rest of the datagram is skipped.
         Malformed = "malformed",
         /// A template is rejected, because it is invalid, has too many fields, or describes records that are empty or
         /// too long.
@@ -31,7 +34,13 @@ reasons! {
         Undecodable = "undecodable",
         /// A record describes the exporter and not a flow (options record).
         Options = "options",
-        /// An sFlow sample contains counters, dropped packets or unknown content.
+        /// An sFlow sample is too short for its header, or one of its records exceeds the sample or is too short for its
+        /// fields. The rest of the sample is skipped, but a packet that the records before describe is used.
+        BadSample = "bad-sample",
+        /// An sFlow sample reports a packet that the exporter discarded. Discarded packets do not yield contacts,
+        /// because they have not reached their destination and are not sampled at a known rate.
+        DiscardedPacket = "discarded-packet",
+        /// An sFlow sample contains counters or unknown content.
         OtherSample = "other-sample",
         /// A record has neither addresses nor a sampled packet.
         NoHosts = "no-hosts",

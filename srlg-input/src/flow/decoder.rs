@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use flowparser_sflow::{SflowDatagram, SflowParser};
 use lru::LruCache;
 
 use crate::contact::Contact;
@@ -24,15 +23,11 @@ use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
 use crate::flow::templates;
 
-/// Maximum memory for the samples of a 64 kB sFlow datagram while they are decoded, in bytes.
-const DATAGRAM_BYTES: usize = 8 << 20;
-
 /// A decoder of exports from any number of exporters.
 #[derive(Debug)]
 pub struct Decoder {
     pub(crate) options: DecoderOptions,
     pub(crate) exporters: Exporters,
-    sflow: SflowParser,
 }
 
 impl Decoder {
@@ -42,7 +37,7 @@ impl Decoder {
     /// Returns [`BadOptions`] if an option is out of range.
     pub fn new(options: DecoderOptions) -> Result<Self, BadOptions> {
         options.check()?;
-        Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
+        Ok(Self { options, exporters: Exporters::new(&options) })
     }
 
     /// Decodes the `payload` of one UDP datagram that `exporter` sent, and passes its contacts to `receive`.
@@ -64,7 +59,7 @@ impl Decoder {
         let mut counts = FlowCounts::default();
         counts.datagrams = 1;
         let mut sink = Sink { options: &options, exporter: key.address.into(), counts, receive };
-        let is_read = match Version::of(payload) {
+        let outcome = match Version::of(payload) {
             Some(version @ (Version::V5 | Version::V7)) => {
                 Export::new(version, payload).map(|it| entry.legacy(received_ns, &it, &mut sink))
             }
@@ -75,22 +70,18 @@ impl Decoder {
                 Message::ipfix(payload).map(|it| entry.netflow(received_ns, &it, &mut sink))
             }
             Some(Version::Sflow) => {
-                // Bytes after the datagram cause an error of the parser, but the datagram itself is complete.
-                let parsed = self.sflow.parse_bytes(payload);
-                parsed.datagrams.first().map(|it| entry.sflow(received_ns, it, &mut sink))
+                sflow::Datagram::new(payload).map(|it| entry.sflow(received_ns, &it, &mut sink))
             }
-            None => {
-                sink.count(Reason::Version);
-                Some(())
-            }
+            None => Err(Reason::Version),
         };
-        if is_read.is_none() {
-            sink.count(Reason::Malformed);
+        if let Err(reason) = outcome {
+            sink.count(reason);
         }
         let counts = sink.counts;
         entry.exporter.counts += &counts;
         entry.exporter.last_seen_ns = received_ns;
-        if counts.of(Reason::Version) + counts.of(Reason::Malformed) == 0 {
+        let unread = [Reason::Version, Reason::Cut, Reason::Malformed];
+        if unread.iter().all(|reason| counts.of(*reason) == 0) {
             entry.exporter.last_read_ns = received_ns;
         }
         if counts.records > 0 {
@@ -139,7 +130,7 @@ impl Decoder {
     /// for decoding one datagram.
     pub fn memory_bound(&self) -> usize {
         let exporters = self.exporters.most_bytes(&self.options);
-        exporters + templates::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES
+        exporters + templates::MOST_BYTES_OF_DATAGRAM
     }
 }
 
@@ -177,9 +168,7 @@ impl Entry {
         let key = source::Key { version, agent: None, domain };
         let has_content = || message.has_content();
         let Some(source) = source(sources, key, sink.options, has_content) else {
-            if message.is_cut() {
-                sink.count(Reason::Malformed);
-            }
+            message.fault().into_iter().for_each(|fault| sink.count(fault));
             return;
         };
         let export_ns = u64::from(message.export_s) * SECOND;
@@ -198,19 +187,19 @@ impl Entry {
     fn sflow<F: FnMut(Contact)>(
         &mut self,
         received_ns: u64,
-        datagram: &SflowDatagram,
+        datagram: &sflow::Datagram<'_>,
         sink: &mut Sink<'_, F>,
     ) {
         let Self { exporter, sources, .. } = self;
-        let (version, agent) = (Version::Sflow, Some(sflow::agent(datagram)));
-        let key = source::Key { version, agent, domain: datagram.sub_agent_id };
-        let has_content = || !datagram.samples.is_empty();
+        datagram.read(received_ns, sink);
+        let sflow::Datagram { agent, sub_agent: domain, number, uptime_ms, .. } = *datagram;
+        let key = source::Key { version: Version::Sflow, agent, domain };
+        let has_content = || datagram.has_content();
         let Some(source) = source(sources, key, sink.options, has_content) else { return };
-        sflow::read(datagram, received_ns, sink);
         let datagram = Datagram {
-            number: datagram.sequence_number,
+            number,
             count: Count::of(1),
-            uptime_ms: Some(datagram.uptime),
+            uptime_ms: Some(uptime_ms),
             received_ns,
             sent_ns: 0,
         };

@@ -48,20 +48,21 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Returns `None` if the header is incomplete, or if there are fewer records than the header states.
-    pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Option<Self> {
+    /// Parses the header. Returns the reason if the header is incomplete, or if there are fewer records than it states.
+    pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Result<Self, Reason> {
         let rest = &mut payload;
-        bytes::u16(rest)?;
-        let count = bytes::u16(rest)?;
-        let uptime_ms = bytes::u32(rest)?;
-        let (export_s, nanoseconds) = (bytes::u32(rest)?, bytes::u32(rest)?);
-        let number = bytes::u32(rest)?;
-        let (engine, sampling) = (bytes::u16(rest)?, bytes::u16(rest)?);
+        // The upper half is the version.
+        let count = bytes::header_word(rest)? as u16;
+        let uptime_ms = bytes::header_word(rest)?;
+        let (export_s, nanoseconds) = (bytes::header_word(rest)?, bytes::header_word(rest)?);
+        let number = bytes::header_word(rest)?;
+        let word = bytes::header_word(rest)?;
+        let (engine, sampling) = ((word >> 16) as u16, word & 0xffff);
         let is_v5 = version == Version::V5;
         let record_bytes = if is_v5 { 48 } else { 52 };
         // If the record count in the header is wrong, the records are not trusted either.
-        let records = rest.get(..usize::from(count) * record_bytes)?;
-        Some(Self {
+        let records = rest.get(..usize::from(count) * record_bytes).ok_or(Reason::Cut)?;
+        Ok(Self {
             version,
             uptime_ms,
             export_s,
@@ -70,7 +71,7 @@ impl<'a> Export<'a> {
             // The engine is reserved in v7.
             engine: if is_v5 { engine } else { 0 },
             // The two upper bits are the sampling mode.
-            sampling: NonZeroU32::new(if is_v5 { u32::from(sampling & 0x3fff) } else { 0 }),
+            sampling: NonZeroU32::new(if is_v5 { sampling & 0x3fff } else { 0 }),
             count,
             record_bytes,
             records,
@@ -128,58 +129,61 @@ pub(crate) struct Message<'a> {
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) number: u32,
     pub(crate) domain: u32,
-    sets: &'a [u8],
-    is_cut: bool,
+    pub(crate) sets: Sets<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sets<'a> {
     rest: &'a [u8],
-    /// Whether the message is truncated or the length of a set is invalid.
-    pub(crate) is_cut: bool,
+    /// Reason to report for a set that exceeds the message.
+    excess: Reason,
+    /// Reason why the sets end early: the message is truncated, or the length of a set is invalid.
+    pub(crate) fault: Option<Reason>,
 }
 
 /// Maximum truncation error of an export time that a header states in whole seconds.
 pub(crate) const CUT_NS: u64 = SECOND - 1;
 
 impl<'a> Message<'a> {
-    pub(crate) fn v9(mut payload: &'a [u8]) -> Option<Self> {
+    /// Parses the header. Returns the reason if it is incomplete.
+    pub(crate) fn v9(mut payload: &'a [u8]) -> Result<Self, Reason> {
         let rest = &mut payload;
-        bytes::u32(rest)?;
-        let uptime_ms = bytes::u32(rest);
-        let (export_s, number) = (bytes::u32(rest)?, bytes::u32(rest)?);
-        let domain = bytes::u32(rest)?;
-        let (version, sets) = (Version::V9, *rest);
-        Some(Self { version, export_s, uptime_ms, number, domain, sets, is_cut: false })
+        bytes::header_word(rest)?;
+        let uptime_ms = Some(bytes::header_word(rest)?);
+        let (export_s, number) = (bytes::header_word(rest)?, bytes::header_word(rest)?);
+        let domain = bytes::header_word(rest)?;
+        // The header states no length, so the message is truncated if a set exceeds it.
+        let sets = Sets { rest, excess: Reason::Cut, fault: None };
+        Ok(Self { version: Version::V9, export_s, uptime_ms, number, domain, sets })
     }
 
-    pub(crate) fn ipfix(mut payload: &'a [u8]) -> Option<Self> {
+    /// Parses the header. Returns the reason if it is incomplete, or if its length is invalid.
+    pub(crate) fn ipfix(mut payload: &'a [u8]) -> Result<Self, Reason> {
         let rest = &mut payload;
-        bytes::u16(rest)?;
-        let length = usize::from(bytes::u16(rest)?);
-        let (export_s, number) = (bytes::u32(rest)?, bytes::u32(rest)?);
-        let domain = bytes::u32(rest)?;
-        let length = length.checked_sub(16)?;
-        let is_cut = length > rest.len();
-        let sets = &rest[..length.min(rest.len())];
+        // The upper half is the version.
+        let length = usize::from(bytes::header_word(rest)? as u16);
+        let (export_s, number) = (bytes::header_word(rest)?, bytes::header_word(rest)?);
+        let domain = bytes::header_word(rest)?;
+        let length = length.checked_sub(16).ok_or(Reason::Malformed)?;
+        let sets = match rest.get(..length) {
+            Some(rest) => Sets { rest, excess: Reason::Malformed, fault: None },
+            None => Sets { rest, excess: Reason::Cut, fault: Some(Reason::Cut) },
+        };
         let version = Version::Ipfix;
-        Some(Self { version, export_s, uptime_ms: None, number, domain, sets, is_cut })
+        Ok(Self { version, export_s, uptime_ms: None, number, domain, sets })
     }
 
     /// Returns whether the message has a template set or data set that is not empty.
     pub(crate) fn has_content(&self) -> bool {
-        self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
+        let mut sets = self.sets;
+        sets.any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }
 
-    /// Returns whether the message is truncated or the length of a set is invalid.
-    pub(crate) fn is_cut(&self) -> bool {
-        let mut sets = self.sets();
+    /// Returns the reason why the sets end early.
+    pub(crate) fn fault(&self) -> Option<Reason> {
+        let mut sets = self.sets;
         sets.by_ref().for_each(drop);
-        sets.is_cut
-    }
-
-    pub(crate) fn sets(&self) -> Sets<'a> {
-        Sets { rest: self.sets, is_cut: self.is_cut }
+        sets.fault
     }
 }
 
@@ -190,10 +194,15 @@ impl<'a> Iterator for Sets<'a> {
         // If fewer bytes are left than a header has, they are padding.
         let mut rest = self.rest;
         let (id, length) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
-        let content = length.checked_sub(4).and_then(|length| bytes::split(&mut rest, length));
-        self.is_cut |= content.is_none();
-        self.rest = if content.is_some() { rest } else { &[] };
-        content.map(|content| (id, content))
+        let content = match length.checked_sub(4) {
+            Some(length) => bytes::split(&mut rest, length).ok_or(self.excess),
+            None => Err(Reason::Malformed),
+        };
+        self.rest = if content.is_ok() { rest } else { &[] };
+        if let Err(fault) = content {
+            self.fault = self.fault.or(Some(fault));
+        }
+        content.ok().map(|content| (id, content))
     }
 }
 

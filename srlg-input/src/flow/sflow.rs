@@ -1,61 +1,193 @@
-//! The sFlow v5 protocol: sampled packets, described by their first bytes or by decoded fields.
+//! sFlow v5 datagrams: their headers and samples.
+//!
+//! Only flow samples are read. All others are skipped by their lengths. A record that cannot be read ends its sample,
+//! and a sample that exceeds the datagram ends the datagram. The samples and packets before the damage are used.
+
+mod packet;
 
 use std::net::IpAddr;
-use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::contact::{Contact, Host};
-use flowparser_sflow::flow_records::{RawPacketHeader, SampledIpv4, SampledIpv6};
-use flowparser_sflow::{AddressType, FlowRecord, SflowDatagram, SflowSample};
-
+use crate::contact::Contact;
+use crate::flow::bytes;
 use crate::flow::counts::Reason;
 use crate::flow::record::is_zero;
+use crate::flow::sflow::packet::{Packet, Records};
 use crate::flow::sink::{Details, Sink};
 
-pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
-    match datagram.agent_address {
-        AddressType::IPv4(address) => address.into(),
-        AddressType::IPv6(address) => address.into(),
+/// Formats of samples. The upper 20 bits of a format are an enterprise number, which is 0 for the formats of sFlow v5.
+const FLOW: u32 = 1;
+const EXPANDED_FLOW: u32 = 3;
+const DISCARDED_PACKET: u32 = 5;
+
+/// Maximum length of a UDP payload, in bytes.
+const MOST_PAYLOAD_BYTES: u32 = 65_535 - 8;
+
+/// A datagram whose samples have not been read yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram<'a> {
+    /// Address of the agent, or `None` if the agent does not state it.
+    pub(crate) agent: Option<IpAddr>,
+    pub(crate) sub_agent: u32,
+    pub(crate) number: u32,
+    pub(crate) uptime_ms: u32,
+    samples: Samples<'a>,
+}
+
+/// The samples of a datagram.
+#[derive(Clone, Copy, Debug)]
+struct Samples<'a> {
+    rest: &'a [u8],
+    left: u32,
+    /// Reason why the samples end before the stated number.
+    fault: Option<Reason>,
+}
+
+/// A sample, or a record of a sample.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    format: u32,
+    content: &'a [u8],
+}
+
+/// A compact or expanded flow sample.
+struct FlowSample<'a> {
+    rate: u32,
+    ingress: Option<NonZeroU32>,
+    records: Records<'a>,
+}
+
+impl<'a> Datagram<'a> {
+    /// Parses the header. Returns the reason if it is incomplete, or if the type of the address is unknown.
+    pub(crate) fn new(mut payload: &'a [u8]) -> Result<Self, Reason> {
+        let rest = &mut payload;
+        bytes::header_word(rest)?;
+        let agent = match bytes::header_word(rest)? {
+            0 => None,
+            1 => Some(bytes::take::<4>(rest).ok_or(Reason::Cut)?.into()),
+            2 => Some(bytes::take::<16>(rest).ok_or(Reason::Cut)?.into()),
+            _ => return Err(Reason::Malformed),
+        };
+        let (sub_agent, number, uptime_ms) =
+            (bytes::header_word(rest)?, bytes::header_word(rest)?, bytes::header_word(rest)?);
+        let samples = Samples { left: bytes::header_word(rest)?, rest, fault: None };
+        Ok(Self { agent, sub_agent, number, uptime_ms, samples })
+    }
+
+    /// Returns whether the datagram contains at least one sample.
+    pub(crate) fn has_content(&self) -> bool {
+        let mut samples = self.samples;
+        samples.next().is_some()
+    }
+
+    /// Passes the contacts of the samples to `sink`. Each contact has the time of receipt, `time_ns`, because the
+    /// datagram does not state a time.
+    pub(crate) fn read<F: FnMut(Contact)>(&self, time_ns: u64, sink: &mut Sink<'_, F>) {
+        let mut samples = self.samples;
+        for Part { format, content } in samples.by_ref() {
+            sink.counts.records += 1;
+            let sample = match format {
+                FLOW => FlowSample::compact(content),
+                EXPANDED_FLOW => FlowSample::expanded(content),
+                DISCARDED_PACKET => {
+                    sink.count(Reason::DiscardedPacket);
+                    continue;
+                }
+                _ => {
+                    sink.count(Reason::OtherSample);
+                    continue;
+                }
+            };
+            match sample {
+                Some(sample) => sample.read(time_ns, sink),
+                None => sink.count(Reason::BadSample),
+            }
+        }
+        samples.fault.into_iter().for_each(|fault| sink.count(fault));
     }
 }
 
-/// Passes the contacts of `datagram` to `sink`. Each contact has the time of receipt, `time_ns`, because the datagram
-/// does not state a time.
-pub(crate) fn read<F: FnMut(Contact)>(
-    datagram: &SflowDatagram,
-    time_ns: u64,
-    sink: &mut Sink<'_, F>,
-) {
-    for sample in &datagram.samples {
-        sink.counts.records += 1;
-        let (records, rate, ingress) = match sample {
-            SflowSample::Flow(sample) => {
-                (&sample.records, sample.sampling_rate, interface(sample.input))
+impl<'a> Iterator for Samples<'a> {
+    type Item = Part<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Part<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let before = self.rest;
+        let part = Part::take(&mut self.rest);
+        if part.is_none() {
+            self.left = 0;
+            let length = before.get(4..).and_then(|mut length| bytes::u32(&mut length));
+            // If no datagram can contain the sample, the length is wrong, and the datagram is not truncated.
+            let is_impossible = length.is_some_and(|length| length > MOST_PAYLOAD_BYTES);
+            self.fault = Some(if is_impossible { Reason::Malformed } else { Reason::Cut });
+        }
+        part
+    }
+}
+
+impl<'a> Part<'a> {
+    /// Takes the next part from the front of `bytes`. Returns `None` if the part is longer than `bytes`.
+    #[inline]
+    fn take(bytes: &mut &'a [u8]) -> Option<Self> {
+        let format = bytes::u32(bytes)?;
+        let length = bytes::u32(bytes)?;
+        let content = bytes::split(bytes, usize::try_from(length).ok()?)?;
+        Some(Self { format, content })
+    }
+}
+
+impl<'a> FlowSample<'a> {
+    /// Parses a compact sample. Returns `None` if its header is incomplete.
+    fn compact(content: &'a [u8]) -> Option<Self> {
+        let ([_, _, rate, _, _, input, _, count], records) = words(content)?;
+        Some(Self { rate, ingress: compact_index(input), records: Records::new(count, records) })
+    }
+
+    /// Parses an expanded sample. Returns `None` if its header is incomplete.
+    fn expanded(content: &'a [u8]) -> Option<Self> {
+        let ([_, _, _, rate, _, _, input_format, input, _, _, count], records) = words(content)?;
+        let ingress = if input_format == 0 { if_index(input) } else { None };
+        Some(Self { rate, ingress, records: Records::new(count, records) })
+    }
+
+    #[inline]
+    fn read<F: FnMut(Contact)>(self, time_ns: u64, sink: &mut Sink<'_, F>) {
+        let Self { rate, ingress, mut records } = self;
+        let packet = records.packet();
+        if records.is_damaged {
+            sink.count(Reason::BadSample);
+        }
+        match packet {
+            Ok(Packet { hosts, .. }) if hosts.into_iter().any(is_zero) => {
+                sink.count(Reason::ZeroHost);
             }
-            SflowSample::ExpandedFlow(sample) => {
-                let index = Some(sample.input_value).filter(|_| sample.input_format == 0);
-                (&sample.records, sample.sampling_rate, index.and_then(if_index))
-            }
-            _ => {
-                sink.count(Reason::OtherSample);
-                continue;
-            }
-        };
-        match packet(records) {
-            Ok((hosts, _)) if hosts.into_iter().any(is_zero) => sink.count(Reason::ZeroHost),
-            Ok((hosts, details)) => {
+            Ok(Packet { hosts, details }) => {
                 let sampling = NonZeroU32::new(rate);
                 let packets = Some(NonZeroU64::MIN);
-                let details = Details { packets, sampling, ingress, ..details };
-                sink.contact(time_ns, hosts, &details);
+                sink.contact(time_ns, hosts, &Details { packets, sampling, ingress, ..details });
             }
+            // The damage may hide the packet.
+            Err(Reason::NoHosts) if records.is_damaged => {}
             Err(reason) => sink.count(reason),
         }
     }
 }
 
+/// Returns the first `N` words of `bytes` and the rest.
+#[inline]
+fn words<const N: usize>(bytes: &[u8]) -> Option<([u32; N], &[u8])> {
+    let (head, rest) = bytes.split_at_checked(4 * N)?;
+    let mut words = [0; N];
+    for (word, bytes) in words.iter_mut().zip(head.as_chunks().0) {
+        *word = u32::from_be_bytes(*bytes);
+    }
+    Some((words, rest))
+}
+
 /// Returns the ingress interface of a compact sample. The two highest bits of `value` are a format. In formats other
 /// than 0, the lower 30 bits are not an interface, but a reason or a number of interfaces.
-fn interface(value: u32) -> Option<NonZeroU32> {
+fn compact_index(value: u32) -> Option<NonZeroU32> {
     /// Interface number that means the device itself.
     const INTERNAL: u32 = 0x3fff_ffff;
     Some(value).filter(|value| *value < INTERNAL).and_then(if_index)
@@ -66,77 +198,5 @@ fn if_index(index: u32) -> Option<NonZeroU32> {
     NonZeroU32::new(index).filter(|index| index.get() >> 31 == 0)
 }
 
-/// Returns the hosts and details of the packet that the records of a sample describe. If the first bytes of the packet
-/// can be decoded, they take precedence over the fields that the agent decoded.
-fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
-    let mut outcome = Err(Reason::NoHosts);
-    for record in records {
-        match record {
-            FlowRecord::RawPacketHeader(header) => match raw(header) {
-                Ok(packet) => return Ok(packet),
-                Err(reason) if outcome.is_err() => outcome = Err(reason),
-                Err(_) => {}
-            },
-            FlowRecord::SampledIpv4(packet) => outcome = Ok(ipv4(packet)),
-            FlowRecord::SampledIpv6(packet) => outcome = Ok(ipv6(packet)),
-            _ => {}
-        }
-    }
-    outcome
-}
-
-fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
-    let link_type = match header.header_protocol {
-        1 => 1,
-        // PPP.
-        7 => 9,
-        11 => 228,
-        12 => 229,
-        _ => return Err(Reason::BadFrame),
-    };
-    let headers =
-        crate::packet::headers(link_type, &header.header).map_err(|_| Reason::BadFrame)?;
-    let transport = headers.transport();
-    let details = Details {
-        octets: headers.octets().or_else(|| headers.octets_in_frame(uncaptured(header)?)),
-        protocol: transport.protocol,
-        tcp_flags: transport.tcp_flags.and_then(NonZeroU8::new),
-        source_port: transport.source_port,
-        destination_port: transport.destination_port,
-        icmp_type: transport.icmp_type,
-        ..Details::default()
-    };
-    Ok((headers.hosts(), details))
-}
-
-/// Returns how many bytes of the frame are missing after the sampled ones. Returns `None` if the lengths of the record
-/// contradict each other. The number of stripped bytes includes the frame check sequence.
-fn uncaptured(header: &RawPacketHeader) -> Option<u32> {
-    let captured = u32::try_from(header.header.len()).ok()?;
-    header.frame_length.checked_sub(header.stripped)?.checked_sub(captured)
-}
-
-fn ipv4(packet: &SampledIpv4) -> ([Host; 2], Details) {
-    let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v4(host.to_bits()));
-    let octets = NonZeroU64::new(packet.length.into());
-    let ports = [packet.src_port, packet.dst_port];
-    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, ports) })
-}
-
-fn ipv6(packet: &SampledIpv6) -> ([Host; 2], Details) {
-    let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v6(host.to_bits()));
-    let octets = NonZeroU64::new(packet.length.into());
-    let ports = [packet.src_port, packet.dst_port];
-    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, ports) })
-}
-
-fn details(protocol: u32, tcp_flags: u32, ports: [u32; 2]) -> Details {
-    let [source_port, destination_port] = ports.map(|port| u16::try_from(port).ok());
-    Details {
-        protocol: u8::try_from(protocol).ok(),
-        tcp_flags: NonZeroU8::new(tcp_flags as u8),
-        source_port,
-        destination_port,
-        ..Details::default()
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,7 @@ use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) version: Version,
-    /// Address of the agent, in sFlow only.
+    /// Address of the agent, in sFlow only. An agent may omit it.
     pub(crate) agent: Option<IpAddr>,
     /// Observation domain, source ID, engine or sub-agent.
     pub(crate) domain: u32,
@@ -76,7 +76,7 @@ impl Source {
     ) -> Option<Count> {
         let mut reading = SetReader { domain: message.domain, exporter, sink, waiting: 0 };
         let mut all = Count::of(0);
-        let mut sets = message.sets();
+        let mut sets = message.sets;
         for (id, content) in sets.by_ref() {
             match (message.version, id) {
                 (_, 256..) => {
@@ -90,10 +90,8 @@ impl Source {
                 _ => {}
             }
         }
-        if sets.is_cut {
-            sink.count(Reason::Malformed);
-        }
-        all.filter(|_| !sets.is_cut)
+        sets.fault.into_iter().for_each(|fault| sink.count(fault));
+        all.filter(|_| sets.fault.is_none())
     }
 
     /// Decodes a data set, or holds it if its template is missing. Returns the number of records, if it is known.

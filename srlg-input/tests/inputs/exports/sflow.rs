@@ -1,5 +1,7 @@
 //! Tests of sFlow v5.
 
+mod damage;
+
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use srlg_input::flow::{Losses, Reason};

@@ -148,7 +148,33 @@ fn a_damaged_set_does_not_spoil_those_before_it() {
     let mut lying = v9(1, 0, &[data(256), vec![1, 0, 0, 3]]);
     lying.extend(data(256));
     assert_eq!(contacts(&mut decoder, RECEIVED_NS, &lying).len(), 1);
-    assert_eq!(counted(&decoder, [Reason::Malformed]), [2]);
+    assert_eq!(counted(&decoder, [Reason::Cut, Reason::Malformed]), [1, 1]);
+}
+
+#[test]
+fn truncation_and_wrong_lengths_have_their_own_reasons() {
+    let message = ipfix(0, 0, &[template10(256, &PLAIN), data(256), data(256)]);
+    let stating = |length: u16| {
+        let mut message = message.clone();
+        message[2..4].copy_from_slice(&length.to_be_bytes());
+        message
+    };
+    let length = message.len() as u16;
+    let lying = ipfix(0, 0, &[template10(256, &PLAIN), data(256), vec![1, 0, 0, 90]]);
+    for (name, payload, contacts_in_it, counts) in [
+        ("whole", message.clone(), 2, [0, 0]),
+        ("bytes after the message", [&message[..], &[1]].concat(), 2, [0, 0]),
+        ("truncated in a set", message[..message.len() - 1].to_vec(), 1, [1, 0]),
+        ("truncated between sets", stating(length + 20), 2, [1, 0]),
+        ("truncated in the header", message[..15].to_vec(), 0, [1, 0]),
+        ("message shorter than its sets", stating(length - 1), 1, [0, 1]),
+        ("message shorter than its header", stating(15), 0, [0, 1]),
+        ("set beyond the message", lying, 1, [0, 1]),
+    ] {
+        let mut decoder = decoder();
+        assert_eq!(contacts(&mut decoder, RECEIVED_NS, &payload).len(), contacts_in_it, "{name}");
+        assert_eq!(counted(&decoder, [Reason::Cut, Reason::Malformed]), counts, "{name}");
+    }
 }
 
 /// Returns a decoder that has templates and a sampling rate for NetFlow v9 and for IPFIX.

@@ -228,8 +228,6 @@ fn garbage_moves_no_clock() {
         assert_eq!(decoder.exporter(exporter()).unwrap().skew_ns(), 0, "datagram {number}");
     }
     let counts = decoder.counts();
-    assert!(
-        counts.of(Reason::Version) > 8_000 && counts.of(Reason::Malformed) > 20_000,
-        "{counts}"
-    );
+    let damaged = counts.of(Reason::Cut) + counts.of(Reason::Malformed);
+    assert!(counts.of(Reason::Version) > 8_000 && damaged > 20_000, "{counts}");
 }
