@@ -12,8 +12,12 @@ use srlg_input::flow::Reason;
 pub enum ProblemKind {
     /// Datagrams with an unknown version.
     Version,
-    /// Datagrams that are truncated or damaged.
+    /// Datagrams that are truncated.
+    Cut,
+    /// Datagrams with invalid lengths or address types.
     Malformed,
+    /// sFlow samples with a record that cannot be read.
+    BadSample,
     /// Data sets that arrived before their template.
     Held,
     /// Data sets that were dropped before their template arrived.
@@ -69,9 +73,11 @@ pub struct ProblemOverview {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Version,
+        Self::Cut,
         Self::Malformed,
+        Self::BadSample,
         Self::Held,
         Self::Dropped,
         Self::Undecodable,
@@ -122,7 +128,9 @@ impl ProblemKind {
     pub const fn reason(self) -> Option<Reason> {
         match self {
             Self::Version => Some(Reason::Version),
+            Self::Cut => Some(Reason::Cut),
             Self::Malformed => Some(Reason::Malformed),
+            Self::BadSample => Some(Reason::BadSample),
             Self::Held => Some(Reason::Held),
             Self::Dropped => Some(Reason::Dropped),
             Self::Undecodable => Some(Reason::Undecodable),
@@ -144,7 +152,13 @@ impl ProblemKind {
     pub const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Version => ("datagrams", "cannot be decoded: unknown version"),
-            Self::Malformed => ("datagrams", "cannot be decoded: truncated or damaged"),
+            Self::Cut => ("datagrams", "cannot be decoded to their end: truncated"),
+            Self::Malformed => {
+                ("datagrams", "cannot be decoded to their end: invalid lengths or address types")
+            }
+            Self::BadSample => {
+                ("sFlow samples", "cannot be decoded to their end: invalid lengths of records")
+            }
             Self::Held => ("data sets", "arrived before their templates"),
             Self::Dropped => ("data sets", "were dropped before their templates arrived"),
             Self::Undecodable => ("data sets", "cannot be decoded with their templates"),
@@ -179,8 +193,9 @@ impl ProblemKind {
             Self::Version => {
                 "configure the exporter to send NetFlow v5, v7 or v9, IPFIX or sFlow v5, which every `listen` address accepts"
             }
-            Self::Malformed => {
-                "configure the exporter to send datagrams smaller than the path MTU, and update its software"
+            Self::Cut => "configure the exporter to send datagrams smaller than the path MTU",
+            Self::Malformed | Self::BadSample => {
+                "update the software of the exporter, or send a capture of its datagrams to its vendor"
             }
             Self::Held | Self::Dropped => {
                 "wait for the templates and configure the exporter to send them every minute; `templates = \"FILE\"` keeps them across restarts"

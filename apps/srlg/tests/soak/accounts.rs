@@ -150,7 +150,7 @@ impl Account {
         assert_eq!(sum("srlg_lost_total", ""), dropped, "by sequence numbers: {life:?}");
         let (records, contacts) = (sum("srlg_records_total", ""), sum("srlg_contacts_total", ""));
         let without_template = RECORDS * problems("dropped");
-        let malformed = problems("version") + problems("malformed");
+        let malformed = problems("version") + problems("cut") + problems("malformed");
         let unread = life.records - records - without_template;
         if dropped == 0 {
             assert_eq!((unread, malformed), (0, life.malformed), "records: {life:?}");

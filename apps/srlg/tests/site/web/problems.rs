@@ -68,7 +68,7 @@ fn exports_that_cannot_be_decoded_are_shown() {
     let own = json!(["127.0.0.1"]);
     let status = site.status();
     let held = ("held", 460, &own);
-    assert_eq!(problems(&status)[..2], [("version", 920, &own), ("malformed", 460, &own)]);
+    assert_eq!(problems(&status)[..2], [("version", 920, &own), ("cut", 460, &own)]);
     assert!(problems(&status).contains(&held), "{status}");
     assert_eq!(status["problems"], site.page()["problems"]);
     let exporter = &status["exporters"][0];
@@ -83,7 +83,7 @@ fn exports_that_cannot_be_decoded_are_shown() {
         "srlg_problem{reason=\"version\"} 920",
         "srlg_problem{reason=\"held\"} 460",
         "srlg_problem{reason=\"too-late\"} 0",
-        &format!("srlg_exporter_problems_total{{{of}=\"malformed\"}} 460"),
+        &format!("srlg_exporter_problems_total{{{of}=\"cut\"}} 460"),
     ] {
         assert!(metrics.lines().any(|it| it == line), "no {line} in {metrics}");
     }
