@@ -17,10 +17,15 @@ use crate::report::{Health, SliceReport, StageTimes};
 /// candidates need fewer cells.
 const TRACKED_SHARE: u32 = 6;
 
+/// Number of pairs in a slice above which nothing is tracked. Tracking so many pairs takes a few percent of the time of a
+/// close, and in such a slice a close is cheap compared with reading the contacts.
+const MOST_TRACKED: usize = 1 << 13;
+
 /// Number of waiting pairs at which they are ingested.
 const MOST_WAITING: usize = 1 << 16;
 
-/// Part of the window for which nothing is tracked after too many cells were touched. Tracking costs time.
+/// Part of the window for which nothing is tracked after a slice had too many pairs, or after too many cells were
+/// touched. Tracking costs time.
 const PAUSE: u64 = 8;
 
 /// The pairs that a detector has not ingested, and the cells that recent pairs touch.
@@ -42,6 +47,8 @@ pub struct Deferral {
     least: u32,
     /// First slice whose touches are tracked.
     tracked_from: u64,
+    /// The running slice, and the number of its pairs.
+    counted: (u64, usize),
     /// Slice of the newest touch of each cell by each owner.
     touched: HashMap<(u32, Owner), u64>,
     /// The keys of `touched`, each once, by the slice of a touch. Later slices may have touched the cell again.
@@ -83,6 +90,7 @@ impl Deferral {
             lasting: (0..u64::BITS).map(|bits| 1 << bits).find(|slices| is_left(*slices))?,
             least: least_c_min(&cells, most),
             tracked_from: 0,
+            counted: (0, 0),
             touched: HashMap::new(),
             by_slice: BTreeMap::new(),
             held: HashMap::new(),
@@ -166,6 +174,14 @@ impl Deferral {
 
     fn track(&mut self, pairs: &PairBatch, running: u64, slice: u64) -> Result<(), Error> {
         if slice < self.tracked_from || slice + self.reach <= running {
+            return Ok(());
+        }
+        if self.counted.0 != running {
+            self.counted = (running, 0);
+        }
+        self.counted.1 += pairs.len();
+        if self.counted.1 > MOST_TRACKED {
+            self.distrust(running + 1 + self.reach / PAUSE);
             return Ok(());
         }
         let most = self.cells.recorders() >> TRACKED_SHARE;

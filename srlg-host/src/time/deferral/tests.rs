@@ -117,6 +117,18 @@ fn a_cell_has_one_entry_however_often_it_is_touched() {
 }
 
 #[test]
+fn a_slice_of_many_pairs_closes_every_slice_until_a_window_is_tracked_again() {
+    let mut both = Both::new(16);
+    (0..20).for_each(|_| both.ingest(&pairs(0, 0..500), 0));
+    // The window has 16 slices, and tracking pauses for two more.
+    (0..18).for_each(|_| both.close());
+    assert_eq!(both.quiet, 0);
+    (0..50).for_each(|_| both.close());
+    assert!(both.quiet > 30, "{}", both.quiet);
+    both.settle();
+}
+
+#[test]
 fn too_many_touched_cells_close_every_slice_until_a_window_is_tracked_again() {
     let mut both = Both::new(16);
     let mut hosts = PairBatch::new();
