@@ -75,12 +75,9 @@ impl Pcap {
 
     #[inline(always)]
     fn decode<T>(&self, link_type: u16, record: &[u8], see: impl See<T>) -> Result<T, Skip> {
-        let seconds = self.order.u32(record, 0);
-        let ticks = self.order.u32(record, 4);
+        let (seconds, ticks) = (self.order.u32(record, 0), self.order.u32(record, 4));
         let fraction_ns = u64::from(ticks) * u64::from(self.tick_ns);
-        if fraction_ns >= 1_000_000_000 {
-            return Err(Skip::BadTime);
-        }
+        // Some writers store fractions of a second or more. As in tcpdump, they carry over. The sum fits in 63 bits.
         let time_ns = u64::from(seconds) * 1_000_000_000 + fraction_ns;
         let (bytes, original) = (&record[RECORD_HEADER..], self.order.u32(record, 12));
         see(Frame { time_ns, link_type, bytes, original })

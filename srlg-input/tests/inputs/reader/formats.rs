@@ -26,14 +26,17 @@ fn all_four_kinds_of_pcap_give_the_same_contacts() {
 }
 
 #[test]
-fn a_fraction_of_a_whole_second_is_a_bad_time() {
+fn a_fraction_of_a_second_or_more_carries_over_into_the_seconds() {
     for (magic, unit) in [(MICROSECONDS, 1_000_000), (NANOSECONDS, 1_000_000_000)] {
         let mut file = build::pcap(false, magic, 1);
-        file.record(0, unit, &build::frame(1)).record(0, u32::MAX, &build::frame(2));
+        file.record(0, unit, &build::frame(1)).record(u32::MAX, u32::MAX, &build::frame(2));
         file.record(0, unit - 1, &build::frame(3));
-        let outcome = read(file.bytes);
-        assert_eq!(outcome.counts.skipped(Skip::BadTime), 2);
-        assert_eq!(outcome.contacts, [contact(SECOND - SECOND / u64::from(unit), 3)]);
+        let tick = SECOND / u64::from(unit);
+        let last = u64::from(u32::MAX) * (SECOND + tick);
+        assert_eq!(
+            read(file.bytes).contacts,
+            [contact(SECOND, 1), contact(last, 2), contact(SECOND - tick, 3)]
+        );
     }
 }
 
@@ -44,7 +47,7 @@ fn link_types_reach_the_frames_of_both_formats() {
         let mut file = build::pcap(true, MICROSECONDS, link_type);
         assert_eq!(read(file.record(1, 0, &ipv4).bytes.clone()).contacts, [contact(SECOND, 5)]);
     }
-    let mut file = build::pcap(true, MICROSECONDS, 105);
+    let mut file = build::pcap(true, MICROSECONDS, 147);
     assert_eq!(read(file.record(1, 0, &ipv4).bytes.clone()).counts.skipped(Skip::LinkType), 1);
 }
 
