@@ -16,7 +16,10 @@ from pathlib import Path
 MOST_BYTES = 64_000
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS, DATA = Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]]
-LINK_TYPES = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276, 147]
+LINK_TYPES = [
+    0, 1, 9, 10, 12, 14, 50, 51, 101, 104, 105, 107, 108, 113, 117, 127, 147, 192, 219, 226,
+    228, 229, 239, 242, 258, 276, 281, 282, 284, 285,
+]
 
 
 def in_data(pattern):
@@ -57,7 +60,7 @@ def export(datagrams, selector=0):
 
 
 def recorded():
-    captures = in_data("captures/*.pcap*") + in_data("flows/*.pcap") + in_data("cases/*/*flow*.pcap")
+    captures = in_data("captures/*.pcap*") + in_data("flows/*.pcap") + in_data("cases/*/*.pcap")
     captures.append(ROOT / "srlg-input/tests/inputs/captures/tunnels/tunnels.pcap")
     for path in captures:
         add("capture", path.read_bytes())

@@ -6,7 +6,10 @@ use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::file;
 use srlg_input::packet::headers;
 
-const LINK_TYPES: [u16; 15] = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 228, 229, 276, 147];
+const LINK_TYPES: [u16; 30] = [
+    0, 1, 9, 10, 12, 14, 50, 51, 101, 104, 105, 107, 108, 113, 117, 127, 147, 192, 219, 226, 228,
+    229, 239, 242, 258, 276, 281, 282, 284, 285,
+];
 
 fuzz_target!(|input: &[u8]| {
     let Some((selector, frame)) = input.split_first() else { return };

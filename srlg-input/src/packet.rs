@@ -11,10 +11,16 @@
 //! assert_eq!(headers(1, &arp), Err(Skip::NotIp));
 //! ```
 
+pub(crate) mod ether_type;
 pub(crate) mod frame;
 pub(crate) mod ip;
+pub(crate) mod link;
+mod llc;
+mod mpls;
+mod ppp;
 pub(crate) mod transport;
 mod tunnel;
+mod wifi;
 
 pub use frame::headers;
 pub use ip::Headers;
@@ -31,21 +37,23 @@ reasons! {
     /// If several reasons apply, the first in this order is used: record (`NoInterface`, `NoTime`, `BadTime`), link
     /// type, headers from the outermost to the innermost.
     Skip {
-        /// The frame carries neither IPv4 nor IPv6, but for example ARP, LLC or an MPLS pseudowire.
+        /// The frame carries neither IPv4 nor IPv6, but for example ARP or LLDP, or it has more than 29 headers before
+        /// IP.
         NotIp = "not-ip",
         /// Frames of this link type cannot be parsed.
         LinkType = "link-type",
+        /// The frame is encrypted: a protected frame of 802.11, or a MACsec frame with confidentiality.
+        Encrypted = "encrypted",
         /// The captured bytes end before the end of the fixed IP header, which has 20 bytes in IPv4 and 40 in IPv6.
         /// Missing options, extension headers and payload do not matter. Where only UDP datagrams are read, the UDP
         /// header must be complete too.
         CutHeader = "cut-header",
-        /// A header is invalid: an unexpected IP version, an impossible IPv4 or UDP length, or a pcapng packet larger
-        /// than its block.
+        /// A header is invalid: an unexpected IP version, an impossible length of a header or a datagram, or a pcapng
+        /// packet larger than its block.
         BadHeader = "bad-header",
         /// The record has no timestamp. Examples are a pcapng simple packet block and a row of a log without a time.
         NoTime = "no-time",
-        /// The timestamp is invalid: its fraction is a second or more, it is before 1970 or after 2554, or the time in
-        /// a log cannot be parsed.
+        /// The timestamp is invalid: it is before 1970 or after 2554, or the time in a log cannot be parsed.
         BadTime = "bad-time",
         /// A pcapng packet refers to an interface that its section has not described, or that is not among the first
         /// 65,536 interfaces of the section.

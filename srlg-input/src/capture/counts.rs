@@ -6,8 +6,8 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use crate::capture::frame::Frame;
-use crate::packet::frame::{self, ARP};
-use crate::packet::{Headers, Skip};
+use crate::packet::ether_type::{self, ARP};
+use crate::packet::{Headers, Skip, frame, link};
 use crate::reason::write_counts;
 
 /// Counters of the packets that a reader has read so far, by outcome.
@@ -30,8 +30,8 @@ impl PacketCounts {
         self.skips[reason as usize]
     }
 
-    /// Returns the EtherType of the first packet that was skipped as [`Skip::NotIp`] and has an EtherType. VLAN tags are
-    /// passed over. ARP is returned only if there is no other EtherType, because ARP accompanies IP on every Ethernet.
+    /// Returns the EtherType of the first packet that was skipped as [`Skip::NotIp`] and has an EtherType. Headers that
+    /// can be read are passed over. ARP is returned only if there is no other EtherType, because ARP accompanies IP on every Ethernet.
     pub fn first_ether_type(&self) -> Option<u16> {
         self.first_ether_type
     }
@@ -55,10 +55,11 @@ impl PacketCounts {
     fn record_type(&mut self, reason: Skip, link_type: u16, frame: &[u8]) {
         match reason {
             Skip::NotIp => {
-                self.record_ether_type(|| frame::ether_type_of(link_type, frame));
+                self.record_ether_type(|| frame::last_types(link_type, frame).ether_type);
             }
             Skip::LinkType => {
-                self.first_link_type.get_or_insert(link_type);
+                let number = || frame::last_types(link_type, frame).link_type;
+                self.first_link_type.get_or_insert_with(number);
             }
             _ => {}
         }
@@ -106,12 +107,18 @@ impl fmt::Display for PacketCounts {
         write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))?;
         if let Some(kind) = self.first_ether_type {
             write!(f, "; first EtherType other than IP: {kind:#06x}")?;
+            write_name(f, ether_type::name(kind))?;
         }
-        if let Some(kind) = self.first_link_type {
-            write!(f, "; first unsupported link type: {kind}")?;
+        if let Some(number) = self.first_link_type {
+            write!(f, "; first unsupported link type: {number}")?;
+            write_name(f, link::name(number))?;
         }
         Ok(())
     }
+}
+
+fn write_name(f: &mut fmt::Formatter<'_>, name: Option<&str>) -> fmt::Result {
+    name.map_or(Ok(()), |name| write!(f, " ({name})"))
 }
 
 #[cfg(test)]
@@ -134,33 +141,33 @@ mod tests {
     fn the_first_unknown_types_are_kept_and_arp_gives_way() {
         let mut counts = PacketCounts::default();
         assert_eq!((counts.first_ether_type(), counts.first_link_type()), (None, None));
-        count(&mut counts, 0x0026, 239); // LLC has no EtherType
-        assert_eq!((counts.first_ether_type(), counts.first_link_type()), (None, Some(239)));
-        count(&mut counts, 0x0806, 192);
+        count(&mut counts, 0x0026, 195); // LLC has no EtherType
+        assert_eq!((counts.first_ether_type(), counts.first_link_type()), (None, Some(195)));
+        count(&mut counts, 0x0806, 147);
         assert_eq!(counts.first_ether_type(), Some(0x0806));
-        count(&mut counts, 0x8926, 192);
-        count(&mut counts, 0x894f, 192);
-        count(&mut counts, 0x0806, 192);
+        count(&mut counts, 0x88cc, 147);
+        count(&mut counts, 0x1234, 147);
+        count(&mut counts, 0x0806, 147);
         assert_eq!(
             (counts.first_ether_type(), counts.first_link_type()),
-            (Some(0x8926), Some(239))
+            (Some(0x88cc), Some(195))
         );
         assert_eq!((counts.skipped(Skip::NotIp), counts.skipped(Skip::LinkType)), (5, 5));
     }
 
     #[test]
     fn sums_of_counts_keep_the_first_unknown_types() {
-        let mut parts = [(0x0806, 192), (0x8926, 239), (0x894f, 117)].map(|(kind, link_type)| {
+        let mut parts = [(0x0806, 147), (0x88cc, 195), (0x1234, 189)].map(|(kind, link_type)| {
             let mut counts = PacketCounts::default();
             count(&mut counts, kind, link_type);
             counts
         });
         let mut sum = PacketCounts::default();
         parts.iter().for_each(|part| sum += part);
-        assert_eq!((sum.first_ether_type(), sum.first_link_type()), (Some(0x8926), Some(192)));
+        assert_eq!((sum.first_ether_type(), sum.first_link_type()), (Some(0x88cc), Some(147)));
         insta::assert_snapshot!(sum);
         parts[2] += &PacketCounts::default();
-        assert_eq!(parts[2].first_ether_type(), Some(0x894f));
+        assert_eq!(parts[2].first_ether_type(), Some(0x1234));
     }
 
     #[test]

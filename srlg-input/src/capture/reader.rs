@@ -25,7 +25,7 @@ use crate::capture::stream::Stream;
 use crate::contact::Contact;
 use crate::options::Tunnels;
 use crate::packet::ip::Headers;
-use crate::packet::{Skip, Transport};
+use crate::packet::{Skip, Transport, frame};
 
 /// Maximum number of bytes that are examined to detect the format of a text.
 const HEAD: usize = 4096;
@@ -39,7 +39,33 @@ pub(crate) fn push_packet(
     contacts: &mut Vec<Contact>,
     counts: &mut PacketCounts,
 ) -> Result<(), Skip> {
+    match frame::of_common(frame.link_type, frame.bytes) {
+        Some(headers) => push_found(frame, headers, tunnels, contacts, counts),
+        None => push_uncommon(frame, tunnels, contacts, counts),
+    }
+}
+
+/// Adds the contacts of the packet in a frame of another kind. This is a function of its own, because a call in the code
+/// for common frames would slow them down.
+#[inline(never)]
+fn push_uncommon(
+    frame: &Frame<'_>,
+    tunnels: Tunnels,
+    contacts: &mut Vec<Contact>,
+    counts: &mut PacketCounts,
+) -> Result<(), Skip> {
     let headers = counts.headers(frame)?;
+    push_found(frame, headers, tunnels, contacts, counts)
+}
+
+#[inline(always)]
+fn push_found(
+    frame: &Frame<'_>,
+    headers: Headers<'_>,
+    tunnels: Tunnels,
+    contacts: &mut Vec<Contact>,
+    counts: &mut PacketCounts,
+) -> Result<(), Skip> {
     if tunnels == Tunnels::Outer {
         push_contact(frame, headers, headers, contacts);
         return Ok(());

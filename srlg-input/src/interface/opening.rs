@@ -64,7 +64,7 @@ pub enum LiveError {
     /// The frames of the interface cannot be parsed.
     #[error(
         "cannot parse frames of {interface} with link type {number} ({name}); use an interface with Ethernet, raw IP, \
-         PPP, Cisco HDLC, loopback or Linux cooked frames"
+         PPP, 802.11, loopback or Linux cooked frames"
     )]
     LinkType {
         /// Name of the interface.
@@ -250,9 +250,9 @@ mod tests {
         for (of_libpcap, of_files) in [(1, 1), (12, 101), (14, 101), (113, 113), (276, 276)] {
             assert_eq!(link_type("eth0", Linktype(of_libpcap)), Ok(of_files));
         }
-        for (number, name) in [(105, "IEEE802_11"), (65_537, "unnamed")] {
-            let (interface, name) = ("wlan0".to_owned(), name.to_owned());
-            let refused = link_type("wlan0", Linktype(number));
+        for (number, name) in [(189, "USB_LINUX"), (65_537, "unnamed")] {
+            let (interface, name) = ("usbmon0".to_owned(), name.to_owned());
+            let refused = link_type("usbmon0", Linktype(number));
             assert_eq!(refused, Err(LiveError::LinkType { interface, number, name }));
         }
     }

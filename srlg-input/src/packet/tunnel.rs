@@ -6,8 +6,10 @@
 use std::num::NonZeroU64;
 
 use crate::packet::Skip;
-use crate::packet::frame::{self, ether_type};
+use crate::packet::ether_type;
+use crate::packet::frame::{Layer, walk};
 use crate::packet::ip::{self, Headers};
+use crate::packet::llc::is_length;
 use crate::packet::transport::{Segment, UDP};
 
 /// Maximum number of nested tunnels that are entered.
@@ -51,7 +53,7 @@ impl<'a> Headers<'a> {
             IPV4 => ip::ipv4(segment.bytes).map(Some),
             IPV6 => ip::ipv6(segment.bytes).map(Some),
             GRE => gre(segment.bytes),
-            MPLS => frame::mpls(segment.bytes).map(Some),
+            MPLS => walk(Layer::Typed(ether_type::MPLS, segment.bytes)).map(Some),
             UDP => udp(&segment),
             _ => Ok(None),
         };
@@ -103,7 +105,7 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
         port if VXLAN.contains(&port) => vxlan(payload),
         GENEVE => geneve(payload),
         GTP_U => gtp(payload),
-        MPLS_IN_UDP => frame::mpls(payload).map(Some),
+        MPLS_IN_UDP => walk(Layer::Typed(ether_type::MPLS, payload)).map(Some),
         _ => return Ok(None),
     };
     // A length of 0 is unknown, because a datagram that the network card has yet to split has no other length.
@@ -120,7 +122,7 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
 /// identifier as valid.
 fn vxlan(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, frame) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
-    if header[0] & 0x08 == 0 { Ok(None) } else { frame::headers(1, frame).map(Some) }
+    if header[0] & 0x08 == 0 { Ok(None) } else { walk(Layer::Ethernet(frame)).map(Some) }
 }
 
 /// Parses Geneve (RFC 8926): version, length of the options in units of 4 bytes, flags, protocol and network
@@ -188,18 +190,20 @@ fn protocol<const N: usize>(header: &[u8; N]) -> u16 {
 
 /// Parses the payload of a tunnel whose header contains the EtherType `kind`.
 fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
-    match kind {
-        ETHERNET => frame::headers(1, payload),
-        PPP => frame::headers(9, payload),
-        ERSPAN_II => frame::headers(1, payload.get(8..).ok_or(Skip::CutHeader)?),
+    let layer = match kind {
+        ETHERNET => Layer::Ethernet(payload),
+        PPP => Layer::Ppp(payload),
+        ERSPAN_II => Layer::Ethernet(payload.get(8..).ok_or(Skip::CutHeader)?),
         ERSPAN_III => {
             let (header, rest) = payload.split_first_chunk::<12>().ok_or(Skip::CutHeader)?;
             let has_more = header[11] & 1 == 1;
             let frame = rest.get(if has_more { 8 } else { 0 }..).ok_or(Skip::CutHeader)?;
             // The frame type is either Ethernet or raw IP.
-            let link_type = if header[10] >> 2 & 0x1f == 2 { 101 } else { 1 };
-            frame::headers(link_type, frame)
+            if header[10] >> 2 & 0x1f == 2 { Layer::Ip(frame) } else { Layer::Ethernet(frame) }
         }
-        kind => ether_type(kind, payload),
-    }
+        // Smaller numbers are no lengths of LLC frames here. Keep-alive packets of GRE have the number 0.
+        kind if is_length(kind) => return Err(Skip::NotIp),
+        kind => Layer::Typed(kind, payload),
+    };
+    walk(layer)
 }

@@ -121,7 +121,7 @@ fn texts_of_errors() {
         LiveError::Permission { interface: name(), reason: reason.clone() },
         LiveError::Down { interface: name() },
         LiveError::Gone { interface: name() },
-        LiveError::LinkType { interface: name(), number: 105, name: "IEEE802_11".into() },
+        LiveError::LinkType { interface: name(), number: 189, name: "USB_LINUX".into() },
         LiveError::Filter { filter: "tcp and and".into(), reason: reason.clone() },
         LiveError::Failed { interface, reason },
     ];

@@ -1,8 +1,11 @@
-//! Tests of frames of every link type and of complete, truncated and invalid IP headers.
+//! Tests of frames of every link type, of every header before IP, and of complete, truncated and invalid IP headers.
+
+mod links;
+mod tags;
 
 use crate::contact::Host;
 
-use super::{ether_type_of, headers};
+use super::{LastTypes, MOST_LAYERS, headers, last_types};
 use crate::packet::Skip;
 
 type Hosts = Result<[Host; 2], Skip>;
@@ -53,7 +56,7 @@ fn prefixes(family: &Family) -> Vec<(u16, Vec<u8>)> {
     let Family { ether_type, ppp, address_family, link_type, .. } = family;
     let ethernet = |tags: &[u8]| (1, [&[0; 12], tags].concat());
     let tagged = |tags: &[u8]| ethernet(&[tags, ether_type].concat());
-    vec![
+    let prefixes = vec![
         tagged(&[]),
         tagged(&[0x81, 0x00, 0, 5]),
         tagged(&[0x88, 0xa8, 0, 1, 0x91, 0x00, 0, 2, 0x81, 0x00, 0, 3]),
@@ -79,7 +82,8 @@ fn prefixes(family: &Family) -> Vec<(u16, Vec<u8>)> {
         (*link_type, vec![]),
         (113, [&[0; 14], &ether_type[..]].concat()),
         (276, [&ether_type[..], &[0; 18]].concat()),
-    ]
+    ];
+    [prefixes, tags::prefixes(family), links::prefixes(family)].concat()
 }
 
 #[test]
@@ -92,6 +96,26 @@ fn every_link_type_leads_to_the_hosts_and_no_cut_of_it_does() {
             for length in 0..frame.len() {
                 let cut = hosts(link_type, &frame[..length]);
                 assert_eq!(cut, Err(Skip::CutHeader), "{length} bytes of {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_frames_of_every_link_type_are_read_without_a_panic() {
+    for family in families() {
+        for (link_type, prefix) in prefixes(&family) {
+            let frame = [&prefix[..], &family.packet].concat();
+            for (at, byte) in (0..frame.len()).flat_map(|at| [0, 0x80, 0xff].map(|byte| (at, byte)))
+            {
+                let mut damaged = frame.clone();
+                damaged[at] = byte;
+                for length in [frame.len(), at + 1, at] {
+                    let read = headers(link_type, &damaged[..length]);
+                    let transport = read.map(|headers| headers.transport());
+                    assert_eq!(transport.is_ok(), read.is_ok());
+                    let _types = last_types(link_type, &damaged[..length]);
+                }
             }
         }
     }
@@ -133,17 +157,17 @@ fn frames_without_ip_are_counted_by_reason() {
     assert_eq!(ethernet([0x00, 0x26]), Err(Skip::NotIp), "LLC");
     assert_eq!(ethernet([0x08, 0x00]), Err(Skip::BadHeader), "IPv6 announced as IPv4");
     let pseudowire = [&[0; 12][..], &[0x88, 0x47, 0, 1, 0x01, 64], &[0; 40]].concat();
-    assert_eq!(hosts(1, &pseudowire), Err(Skip::NotIp));
+    assert_eq!(hosts(1, &pseudowire), Err(Skip::NotIp), "a pseudowire with an LLC frame");
     assert_eq!(hosts(101, &[0x00; 40]), Err(Skip::BadHeader));
     assert_eq!(hosts(0, &[30, 0, 0, 0, 0x60]), Err(Skip::CutHeader));
     assert_eq!(hosts(0, &[7, 0, 0, 0, 0x45]), Err(Skip::NotIp));
-    assert_eq!(hosts(105, &IPV4), Err(Skip::LinkType), "802.11");
+    assert_eq!(hosts(147, &IPV4), Err(Skip::LinkType), "a link type of users");
 }
 
 #[test]
 fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
     let [_, ipv6] = families();
-    for number in [10, 24, 28, 30] {
+    for number in [10, 24, 26, 28, 30] {
         for family in [[number, 0, 0, 0], [0, 0, 0, number]] {
             assert_eq!(hosts(0, &[&family[..], &ipv6.packet].concat()), ipv6.hosts, "{number}");
         }
@@ -231,24 +255,47 @@ fn a_packet_without_a_length_is_as_long_as_its_frame() {
 }
 
 #[test]
-fn the_ether_type_of_a_skipped_frame_is_the_one_behind_its_tags() {
-    let kind = [0x89, 0x26];
+fn the_ether_type_of_a_skipped_frame_is_the_one_behind_its_headers() {
+    let ether_type = |link_type, frame: &[u8]| last_types(link_type, frame).ether_type;
+    let kind = [0x88, 0xcc];
     let ethernet = |tags: &[u8]| [&[0; 12], tags].concat();
-    let tagged =
-        ethernet(&[&[0x88, 0xa8, 0, 1, 0x91, 0x00, 0, 2, 0x81, 0x00, 0, 3], &kind[..]].concat());
+    let behind = |tags: &[u8]| ethernet(&[tags, &kind].concat());
     for (link_type, frame) in [
         (1, ethernet(&kind)),
-        (1, tagged.clone()),
+        (1, behind(&[0x88, 0xa8, 0, 1, 0x91, 0x00, 0, 2, 0x81, 0x00, 0, 3])),
+        (1, behind(&[&[0x88, 0xe7, 0, 0, 0, 1][..], &[0; 12]].concat())),
         (104, [&[0x0f, 0], &kind[..]].concat()),
         (113, [&[0; 14], &kind[..]].concat()),
         (276, [&kind[..], &[0; 18]].concat()),
     ] {
-        assert_eq!(ether_type_of(link_type, &frame), Some(0x8926), "link type {link_type}");
+        assert_eq!(ether_type(link_type, &frame), Some(0x88cc), "link type {link_type}");
         for length in 0..frame.len() {
-            assert_eq!(ether_type_of(link_type, &frame[..length]), None, "{length} bytes");
+            let of_cut = ether_type(link_type, &frame[..length]);
+            assert_ne!(of_cut, Some(0x88cc), "{length} bytes of link type {link_type}");
         }
     }
-    assert_eq!(ether_type_of(1, &ethernet(&[0x05, 0xff])), None, "the length of an LLC frame");
-    assert_eq!(ether_type_of(1, &ethernet(&[0x06, 0x00])), Some(0x600));
-    assert_eq!(ether_type_of(9, &[0xc0, 0x21, 0x89, 0x26]), None, "PPP has no EtherType");
+    assert_eq!(ether_type(1, &ethernet(&[0x05, 0xff])), None, "the length of an LLC frame");
+    assert_eq!(ether_type(1, &ethernet(&[0x06, 0x00])), Some(0x600));
+    assert_eq!(ether_type(9, &[0xc0, 0x21, 0x89, 0x26]), None, "PPP has no EtherType");
+}
+
+#[test]
+fn the_link_type_of_a_skipped_frame_is_the_innermost() {
+    let frame = [&[0, 0, 8, 0, 0x93, 0, 0, 0][..], &[0; 40]].concat();
+    assert_eq!(hosts(192, &frame), Err(Skip::LinkType));
+    assert_eq!(last_types(192, &frame), LastTypes { link_type: 147, ether_type: None });
+    assert_eq!(last_types(147, &frame).link_type, 147);
+}
+
+#[test]
+fn a_frame_of_too_many_headers_is_skipped() {
+    let frame = |tags| [&[0; 12][..], &[0x81, 0, 0, 1].repeat(tags), &[0x08, 0], &IPV4].concat();
+    let [ipv4, _] = families();
+    // The link type, the Ethernet header and the packet are layers, too.
+    assert_eq!(hosts(1, &frame(MOST_LAYERS - 3)), ipv4.hosts);
+    assert_eq!(hosts(1, &frame(MOST_LAYERS - 2)), Err(Skip::NotIp));
+    assert_eq!(hosts(1, &frame(10_000)), Err(Skip::NotIp));
+    let labels = |count| [&[0; 12][..], &[0x88, 0x47], &[0; 4].repeat(count)].concat();
+    assert_eq!(hosts(1, &labels(31)), Err(Skip::CutHeader));
+    assert_eq!(hosts(1, &labels(32)), Err(Skip::NotIp));
 }

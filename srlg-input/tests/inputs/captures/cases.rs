@@ -1,5 +1,5 @@
-//! Tests of recorded packets with lengths of 0 and with compressed protocol fields. Other programs have listed their
-//! pairs.
+//! Tests of recorded packets with lengths of 0, with compressed protocol fields, with headers before IP and of various
+//! link types. Other programs have listed their pairs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -81,5 +81,49 @@ fn recorded_packets_of_ppp_with_compressed_protocols_are_contacts() {
         let truth = truth(&folder, &format!("{prefix}{name}.pairs.tsv"));
         let capture = format!("{kind}/{name}.pcap");
         assert_eq!(check(&folder, &capture, tunnels, &truth), contacts, "{capture}");
+    }
+}
+
+#[test]
+fn recorded_packets_behind_headers_of_switches_are_contacts() {
+    let Some(folder) = recorded("cases") else { return };
+    for (name, contacts) in [("vntag_suricata", 5), ("vntag_zeek", 3), ("fabricpath", 128)] {
+        let mut truth = truth(&folder, &format!("{name}.pairs.tsv"));
+        if name == "fabricpath" {
+            // The program that counted 120 packets rejects eight IPv6 packets without a payload.
+            truth.values_mut().for_each(|count| *count = None);
+        }
+        let capture = format!("fetched/{name}.pcap");
+        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), contacts, "{capture}");
+    }
+    for name in
+        ["etag_8021br", "fabricpath_8903", "llc_snap", "macsec_integrity", "nsh_894f", "vlan_9200"]
+    {
+        let truth = truth(&folder, &format!("own_{name}.pairs.tsv"));
+        let capture = format!("own/{name}.pcap");
+        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), 5, "{capture}");
+    }
+}
+
+#[test]
+fn recorded_packets_of_every_link_type_are_contacts() {
+    let Some(folder) = recorded("cases") else { return };
+    for (name, contacts) in [
+        ("lt_brcm_tag", 17),
+        ("lt_edsa", 6),
+        ("lt_ipnet", 20),
+        ("lt_ipoib", 26),
+        ("lt_nflog", 13),
+        ("lt_ppi", 3),
+        ("usec_beyond", 59),
+    ] {
+        let truth = truth(&folder, &format!("{name}.pairs.tsv"));
+        let capture = format!("fetched/{name}.pcap");
+        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), contacts, "{capture}");
+    }
+    for name in ["ipnet_226", "ipoib_247", "nflog_239", "pflog_117"] {
+        let truth = truth(&folder, &format!("own_{name}.pairs.tsv"));
+        let capture = format!("own/{name}.pcap");
+        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), 5, "{capture}");
     }
 }

@@ -175,6 +175,8 @@ proptest! {
             frame[place] = byte;
         }
         frame.truncate(cut.unwrap_or(frame.len()));
-        prop_assert_eq!(read(link, &frame).map(oracle::bare), expected(link, &frame), "{} {:02x?}", link, frame);
+        let expected = expected(link, &frame);
+        prop_assume!(expected != Err(oracle::UNKNOWN));
+        prop_assert_eq!(read(link, &frame).map(oracle::bare), expected, "{} {:02x?}", link, frame);
     }
 }

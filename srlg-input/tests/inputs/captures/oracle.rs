@@ -45,18 +45,12 @@ fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
     (packets, false)
 }
 
-fn outer(time_ns: Result<u64, &'static str>, link: i32, frame: &[u8], original: u32) -> Packet {
-    let time_ns = time_ns?;
+fn outer(time_ns: u64, link: i32, frame: &[u8], original: u32) -> Packet {
     Ok((time_ns, walk(link, frame)?.in_frame(frame, original)))
 }
 
-fn time_ns(seconds: u32, ticks: u32, tick_ns: u64) -> Result<u64, &'static str> {
-    let fraction = u64::from(ticks) * tick_ns;
-    if fraction < 1_000_000_000 {
-        Ok(u64::from(seconds) * 1_000_000_000 + fraction)
-    } else {
-        Err("bad-time")
-    }
+fn time_ns(seconds: u32, ticks: u32, tick_ns: u64) -> u64 {
+    u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * tick_ns
 }
 
 fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
@@ -143,6 +137,9 @@ fn transport(packet: &[u8]) -> Option<([u16; 2], Option<u8>)> {
     }
 }
 
+/// The outcome of a frame with a header that this module does not parse.
+pub(crate) const UNKNOWN: &str = "unknown to the oracle";
+
 /// Returns the outermost IP header of a `frame` with link type `link`. Formats that etherparse does not support (MPLS,
 /// PPP, cooked frames of version 2) are parsed here according to their specifications.
 pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
@@ -150,7 +147,7 @@ pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
         0 | 108 => match split(frame, 4)? {
             ([2, 0, 0, 0] | [0, 0, 0, 2], packet) => ipv4(packet),
             ([number, 0, 0, 0] | [0, 0, 0, number], packet)
-                if [10, 24, 28, 30].contains(number) =>
+                if [10, 24, 26, 28, 30].contains(number) =>
             {
                 ipv6(packet)
             }
@@ -160,8 +157,7 @@ pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
             let frame = Ethernet2Slice::from_slice_without_fcs(frame).map_err(|_| "cut-header")?;
             ether(frame.ether_type(), frame.payload().payload)
         }
-        9 if frame == [0xff] => Err("cut-header"),
-        9 => ppp(frame.strip_prefix(&[0xff, 3]).unwrap_or(frame)),
+        9 => ppp(frame),
         101 => by_version(frame, "bad-header"),
         113 => {
             let (header, payload) = split(frame, 16)?;
@@ -183,10 +179,9 @@ fn split(bytes: &[u8], header: usize) -> Result<(&[u8], &[u8]), &'static str> {
 
 fn ether(kind: EtherType, payload: &[u8]) -> Walked {
     let packet = LaxSlicedPacket::from_ether_type(kind, payload);
-    // The reader does not parse MACsec, which is usually encrypted.
     let is_macsec = |ext: &LaxLinkExtSlice<'_>| matches!(ext, LaxLinkExtSlice::Macsec(_));
     if packet.link_exts.iter().any(is_macsec) {
-        return Err("not-ip");
+        return Err(UNKNOWN);
     }
     let inner = packet.ether_payload().expect("an EtherType has a payload");
     match inner.ether_type {
@@ -201,12 +196,30 @@ fn ether(kind: EtherType, payload: &[u8]) -> Walked {
         },
         EtherType(0x8847 | 0x8848) => mpls(inner.payload),
         EtherType(0x8864) => ppp(split(inner.payload, 6)?.1),
+        EtherType(..0x600) => match inner.payload {
+            [0xaa, 0xaa, 3, rest @ ..] => match split(rest, 5)? {
+                ([0, 0, 0 | 0xf8, high, low], payload) if *high >= 6 => {
+                    ether(EtherType(u16::from_be_bytes([*high, *low])), payload)
+                }
+                ([0, 0x80, 0xc2, ..], _) => Err(UNKNOWN),
+                _ => Err("not-ip"),
+            },
+            [6, 6, 3, packet @ ..] => ipv4(packet),
+            [_, _, _, ..] => Err("not-ip"),
+            _ => Err("cut-header"),
+        },
+        EtherType(
+            0x8903 | 0x8909 | 0x8926 | 0x893f | 0x894f | 0x88e5 | 0x88e7 | 0x9200 | 0xd28b,
+        ) => Err(UNKNOWN),
         _ => Err("not-ip"),
     }
 }
 
-fn ppp(bytes: &[u8]) -> Walked {
-    match bytes {
+fn ppp(frame: &[u8]) -> Walked {
+    if frame == [0xff] {
+        return Err("cut-header");
+    }
+    match frame.strip_prefix(&[0xff, 3]).unwrap_or(frame) {
         [] => Err("cut-header"),
         [first] if first % 2 == 0 => Err("cut-header"),
         [0x21, packet @ ..] | [0x00, 0x21, packet @ ..] => ipv4(packet),
@@ -218,7 +231,8 @@ fn ppp(bytes: &[u8]) -> Walked {
 
 fn mpls(stack: &[u8]) -> Walked {
     let depth = stack.chunks_exact(4).position(|entry| entry[2] % 2 == 1).ok_or("cut-header")?;
-    by_version(&stack[(depth + 1) * 4..], "not-ip")
+    // The other contents are pseudowires.
+    by_version(&stack[(depth + 1) * 4..], UNKNOWN)
 }
 
 fn by_version(packet: &[u8], other: &'static str) -> Walked {

@@ -136,6 +136,8 @@ fn a_record_may_hold_the_packet_itself() {
     check(&[(408, 2), (315, 54)], &[vec![0, 1], frame()]);
     check(&[(313, 40)], &[frame()[14..].to_vec()]);
     check(&[(8, 4), (12, 4), (315, 54)], &[vec![0; 8], frame()]);
+    // This frame has a VN-Tag.
+    check(&[(315, 60)], &[[&frame()[..12], &[0x89, 0x26, 0, 0, 0, 0], &frame()[12..]].concat()]);
     // The total length is 0 if the packet was sampled before a network card split it.
     let mut unstated = frame();
     unstated[16..18].fill(0);
