@@ -12,8 +12,8 @@ const FRAMES: u32 = 1_000_000;
 const ROUNDS: u32 = 9;
 
 /// Returns a pcap file of Ethernet frames of 60 bytes. `is_ipv6` returns whether the frame with a given number carries
-/// IPv6.
-fn pcap(is_ipv6: impl Fn(u32) -> bool) -> Vec<u8> {
+/// IPv6. `tag` precedes the EtherType.
+fn pcap(tag: &[u8], is_ipv6: impl Fn(u32) -> bool) -> Vec<u8> {
     let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
     for field in [0x0004_0002_u32, 0, 0, 65_535, 1] {
         file.extend(field.to_le_bytes());
@@ -24,7 +24,9 @@ fn pcap(is_ipv6: impl Fn(u32) -> bool) -> Vec<u8> {
         }
         // Multiplication by an odd number scatters the host numbers.
         let frame = frame(is_ipv6(number), number.wrapping_mul(0x9e37_79b1));
-        file.extend_from_slice(&frame);
+        file.extend_from_slice(&frame[..12]);
+        file.extend_from_slice(tag);
+        file.extend_from_slice(&frame[12..60 - tag.len()]);
     }
     file
 }
@@ -70,11 +72,17 @@ fn for_each(reader: &mut Reader, mut receive: impl FnMut(&Contact)) {
 #[ignore = "a measurement"]
 fn packets_of_a_pcap() {
     // The order is irregular so that the branch predictor of a processor cannot learn it.
-    let both = pcap(|number| number.wrapping_mul(0x9e37_79b1) >> 16 & 1 == 1);
+    let both = pcap(&[], |number| number.wrapping_mul(0x9e37_79b1) >> 16 & 1 == 1);
     let inside = ["10.0.0.0/8", "2a00::/16"].map(|network| parse_network(network).unwrap());
     let view = View::new(&ViewOptions { inside: inside.to_vec(), ..ViewOptions::default() });
     let view = view.unwrap();
-    for (name, file) in [("IPv4", pcap(|_| false)), ("IPv6", pcap(|_| true)), ("both", both)] {
+    let files = [
+        ("IPv4", pcap(&[], |_| false)),
+        ("IPv6", pcap(&[], |_| true)),
+        ("both", both),
+        ("IPv4 with a VLAN tag", pcap(&[0x81, 0x00, 0, 5], |_| false)),
+    ];
+    for (name, file) in files {
         let mut sum = 0;
         measure(&format!("contacts of {name}"), &file, |reader| {
             for_each(reader, |contact| {
