@@ -12,6 +12,7 @@ use crate::files::Files;
 use crate::live::Live;
 use crate::options::InputOptions;
 use crate::position::Position;
+use crate::shortfall::Shortfall;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
 use crate::status::Status;
 use crate::threads::{ContactSenders, SharedState};
@@ -86,8 +87,8 @@ impl Input {
 
     /// Returns the next event, or `None` at the end of the input. A live input waits for an event for at most 20 ms.
     ///
-    /// If packets, rows or datagrams were read but none of them has a contact, the last event is a warning with the
-    /// reasons.
+    /// If less than a tenth of the packets, rows or records yields contacts, the last event is a warning with the reasons
+    /// and a remedy.
     ///
     /// # Errors
     /// Returns [`InputError`] if reading or decoding the input fails.
@@ -106,12 +107,12 @@ impl Input {
         }))
     }
 
-    /// Returns the last event: a warning, if there is nothing but skipped packets.
+    /// Returns the last event: a warning, if there are no contacts or only a few.
     #[cold]
     fn end(&mut self) -> Option<Event<'static>> {
         let is_first = !mem::replace(&mut self.has_ended, true);
-        let counts = is_first.then(|| self.status().without_contacts()).flatten()?;
-        Some(Event::Log(LogLine::warning(format!("no contacts found: {counts}"))))
+        let shortfall = is_first.then(|| Shortfall::of(&self.status())).flatten()?;
+        Some(Event::Log(LogLine::warning(shortfall.warning())))
     }
 
     /// Returns a handle that stops the input.

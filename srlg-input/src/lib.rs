@@ -96,6 +96,7 @@ mod kafka;
 mod options;
 mod position;
 mod reason;
+mod shortfall;
 mod sink;
 mod status;
 mod threads;

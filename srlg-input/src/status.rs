@@ -6,6 +6,7 @@ use crate::capture::PacketCounts;
 use crate::drops::Drops;
 #[cfg(feature = "flow")]
 use crate::flow::{ExporterStatus, FlowCounts};
+use crate::shortfall::Shortfall;
 
 /// Counters of one input.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,15 +29,10 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns the counters that state why there are no contacts, as text. Returns `None` if there are contacts, or if
-    /// nothing was read.
-    pub(crate) fn without_contacts(&self) -> Option<String> {
-        #[cfg(feature = "flow")]
-        if let Some(flows) = self.flows.as_ref().filter(|flows| flows.datagrams > 0) {
-            return (flows.contacts == 0).then(|| flows.to_string());
-        }
-        let packets = self.packets.as_ref().filter(|it| it.packets > 0 && it.contacts == 0);
-        packets.map(ToString::to_string)
+    /// Returns whether packets, rows or datagrams were read, but none of them yields a contact.
+    #[must_use]
+    pub fn is_without_contacts(&self) -> bool {
+        Shortfall::of(self).is_some_and(|shortfall| shortfall.is_total())
     }
 
     /// Adds the counters of another capture on the same interface.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | 0 | The command succeeded |
 //! | 1 | The alerts of a demonstration differ from its planted attacks |
-//! | 2 | An error occurred |
+//! | 2 | An error occurred, or `detect` or `contacts` found no contact in its files |
 //! | 3 | Another collector has changed the network |
 
 use std::io::{self, IsTerminal as _, Write};
@@ -105,8 +105,8 @@ fn execute(task: Task) -> Result<ExitCode> {
         Task::Run(options) => measure::run::run(&options)?,
         Task::Probe(args) => probe::run(&args)?,
         Task::Collect(args) => collect::run(&args)?,
-        Task::Detect(args) => until_pipe_breaks(detect::run(&args))?,
-        Task::Contacts(args) => until_pipe_breaks(contacts::run(&args))?,
+        Task::Detect(args) => return until_pipe_breaks(detect::run(&args)),
+        Task::Contacts(args) => return until_pipe_breaks(contacts::run(&args)),
         Task::Setup(args) => setup::run(&args)?,
         Task::Check(args) => print(&check::check(&args)?)?,
         Task::Explain(args) => print(&explain::explain(&args)?)?,

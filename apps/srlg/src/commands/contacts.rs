@@ -3,11 +3,12 @@
 //! Packets and records that yield no contact are counted by reason. The counts are printed to standard error.
 
 use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use srlg_input::{Contact, Input, InputOptions, LogLine};
 
-use super::print_line;
+use super::{exit_code, print_line};
 use crate::measure::drive::{EventConsumer, drive};
 
 /// Options of `srlg contacts`.
@@ -26,13 +27,14 @@ pub struct Args {
 const PORTS: &str = ",protocol,src_port,dst_port,initiated";
 
 /// Lists the contacts of an input.
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
-    print(args, &mut out)?;
-    out.flush().context("cannot write to standard output")
+    let code = print(args, &mut out)?;
+    out.flush().context("cannot write to standard output")?;
+    Ok(code)
 }
 
-fn print(args: &Args, out: &mut impl Write) -> Result<()> {
+fn print(args: &Args, out: &mut impl Write) -> Result<ExitCode> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
     let ports = if args.ports { PORTS } else { "" };
@@ -41,7 +43,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     let status = input.status();
     status.to_string().lines().for_each(|line| print_line(format_args!("{line}")));
     status.exporters.iter().for_each(|exporter| print_line(format_args!("exporter {exporter}")));
-    Ok(())
+    Ok(exit_code(&args.source, &status))
 }
 
 struct Printer<W> {

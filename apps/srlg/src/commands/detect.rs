@@ -4,6 +4,7 @@ mod args;
 mod output;
 mod summary;
 
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -12,7 +13,7 @@ use srlg_host::{Device, SliceReport};
 use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 use srlg_input::{Input, LogLine};
 
-use super::print_line;
+use super::{exit_code, print_line};
 use crate::config::PORTS_OF_ANSWERS;
 use crate::measure::drive::{EventConsumer, drive};
 use crate::measure::filter::FilterCounts;
@@ -25,7 +26,7 @@ use srlg_alerts::rules::Rules;
 use srlg_alerts::witnesses::WitnessTable;
 
 /// Reads the input to its end, or until a signal arrives.
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
     let packings = [args.view.hosts(), args.view.peers()];
@@ -38,8 +39,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut run = Run::new(args)?;
     drive(&mut input, &mut run)?;
-    summary::print(&run.finish()?, &input.status());
-    Ok(())
+    let status = input.status();
+    summary::print(&run.finish()?, &status);
+    Ok(exit_code(&args.source, &status))
 }
 
 struct Run {

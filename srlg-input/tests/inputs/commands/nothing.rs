@@ -1,4 +1,4 @@
-//! Tests of inputs in which packets, rows or datagrams are read, but no contact is found.
+//! Tests of inputs in which packets, rows or datagrams are read, but no or few contacts are found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,11 +42,11 @@ fn read(files: &[Vec<u8>], more: &[&str]) -> (Vec<String>, srlg_input::Status) {
 
 #[test]
 fn a_capture_without_a_contact_is_warned_of_with_the_first_unknown_types() {
-    let tagged = [other([0x89, 0x26]), other([0x89, 0x4f])];
-    let mixed = [pcap(1, &tagged), pcap(239, &[ipv4(1)]), pcap(192, &[ipv4(1)])];
+    let tagged = [other([0x88, 0xcc]), other([0x88, 0xf7])];
+    let mixed = [pcap(1, &tagged), pcap(195, &[ipv4(1)]), pcap(147, &[ipv4(1)])];
     let (log, status) = read(&mixed, &[]);
     let counts = status.packets.unwrap();
-    assert_eq!((counts.first_ether_type(), counts.first_link_type()), (Some(0x8926), Some(239)));
+    assert_eq!((counts.first_ether_type(), counts.first_link_type()), (Some(0x88cc), Some(195)));
     assert_eq!((counts.skipped(Skip::NotIp), counts.skipped(Skip::LinkType)), (2, 2));
     let [warning] = &log[..] else { panic!("{log:?}") };
     let rows = read(&[b"time_ms,src,dst\n1,a,b\n".to_vec()], &[]).0;
@@ -56,9 +56,9 @@ fn a_capture_without_a_contact_is_warned_of_with_the_first_unknown_types() {
 
 #[test]
 fn an_input_with_a_contact_or_without_a_packet_has_no_warning() {
-    let some = [pcap(239, &[ipv4(1)]), pcap(1, &[other([0x89, 0x26]), frame(1)])];
+    let some = [pcap(195, &[ipv4(1)]), pcap(1, &[other([0x88, 0xcc]), frame(1)])];
     assert_eq!(read(&some, &[]).0, [""; 0]);
-    assert_eq!(read(&[pcap(239, &[])], &[]).0, [""; 0]);
+    assert_eq!(read(&[pcap(195, &[])], &[]).0, [""; 0]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_capture_of_exports_without_a_contact_is_warned_of() {
 #[test]
 fn a_growing_file_without_a_contact_is_warned_of_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
-    let [file] = &write(folder.path(), &[pcap(239, &[ipv4(1)])])[..] else { panic!("one file") };
+    let [file] = &write(folder.path(), &[pcap(195, &[ipv4(1)])])[..] else { panic!("one file") };
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut input = open(&["--input", pipe.to_str().unwrap(), "--live"]).unwrap();
@@ -85,5 +85,41 @@ fn a_growing_file_without_a_contact_is_warned_of_at_its_end() {
     let come = Come::to_end(&mut input);
     assert!(writer.wait().unwrap().success());
     assert_eq!(come.log.len(), 1, "{:?}", come.log);
-    assert_eq!(input.status().packets.unwrap().first_link_type(), Some(239));
+    assert_eq!(input.status().packets.unwrap().first_link_type(), Some(195));
+}
+
+#[test]
+fn an_input_with_contacts_in_less_than_a_tenth_is_warned_of() {
+    let frames = |others| [vec![other([0x88, 0xcc]); others], vec![frame(1)]].concat();
+    assert_eq!(read(&[pcap(1, &frames(9))], &[]).0, [""; 0]);
+    let (log, status) = read(&[pcap(1, &frames(10))], &[]);
+    assert!(!status.is_without_contacts());
+    let [warning] = &log[..] else { panic!("{log:?}") };
+    insta::assert_snapshot!(warning);
+}
+
+#[test]
+fn other_events_of_suricata_are_no_reason_for_a_warning() {
+    let event = r#"{"timestamp":"2025-06-14T09:32:19Z","event_type":"dns"}"#;
+    let flow = r#"{"timestamp":"2025-06-14T09:32:19Z","event_type":"flow","src_ip":"192.0.2.1","dest_ip":"192.0.2.2","flow":{"pkts_toserver":1}}"#;
+    let few = [vec![event; 30], vec![flow]].concat().join("\n");
+    assert_eq!(read(&[few.into_bytes()], &[]).0, [""; 0]);
+    let (log, status) = read(&[[event; 3].join("\n").into_bytes()], &[]);
+    assert!(log.len() == 1 && status.is_without_contacts(), "{log:?}");
+}
+
+#[test]
+fn the_warning_names_a_remedy() {
+    let wifi = [&[0x08, 0x41][..], &[0; 60]].concat();
+    let tunnel = [&build::datagram(47, [0; 2], &[0; 20])[..20], &[0, 0, 0x88, 0xcc]].concat();
+    let rows = b"time_ms,src,dst\n1,a,b\n".to_vec();
+    let logs = [
+        read(&[pcap(105, &[wifi])], &[]).0,
+        read(&[pcap(1, &[frame(1)[..20].to_vec()])], &[]).0,
+        read(&[pcap(101, &[tunnel])], &["--tunnels", "inner"]).0,
+        read(&[rows], &[]).0,
+        read(&[pcap(1, &[other([0x08, 0x06])])], &[]).0,
+    ];
+    assert!(logs.iter().all(|log| log.len() == 1), "{logs:?}");
+    insta::assert_snapshot!(logs.concat().join("\n"));
 }
