@@ -14,6 +14,7 @@ use crate::near_miss::NearMiss;
 use crate::rules::Rule;
 use crate::rules::{Terms, Thresholds};
 use crate::sighting::Sighting;
+use crate::usual::Usual;
 use crate::witnesses::{SilentSource, Witnesses};
 
 /// A host that recently passed its threshold or has an active alert.
@@ -71,6 +72,9 @@ struct WindowState {
 struct WindowHistory {
     is_active: bool,
     threshold: f64,
+    /// Smallest usual count while the window has been active, or `None` if nothing was usual.
+    #[serde(default)]
+    usual: Option<Usual>,
     severity: Severity,
     peak: f64,
     peak_ms: u64,
@@ -287,6 +291,11 @@ impl WindowState {
         trust: SliceTrust<'_>,
     ) -> Option<WindowChange> {
         let Sighting { cardinality, std_error, is_lower_bound, usual, .. } = sighting;
+        let usual = match &self.history {
+            // The change of the hour does not end an alert, because the threshold does not rise with what is usual.
+            Some(history) if history.is_active => lesser(history.usual, usual),
+            _ => usual,
+        };
         let thresholds = terms.thresholds(usual);
         if !trust.is_input_lost {
             self.hits = self.hits << 1 | u32::from(sighting.is_hit(terms));
@@ -302,9 +311,10 @@ impl WindowState {
         let starts = is_at && !trust.is_input_lost;
         match &mut self.history {
             None if starts => {
-                self.history = Some(WindowHistory::new(thresholds, sighting, now_ms));
+                self.history = Some(WindowHistory::new(thresholds, usual, sighting, now_ms));
             }
             Some(history) if starts || history.is_active => {
+                history.usual = usual;
                 history.update(thresholds, sighting, now_ms);
             }
             _ => {}
@@ -336,12 +346,18 @@ impl WindowState {
     }
 }
 
+/// Returns the smaller one of two usual counts. Nothing is less than an unknown one, which raises no threshold.
+fn lesser(one: Option<Usual>, other: Option<Usual>) -> Option<Usual> {
+    one.zip(other).map(|(one, other)| if one.most < other.most { one } else { other })
+}
+
 impl WindowHistory {
-    fn new(thresholds: Thresholds, sighting: Sighting, now_ms: u64) -> Self {
+    fn new(thresholds: Thresholds, usual: Option<Usual>, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {
             is_active: false,
             threshold: thresholds.start,
+            usual,
             severity: Severity::of(cardinality, is_lower_bound, thresholds.severity),
             peak: cardinality,
             peak_ms: now_ms,

@@ -19,7 +19,7 @@ use crate::notification::{Context, Direction, LargestHost, Notification, Opposit
 use crate::open::OpenAlert;
 use crate::silences::Silences;
 use crate::status::overview::ViewOverview;
-use crate::usual::HourStore;
+use crate::usual::{HourSeries, HourStore};
 use crate::{Alert, AlertId, Status, Why};
 
 pub mod acting;
@@ -92,11 +92,12 @@ impl AlertManager {
         Self { is_replay: true, ..self }
     }
 
-    /// Reads from `store` what is usual for hosts, and stores their largest counts in it.
-    pub fn keep_hours_in(&mut self, store: &Arc<dyn HourStore>) {
-        for view_alerts in &mut self.by_view {
-            view_alerts.keep_hours_in(Arc::clone(store));
-        }
+    /// Reads from `store` what is usual for hosts, and stores their largest counts in it. Returns the series of all
+    /// views.
+    pub fn keep_hours_in(&mut self, store: &Arc<dyn HourStore>) -> Vec<HourSeries> {
+        let views = self.by_view.iter_mut().zip(&self.views);
+        let series = views.flat_map(|(it, view)| it.keep_hours_in(Arc::clone(store), view.clone()));
+        series.collect()
     }
 
     /// Applies the rules of `views`, and `names`.

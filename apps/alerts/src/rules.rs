@@ -378,9 +378,9 @@ pub(crate) struct Thresholds {
     pub(crate) severity: f64,
 }
 
-/// Largest factor by which what is usual raises a threshold. Whoever makes ever larger counts usual for a host cannot
-/// hide more than that.
-const MOST_RAISED: f64 = 16.0;
+/// Largest factor by which what is usual raises a threshold. An attacker who makes ever larger counts usual for a host
+/// cannot hide more than that.
+pub const MOST_RAISED: f64 = 16.0;
 
 /// A value of [`Terms`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -409,10 +409,10 @@ impl Terms {
     /// Returns the terms if all numbers are in range.
     pub fn checked(self) -> Result<Self, BadTerms> {
         let Self { threshold, down, for_slices, of_slices, .. } = self;
-        let above = self.above_usual.unwrap_or(f64::INFINITY);
+        let above = self.above_usual.unwrap_or(2.0);
         for (name, value, is_good, range) in [
             ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "at least 1"),
-            ("above-usual", above, above > 1.0, "above 1"),
+            ("above-usual", above, above > 1.0 && above.is_finite(), "above 1"),
             ("down", down, down > 0.0 && down < 1.0, "above 0 and below 1"),
             ("of", f64::from(of_slices), (1..=32).contains(&of_slices), "1 to 32"),
             ("for", f64::from(for_slices), (1..=of_slices).contains(&for_slices), "1 to `of`"),

@@ -5,11 +5,11 @@
 //! are included because clocks change twice a year.
 //!
 //! Hours are counted from the Unix epoch, in UTC. Counts of hosts with an alert are included only if the host is busy
-//! and not attacked, so that an attack does not become usual.
+//! and not attacked. The counts of an attack before its alert are dropped with all others of the hour.
 //!
 //! Invariant: at most 16,384 hosts of an hour are stored, those with the largest counts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::PeerKey;
+use srlg_input::ViewOptions;
 use tracing::warn;
 
-use crate::rules::Rules;
+use crate::AlertId;
 
 /// Length of an hour, in milliseconds.
 pub const HOUR_MS: u64 = 3_600_000;
@@ -33,6 +33,9 @@ pub const WEEK: u64 = 7 * 24;
 
 /// Number of past weeks that determine what is usual.
 const WEEKS: u64 = 4;
+
+/// Maximum number of hours that wait for the store.
+const MOST_UNSTORED: usize = 24;
 
 /// Number of hosts of an hour that are stored. While the hour runs, twice as many are kept in memory.
 const HOSTS: usize = 16_384;
@@ -93,7 +96,7 @@ impl HourPeaks {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.counted_ms += other.counted_ms;
+        self.counted_ms = self.counted_ms.saturating_add(other.counted_ms);
         other.iter().for_each(|(host, peak)| self.raise(host, peak));
     }
 
@@ -167,25 +170,28 @@ fn address<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
 pub struct HourSeries {
     /// Name of the view.
     pub view: String,
-    /// Parts of a contact that form the hosts and the peers of the view.
-    pub keys: [PeerKey; 2],
+    /// Hash of what the view counts. Counts of anything else are not comparable.
+    pub counted: AlertId,
     /// Length of the window, in milliseconds.
     pub window_ms: u64,
 }
 
 impl HourSeries {
-    /// Returns the series of a window of `window_ms` milliseconds of the view `view`, which has `rules`.
+    /// Returns the series of a window of `window_ms` milliseconds of the view `name`. The inside networks do not matter,
+    /// because more of them leave the counts of a host as they are.
     #[must_use]
-    pub fn new(view: &str, rules: &Rules, window_ms: u64) -> Self {
-        Self { view: view.to_owned(), keys: rules.keys(), window_ms }
+    pub fn new(name: &str, view: &ViewOptions, window_ms: u64) -> Self {
+        let ViewOptions { measure, role, host, peer, only, prefixes, inside: _ } = view;
+        let counted = format!("{:?}", (measure, role, host, peer, only, prefixes));
+        Self { view: name.to_owned(), counted: AlertId::of(&[&counted], 0), window_ms }
     }
 }
 
 /// Formats a series as its name in the database.
 impl fmt::Display for HourSeries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { view, keys: [hosts, peers], window_ms } = self;
-        write!(f, "{view}/{hosts}/{peers}/{window_ms}")
+        let Self { view, counted, window_ms } = self;
+        write!(f, "{view}/{counted}/{window_ms}")
     }
 }
 
@@ -194,16 +200,20 @@ pub trait HourStore: Send + Sync {
     /// Returns the stored hours of `series` within `hours`, in ascending order.
     fn hours(&self, series: &HourSeries, hours: RangeInclusive<u64>) -> Result<Vec<HourPeaks>>;
 
-    /// Stores `peaks`, in place of the stored counts of this hour. Hours that are more than [`STORED_HOURS`] older are
-    /// dropped.
+    /// Stores `peaks`, in place of the stored counts of this hour. Hours of the series that are more than
+    /// [`STORED_HOURS`] older are dropped. An implementation must not wait for other programs.
     fn keep(&self, series: &HourSeries, peaks: &HourPeaks) -> Result<()>;
 }
 
 /// The usual counts of the hosts of a view within one window, and the counts of the running hour.
 pub(crate) struct UsualCounts {
     series: HourSeries,
-    store: Option<Arc<dyn HourStore>>,
+    store: Arc<dyn HourStore>,
     running: HourPeaks,
+    /// Counts of the hour before. An attack that began in it may be noticed later.
+    former: HourPeaks,
+    /// Earlier hours that could not be stored.
+    unstored: VecDeque<HourPeaks>,
     /// Largest counts at this hour of the week in the past weeks.
     past: HourPeaks,
     /// Number of past weeks in which this hour was observed.
@@ -211,29 +221,38 @@ pub(crate) struct UsualCounts {
 }
 
 impl UsualCounts {
-    pub(crate) fn new(series: HourSeries, store: Option<Arc<dyn HourStore>>) -> Self {
-        let (running, past) = (HourPeaks::default(), HourPeaks::default());
-        Self { series, store, running, past, weeks: 0 }
+    pub(crate) fn new(series: HourSeries, store: Arc<dyn HourStore>) -> Self {
+        let [running, former, past] = [(); 3].map(|()| HourPeaks::default());
+        Self { series, store, running, former, unstored: VecDeque::new(), past, weeks: 0 }
     }
 
-    /// Starts `hour`, unless it is running. The former hour is stored, and what is usual at the new one is read. If the
-    /// store fails, the counts of the former hour are lost, and nothing is usual in this one.
+    /// Starts `hour`, unless it is running: stores the former hours, and reads what is usual at this one. If the store
+    /// fails, nothing is usual in this hour. Hours that cannot be stored wait for the next call of
+    /// [`keep`](Self::keep), but at most a day.
     pub(crate) fn begin(&mut self, hour: u64) {
         if self.running.hour == hour {
             return;
         }
         let kept = self.keep();
-        self.running = HourPeaks::new(hour);
-        (self.past, self.weeks) = Default::default();
-        if let Err(error) = kept.and_then(|()| self.read()) {
+        let running = std::mem::replace(&mut self.running, HourPeaks::new(hour));
+        let former = std::mem::replace(&mut self.former, running);
+        if kept.is_err() && former.counted_ms > 0 {
+            self.unstored.push_back(former);
+            self.unstored.drain(..self.unstored.len().saturating_sub(MOST_UNSTORED));
+        }
+        let read = self.read();
+        if read.is_err() {
+            (self.past, self.weeks) = Default::default();
+        }
+        for error in [kept, read].into_iter().filter_map(Result::err) {
             let HourSeries { view, .. } = &self.series;
             warn!("view {view}: cannot store or read the usual peer counts: {error:#}");
         }
     }
 
     fn read(&mut self) -> Result<()> {
-        let Some(store) = &self.store else { return Ok(()) };
-        let hour = self.running.hour;
+        (self.past, self.weeks) = Default::default();
+        let (store, hour) = (&self.store, self.running.hour);
         for former in store.hours(&self.series, hour..=hour)? {
             self.running.merge(&former);
         }
@@ -247,14 +266,20 @@ impl UsualCounts {
         Ok(())
     }
 
-    /// Stores the counts of the running hour.
-    pub(crate) fn keep(&self) -> Result<()> {
-        let Some(store) = self.store.as_ref().filter(|_| self.running.counted_ms > 0) else {
-            return Ok(());
-        };
-        let mut peaks = self.running.clone();
-        peaks.prune();
-        store.keep(&self.series, &peaks)
+    /// Stores the counts of the running hour, of the hour before, and of hours that could not be stored.
+    pub(crate) fn keep(&mut self) -> Result<()> {
+        let store = &self.store;
+        while let Some(hour) = self.unstored.front() {
+            store.keep(&self.series, hour)?;
+            self.unstored.pop_front();
+        }
+        for hour in [&mut self.former, &mut self.running] {
+            if hour.counted_ms > 0 {
+                hour.prune();
+                store.keep(&self.series, hour)?;
+            }
+        }
+        Ok(())
     }
 
     /// Adds the length of a slice that had input.
@@ -262,8 +287,23 @@ impl UsualCounts {
         self.running.counted_ms += counted_ms;
     }
 
+    /// Adds a count of `host`, which is not attacked. An unusual count only counts as the largest one that is not
+    /// unusual, so a single flood changes little, and a host that has grown is usual after some weeks.
     pub(crate) fn add(&mut self, host: IpAddr, count: f64) {
-        self.running.add(host, count);
+        let most = match self.of(host) {
+            Some(usual) if usual.is_exceeded_by(count) => UNUSUAL * f64::from(usual.most),
+            _ => count,
+        };
+        self.running.add(host, most);
+    }
+
+    /// Forgets the recent counts of `host`, which is attacked or attacks others at `now_ms`. They were part of the attack
+    /// before it was noticed.
+    pub(crate) fn forget(&mut self, host: IpAddr, now_ms: u64) {
+        self.running.peaks.remove(&host);
+        if now_ms.saturating_sub(self.running.hour * HOUR_MS) < 2 * self.series.window_ms {
+            self.former.peaks.remove(&host);
+        }
     }
 
     /// Returns what is usual for `host` at the running hour, if this is known.

@@ -86,7 +86,7 @@ impl AlertStore {
             state.map_or(Ok(true), |state| view_alerts.restore_state(&state))?;
         }
         let hours: Arc<dyn HourStore> = Arc::new(self.store.clone());
-        manager.keep_hours_in(&hours);
+        self.store.keep_series(&manager.keep_hours_in(&hours))?;
         if let Some(state) = self.store.state(SILENCES)? {
             manager.silences = Silences::from_state(&state)?;
         }
@@ -121,11 +121,11 @@ impl AlertStore {
 
     /// Stores the largest peer counts of the running hour if a minute has passed since they were last stored, or if
     /// `is_last` is set. They only tell what is usual.
-    pub fn keep_hours(&mut self, manager: &AlertManager, is_last: bool) {
+    pub fn keep_hours(&mut self, manager: &mut AlertManager, is_last: bool) {
         if !self.keep_hours.is_due() && !is_last {
             return;
         }
-        let kept = manager.by_view.iter().try_for_each(ViewAlerts::keep_hour);
+        let kept = manager.by_view.iter_mut().try_for_each(ViewAlerts::keep_hour);
         let (failure, recovery) =
             ("cannot store the largest peer counts", "the largest peer counts can be stored again");
         self.hours_error.log(kept, failure, recovery);

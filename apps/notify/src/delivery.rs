@@ -119,7 +119,7 @@ impl Delivery {
 
     /// Prunes notifications that are older than `before_ms` and stores the largest peer counts of the running hour. Each task is performed
     /// only if it is due.
-    pub fn maintain(&mut self, manager: &AlertManager, before_ms: u64) {
+    pub fn maintain(&mut self, manager: &mut AlertManager, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.store().forget(before_ms).map(drop);
             let (failure, recovery) =
@@ -134,7 +134,7 @@ impl Delivery {
     }
 
     /// Stores all waiting notifications and stops the sinks.
-    pub fn finish(mut self, manager: &AlertManager) -> Result<()> {
+    pub fn finish(mut self, manager: &mut AlertManager) -> Result<()> {
         self.deliver(manager, &[])?;
         let kept = self.alert_store.keep(manager, &[]);
         let left = self.waiting();
@@ -254,8 +254,8 @@ mod tests {
                     rename("hours", "no_hours");
                 }
                 for _ in 0..3 {
-                    delivery.maintain(&manager, 0);
-                    delivery.alert_store.keep_hours(&manager, true);
+                    delivery.maintain(&mut manager, 0);
+                    delivery.alert_store.keep_hours(&mut manager, true);
                 }
                 if is_broken {
                     rename("no_notifications", "notifications");

@@ -36,6 +36,7 @@ use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
 use file::{File, RuleTable, Tables, Window};
+pub(crate) use peers::most_threshold;
 pub(crate) use resolve::REPLIES;
 use source::SourceOptions;
 use srlg_alerts::manager::AlertManager;

@@ -83,7 +83,7 @@ impl Console {
     }
 
     /// Notifies the watchdog, and prunes notifications that are too old at `now_ms`.
-    pub(crate) fn maintain(&mut self, manager: &AlertManager, now_ms: u64) {
+    pub(crate) fn maintain(&mut self, manager: &mut AlertManager, now_ms: u64) {
         self.service.alive();
         let keep_ms = self.config.general.keep.as_millis() as u64;
         self.delivery.maintain(manager, now_ms.saturating_sub(keep_ms));

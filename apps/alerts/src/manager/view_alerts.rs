@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_host::SliceReport;
 use srlg_host::report::Closing;
+use srlg_input::ViewOptions;
 use srlg_input::contact::{PeerKey, Sampling};
 use tracing::warn;
 
@@ -73,9 +74,10 @@ pub struct ViewAlerts {
     tracker: Tracker,
     /// Usual counts, by the length of the window in slices.
     usual: BTreeMap<u32, UsualCounts>,
-    hours: Option<Arc<dyn HourStore>>,
-    /// Hosts whose alerts have a harmless cause, unless their counts are unusual.
-    busy: BTreeSet<IpAddr>,
+    /// Store of the hours, and what the view counts.
+    hours: Option<(Arc<dyn HourStore>, ViewOptions)>,
+    /// Hosts whose alerts have been judged, and whether their cause is harmless, unless their counts are unusual.
+    busy: BTreeMap<IpAddr, bool>,
     rules: Rules,
     /// Number of hits of each allow-list entry: one for each slice and window in which an ignored host reached its
     /// threshold. Hits on contacts are passed to [`overview`](Self::overview).
@@ -105,7 +107,7 @@ impl ViewAlerts {
             tracker: Tracker::new(name).with_packing(rules.packing()),
             usual: BTreeMap::new(),
             hours: None,
-            busy: BTreeSet::new(),
+            busy: BTreeMap::new(),
             hits: vec![0; rules.allows().len()],
             rules,
             slice_ms,
@@ -174,28 +176,30 @@ impl ViewAlerts {
         self.is_restored
     }
 
-    /// Returns the series of hours for a window of `window` slices.
-    fn hour_series(&self, window: u32) -> HourSeries {
-        HourSeries::new(&self.name, &self.rules, u64::from(window) * self.slice_ms)
-    }
-
-    /// Reads from `store` what is usual, and stores the counts of each hour in it.
-    pub(crate) fn keep_hours_in(&mut self, store: Arc<dyn HourStore>) {
+    /// Reads from `store` what is usual for the hosts of `view`, and stores the counts of each hour in it. Returns the
+    /// series of all windows.
+    pub(crate) fn keep_hours_in(
+        &mut self,
+        store: Arc<dyn HourStore>,
+        view: ViewOptions,
+    ) -> Vec<HourSeries> {
         self.usual.clear();
-        self.hours = Some(store);
+        let window_ms = |window| u64::from(window) * self.slice_ms;
+        let windows = self.rules.windows().into_iter();
+        let series =
+            windows.map(|window| HourSeries::new(&self.name, &view, window_ms(window))).collect();
+        self.hours = Some((store, view));
+        series
     }
 
     /// Stores the counts of the running hour.
-    pub fn keep_hour(&self) -> Result<()> {
-        self.usual.values().try_for_each(UsualCounts::keep)
+    pub fn keep_hour(&mut self) -> Result<()> {
+        self.usual.values_mut().try_for_each(UsualCounts::keep)
     }
 
     /// Notes whether the alert of `host` has a harmless cause, unless its count is unusual.
     pub(crate) fn set_busy(&mut self, host: IpAddr, is_busy: bool) {
-        match is_busy {
-            true => self.busy.insert(host),
-            false => self.busy.remove(&host),
-        };
+        self.busy.insert(host, is_busy);
     }
 
     /// Counts all slices before `slice` as processed.
@@ -230,11 +234,16 @@ impl ViewAlerts {
 
     /// Starts the hour of `slice`, unless it is running.
     fn begin_hour(&mut self, slice: u64) {
+        let Some((store, view)) = &self.hours else { return };
         let hour = slice.saturating_mul(self.slice_ms) / HOUR_MS;
-        for window in self.rules.windows() {
-            let (series, hours) = (self.hour_series(window), &self.hours);
-            let usual = self.usual.entry(window);
-            usual.or_insert_with(|| UsualCounts::new(series, hours.clone())).begin(hour);
+        let windows = self.rules.windows();
+        self.usual.retain(|window, _| windows.contains(window));
+        for window in windows {
+            let usual = self.usual.entry(window).or_insert_with(|| {
+                let window_ms = u64::from(window) * self.slice_ms;
+                UsualCounts::new(HourSeries::new(&self.name, view, window_ms), Arc::clone(store))
+            });
+            usual.begin(hour);
         }
     }
 
@@ -261,7 +270,7 @@ impl ViewAlerts {
         let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
         let condition = Condition { whole_slices, ..*condition };
         let alerts = self.track(sightings, condition, *newest_input_ms, witnesses);
-        self.busy.retain(|host| self.tracker.is_active(*host));
+        self.busy.retain(|host, _| self.tracker.is_active(*host));
         self.learn(report.slice, sightings, condition);
         self.update_top(report);
         self.without_details.retain(|host| self.tracker.is_active(*host));
@@ -284,21 +293,22 @@ impl ViewAlerts {
     /// start to.
     fn learn(&mut self, slice: u64, sightings: &Sightings, condition: Condition) {
         self.begin_hour(slice);
+        let now_ms = self.now_ms();
         let counted_ms = if condition.is_input_lost { 0 } else { self.slice_ms };
+        self.usual.values_mut().for_each(|usual| usual.add_slice(counted_ms));
         for (window, points) in sightings {
-            let Some(usual) = self.usual.get_mut(window) else { continue };
-            usual.add_slice(counted_ms);
             for point in points {
-                let terms = self.rules.rule(point.host).and_then(|rule| rule.windows.get(window));
-                let is_learned = match self.tracker.is_active(point.host) {
-                    true => self.busy.contains(&point.host),
-                    false => terms.is_none_or(|terms| !point.is_hit(terms)),
-                };
-                if is_learned {
-                    usual.add(point.host, point.cardinality);
-                }
                 let least = point.cardinality - point.std_error;
                 self.rules.count_host(point.host, *window, least, &mut self.hits);
+                let Some(usual) = self.usual.get_mut(window) else { continue };
+                let terms = self.rules.rule(point.host).and_then(|rule| rule.windows.get(window));
+                let is_active = self.tracker.is_active(point.host);
+                match self.busy.get(&point.host).filter(|_| is_active) {
+                    Some(false) => usual.forget(point.host, now_ms),
+                    Some(true) => usual.add(point.host, point.cardinality),
+                    None if is_active || terms.is_some_and(|terms| point.is_hit(terms)) => {}
+                    None => usual.add(point.host, point.cardinality),
+                }
             }
         }
     }
@@ -357,6 +367,7 @@ impl ViewAlerts {
         self.next = self.next.max(slice.saturating_sub(MOST_SILENT));
         while self.next < slice {
             let condition = condition(self.next);
+            self.learn(self.next, &Sightings::new(), condition);
             for alert in self.track(&Sightings::new(), condition, newest_input_ms, &witnesses) {
                 let context = self.context(&alert, newest_input_ms);
                 self.changes.push((alert, context));

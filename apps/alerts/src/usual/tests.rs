@@ -2,25 +2,32 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use anyhow::ensure;
+use srlg_input::contact::Role;
 
 use super::*;
 
 /// A store in memory, which can fail.
-#[derive(Default)]
 pub(crate) struct Hours {
     kept: Mutex<BTreeMap<(String, u64), HourPeaks>>,
-    pub(crate) is_failing: Mutex<bool>,
+    /// Whether hours can be stored, and read.
+    pub(crate) works: Mutex<[bool; 2]>,
+}
+
+impl Default for Hours {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), works: Mutex::new([true; 2]) }
+    }
 }
 
 impl HourStore for Hours {
     fn hours(&self, series: &HourSeries, hours: RangeInclusive<u64>) -> Result<Vec<HourPeaks>> {
-        ensure!(!*self.is_failing.lock().unwrap(), "disk on fire");
+        ensure!(self.works.lock().unwrap()[1], "disk on fire");
         let range = (series.to_string(), *hours.start())..=(series.to_string(), *hours.end());
         Ok(self.kept.lock().unwrap().range(range).map(|(_, peaks)| peaks.clone()).collect())
     }
 
     fn keep(&self, series: &HourSeries, peaks: &HourPeaks) -> Result<()> {
-        ensure!(!*self.is_failing.lock().unwrap(), "disk on fire");
+        ensure!(self.works.lock().unwrap()[0], "disk is full");
         self.kept.lock().unwrap().insert((series.to_string(), peaks.hour), peaks.clone());
         Ok(())
     }
@@ -31,9 +38,8 @@ fn host(number: u32) -> IpAddr {
 }
 
 fn counts(store: &Arc<Hours>) -> UsualCounts {
-    let (view, keys) = ("fan-in".to_owned(), [PeerKey::Address; 2]);
-    let store: Arc<dyn HourStore> = store.clone();
-    UsualCounts::new(HourSeries { view, keys, window_ms: 60_000 }, Some(store))
+    let series = HourSeries::new("fan-in", &ViewOptions::default(), 60_000);
+    UsualCounts::new(series, store.clone())
 }
 
 /// Lets a whole `hour` pass in which the first host has `count` peers.
@@ -85,16 +91,74 @@ fn a_restart_continues_the_running_hour() {
 }
 
 #[test]
-fn a_store_that_fails_costs_an_hour_and_nothing_else() {
+fn hours_that_cannot_be_stored_wait_and_do_not_hide_what_is_usual() {
     let store = Arc::new(Hours::default());
     let mut counts = counts(&store);
     pass(&mut counts, 1_000, 40.0);
-    *store.is_failing.lock().unwrap() = true;
-    assert!(counts.keep().is_err());
-    pass(&mut counts, 1_001, 50.0);
-    *store.is_failing.lock().unwrap() = false;
-    counts.begin(1_001 + WEEK);
+    counts.begin(1_000 + WEEK - 3);
+    *store.works.lock().unwrap() = [false, true];
+    for hour in 1_000 + WEEK - 2..=1_000 + WEEK {
+        pass(&mut counts, hour, 50.0);
+    }
+    assert_eq!(counts.of(host(1)), usual(40, 1));
+    *store.works.lock().unwrap() = [true; 2];
+    counts.keep().unwrap();
+    counts.begin(1_000 + 2 * WEEK - 2);
     assert_eq!(counts.of(host(1)), usual(50, 1));
+}
+
+#[test]
+fn nothing_is_usual_in_an_hour_that_cannot_be_read() {
+    let store = Arc::new(Hours::default());
+    let mut counts = counts(&store);
+    pass(&mut counts, 1_000, 40.0);
+    *store.works.lock().unwrap() = [true, false];
+    counts.begin(1_000 + WEEK);
+    assert_eq!(counts.of(host(1)), None);
+}
+
+#[test]
+fn at_most_a_day_waits_for_the_store() {
+    let store = Arc::new(Hours::default());
+    let mut counts = counts(&store);
+    *store.works.lock().unwrap() = [false, true];
+    (1_000..1_100).for_each(|hour| pass(&mut counts, hour, 40.0));
+    assert_eq!(counts.unstored.len(), MOST_UNSTORED);
+    assert_eq!(counts.unstored[0].hour, 1_100 - 2 - MOST_UNSTORED as u64);
+}
+
+#[test]
+fn counts_before_an_attack_was_noticed_are_forgotten() {
+    let store = Arc::new(Hours::default());
+    for (after_ms, hours) in [(119_999, 0), (120_000, 1)] {
+        let mut counts = counts(&store);
+        pass(&mut counts, 1_000, 700.0);
+        pass(&mut counts, 1_001, 900.0);
+        counts.forget(host(1), 1_001 * HOUR_MS + after_ms);
+        let known = [&counts.former, &counts.running].map(|hour| hour.iter().count());
+        assert_eq!(known, [hours, 0], "{after_ms}");
+    }
+}
+
+#[test]
+fn an_unusual_count_is_learned_as_three_times_the_usual_one() {
+    let store = Arc::new(Hours::default());
+    let mut counts = counts(&store);
+    let learned =
+        [100.0, 100.0, 250.0, 9_000.0, 9_000.0].into_iter().zip(0..).map(|(count, week)| {
+            pass(&mut counts, 1_000 + week * WEEK, count);
+            counts.running.peaks[&host(1)]
+        });
+    assert_eq!(learned.collect::<Vec<_>>(), [100, 100, 250, 750, 2_250]);
+}
+
+#[test]
+fn views_that_count_something_else_have_other_series() {
+    let series = |view: &ViewOptions| HourSeries::new("v", view, 1_000).to_string();
+    let view = ViewOptions::default();
+    let inside = vec!["10.0.0.0/8".parse().unwrap()];
+    assert_eq!(series(&ViewOptions { inside, ..view.clone() }), series(&view));
+    assert_ne!(series(&ViewOptions { role: Role::Source, ..view.clone() }), series(&view));
 }
 
 #[test]

@@ -4,12 +4,14 @@
 //! 30 days then take 106 MB per view and window. A database in memory stores no hours.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use rusqlite::params;
+use anyhow::Result;
+use rusqlite::{Connection, params};
 use srlg_alerts::usual::{HourPeaks, HourSeries, HourStore, STORED_HOURS};
+use tracing::warn;
 
-use super::Store;
+use super::{BUSY, Store};
 
 impl HourStore for Store {
     fn hours(&self, series: &HourSeries, hours: RangeInclusive<u64>) -> Result<Vec<HourPeaks>> {
@@ -23,9 +25,10 @@ impl HourStore for Store {
             while let Some(row) = rows.next()? {
                 let [hour, counted_ms] = [row.get(0)?, row.get(1)?].map(|it: i64| it.max(0) as u64);
                 let peaks = row.get_ref(2)?.as_blob()?;
-                let peaks = HourPeaks::from_bytes(hour, counted_ms, peaks);
-                hours
-                    .push(peaks.with_context(|| format!("cannot decode hour {hour} of {series}"))?);
+                match HourPeaks::from_bytes(hour, counted_ms, peaks) {
+                    Ok(peaks) => hours.push(peaks),
+                    Err(error) => warn!("cannot decode hour {hour} of {series}: {error:#}"),
+                }
             }
             Ok(hours)
         })
@@ -35,22 +38,41 @@ impl HourStore for Store {
         if self.0.path.is_none() {
             return Ok(());
         }
-        let HourPeaks { hour, counted_ms, .. } = peaks;
-        let sql =
-            "INSERT OR REPLACE INTO hours (series, hour, counted_ms, peaks) VALUES (?, ?, ?, ?)";
         self.with(|connection| {
-            let transaction = connection.transaction()?;
-            let row =
-                params![series.to_string(), number(*hour), number(*counted_ms), peaks.to_bytes()];
-            transaction.prepare_cached(sql)?.execute(row)?;
-            let first = number(hour.saturating_sub(STORED_HOURS));
-            transaction.prepare_cached("DELETE FROM hours WHERE hour < ?")?.execute([first])?;
-            Ok(transaction.commit()?)
+            // The main loop must not wait while another program, such as a backup, locks the database.
+            connection.busy_timeout(Duration::ZERO)?;
+            let kept = replace(connection, series, peaks);
+            connection.busy_timeout(BUSY)?;
+            kept
         })
     }
 }
 
+/// Stores `peaks` in place of the counts of the same hour, and deletes the hours that are too old.
+fn replace(connection: &mut Connection, series: &HourSeries, peaks: &HourPeaks) -> Result<()> {
+    let (series, hour) = (series.to_string(), number(peaks.hour));
+    let transaction = connection.transaction()?;
+    let row = params![series, hour, number(peaks.counted_ms), peaks.to_bytes()];
+    let sql = "INSERT OR REPLACE INTO hours (series, hour, counted_ms, peaks) VALUES (?, ?, ?, ?)";
+    transaction.prepare_cached(sql)?.execute(row)?;
+    let old = params![series, hour.saturating_sub(number(STORED_HOURS))];
+    let sql = "DELETE FROM hours WHERE series = ? AND hour < ?";
+    transaction.prepare_cached(sql)?.execute(old)?;
+    Ok(transaction.commit()?)
+}
+
 impl Store {
+    /// Deletes the hours of all series but those in `known`.
+    pub fn keep_series(&self, known: &[HourSeries]) -> Result<()> {
+        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+        let known = serde_json::to_string(&known)?;
+        self.with(|connection| {
+            let sql = "DELETE FROM hours WHERE series NOT IN (SELECT value FROM json_each(?))";
+            connection.execute(sql, [known])?;
+            Ok(())
+        })
+    }
+
     /// Returns the stored hours of `series` in ascending order.
     pub fn stored_hours(&self, series: &HourSeries) -> Result<Vec<u64>> {
         self.with(|connection| {
@@ -69,17 +91,13 @@ fn number(number: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_input::contact::PeerKey;
+    use srlg_input::ViewOptions;
 
     #[test]
     fn hours_are_replaced_and_kept_for_30_days() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(Some(folder.path())).unwrap();
-        let series = |view: &str| HourSeries {
-            view: view.to_owned(),
-            keys: [PeerKey::Address; 2],
-            window_ms: 60_000,
-        };
+        let series = |view: &str| HourSeries::new(view, &ViewOptions::default(), 60_000);
         let peaks = |hour, count| {
             let mut peaks = HourPeaks::new(hour);
             peaks.add([10, 0, 0, 1].into(), count);
@@ -97,7 +115,12 @@ mod tests {
         store.keep(&series("a"), &peaks(1_001 + STORED_HOURS, 3.0)).unwrap();
         assert_eq!(hours("a", 0..=u64::MAX), [peaks(1_001, 8.0), peaks(1_001 + STORED_HOURS, 3.0)]);
         assert_eq!(reader.stored_hours(&series("a")).unwrap(), [1_001, 1_001 + STORED_HOURS]);
+        store.keep_series(&[series("a")]).unwrap();
         assert_eq!(hours("b", 0..=u64::MAX), [], "the view no longer exists");
+        assert_eq!(hours("a", 0..=u64::MAX).len(), 2);
+        let damage = "UPDATE hours SET peaks = x'04ff' WHERE hour = 1001";
+        store.with(|it| Ok(it.execute(damage, [])?)).unwrap();
+        assert_eq!(hours("a", 0..=u64::MAX).len(), 1, "a damaged hour is skipped");
         assert_eq!(Store::open(None).unwrap().keep(&series("a"), &peaks(1, 1.0)).ok(), Some(()));
     }
 }

@@ -63,7 +63,6 @@ const TABLES: &str = "
         peaks BLOB NOT NULL,
         PRIMARY KEY (series, hour)
     );
-    CREATE INDEX hours_by_age ON hours (hour);
     CREATE TABLE series_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE series (
         series INTEGER NOT NULL,

@@ -130,7 +130,7 @@ impl Engine {
     pub(super) fn finish(mut self) -> Result<()> {
         service::stopping();
         self.save()?;
-        self.console.delivery.finish(&self.manager)?;
+        self.console.delivery.finish(&mut self.manager)?;
         info!("the collector has stopped; the last checkpoint contains its complete state");
         Ok(())
     }
@@ -147,7 +147,8 @@ impl Engine {
         };
         let apply = |config: &Config| manager.reload(&config.views, config.names.clone());
         console.reload_if_requested(check, apply);
-        console.maintain(manager, manager.now_ms());
+        let now_ms = manager.now_ms();
+        console.maintain(manager, now_ms);
     }
 
     fn advance_clock(&mut self, waited: Duration) {

@@ -12,9 +12,10 @@ use anyhow::{Result, ensure};
 use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
 use crate::config::Config;
+use srlg_alerts::Terms;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::notification::{Direction, Unit};
-use srlg_alerts::rules::{Allow, AllowTarget};
+use srlg_alerts::rules::{Allow, AllowTarget, MOST_RAISED};
 
 /// Options of `srlg explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -78,18 +79,21 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
             };
             for (slices, terms) in &rule.windows {
                 let window = time(slice * *slices);
-                let usual = match terms.above_usual {
-                    Some(times) => format!(" and {times} times what is usual"),
-                    None => String::new(),
+                let Terms { threshold, down, for_slices, of_slices, .. } = terms;
+                let (usual, end) = match terms.above_usual {
+                    Some(times) => (
+                        format!(
+                            " or, if that is more, at {times} times what is usual, but at most at {}",
+                            MOST_RAISED * threshold
+                        ),
+                        format!("{down} times that"),
+                    ),
+                    None => (String::new(), format!("{:.0}", threshold * down)),
                 };
+                let hold = time(Duration::from_millis(terms.hold_ms));
                 writeln!(
                     text,
-                    "    starts at {} {peers}{usual} in {window}, reached in {} of {} slices; ends after {} below {:.0}",
-                    terms.threshold,
-                    terms.for_slices,
-                    terms.of_slices,
-                    time(Duration::from_millis(terms.hold_ms)),
-                    terms.threshold * terms.down
+                    "    starts at {threshold} {peers} in {window}{usual}, reached in {for_slices} of {of_slices} slices; ends after {hold} below {end}"
                 )?;
             }
         }

@@ -3,7 +3,7 @@
 //! The rules are written as TOML, to replace the `[[rule]]` tables of the configuration: first one for each server, then
 //! those of the configuration with other thresholds. A threshold is 1.5 times the count that hosts did not exceed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use srlg_input::contact::{ContactFilter, Name};
 use srlg_notify::store::Store;
 use srlg_notify::store::history::IncidentFilter;
 
-use crate::config::{Config, LEAST_THRESHOLD, REPLIES};
+use crate::config::{Config, LEAST_THRESHOLD, REPLIES, most_threshold};
 use past::{HostPeak, Past};
 use rule_text::RuleText;
 
@@ -39,15 +39,8 @@ const FAR: u32 = 3;
 /// Maximum number of hosts that stand out.
 const MOST_FAR: usize = 8;
 
-/// Maximum number of incidents of each kind that are read.
-const MOST_INCIDENTS: usize = 10_000;
-
-/// Kinds of incidents of servers, and what their hosts are.
-const SERVERS: [(Kind, &str); 3] = [
-    (Kind::Server, "probably a server"),
-    (Kind::Resolver, "probably a resolver"),
-    (Kind::P2p, "probably a P2P host"),
-];
+/// Maximum number of incidents that are read.
+const MOST_INCIDENTS: usize = 20_000;
 
 /// Options of `srlg suggest`.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,8 +50,8 @@ pub struct Args {
     pub config: PathBuf,
 }
 
-/// Hosts that have had an incident as a server, and what they are.
-type Servers = BTreeMap<Name, &'static str>;
+/// Hosts that have had an incident, and what they are if they were busy in any.
+type Known = BTreeMap<Name, Option<&'static str>>;
 
 /// Returns suggestions for all rules of the configuration in `args`.
 pub fn suggest(args: &Args) -> Result<String> {
@@ -71,7 +64,7 @@ pub fn suggest(args: &Args) -> Result<String> {
         );
     };
     let store = Store::read(state)?;
-    let servers = servers(&store)?;
+    let known = known(&store)?;
     let slice = config.general.slice;
     let views = by_rules(&config.views).into_iter();
     let views: Vec<_> =
@@ -80,22 +73,25 @@ pub fn suggest(args: &Args) -> Result<String> {
         views.iter().flat_map(|views| views.windows.values()).any(|past| !past.is_empty()),
         "cannot suggest rules: no peer counts in the state; let srlg run for a week"
     );
-    Ok(views.iter().map(|views| views.suggest(&servers)).collect::<Vec<_>>().join("\n"))
+    Ok(views.iter().map(|views| views.suggest(&known)).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the hosts that were servers in incidents of the history.
-fn servers(store: &Store) -> Result<Servers> {
-    let mut servers = Servers::new();
-    for (kind, what) in SERVERS {
-        let filter = IncidentFilter {
-            kind: Some(kind),
-            limit: Some(MOST_INCIDENTS),
-            ..IncidentFilter::default()
+/// Returns the hosts of the last incidents in the history.
+fn known(store: &Store) -> Result<Known> {
+    let filter = IncidentFilter { limit: Some(MOST_INCIDENTS), ..IncidentFilter::default() };
+    let mut known = Known::new();
+    for (_, incident) in store.last_notifications(&filter)? {
+        let what = match incident.kind {
+            Kind::Server => Some("probably a server"),
+            Kind::Resolver => Some("probably a resolver"),
+            Kind::P2p => Some("probably a P2P host"),
+            _ => None,
         };
-        let incidents = store.last_notifications(&filter)?;
-        servers.extend(incidents.into_iter().map(|(_, incident)| (incident.host, what)));
+        // A server that is attacked remains a server.
+        let known = known.entry(incident.host).or_default();
+        *known = known.or(what);
     }
-    Ok(servers)
+    Ok(known)
 }
 
 /// Returns the views, together with the default view of their replies, because rules apply to both.
@@ -132,7 +128,7 @@ impl<'a> Views<'a> {
         for view in &views {
             for window in view.rules.windows() {
                 let window_ms = u64::try_from((slice * window).as_millis())?;
-                let series = HourSeries::new(&view.name, &view.rules, window_ms);
+                let series = HourSeries::new(&view.name, &view.view, window_ms);
                 let past = windows.entry(window).or_default();
                 // One hour at a time, because a month may have millions of counts.
                 for hour in store.stored_hours(&series)? {
@@ -144,24 +140,25 @@ impl<'a> Views<'a> {
     }
 
     /// Returns the suggested rules as text: first those of servers, then those of the configuration.
-    fn suggest(&self, servers: &Servers) -> String {
+    fn suggest(&self, known: &Known) -> String {
         let view = self.views[0];
         let names: Vec<String> = self.views.iter().map(|view| view.name.clone()).collect();
         let (mut of_hosts, mut of_others) = (BTreeMap::new(), Vec::new());
+        let mut named = BTreeSet::new();
         for rule in view.rules.rules() {
             let text = || RuleText::new(rule, names.clone(), self.slice);
             let mut of_rule = text();
             for (window, terms) in &rule.windows {
-                let HostsOfRule { named, others } =
-                    HostsOfRule::new(view, self.peaks(rule, *window), servers);
-                let base = base(&others);
-                let threshold = base.map(threshold);
-                of_rule.set(*window, threshold, &reason(view, &others, base));
+                let hosts = HostsOfRule::new(view, self.peaks(rule, *window), known);
+                let most = most_threshold(&view.view, &rule.networks);
+                let threshold = base(&hosts.others).map(|base| threshold(base).min(most));
+                of_rule.set(*window, threshold, &hosts.reason(view));
                 let threshold = threshold.map_or(terms.threshold, f64::from);
-                for NamedHost { peak, what } in named {
-                    let of_host = self::threshold(peak.most);
-                    if f64::from(of_host) > threshold {
-                        let address = view.rules.address(peak.host);
+                for NamedHost { peak, what } in &hosts.named {
+                    let of_host = self::threshold(peak.most).min(most);
+                    let address = view.rules.address(peak.host);
+                    // Of the services of a host, the largest one comes first.
+                    if f64::from(of_host) > threshold && named.insert((address, *window)) {
                         let text = of_hosts.entry(address).or_insert_with(|| {
                             let mut text = text();
                             text.be_of(address);
@@ -201,6 +198,8 @@ struct HostsOfRule {
     named: Vec<NamedHost>,
     /// Peaks of the other hosts, the largest first.
     others: Vec<HostPeak>,
+    /// Number of hosts that are left out, because they were attacked or attacked others.
+    left_out: usize,
 }
 
 /// A host, and what it is.
@@ -211,21 +210,47 @@ struct NamedHost {
 
 impl HostsOfRule {
     /// `peaks` are sorted, the largest first.
-    fn new(view: &ViewConfig, peaks: Vec<HostPeak>, servers: &Servers) -> Self {
-        let (mut named, mut others) = (Vec::new(), Vec::new());
+    fn new(view: &ViewConfig, peaks: Vec<HostPeak>, known: &Known) -> Self {
+        let (mut named, mut others, mut left_out) = (Vec::new(), Vec::new(), 0);
         for peak in peaks {
-            match servers.get(&view.rules.name(peak.host)) {
-                Some(what) => named.push(NamedHost { peak, what }),
+            match known.get(&view.rules.name(peak.host)) {
+                Some(Some(what)) => named.push(NamedHost { peak, what }),
+                Some(None) => left_out += 1,
                 None => others.push(peak),
             }
         }
         let most = others.len().saturating_sub(1).min(MOST_FAR);
-        let is_far = |count: &usize| others[count - 1].most >= FAR * others[*count].most.max(1);
+        let is_far = |count: &usize| others[count - 1].most / FAR >= others[*count].most.max(1);
         let count = (1..=most).rev().find(is_far).unwrap_or(0);
         let what = "this host stands out, and no incident tells why, so look at it first";
         let far = others.drain(..count);
         named.extend(far.map(|peak| NamedHost { peak, what }));
-        Self { named, others }
+        Self { named, others, left_out }
+    }
+
+    /// Returns the reason for the threshold of the other hosts.
+    fn reason(&self, view: &ViewConfig) -> String {
+        let other = if self.named.is_empty() { "" } else { "other " };
+        // Hosts with fewer peers are not recorded.
+        let least = view.sizes.threshold;
+        let reason = match (base(&self.others), self.others.len()) {
+            (None, _) if view.pairs.is_none() && least > LEAST_THRESHOLD => format!(
+                "no {other}host had {least} peers, so the threshold is unchanged; `learn = true` records smaller counts"
+            ),
+            (None, _) => format!("no {other}host had {least} peers, so the threshold is unchanged"),
+            (Some(base), 1) => format!("the only {other}host had at most {base} peers"),
+            (Some(base), hosts @ ..HOSTS_OF_PERCENTILE) => {
+                format!("all {hosts} {other}hosts had at most {base} peers")
+            }
+            (Some(base), hosts) => {
+                format!("99.9 % of {hosts} {other}hosts had at most {base} peers")
+            }
+        };
+        match self.left_out {
+            0 => reason,
+            1 => format!("{reason}; 1 host with other incidents is left out"),
+            hosts => format!("{reason}; {hosts} hosts with other incidents are left out"),
+        }
     }
 }
 
@@ -237,23 +262,6 @@ fn base(peaks: &[HostPeak]) -> Option<u32> {
         hosts => (hosts as f64 * (1.0 - PERCENTILE)) as usize,
     };
     peaks.get(exceeding).map(|peak| peak.most)
-}
-
-/// Returns the reason for a threshold of `view` that is derived from `base`.
-fn reason(view: &ViewConfig, peaks: &[HostPeak], base: Option<u32>) -> String {
-    // Hosts with fewer peers are not recorded.
-    let least = view.sizes.threshold;
-    match (base, peaks.len()) {
-        (None, _) if view.pairs.is_none() && least > LEAST_THRESHOLD => format!(
-            "no other host had {least} peers, so the threshold is unchanged; `learn = true` records smaller counts"
-        ),
-        (None, _) => format!("no other host had {least} peers, so the threshold is unchanged"),
-        (Some(base), 1) => format!("the only other host had at most {base} peers"),
-        (Some(base), hosts @ ..HOSTS_OF_PERCENTILE) => {
-            format!("all {hosts} other hosts had at most {base} peers")
-        }
-        (Some(base), hosts) => format!("99.9 % of {hosts} other hosts had at most {base} peers"),
-    }
 }
 
 /// Returns the threshold for hosts that had at most `base` peers: 1.5 times as many, rounded up to two digits.

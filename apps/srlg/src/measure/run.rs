@@ -200,7 +200,7 @@ impl Loop {
     fn maintain(&mut self) -> Result<()> {
         let now_ms = self.clock_ms();
         self.console.reload_if_requested(|_| Ok(()), |config| self.monitor.reload(config));
-        self.console.maintain(self.monitor.manager(), now_ms);
+        self.console.maintain(self.monitor.manager_mut(), now_ms);
         self.console.log_sampling(self.monitor.sampling());
         self.checkpoints.save_if_due(&mut self.monitor)
     }
@@ -216,7 +216,7 @@ impl Loop {
     }
 
     fn finish(mut self) -> Result<()> {
-        let delivered = self.console.delivery.finish(self.monitor.manager());
+        let delivered = self.console.delivery.finish(self.monitor.manager_mut());
         let saved = self.checkpoints.finish(&mut self.monitor);
         delivered.and(saved)
     }

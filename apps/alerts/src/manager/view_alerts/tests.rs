@@ -136,14 +136,19 @@ fn rates_are_unknown_while_the_input_is_lost() {
 fn slices_without_input_say_nothing_about_what_is_usual() {
     let (mut view_alerts, mut detector) = view_alerts();
     let hours = Arc::new(Hours::default());
-    view_alerts.keep_hours_in(hours.clone());
+    view_alerts.keep_hours_in(hours.clone(), ViewOptions::default());
     for is_input_lost in [false, true, true, false] {
         let condition = Condition { is_input_lost, ..Condition::default() };
         close(&mut view_alerts, &mut detector, condition, |_, _| Evidence::default());
     }
     view_alerts.keep_hour().unwrap();
-    let hours = hours.hours(&view_alerts.hour_series(WINDOW), 0..=1).unwrap();
+    let hours = hours.hours(&series(), 0..=1).unwrap();
     assert_eq!(hours.iter().map(|hour| hour.counted_ms).collect::<Vec<_>>(), [2_000]);
+}
+
+/// Returns the series of the view.
+fn series() -> HourSeries {
+    HourSeries::new("fan-in", &ViewOptions::default(), u64::from(WINDOW) * 1_000)
 }
 
 /// A view whose rule also demands three times the usual count, with a stored past.
@@ -168,9 +173,9 @@ impl WithPast {
             let mut peaks = HourPeaks::new(weeks * WEEK + 1);
             peaks.counted_ms = HOUR_MS;
             peaks.add([0, 0, 0, 7].into(), f64::from(usual));
-            hours.keep(&view_alerts.hour_series(WINDOW), &peaks).unwrap();
+            hours.keep(&series(), &peaks).unwrap();
         }
-        view_alerts.keep_hours_in(hours.clone());
+        view_alerts.keep_hours_in(hours.clone(), ViewOptions::default());
         detector.skip_to((2_000 * WEEK + 1) * HOUR_MS / 1_000).unwrap();
         Self { view_alerts, hours, detector }
     }
@@ -187,8 +192,8 @@ impl WithPast {
     /// Returns the largest learned count of the host in the running hour.
     fn learned(&mut self) -> Option<u32> {
         self.view_alerts.keep_hour().unwrap();
-        let (series, now) = (self.view_alerts.hour_series(WINDOW), 2_000 * WEEK + 1);
-        let hours = self.hours.hours(&series, now..=now).unwrap();
+        let now = 2_000 * WEEK + 1;
+        let hours = self.hours.hours(&series(), now..=now).unwrap();
         hours[0].iter().next().map(|(_, peak)| peak)
     }
 }
@@ -220,14 +225,46 @@ fn what_is_usual_raises_a_threshold_by_a_limited_factor() {
 
 #[test]
 fn an_attack_is_not_learned_and_a_busy_host_is() {
-    let mut it = WithPast::new(20);
-    it.close(950);
-    let calm = it.learned().unwrap();
-    assert!((900..1_000).contains(&calm), "{calm}");
-    it.close(5_000);
-    it.close(5_000);
-    assert_eq!(it.learned(), Some(calm));
-    it.view_alerts.set_busy([0, 0, 0, 7].into(), true);
-    it.close(5_000);
-    assert!(it.learned().unwrap() > 4_500);
+    let mut it = WithPast::new(2_000);
+    let host = [0, 0, 0, 7].into();
+    // A flood passes all counts below its threshold, which count until its alert is judged.
+    for peers in [600, 1_200, 2_400, 4_800, 9_600] {
+        it.close(peers);
+    }
+    let rise = it.learned().unwrap();
+    assert!((4_600..5_000).contains(&rise), "{rise}");
+    it.view_alerts.set_busy(host, false);
+    it.close(9_600);
+    assert_eq!(it.learned(), None);
+    it.view_alerts.set_busy(host, true);
+    it.close(9_600);
+    // An unusual count is learned as three times the usual one.
+    assert_eq!(it.learned(), Some(6_000));
+}
+
+#[test]
+fn the_change_of_the_hour_ends_no_alert() {
+    let mut it = WithPast::new(400);
+    let next = 2_000 * WEEK + 2;
+    for weeks in [1, 2] {
+        // The neighbours of an hour matter, too.
+        for (hour, most) in [(next, 400.0), (next + 1, 4_000.0)] {
+            let mut peaks = HourPeaks::new(hour - weeks * WEEK);
+            peaks.counted_ms = HOUR_MS;
+            peaks.add([0, 0, 0, 7].into(), most);
+            it.hours.keep(&series(), &peaks).unwrap();
+        }
+    }
+    assert_eq!(it.close(5_000)[0].main().threshold, 1_200.0);
+    it.detector.skip_to(next * HOUR_MS / 1_000).unwrap();
+    (0..WINDOW + 1)
+        .for_each(|_| assert!(it.close(5_000).iter().all(|it| it.status != Status::End)));
+    let alert = it.close(5_000);
+    assert!(alert.iter().all(|alert| alert.main().threshold == 1_200.0), "{alert:?}");
+    let usual = it.view_alerts.usual[&WINDOW].of([0, 0, 0, 7].into());
+    assert_eq!(
+        usual.map(|usual| usual.most),
+        Some(4_000),
+        "without an alert, the threshold is higher"
+    );
 }

@@ -13,6 +13,9 @@ use srlg_alerts::usual::{HOUR_MS, HourPeaks, WEEK};
 /// Number of hosts that remain after pruning. Pruning starts at twice this number.
 const HOSTS: usize = 1 << 16;
 
+/// The last hour of the year 9999, the last one that can be formatted.
+const MOST_HOUR: u64 = 70_389_527;
+
 /// Number of hours in a day.
 const DAY: u64 = 24;
 
@@ -68,7 +71,7 @@ impl Past {
 /// Writes how sure suggestions from this past are.
 impl fmt::Display for Past {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hours = self.hours.values().sum::<u64>() as f64 / HOUR_MS as f64;
+        let hours = self.hours.values().map(|ms| *ms as f64 / HOUR_MS as f64).sum::<f64>();
         match hours {
             // An hour less than a day or a week allows for restarts.
             ..23.0 => write!(f, "unsure, from {hours:.1} h of data; let srlg run for a week"),
@@ -100,7 +103,7 @@ impl HostPeak {
 impl fmt::Display for HostPeak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { most, hour, other_days, days, .. } = self;
-        let time = UNIX_EPOCH + Duration::from_secs(hour * 3_600);
+        let time = UNIX_EPOCH + Duration::from_secs((*hour).min(MOST_HOUR) * 3_600);
         let time = humantime::format_rfc3339_seconds(time).to_string();
         // The date and the hour
         let time = time.get(..13).unwrap_or(&time).replace('T', " ");

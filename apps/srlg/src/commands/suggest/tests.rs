@@ -36,7 +36,7 @@ impl Past {
         let store = Store::open(config.general.state.as_deref()).unwrap();
         let view = config.views.iter().find(|it| it.name == view).unwrap();
         for window in view.rules.windows() {
-            let series = HourSeries::new(&view.name, &view.rules, u64::from(window) * 60_000);
+            let series = HourSeries::new(&view.name, &view.view, u64::from(window) * 60_000);
             for hour in 0..hours {
                 let mut peaks = HourPeaks::new(hour);
                 peaks.counted_ms = HOUR_MS;
@@ -62,12 +62,12 @@ fn host(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(0x0a00_0000 + number).into()
 }
 
-/// Returns the counts of 20 clients with up to 59 peers, a resolver, and a host that stands out.
+/// Returns the counts of 20 clients with up to 59 peers, a resolver, and two hosts that stand out.
 fn office(hour: u64) -> Vec<(u32, f64)> {
     let clients = (100..120).map(|number| (number, f64::from(number) - 60.0));
     let is_day = hour % 24 >= 8;
     let resolver = if is_day { 1_500.0 + hour as f64 } else { 300.0 };
-    clients.chain([(53, resolver), (66, 400.0)]).collect()
+    clients.chain([(53, resolver), (66, 400.0), (67, 300.0)]).collect()
 }
 
 const RULES: &str = "[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }\nrepeat = '10m'\nabove-usual = 2\n\
@@ -76,7 +76,8 @@ const RULES: &str = "[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }\nrepeat
 #[test]
 fn the_suggested_rules_replace_those_of_the_configuration() {
     let past = Past::new("[[view]]\nname = 'in'\nrole = 'destination'");
-    past.store(RULES, "in", 8 * 24, &[(53, Kind::Resolver)], office);
+    let incidents = [(53, Kind::Resolver), (53, Kind::Flood), (67, Kind::Scan)];
+    past.store(RULES, "in", 8 * 24, &incidents, office);
     let rules = past.suggest(RULES).unwrap();
     insta::assert_snapshot!(rules);
     let config = Config::parse(&past.config(&rules)).unwrap();
@@ -86,6 +87,7 @@ fn the_suggested_rules_replace_those_of_the_configuration() {
     };
     assert_eq!(rule(53), ("10.0.0.53".to_owned(), 2_600.0));
     assert_eq!(rule(66), ("10.0.0.66".to_owned(), 600.0));
+    assert_eq!(rule(67).0, "all", "this host has scanned");
     assert_eq!(rule(100), ("all".to_owned(), 89.0));
     assert_eq!(rule(0x9_0000), ("quiet".to_owned(), 100.0), "no host of this rule was recorded");
     let terms = config.views[0].rules.rule(host(53)).unwrap().windows[&10];
@@ -138,4 +140,15 @@ fn one_in_a_thousand_may_exceed_the_base() {
         [0, 1, 999, 3_000].map(|hosts| base(&peaks(hosts))),
         [None, Some(1), Some(999), Some(2_997)]
     );
+}
+
+#[test]
+fn no_threshold_is_above_what_a_host_can_reach() {
+    let past = Past::new("inside = ['10.0.0.0/24']");
+    past.store("", "outside", 30, &[], |_| vec![(0x0100_0000, 230.0)]);
+    let rules = past.suggest("").unwrap();
+    let config = Config::parse(&past.config(&rules)).unwrap();
+    let outside = config.views.iter().find(|it| it.name == "outside").unwrap();
+    let rule = outside.rules.rule(host(0x0100_0000)).unwrap();
+    assert_eq!(rule.windows[&1].threshold, 128.0);
 }

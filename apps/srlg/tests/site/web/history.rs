@@ -11,7 +11,7 @@ use srlg_alerts::origins::PeerOrigins;
 use srlg_alerts::status::overview::{Overview, ViewOverview};
 use srlg_alerts::usual::{HOUR_MS, HourPeaks, HourSeries, HourStore as _, STORED_HOURS, WEEK};
 use srlg_alerts::{AlertId, Status};
-use srlg_input::contact::PeerKey;
+use srlg_input::ViewOptions;
 use srlg_notify::store::Store;
 use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_system::now_ms;
@@ -214,8 +214,7 @@ fn bad_parameters_are_refused_in_one_line() {
 
 /// Stores 30 days until `last` with the counts of 16,384 hosts each, and reads what is usual at the next hour.
 fn keep_hours(store: &Store, last: u64) {
-    let (view, keys) = ("fan-in".to_owned(), [PeerKey::Address; 2]);
-    let series = HourSeries { view, keys, window_ms: 60_000 };
+    let series = HourSeries::new("fan-in", &ViewOptions::default(), 60_000);
     let mut slowest = Duration::ZERO;
     for hour in last - STORED_HOURS..=last {
         let mut peaks = HourPeaks::new(hour);
