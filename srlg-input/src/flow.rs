@@ -36,6 +36,7 @@ mod source;
 mod state;
 mod status;
 mod templates;
+mod waiting;
 
 pub use counts::{FlowCounts, Reason};
 pub use decoder::Decoder;
