@@ -53,7 +53,6 @@ fn options(selector: u8) -> DecoderOptions {
         templates: 8,
         fields: 128,
         template_bytes: 1 << 16,
-        held_sets: 4,
         held_bytes: 1 << 14,
         samplers: 4,
         ..DecoderOptions::default()

@@ -38,13 +38,16 @@ fn memory_stays_within_the_stated_limit() {
     let large = v9(0, 0, &[set(300, &[1; 60_000])]);
     // Held in memory, these sets take more space than their contents.
     let tiny = v9(0, 0, &(300..4_300).map(|id| set(id, &[1; 4])).collect::<Vec<_>>());
+    let joined = v9(0, 0, &vec![set(300, &[1; 40]); 16]);
     let templates = v9(0, 0, &(256..264).map(|id| template(id, 500)).collect::<Vec<_>>());
     let template = v9(0, 0, &[template(256, 10)]);
     let before = resident();
-    let mut most = [0; 4];
+    let mut most = [0; 5];
     let mut number = 0_u32;
     for (phase, (message, sources)) in
-        [(large, 1_500), (tiny, 1_500), (templates, 1_500), (template, 100_000)].iter().enumerate()
+        [(large, 1_500), (tiny, 1_500), (joined, 1_500), (templates, 1_500), (template, 100_000)]
+            .iter()
+            .enumerate()
     {
         for _ in 0..*sources {
             number += 1;

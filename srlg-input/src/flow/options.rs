@@ -36,9 +36,7 @@ pub struct DecoderOptions {
     /// Maximum memory for all templates, in bytes. An exporter may use up to a quarter of it. If it exceeds this share,
     /// or its fair share when the memory is full, its own least recently used source or template is dropped.
     pub template_bytes: usize,
-    /// Maximum number of data sets that wait for one template. Above the limit, the oldest set is dropped.
-    pub held_sets: usize,
-    /// Maximum memory for the waiting data sets of a source, in bytes. Above the limit, the oldest set is dropped.
+    /// Maximum memory for the waiting data sets of a source, in bytes. Above the limit, the oldest sets are dropped.
     pub held_bytes: usize,
     /// Maximum number of samplers per exporter. Above the limit, the sampler whose rate was received least recently is
     /// dropped.
@@ -57,7 +55,6 @@ impl Default for DecoderOptions {
             fields: 1_024,
             record_bytes: 65_535,
             template_bytes: 16 << 20,
-            held_sets: 16,
             held_bytes: 72 << 10,
             samplers: 64,
         }
@@ -108,7 +105,6 @@ impl DecoderOptions {
             ("fields", self.fields, 1, 16_384),
             ("record_bytes", self.record_bytes, 1, 65_535),
             ("template_bytes", self.template_bytes, 1 << 16, u32::MAX as usize),
-            ("held_sets", self.held_sets, 1, 1 << 16),
             ("held_bytes", self.held_bytes, 1, 1 << 30),
             ("samplers", self.samplers, 1, 1 << 20),
         ] {

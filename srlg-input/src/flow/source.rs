@@ -73,7 +73,8 @@ impl Source {
         exporter: &mut Exporter,
         sink: &mut Sink<'_, F>,
     ) -> Option<Count> {
-        let mut reading = SetReader { domain: message.domain, exporter, sink, waiting: 0 };
+        let mut reading = SetReader { domain: message.domain, exporter, sink };
+        self.held.start_message();
         let mut all = Count::of(0);
         let mut sets = message.sets;
         for (id, content) in sets.by_ref() {
@@ -109,14 +110,11 @@ impl Source {
         if content.is_empty() {
             return Count::of(0);
         }
-        if reading.waiting == MOST_WAITING {
-            reading.sink.count(Reason::Dropped);
-            return None;
-        }
-        reading.waiting += 1;
-        reading.sink.count(Reason::Held);
         let gone = self.held.push(id, *clock, content, reading.sink.options);
-        (0..gone).for_each(|_| reading.sink.count(Reason::Dropped));
+        if gone.is_some() {
+            reading.sink.count(Reason::Held);
+        }
+        (0..gone.unwrap_or(1)).for_each(|_| reading.sink.count(Reason::Dropped));
         None
     }
 
@@ -168,8 +166,10 @@ impl Source {
 
     fn read_held<F: FnMut(Contact)>(&mut self, id: u16, reading: &mut SetReader<'_, '_, F>) {
         let Some(template) = self.templates.get(&id) else { return };
-        for set in self.held.take(id) {
-            reading.records(id, template, &set.records, &set.clock);
+        for sets in self.held.take(id) {
+            for content in sets.contents() {
+                reading.records(id, template, content, &sets.clock);
+            }
         }
     }
 
@@ -197,8 +197,6 @@ struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,
     sink: &'a mut Sink<'b, F>,
-    /// Number of data sets of this message that were held because their templates were missing.
-    waiting: usize,
 }
 
 impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
@@ -238,10 +236,6 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
         Some(records)
     }
 }
-
-/// Maximum number of sets of a message that may wait for their templates. A held set needs hundreds of bytes of
-/// memory, however short it is. A real exporter uses few templates and sends one set for each of them.
-const MOST_WAITING: usize = 64;
 
 /// Memory of a template in the table, in bytes. The definition and the layout steps are not included.
 const TEMPLATE_BYTES: usize = size_of::<(u16, Template)>() + ENTRY_BYTES;

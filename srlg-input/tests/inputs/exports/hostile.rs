@@ -100,16 +100,18 @@ fn those_that_use_most_of_a_full_table_lose_their_own() {
 }
 
 #[test]
-fn sets_of_a_datagram_that_wait_are_bounded_and_empty_ones_do_not_wait() {
-    let options =
-        DecoderOptions { held_bytes: 16 << 20, held_sets: 1 << 16, ..DecoderOptions::default() };
-    for (content, templates, held) in [(&[][..], 16_000, 0), (&[1], 13_000, 64), (&[1], 1, 64)] {
+fn templates_of_a_datagram_that_wait_are_bounded_and_empty_sets_do_not_wait() {
+    let options = DecoderOptions { held_bytes: 16 << 20, ..DecoderOptions::default() };
+    for (name, content, templates, [held, dropped]) in [
+        ("empty sets", &[][..], 16_000, [0, 0]),
+        ("a template per set", &[1], 13_000, [64, 13_000 - 64]),
+        ("one template", &[1], 1, [13_000, 0]),
+    ] {
         let mut decoder = Decoder::new(options).unwrap();
         let sets: Vec<_> =
             (0..13_000).map(|number| set(256 + number % templates, content)).collect();
         contacts(&mut decoder, RECEIVED_NS, &v9(0, 0, &sets));
-        let dropped = if held == 0 { 0 } else { 13_000 - held };
-        assert_eq!(counted(&decoder, [Reason::Held, Reason::Dropped]), [held, dropped]);
+        assert_eq!(counted(&decoder, [Reason::Held, Reason::Dropped]), [held, dropped], "{name}");
     }
 }
 

@@ -31,6 +31,23 @@ fn data_wait_for_their_template() {
     assert_eq!(counted(&decoder, [Reason::Held, Reason::Dropped]), [2, 0]);
 }
 
+/// A FortiGate sends a set per record, and templates with every 20th datagram.
+#[test]
+fn sets_of_one_record_all_wait_for_their_template() {
+    let mut decoder = decoder();
+    for number in 0..20 {
+        let data = |host| set(258, &plain(&format!("10.0.{number}.{host}"), "192.0.2.2", 60, 1));
+        let sets: Vec<_> = (0..16).map(data).collect();
+        assert_eq!(contacts(&mut decoder, RECEIVED_NS, &v9(number, 0, &sets)), []);
+    }
+    let template = v9(20, 0, &[template9(258, &PLAIN)]);
+    let found = contacts(&mut decoder, RECEIVED_NS, &template);
+    assert_eq!(counted(&decoder, [Reason::Held, Reason::Dropped]), [320, 0]);
+    let hosts: Vec<_> = found.iter().map(|contact| contact.source.to_string()).collect();
+    let sent = (0..20).flat_map(|number| (0..16).map(move |host| format!("10.0.{number}.{host}")));
+    assert_eq!(hosts, sent.collect::<Vec<_>>());
+}
+
 #[test]
 fn templates_belong_to_an_address_and_not_to_a_port() {
     let address = |text: &str| text.parse::<SocketAddr>().unwrap();
