@@ -87,7 +87,7 @@ const REVERSE: u32 = 29305;
 type Row = (u16, &'static str, Element);
 
 /// Rows of the elements that the decoder uses, sorted by number.
-const IANA: [Row; 53] = [
+const IANA: [Row; 55] = [
     (1, "octetDeltaCount", Element::Number(Number::Octets)),
     (2, "packetDeltaCount", Element::Number(Number::Packets)),
     (4, "protocolIdentifier", Element::Number(Number::Protocol)),
@@ -109,6 +109,8 @@ const IANA: [Row; 53] = [
     (60, "ipVersion", Element::Number(Number::IpVersion)),
     (85, "octetTotalCount", Element::Number(Number::TotalOctets)),
     (86, "packetTotalCount", Element::Number(Number::TotalPackets)),
+    // The predecessor of dataLinkFrameSection.
+    (104, "layer2packetSectionData", Element::Frame),
     (150, "flowStartSeconds", Element::Time(Moment::First, Unit::Seconds)),
     (151, "flowEndSeconds", Element::Time(Moment::Last, Unit::Seconds)),
     (152, "flowStartMilliseconds", Element::Time(Moment::First, Unit::Milliseconds)),
@@ -136,6 +138,8 @@ const IANA: [Row; 53] = [
     (310, "samplingPopulation", Element::Number(Number::Population)),
     (313, "ipHeaderPacketSection", Element::IpHeader),
     (315, "dataLinkFrameSection", Element::Frame),
+    // An MPLS stack does not state the type of its payload. If it is not IP, the version is wrong.
+    (317, "mplsPayloadPacketSection", Element::IpHeader),
     // Flows state an end time. Single packets and events state an observation time instead.
     (322, "observationTimeSeconds", Element::Time(Moment::Last, Unit::Seconds)),
     (323, "observationTimeMilliseconds", Element::Time(Moment::Last, Unit::Milliseconds)),
@@ -153,6 +157,10 @@ impl Element {
             // Counts of the initiator have a fixed direction, so a reverse form does not exist.
             Some(REVERSE) if matches!(number, 231 | 298) => None,
             Some(REVERSE) => element.and_then(Self::reverse),
+            // Elements of vendors are skipped by their length, even those that name hosts. The tenant addresses of
+            // VMware are inside VXLAN, whose outer hosts are in the standard elements of the record. The tunnel
+            // addresses of Open vSwitch are outside. The subscriber of Nokia is a text about a NAT mapping, which has
+            // no packets.
             Some(_) => None,
         }
     }

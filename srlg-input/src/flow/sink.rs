@@ -124,12 +124,14 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         Err(reason) => return sink.count(reason),
     };
     let packet = headers.map(|headers| headers.transport()).unwrap_or_default();
+    // A record with a packet and without counts describes this packet.
+    let single = headers.filter(|_| !has_counts(record));
     let init_ms = record.number(Number::SystemInit);
     let time_ns =
         sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
     let details = Details {
-        packets: count(record, PACKETS),
-        octets: count(record, OCTETS),
+        packets: count(record, PACKETS).or(single.map(|_| NonZeroU64::MIN)),
+        octets: count(record, OCTETS).or_else(|| single?.octets()),
         protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
         tcp_flags: flags(record.nonzero(Number::TcpFlags))
             .or(packet.tcp_flags.and_then(NonZeroU8::new)),
@@ -197,6 +199,10 @@ fn is_biflow(record: &Record<'_>) -> bool {
 
 fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
     packets.or(octets).is_some_and(|count| count > 0)
+}
+
+fn has_counts(record: &Record<'_>) -> bool {
+    record.larger(PACKETS).or(record.larger(OCTETS)).is_some()
 }
 
 fn has_forward(record: &Record<'_>) -> bool {

@@ -10,6 +10,7 @@ mod sampling;
 mod sflow;
 mod templates;
 mod times;
+mod vendors;
 
 use std::collections::BTreeSet;
 use std::fs;
