@@ -273,7 +273,7 @@ fn problems(now_ms: u64) -> Vec<ProblemOverview> {
         count: 9_878,
         exporters: vec![Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()],
         text: "9878 contacts from 2001:db8::1 are not counted: older than the window".to_owned(),
-        remedy: "correct the clock of the exporter, or set `timestamps = \"received\"` to use the time of arrival",
+        remedy: ProblemKind::TooLate.remedy(true),
         ..held.clone()
     };
     vec![held, late]

@@ -207,7 +207,11 @@ impl ProblemKind {
             Self::TooLate | Self::Future if !is_exporter => {
                 "correct the clocks of this machine and of the source"
             }
-            Self::BadClock | Self::TooLate | Self::Future => {
+            // Clocks are corrected, except with `trusted`. Contacts are then late because flows are exported late.
+            Self::TooLate => {
+                "set the exporter's active timeout to 60 s and all its inactive timeouts to 15 s, lengthen the window, or set `timestamps = \"received\"` to use the time of arrival; with `timestamps = \"trusted\"`, correct its clock"
+            }
+            Self::BadClock | Self::Future => {
                 "correct the clock of the exporter, or set `timestamps = \"received\"` to use the time of arrival"
             }
             Self::WithoutPort => {
