@@ -1,8 +1,9 @@
-//! Measurements of the speed of packet reading, flow decoding and network look-ups. Run them with
+//! Measurements of the speed of packet and log reading, flow decoding and network look-ups. Run them with
 //! `cargo test --release -p srlg-input --test speed -- --ignored --nocapture --test-threads 1`.
 
 mod captures;
 mod exports;
+mod logs;
 mod networks;
 
 use srlg_input::contact::Host;
