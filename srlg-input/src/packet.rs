@@ -80,5 +80,8 @@ reasons! {
         NoHosts = "no-hosts",
         /// A Suricata record describes an event other than a flow.
         OtherEvent = "other-event",
+        /// A row belongs to another log than the rows before it, to one of Zeek's logs other than conn.log, or to no
+        /// known log.
+        OtherLog = "other-log",
     }
 }

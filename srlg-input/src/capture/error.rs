@@ -21,11 +21,20 @@ pub enum CaptureError {
     /// The content is text, but its first line does not match any supported list or log.
     #[error(
         "unknown text format, with the first line {found:?}: expected a contact list (first line time_ms,src,dst), a Zeek conn.log, \
-         an AWS VPC flow log, or JSON lines from Zeek or Suricata{MISSING}"
+         an AWS flow log, or JSON of a known log{MISSING}"
     )]
     UnknownText {
         /// The first line, truncated to 64 characters.
         found: String,
+    },
+    /// The content is JSON, but none of its first rows belongs to a known log.
+    #[error(
+        "the first rows ({rows}) are JSON of no known log: expected one object per line from Zeek (conn.log), Suricata (EVE), Hubble, \
+         Google Cloud, Oracle Cloud or Elastic agents, or a flow log of Azure or AWS"
+    )]
+    UnknownJson {
+        /// Number of rows, at most 100.
+        rows: u64,
     },
     /// Datagrams were requested from a contact list or a log.
     #[error(
@@ -52,7 +61,7 @@ impl From<io::Error> for CaptureError {
     }
 }
 
-const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or any of these compressed with gzip";
+const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata, Hubble, Elastic or a cloud, or any of these compressed with gzip";
 
 /// Note about the formats in [`FORMATS`] whose feature is disabled.
 const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {

@@ -14,8 +14,11 @@ pub enum Format {
     Csv,
     /// Zeek's conn.log with separated fields.
     Zeek,
-    /// AWS VPC flow log.
+    /// AWS flow log of a VPC or a transit gateway, as text or as JSON of CloudWatch Logs.
     VpcFlowLog,
-    /// JSON lines: Zeek's conn.log or Suricata's EVE log.
+    /// Azure flow log of a virtual network or a network security group.
+    AzureFlowLog,
+    /// JSON lines: Zeek's conn.log, Suricata's EVE log, a flow log of Google Cloud or Oracle Cloud, flows of Hubble, or
+    /// events in the Elastic Common Schema. The first row of one of these logs decides which log it is.
     JsonLines,
 }

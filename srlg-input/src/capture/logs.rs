@@ -1,26 +1,35 @@
-//! Logs of conversations and flows: Zeek's conn.log, AWS VPC flow logs, and Suricata's flow records.
+//! Logs of conversations and flows: of Zeek, Suricata, Cilium's Hubble, Elastic's agents, and the clouds of Amazon,
+//! Google, Microsoft and Oracle.
 //!
-//! There is a decoder for each kind of log, which turns a line into a [`Row`]. A row contains one or both directions of
-//! a conversation. Each direction is counted separately.
+//! There is a decoder for each kind of log, which turns a line or a text into a [`Row`]. A row contains one or both
+//! directions of a conversation. Each direction is counted separately.
 //!
 //! Invariant: a direction that is known to have no packets is not a contact.
 
+mod azure;
+mod ecs;
 mod eve;
+mod gcp;
+mod hubble;
+mod json;
+mod oci;
 mod row;
+mod texts;
 mod vpc;
 mod zeek;
 
 use crate::contact::Contact;
-use serde_json::Value;
 
 use crate::capture::error::Halt;
 use crate::capture::format::Format;
 use crate::capture::lines;
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
+use json::Json;
 use row::Row;
 #[cfg(feature = "messages")]
 pub(crate) use row::{protocol, time_ns};
+use texts::Texts;
 use vpc::Vpc;
 use zeek::Zeek;
 
@@ -36,19 +45,25 @@ pub(crate) struct Logs {
 enum Kind {
     Zeek(Zeek),
     Vpc(Vpc),
-    /// JSON lines. Each line shows whether it comes from Zeek or Suricata.
-    Json,
+    /// Rows of a VPC flow log as texts in JSON.
+    CloudWatch(Texts, Vpc),
+    Azure(Texts),
+    Json(Json),
 }
 
 impl Logs {
-    /// Returns the decoder for the log that starts with `lines`: the leading `#` lines and the line after them.
-    pub(crate) fn detect(lines: &[Vec<u8>]) -> Option<Self> {
+    /// Returns the decoder for the log that starts with `lines`: the leading `#` lines and the line after them. If the
+    /// log is JSON, `head` contains its first bytes.
+    pub(crate) fn detect(lines: &[Vec<u8>], head: &[u8]) -> Option<Self> {
         let line = lines.first()?;
         let kind = match line.first()? {
             b'#' if lines.iter().any(|line| line.starts_with(b"#fields")) => {
                 Kind::Zeek(Zeek::default())
             }
-            b'{' => Kind::Json,
+            b'{' => Kind::of_json(&String::from_utf8_lossy(head)),
+            b'[' if matches!(line[1..].trim_ascii_start().first(), None | Some(b'{')) => {
+                Kind::of_json(&String::from_utf8_lossy(head))
+            }
             _ => Kind::Vpc(Vpc::detect(str::from_utf8(line).ok()?)?),
         };
         Some(Self { kind, waiting: None })
@@ -57,8 +72,9 @@ impl Logs {
     pub(crate) fn format(&self) -> Format {
         match self.kind {
             Kind::Zeek(_) => Format::Zeek,
-            Kind::Vpc(_) => Format::VpcFlowLog,
-            Kind::Json => Format::JsonLines,
+            Kind::Vpc(_) | Kind::CloudWatch(..) => Format::VpcFlowLog,
+            Kind::Azure(_) => Format::AzureFlowLog,
+            Kind::Json(_) => Format::JsonLines,
         }
     }
 
@@ -70,19 +86,43 @@ impl Logs {
         if let Some(waiting) = self.waiting.take() {
             return Ok(Some(waiting));
         }
-        let kind = &mut self.kind;
-        let row = lines::next(input, MAX_LINE, |line| kind.row(line))?;
-        Ok(row.map(|row| match row.unwrap_or(Err(Skip::BadRow)) {
-            Ok(Row { first, second }) => {
+        let row = self.kind.next_row(input)?;
+        Ok(row.map(|row| {
+            row.and_then(|Row { first, second }| {
                 self.waiting = second;
                 first
-            }
-            Err(reason) => Err(reason),
+            })
         }))
     }
 }
 
 impl Kind {
+    fn of_json(head: &str) -> Self {
+        if azure::detect(head) {
+            Self::Azure(Texts::new(azure::KEY))
+        } else if vpc::detect_json(head) {
+            Self::CloudWatch(Texts::new(vpc::KEY), Vpc::default())
+        } else {
+            Self::Json(Json::default())
+        }
+    }
+
+    fn next_row(&mut self, input: &mut Stream) -> Result<Option<Result<Row, Skip>>, Halt> {
+        match self {
+            Self::Azure(texts) => return texts.next(input, azure::row),
+            Self::CloudWatch(texts, vpc) => {
+                return texts.next(input, |text| vpc.row(text).unwrap_or(Err(Skip::BadRow)));
+            }
+            _ => {}
+        }
+        let row = lines::next(input, MAX_LINE, |line| self.row(line))?;
+        let row = row.map(|row| row.unwrap_or(Err(Skip::BadRow)));
+        if let Self::Json(json) = self {
+            json.check(row.is_some()).map_err(Halt::Failed)?;
+        }
+        Ok(row)
+    }
+
     /// Parses a line. Returns `None` for empty lines, header lines and the `#` lines of Zeek.
     fn row(&mut self, line: &[u8]) -> Option<Result<Row, Skip>> {
         if line.is_empty() {
@@ -92,14 +132,10 @@ impl Kind {
         match self {
             Self::Zeek(zeek) => zeek.row(line),
             Self::Vpc(vpc) => vpc.row(line),
-            Self::Json => Some(json(line)),
+            Self::Json(json) => Some(json.row(line)),
+            Self::Azure(_) | Self::CloudWatch(..) => None,
         }
     }
-}
-
-fn json(line: &str) -> Result<Row, Skip> {
-    let record: Value = serde_json::from_str(line).map_err(|_| Skip::BadRow)?;
-    if record.get("event_type").is_some() { eve::row(&record) } else { zeek::json_row(&record) }
 }
 
 #[cfg(test)]

@@ -365,16 +365,30 @@ impl Decoder {
         match (first.is_empty(), input.damage()) {
             (true, Some(cause)) => Err(CaptureError::Gzip { cause: cause.to_owned() }),
             (true, None) => Err(CaptureError::Empty),
-            (false, _) if is_text(&first) => Self::of_text(&lines::peek(input, HEAD, b'#')?),
+            (false, _) if is_text(&first) => {
+                let lines = lines::peek(input, HEAD, b'#')?;
+                Self::of_text(&lines, input)
+            }
             (false, _) => Err(unknown_format(&first)),
         }
     }
 
-    fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
+    #[cfg_attr(not(feature = "logs"), expect(unused_variables))]
+    fn of_text(lines: &[Vec<u8>], input: &mut Stream) -> Result<Self, CaptureError> {
         let line = &lines[0];
         let decoder = Csv::detect(line).map(Self::Csv);
         #[cfg(feature = "logs")]
-        let decoder = decoder.or_else(|| Some(Self::Logs(Box::new(Logs::detect(lines)?))));
+        let decoder = match decoder {
+            None => {
+                // A program that writes objects one by one never starts with a bracket on its own line, so waiting for
+                // more bytes delays no contact.
+                let want = if line.trim_ascii().len() == 1 { HEAD } else { line.len() };
+                let head = input.window(want)?;
+                let logs = Logs::detect(lines, &head[..head.len().min(want)]);
+                logs.map(|logs| Self::Logs(Box::new(logs)))
+            }
+            decoder => decoder,
+        };
         decoder.ok_or_else(|| {
             let found = String::from_utf8_lossy(line).chars().take(64).collect();
             CaptureError::UnknownText { found }

@@ -13,7 +13,8 @@ pub(super) fn row(record: &Value) -> Result<Row, Skip> {
     match record["event_type"].as_str() {
         Some("flow") => flow(record),
         Some("netflow") => netflow(record),
-        _ => Err(Skip::OtherEvent),
+        Some(_) => Err(Skip::OtherEvent),
+        None => Err(Skip::NoHosts),
     }
 }
 
@@ -29,7 +30,8 @@ fn flow(record: &Value) -> Result<Row, Skip> {
         sent("toclient", "tcp_flags_tc", "dest_port"),
     ];
     let last_ns = last_ns(record, "flow")?;
-    Ok(Conversation { last_ns, hosts: hosts(record)?, protocol: proto(record), sent }.into())
+    let (hosts, protocol) = (hosts(record)?, proto(record));
+    Ok(Conversation { last_ns, hosts, protocol, initiated: Some(true), sent }.into())
 }
 
 fn netflow(record: &Value) -> Result<Row, Skip> {

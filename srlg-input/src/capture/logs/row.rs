@@ -6,8 +6,9 @@ use crate::capture::csv::decimal_ns;
 use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
-/// Exponent of the time unit: 1 s = 10^9 ns.
+/// Exponents of the time units: 1 s = 10^9 ns, 1 ms = 10^6 ns.
 const SECOND: usize = 9;
+const MILLISECOND: usize = 6;
 
 /// One or both directions of a conversation.
 pub(super) struct Row {
@@ -27,10 +28,11 @@ pub(super) struct SenderCounts {
 
 pub(super) struct Conversation {
     pub(super) last_ns: u64,
-    /// Initiator and responder.
     pub(super) hosts: [Host; 2],
     pub(super) protocol: Option<u8>,
-    /// Packets from the initiator, and packets from the responder.
+    /// Whether the first host started the conversation.
+    pub(super) initiated: Option<bool>,
+    /// Packets from the first host, and packets from the second host.
     pub(super) sent: [SenderCounts; 2],
 }
 
@@ -42,21 +44,23 @@ impl Row {
 
 impl From<Conversation> for Row {
     fn from(conversation: Conversation) -> Self {
-        let Conversation { last_ns, hosts: [began, answered], protocol, sent: [there, back] } =
-            conversation;
-        let direction =
-            |(source, destination), (sent, other): (SenderCounts, SenderCounts), initiated| {
-                let mut contact = Contact::new(last_ns, source, destination);
-                contact.protocol = protocol;
-                contact.tcp_flags = sent.tcp_flags.and_then(NonZeroU8::new);
-                contact.source_port = sent.port;
-                contact.destination_port = other.port;
-                contact.initiated = Some(initiated);
-                with_counts(contact, sent.packets, sent.octets)
-            };
-        let first = direction((began, answered), (there, back), true);
+        let Conversation { last_ns, hosts: [one, other], protocol, initiated, sent } = conversation;
+        // For ICMP, logs write the type and the code, or zeros, in place of ports.
+        let has_ports = !matches!(protocol, Some(1 | 58));
+        let direction = |source, destination, sent: SenderCounts, to: SenderCounts, initiated| {
+            let mut contact = Contact::new(last_ns, source, destination);
+            contact.protocol = protocol;
+            contact.tcp_flags = sent.tcp_flags.and_then(NonZeroU8::new);
+            contact.source_port = sent.port.filter(|_| has_ports);
+            contact.destination_port = to.port.filter(|_| has_ports);
+            contact.initiated = initiated;
+            with_counts(contact, sent.packets, sent.octets)
+        };
+        let [there, back] = sent;
+        let first = direction(one, other, there, back, initiated);
+        let replied = initiated.map(|initiated| !initiated);
         // If the log does not state a reply, it is unknown whether there was one.
-        let second = back.packets.map(|_| direction((answered, began), (back, there), false));
+        let second = back.packets.map(|_| direction(other, one, back, there, replied));
         Self { first, second }
     }
 }
@@ -97,6 +101,14 @@ pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
             u64::try_from(time.as_nanosecond()).map_err(|_| Skip::BadTime)
         }
         seconds => seconds,
+    }
+}
+
+/// Parses a time as [`time_ns`] does. A number that is too large for seconds is in milliseconds.
+pub(super) fn scaled_time_ns(field: &str) -> Result<u64, Skip> {
+    match time_ns(field) {
+        Err(Skip::BadTime) => decimal_ns(field, MILLISECOND).map_err(|_| Skip::BadTime),
+        time => time,
     }
 }
 

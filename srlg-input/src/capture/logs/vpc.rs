@@ -1,5 +1,11 @@
-//! AWS VPC flow logs. Fields are separated by spaces. The first line states the order of the fields. If this line is
-//! missing, the fields have the order of version 2.
+//! AWS flow logs of VPCs and transit gateways. Fields are separated by spaces, or by commas in an export as CSV. The first
+//! line states the order of the fields. If this line is missing, the fields have the order of version 2.
+//!
+//! CloudWatch Logs exports a time, and possibly the name of a stream, before each row. Its subscriptions and its API
+//! write the rows as texts in JSON.
+//!
+//! Sources: docs.aws.amazon.com, "Flow log records" (VPC), "Transit Gateway Flow Log records", and "Log group-level
+//! subscription filters" (CloudWatch Logs).
 
 use std::num::NonZeroU8;
 
@@ -25,43 +31,76 @@ const NAMES: [&str; 10] = [
     "start",
 ];
 
+/// The key of the rows in JSON of CloudWatch Logs.
+pub(super) const KEY: &str = "message";
+
+/// Texts of which one is among the first fields of JSON of CloudWatch Logs.
+const MARKS: [&str; 3] = [r#""logEvents""#, r#""logStreamName""#, r#""ingestionTime""#];
+
+/// Returns whether JSON that starts with `head` contains the rows as texts.
+pub(super) fn detect_json(head: &str) -> bool {
+    MARKS.iter().any(|mark| head.contains(mark))
+}
+
 pub(super) struct Vpc {
+    separator: char,
     /// Position of each field of [`NAMES`] in a line, if the log has the field.
     places: [Option<usize>; NAMES.len()],
+}
+
+impl Default for Vpc {
+    fn default() -> Self {
+        Self::of(VERSION_2, ' ')
+    }
 }
 
 impl Vpc {
     /// Returns the decoder for a log whose first `line` contains field names or a record of version 2.
     pub(super) fn detect(line: &str) -> Option<Self> {
-        if is_head(line) {
-            return Some(Self::of(line));
-        }
-        let is_version_2 =
-            line.starts_with("2 ") && line.split(' ').count() == VERSION_2.split(' ').count();
-        is_version_2.then(|| Self::of(VERSION_2))
+        Self::of_head(line).or_else(|| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let before = fields.len().checked_sub(VERSION_2.split(' ').count())?;
+            let is_preceded = match before {
+                0 => true,
+                1 | 2 => time_ns(fields[0]).is_ok(),
+                _ => false,
+            };
+            (is_preceded && fields[before] == "2").then(|| Self::default().after(before))
+        })
     }
 
-    fn of(head: &str) -> Self {
-        let place = |name: &str| head.split(' ').position(|field| field == name);
-        Self { places: NAMES.map(place) }
+    /// Returns the decoder for a log with the field names in `line`. Underscores are hyphens in these names.
+    fn of_head(line: &str) -> Option<Self> {
+        let separator = if line.contains(',') { ',' } else { ' ' };
+        let has = |name: &str| line.split(separator).any(|field| unquoted(field) == name);
+        (has("srcaddr") && has("dstaddr")).then(|| Self::of(&line.replace('_', "-"), separator))
+    }
+
+    fn of(head: &str, separator: char) -> Self {
+        let place = |name: &str| head.split(separator).position(|field| unquoted(field) == name);
+        Self { separator, places: NAMES.map(place) }
+    }
+
+    /// Returns the decoder for rows with `count` fields before the others.
+    fn after(self, count: usize) -> Self {
+        Self { places: self.places.map(|place| Some(place? + count)), ..self }
     }
 
     pub(super) fn row(&mut self, line: &str) -> Option<Result<Row, Skip>> {
         // If log files were concatenated, each has its own header line.
-        if is_head(line) {
-            *self = Self::of(line);
+        if let Some(vpc) = line.contains("srcaddr").then(|| Self::of_head(line)).flatten() {
+            *self = vpc;
             return None;
         }
-        let fields: Vec<&str> = line.split(' ').collect();
+        let fields: Vec<&str> = line.split(self.separator).map(unquoted).collect();
         let field =
             |place: Option<usize>| fields.get(place?).copied().filter(|field| *field != "-");
         Some(row(self.places.map(field)))
     }
 }
 
-fn is_head(line: &str) -> bool {
-    let has = |name| line.split(' ').any(|field| field == name);
-    has("srcaddr") && has("dstaddr")
+fn unquoted(field: &str) -> &str {
+    field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).unwrap_or(field)
 }
 
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {

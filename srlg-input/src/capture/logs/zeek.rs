@@ -1,11 +1,17 @@
 //! Zeek's conn.log, as JSON or as text with separated fields. In the text format, the header names the separator, which
 //! is a tab by default.
 //!
-//! Fields are found by name. Zeek's own names and common replacements for them are accepted.
+//! Fields are found by name. Zeek's own names and common replacements for them are accepted. In JSON, the hosts may be in
+//! an object `id`, and times may be in milliseconds.
+//!
+//! Sources: docs.zeek.org, base/protocols/conn/main.zeek (fields), base/frameworks/logging (scope separator) and
+//! base/init-bare.zeek (`JSON::TimestampFormat`).
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::row::{Conversation, Row, SenderCounts, after, number, protocol, time_ns};
+use super::row::{Conversation, Row, SenderCounts, after, number, protocol, scaled_time_ns};
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
@@ -13,10 +19,10 @@ use crate::packet::Skip;
 const NAMES: [&[&str]; 13] = [
     &["ts"],
     &["duration"],
-    &["id.orig_h", "src", "orig_h"],
-    &["id.resp_h", "dst", "resp_h"],
-    &["id.orig_p", "src_port", "orig_p"],
-    &["id.resp_p", "dst_port", "resp_p"],
+    &["id.orig_h", "id_orig_h", "src", "orig_h"],
+    &["id.resp_h", "id_resp_h", "dst", "resp_h"],
+    &["id.orig_p", "id_orig_p", "src_port", "orig_p"],
+    &["id.resp_p", "id_resp_p", "dst_port", "resp_p"],
     &["orig_pkts"],
     &["resp_pkts"],
     &["orig_ip_bytes"],
@@ -74,12 +80,28 @@ impl Zeek {
     }
 }
 
+/// Names of fields with a host that only Zeek writes.
+const HOSTS: [&str; 3] = ["id.orig_h", "id_orig_h", "orig_h"];
+
+/// Returns whether `record` is a row of one of Zeek's logs. Writers of several logs add `_path`, the name of the log.
+pub(super) fn is_row(record: &Value) -> bool {
+    let has = |name: &str| record.get(name).is_some();
+    let is_renamed = || has("uid") && has("src") && has("dst");
+    let is_zeek = || HOSTS.into_iter().any(has) || record["id"].get("orig_h").is_some();
+    has("ts") && (has("_path") || is_zeek() || is_renamed())
+}
+
 pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
+    if record.get("_path").is_some_and(|path| path != "conn") {
+        return Err(Skip::OtherLog);
+    }
+    let id = record.get("id");
     let texts = NAMES.map(|names| {
-        let value = names.iter().find_map(|name| record.get(*name))?;
+        let nested = || id?.get(names[0].strip_prefix("id.")?);
+        let value = names.iter().find_map(|name| record.get(*name)).or_else(nested)?;
         match value {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
+            Value::String(text) => Some(Cow::Borrowed(text.as_str())),
+            Value::Number(number) => Some(Cow::Owned(number.to_string())),
             _ => None,
         }
     });
@@ -91,27 +113,24 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let [there, back, octets_there, octets_back, name, protocol_number, history] = rest;
     let hosts = [began, answered].map(|host| host.ok_or(Skip::NoHosts).and_then(parse_host));
     let hosts = [hosts[0]?, hosts[1]?];
-    let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
+    let last_ns = after(scaled_time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
     let protocol = protocol_number.or(name).and_then(protocol);
-    // For ICMP, these fields contain the type and the code.
-    let has_ports = !matches!(protocol, Some(1 | 58));
-    let port = |field| number(field).map(|port: Option<u16>| port.filter(|_| has_ports));
     let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
     let sent = [
         SenderCounts {
             packets: number(there)?,
             octets: number(octets_there)?,
             tcp_flags: flags(true),
-            port: port(from)?,
+            port: number(from)?,
         },
         SenderCounts {
             packets: number(back)?,
             octets: number(octets_back)?,
             tcp_flags: flags(false),
-            port: port(to)?,
+            port: number(to)?,
         },
     ];
-    Ok(Conversation { last_ns, hosts, protocol, sent }.into())
+    Ok(Conversation { last_ns, hosts, protocol, initiated: Some(true), sent }.into())
 }
 
 /// Returns the TCP flags that `history` states for the originator or the responder. Upper-case letters belong to the
