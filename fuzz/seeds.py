@@ -130,6 +130,26 @@ def rows():
         "ts": 1500000000.25, "id.orig_h": "192.0.2.1", "id.orig_p": 4000, "id.resp_h": "192.0.2.2", "id.resp_p": 80,
         "proto": "tcp", "duration": 2.5, "history": "ShADadFf", "orig_pkts": 5, "resp_pkts": 4, "orig_ip_bytes": 700,
     }).encode())
+    tuples = ["1663146003606,10.0.0.6,192.0.2.180,23956,443,6,O,E,NX,3,767,2,1580",
+              "1533315592,10.1.1.6,192.0.2.200,62375,80,T,O,A,B,,,,"]
+    group = {"flowGroups": [{"rule": "r", "flowTuples": tuples}]}
+    add("logs", b"\x08" + json.dumps({"records": [{"flowRecords": {"flows": [group]}}]}).encode())
+    record = "2 1 eni-1 192.0.2.139 198.51.100.21 40001 22 6 20 4000 1749893500 1749893560 ACCEPT OK"
+    add("logs", b"\x03" + json.dumps({"logEvents": [{"timestamp": 1, "message": record}]}).encode())
+    add("logs", b"\x032025-06-14T09:32:19.000Z " + record.encode())
+    ends = {"src_ip": "192.0.2.1", "dest_ip": "::2", "src_port": 4000, "dest_port": 443, "protocol": 6}
+    payload = {"connection": ends, "packets_sent": "12", "bytes_sent": "1776", "end_time": "2025-06-14T09:32:19.5Z"}
+    add("logs", b"\x05" + json.dumps({"jsonPayload": payload}).encode())
+    layer = {"TCP": {"source_port": 4000, "destination_port": 443, "flags": {"SYN": True}}}
+    flow = {"time": "2025-06-14T09:32:19Z", "verdict": "DROPPED", "IP": {"source": "::1", "destination": "::2"}, "l4": layer}
+    add("logs", b"\x06" + json.dumps({"flow": {**flow, "is_reply": False}}).encode())
+    add("logs", b"\x07" + json.dumps({
+        "@timestamp": "2025-06-14T09:32:30Z", "source": {"ip": "::1", "port": 4000, "packets": 5, "bytes": 300},
+        "destination.ip": "::2", "client": {"ip": "::1"}, "network": {"transport": "tcp", "iana_number": "6"},
+        "event": {"end": "2025-06-14T09:32:19Z"}, "netflow": {"tcp_control_bits": 18},
+    }).encode())
+    data = {"sourceAddress": "::1", "destinationAddress": "::2", "endTime": 1598917955, "packets": 9, "protocol": 6}
+    add("logs", b"\x03" + json.dumps({"type": "com.oraclecloud.vcn.flowlogs.DataEvent", "data": data}).encode())
     add("logs", b"\x022 192.0.2.1 192.0.2.2 443 6 20 4249 1418530010 1418530070 18\n2 - - - - - - 1 2 -")
 
 

@@ -5,19 +5,33 @@
 use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::file;
 
-/// First and last line of each log. The last line of a Zeek log is not checked, because the arbitrary lines may name
-/// other fields.
-const LOGS: [(&str, &str); 4] = [
+/// First and last line of each log. The last line is not checked if the arbitrary lines may name other fields, or may
+/// leave a value open.
+const LOGS: [(&str, &str); 9] = [
     (
         "#separator \\x09\n#unset_field\t-\n#fields\tts\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tduration\thistory\torig_pkts\tresp_pkts\torig_ip_bytes\tresp_ip_bytes",
         "",
     ),
     (
-        r#"{"ts":null}"#,
+        r#"{"event_type":"stats"}"#,
         r#"{"event_type":"netflow","timestamp":"2020-01-01T00:00:00Z","src_ip":"::1","dest_ip":"::2"}"#,
     ),
     ("version srcaddr dstaddr dstport protocol packets bytes start end tcp-flags", ""),
     ("", ""),
+    (r#"{"_path":"dns","ts":null}"#, r#"{"ts":1,"id":{"orig_h":"::1","resp_h":"::2"}}"#),
+    (
+        r#"{"jsonPayload":{"connection":{"src_ip":null}}}"#,
+        r#"{"jsonPayload":{"connection":{"src_ip":"::1","dest_ip":"::2"},"end_time":"2020-01-01T00:00:00Z"}}"#,
+    ),
+    (
+        r#"{"flow":{"verdict":null}}"#,
+        r#"{"flow":{"verdict":"DROPPED","time":"2020-01-01T00:00:00Z","IP":{"source":"::1","destination":"::2"}}}"#,
+    ),
+    (
+        r#"{"@timestamp":null,"source.ip":"-"}"#,
+        r#"{"@timestamp":"2020-01-01T00:00:00Z","source":{"ip":"::1"},"destination":{"ip":"::2"}}"#,
+    ),
+    (r#"{"category":"FlowLogFlowEvent"}"#, ""),
 ];
 
 fuzz_target!(|input: &[u8]| {

@@ -49,6 +49,7 @@ fn contacts(bytes: &[u8], most: usize, tunnels: Tunnels) -> Option<Content<Conta
             Ok(Some(contacts)) => items.extend_from_slice(contacts),
             Ok(None) => break false,
             Err(CaptureError::Exports) => break true,
+            Err(CaptureError::UnknownJson { .. }) => break false,
             Err(error) => panic!("memory cannot fail: {error}"),
         }
     };

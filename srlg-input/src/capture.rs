@@ -9,7 +9,7 @@
 //! |---|---|
 //! | pcap (micro- and nanoseconds, both byte orders), pcapng | |
 //! | CSV with the header `time_ms,src,dst` | |
-//! | logs of Zeek, Suricata and AWS VPCs | feature `logs` |
+//! | logs of Zeek, Suricata, Hubble, Elastic and clouds | feature `logs` |
 //! | any of these, compressed with gzip | feature `gzip` |
 //!
 //! Instead of contacts, [`Reader::next_datagram`] yields the UDP datagrams of a capture or the messages of an IPFIX

@@ -28,7 +28,7 @@
 //!
 //! # Features
 //! - `gzip`: files compressed with gzip.
-//! - `logs`: logs of Zeek and Suricata, and AWS VPC flow logs.
+//! - `logs`: logs of Zeek, Suricata, Hubble and Elastic, and flow logs of clouds.
 //! - `flow`: flow exports, from captures and UDP sockets.
 //! - `live`: capture on interfaces through libpcap, whose headers are needed to build.
 //! - `kafka`: flows in a Kafka topic.

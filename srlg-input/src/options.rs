@@ -34,7 +34,7 @@ pub use nats::{NatsSource, NatsUrl};
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "url"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "url"]))))]
 pub struct InputOptions {
-    /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip; - is standard input
+    /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata, Hubble, Elastic or a cloud, IPFIX file, or any of these compressed with gzip; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub input: Vec<PathBuf>,

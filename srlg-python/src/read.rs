@@ -25,8 +25,8 @@ const BATCH: usize = 1 << 16;
 
 /// Returns the contacts in files as an Arrow stream.
 ///
-/// The formats are pcap, pcapng, CSV with the header time_ms,src,dst, logs of Zeek, Suricata or AWS VPCs, and IPFIX
-/// files. Files may be compressed with gzip. If `exports` is set, UDP datagrams in captures are read as flow exports:
+/// The formats are pcap, pcapng, CSV with the header time_ms,src,dst, logs of Zeek, Suricata, Hubble, Elastic or clouds,
+/// and IPFIX files. Files may be compressed with gzip. If `exports` is set, UDP datagrams in captures are read as flow exports:
 /// NetFlow v5, v7 or v9, IPFIX, or sFlow v5. Warnings go to the logger `srlg`.
 #[pyfunction]
 #[pyo3(signature = (*paths, exports=false))]

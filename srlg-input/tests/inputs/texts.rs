@@ -16,10 +16,11 @@ fn texts_of_errors() {
     let address = "[::1]:2055".parse().unwrap();
     let length = Cause::BlockLength { kind: 6, length: 1 << 30 };
     let prefix = BadPrefix { name: "peer6", length: 129, longest: 128 };
-    let errors: [&dyn Error; 34] = [
+    let errors: [&dyn Error; 35] = [
         &CaptureError::Empty,
         &CaptureError::UnknownFormat { first_bytes: "7f 45 4c 46".into() },
         &CaptureError::UnknownText { found: "when,who".into() },
+        &CaptureError::UnknownJson { rows: 100 },
         &CaptureError::NoPackets,
         &CaptureError::Exports,
         &CaptureError::Gzip { cause: "invalid gzip header".into() },

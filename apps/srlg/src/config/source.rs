@@ -15,8 +15,8 @@ use srlg_input::live::{BrokerOptions, BrokerUrl, SocketOptions};
 #[command(group(ArgGroup::new("decoded").args(["exports", "listen", "url"])))]
 pub struct SourceOptions {
     /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the
-    /// header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip;
-    /// - is standard input
+    /// header time_ms,src,dst), log of Zeek, Suricata, Hubble, Elastic or a cloud, IPFIX file, or any of these
+    /// compressed with gzip; - is standard input
     #[arg(long, alias = "replay", value_name = "FILE|-")]
     pub input: Vec<PathBuf>,
 

@@ -19,15 +19,15 @@ pub(super) fn row(record: &Value) -> Result<Row, Skip> {
 }
 
 fn flow(record: &Value) -> Result<Row, Skip> {
-    let sent = |to: &str, flags: &str, port: &str| SenderCounts {
-        packets: record["flow"][format!("pkts_{to}")].as_u64(),
-        octets: record["flow"][format!("bytes_{to}")].as_u64(),
+    let sent = |packets: &str, octets: &str, flags: &str, port: &str| SenderCounts {
+        packets: record["flow"][packets].as_u64(),
+        octets: record["flow"][octets].as_u64(),
         tcp_flags: tcp_flags(record, flags),
         port: self::port(record, port),
     };
     let sent = [
-        sent("toserver", "tcp_flags_ts", "src_port"),
-        sent("toclient", "tcp_flags_tc", "dest_port"),
+        sent("pkts_toserver", "bytes_toserver", "tcp_flags_ts", "src_port"),
+        sent("pkts_toclient", "bytes_toclient", "tcp_flags_tc", "dest_port"),
     ];
     let last_ns = last_ns(record, "flow")?;
     let (hosts, protocol) = (hosts(record)?, proto(record));

@@ -1,5 +1,9 @@
 //! Tests of the rows of each kind of log: directions, times and skipped rows.
 
+mod clouds;
+mod hour;
+mod lines;
+
 use std::num::{NonZeroU8, NonZeroU64};
 
 use crate::capture::{Format, PacketCounts, Reader, Skip};
@@ -163,13 +167,17 @@ proptest::proptest! {
     // Whatever a row contains, it is parsed or counted. The rows after it are always parsed.
     #[test]
     fn damaged_rows_are_counted(
-        which in 0_usize..3,
+        which in 0_usize..7,
         changes in proptest::collection::vec((0_usize..400, 0x20_u8..0x7f), 1..8),
     ) {
         let (head, good, per_row) = [
             (ZEEK, "1\tC\t10.0.0.1\t1\t10.0.0.2\t2\tudp\t0.1\tDd\t1\t1\t60\t60\n", 2),
             ("srcaddr dstaddr dstport protocol packets end\n", "10.0.0.1 10.0.0.2 1 6 1 3\n", 1),
             ("", "{\"event_type\":\"netflow\",\"timestamp\":\"2020-01-01T00:00:00Z\",\"src_ip\":\"::1\",\"dest_ip\":\"::2\",\"netflow\":{\"pkts\":1}}\n", 1),
+            ("", "{\"jsonPayload\":{\"connection\":{\"src_ip\":\"::1\",\"dest_ip\":\"::2\"},\"packets_sent\":\"1\"},\"timestamp\":\"2020-01-01T00:00:00Z\"}\n", 1),
+            ("", "{\"flow\":{\"verdict\":\"DROPPED\",\"time\":\"2020-01-01T00:00:00Z\",\"IP\":{\"source\":\"::1\",\"destination\":\"::2\"},\"l4\":{\"TCP\":{\"flags\":{\"SYN\":true}}}}}\n", 1),
+            ("", "{\"@timestamp\":\"2020-01-01T00:00:00Z\",\"source\":{\"ip\":\"::1\",\"packets\":1},\"destination\":{\"ip\":\"::2\",\"packets\":1}}\n", 2),
+            ("", "{\"records\":[{\"flowTuples\":[\"1,::1,::2,1,2,6,I,E,X,1,1,1,1\"]}]}\n", 2),
         ][which];
         let mut bad = good.trim_end().as_bytes().to_vec();
         for (place, byte) in changes {
@@ -184,6 +192,8 @@ proptest::proptest! {
         let (_, _, counts) = read(&log);
         let skipped: u64 = Skip::ALL.iter().map(|reason| counts.skipped(*reason)).sum();
         proptest::prop_assert_eq!(counts.packets, counts.contacts + skipped);
-        proptest::prop_assert!(counts.contacts >= 2 * per_row && counts.packets > counts.contacts.min(2 * per_row));
+        proptest::prop_assert!(counts.contacts >= 2 * per_row);
+        // A damaged line of Azure's may be part of the value on the next line.
+        proptest::prop_assert!(which == 6 || counts.packets > counts.contacts.min(2 * per_row));
     }
 }

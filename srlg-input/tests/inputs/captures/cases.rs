@@ -1,5 +1,5 @@
 //! Tests of recorded packets with lengths of 0, with compressed protocol fields, with headers before IP and of various
-//! link types. Other programs have listed their pairs.
+//! link types, and of logs of several products. Other programs have listed the pairs of the packets.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -125,5 +125,26 @@ fn recorded_packets_of_every_link_type_are_contacts() {
         let truth = truth(&folder, &format!("own_{name}.pairs.tsv"));
         let capture = format!("own/{name}.pcap");
         assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), 5, "{capture}");
+    }
+}
+
+#[test]
+fn logs_of_several_products_have_their_pairs() {
+    let Some(folder) = recorded("cases") else { return };
+    for (log, contacts) in [
+        ("zeek_ms_json.json", 2),
+        ("zeek_nested_json.json", 2),
+        ("zeek_mixed_path_json.json", 2),
+        ("azure_json.json", 1),
+        ("vpc_cloudwatch_log.log", 2),
+        ("vpc_tgw_log.log", 1),
+        ("vpc_crlf_log.log", 1),
+        ("vpc_underscore_log.log", 1),
+        ("vpc_quoted_csv.csv", 1),
+    ] {
+        let (name, _) = log.split_once('.').unwrap();
+        let truth = truth(&folder, &format!("own_{name}.pairs.tsv"));
+        let found = check(&folder, &format!("own/{log}"), Tunnels::Outer, &truth);
+        assert_eq!(found, contacts, "{log}");
     }
 }
