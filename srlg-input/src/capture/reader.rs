@@ -196,8 +196,8 @@ impl Reader {
     /// its last contact without an error, and [`truncation`](Self::truncation) returns the reason.
     ///
     /// # Errors
-    /// Returns [`CaptureError::Read`] if the source fails, and [`CaptureError::Exports`] for an IPFIX file. Reading
-    /// ends after an error.
+    /// Returns [`CaptureError::Read`] if the source fails, [`CaptureError::Exports`] for an IPFIX file, and
+    /// [`CaptureError::UnknownJson`] for JSON of no known log. Reading ends after an error.
     pub fn next_contacts(&mut self) -> Result<Option<&[Contact]>, CaptureError> {
         let Self { decoder, progress, contacts, tunnels, .. } = self;
         contacts.clear();

@@ -55,6 +55,17 @@ fn invalid_input_is_one_line_and_a_failure() {
 }
 
 #[test]
+fn json_of_no_known_log_is_a_failure() {
+    let log = "{\"ts\":1,\"src\":\"192.0.2.1\",\"dst\":\"192.0.2.2\"}\n".repeat(200);
+    for command in ["contacts", "detect"] {
+        let (code, _, logged) = read(command, log.as_bytes());
+        assert_eq!(code, Some(2), "exit code of {command}");
+        let error = logged.lines().last().unwrap();
+        insta::allow_duplicates!(insta::assert_snapshot!(error));
+    }
+}
+
+#[test]
 fn an_input_without_usable_data_causes_one_warning_and_exit_code_2() {
     // This is a capture of link type 195, IEEE 802.15.4, with one frame of four bytes.
     let words = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 195, 1, 0, 4, 4, 0];

@@ -1,7 +1,10 @@
 //! Tests of the flow logs of clouds.
 
+use std::io::{self, Cursor, Read};
+
 use super::{read, row, summary};
-use crate::capture::{Format, Skip};
+use crate::capture::{Format, PacketCounts, Reader, Skip};
+use crate::contact::Contact;
 
 #[test]
 fn records_of_google_cloud_are_directions_in_log_entries() {
@@ -128,5 +131,49 @@ fn exports_of_cloudwatch_are_rows_of_a_vpc() {
         assert_eq!(contacts[0].time_ns, 1_749_893_560_000_000_000, "{log}");
         let reasons = [Skip::BadRow, Skip::NoHosts].map(|reason| counts.skipped(reason));
         assert_eq!(reasons.iter().sum::<u64>(), bad, "{log}");
+    }
+}
+
+/// A source that returns at most `most` bytes per read.
+struct Pieces {
+    bytes: Cursor<Vec<u8>>,
+    most: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.most);
+        self.bytes.read(&mut buffer[..length])
+    }
+}
+
+fn read_pieces(bytes: &[u8], most: usize) -> (Vec<Contact>, PacketCounts) {
+    let mut reader = Reader::new(Pieces { bytes: Cursor::new(bytes.to_vec()), most }).unwrap();
+    let mut all = Vec::new();
+    while let Some(contacts) = reader.next_contacts().unwrap() {
+        all.extend_from_slice(contacts);
+    }
+    (all, reader.counts().clone())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(500))]
+
+    // Damage to some bytes has the same effect however many bytes each read returns, and ends with its line.
+    #[test]
+    fn damaged_flows_of_azure_are_the_same_in_pieces(
+        changes in proptest::collection::vec((0_usize..VNET.len(), 0_u8..0x80), 1..8),
+        most in 1_usize..40,
+        long in 0_usize..6_000,
+    ) {
+        let mut damaged = VNET.as_bytes().to_vec();
+        for (place, byte) in changes {
+            damaged[place] = byte;
+        }
+        let long = format!("{{\"a\":\"{}\"}}", "\\\"".repeat(long / 2));
+        let log = [VNET.as_bytes(), &damaged, long.as_bytes(), VNET.as_bytes()].join(&b'\n');
+        let whole = read_pieces(&log, usize::MAX);
+        proptest::prop_assert!(whole.0.len() >= 8);
+        proptest::prop_assert_eq!(read_pieces(&log, most), whole);
     }
 }
