@@ -373,7 +373,10 @@ impl Decoder {
         }
     }
 
-    #[cfg_attr(not(feature = "logs"), expect(unused_variables))]
+    #[cfg_attr(
+        not(feature = "logs"),
+        expect(unused_variables, reason = "only logs need more bytes")
+    )]
     fn of_text(lines: &[Vec<u8>], input: &mut Stream) -> Result<Self, CaptureError> {
         let line = &lines[0];
         let decoder = Csv::detect(line).map(Self::Csv);
