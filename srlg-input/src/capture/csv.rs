@@ -128,6 +128,7 @@ fn parse_time(field: &str) -> Result<u64, Skip> {
 }
 
 /// Parses a time in units of 10^`digits` ns, with an optional decimal fraction. Returns nanoseconds, rounded down.
+#[inline]
 pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -86,12 +86,20 @@ impl Logs {
         if let Some(waiting) = self.waiting.take() {
             return Ok(Some(waiting));
         }
-        let row = self.kind.next_row(input)?;
-        Ok(row.map(|row| {
-            row.and_then(|Row { first, second }| {
+        let kind = &mut self.kind;
+        let row = match kind {
+            Kind::Azure(_) | Kind::CloudWatch(..) => kind.next_text(input)?,
+            _ => lines::next(input, MAX_LINE, |line| kind.row(line))?,
+        };
+        if let Kind::Json(json) = kind {
+            json.check(row.is_some()).map_err(Halt::Failed)?;
+        }
+        Ok(row.map(|row| match row.unwrap_or(Err(Skip::BadRow)) {
+            Ok(Row { first, second }) => {
                 self.waiting = second;
                 first
-            })
+            }
+            Err(reason) => Err(reason),
         }))
     }
 }
@@ -107,20 +115,17 @@ impl Kind {
         }
     }
 
-    fn next_row(&mut self, input: &mut Stream) -> Result<Option<Result<Row, Skip>>, Halt> {
-        match self {
-            Self::Azure(texts) => return texts.next(input, azure::row),
+    /// Returns the next row that is a text in JSON. It is not inlined, because that would slow down rows of Zeek.
+    #[inline(never)]
+    fn next_text(&mut self, input: &mut Stream) -> Result<Option<Option<Result<Row, Skip>>>, Halt> {
+        let row = match self {
+            Self::Azure(texts) => texts.next(input, azure::row)?,
             Self::CloudWatch(texts, vpc) => {
-                return texts.next(input, |text| vpc.row(text).unwrap_or(Err(Skip::BadRow)));
+                texts.next(input, |text| vpc.row(text).unwrap_or(Err(Skip::BadRow)))?
             }
-            _ => {}
-        }
-        let row = lines::next(input, MAX_LINE, |line| self.row(line))?;
-        let row = row.map(|row| row.unwrap_or(Err(Skip::BadRow)));
-        if let Self::Json(json) = self {
-            json.check(row.is_some()).map_err(Halt::Failed)?;
-        }
-        Ok(row)
+            _ => None,
+        };
+        Ok(row.map(Some))
     }
 
     /// Parses a line. Returns `None` for empty lines, header lines and the `#` lines of Zeek.

@@ -1,5 +1,5 @@
-//! Flows of Cilium's Hubble, as `hubble observe -o json` and the exporter of Hubble write them. A flow is an event about
-//! one packet or request.
+//! Flows of Cilium's Hubble, as `hubble observe -o json` and the exporter of Hubble write them. A flow is an event
+//! about one packet or request.
 //!
 //! Cilium reports only some packets of a connection, so the number of packets is unknown.
 //!

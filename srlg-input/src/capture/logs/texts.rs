@@ -1,7 +1,7 @@
 //! Texts under one key of a JSON stream, found without parsing the values around them.
 //!
-//! Some services write an hour of flows as one JSON value, on one line or on many. Such a value may not fit into memory,
-//! but its flows are short texts under one key: `"key": "text"` or `"key": ["text", "text"]`.
+//! Some services write an hour of flows as one JSON value, on one line or on many. Such a value may not fit into
+//! memory, but its flows are short texts under one key: `"key": "text"` or `"key": ["text", "text"]`.
 //!
 //! Invariant: at most [`LONGEST`] bytes of a text are buffered. A line end ends a text, because JSON does not permit
 //! line ends inside texts. A missing quotation mark therefore does no damage beyond its line.

@@ -1,5 +1,5 @@
-//! AWS flow logs of VPCs and transit gateways. Fields are separated by spaces, or by commas in an export as CSV. The first
-//! line states the order of the fields. If this line is missing, the fields have the order of version 2.
+//! AWS flow logs of VPCs and transit gateways. Fields are separated by spaces, or by commas in an export as CSV. The
+//! first line states the order of the fields. If this line is missing, the fields have the order of version 2.
 //!
 //! CloudWatch Logs exports a time, and possibly the name of a stream, before each row. Its subscriptions and its API
 //! write the rows as texts in JSON.

@@ -1,8 +1,8 @@
 //! Zeek's conn.log, as JSON or as text with separated fields. In the text format, the header names the separator, which
 //! is a tab by default.
 //!
-//! Fields are found by name. Zeek's own names and common replacements for them are accepted. In JSON, the hosts may be in
-//! an object `id`, and times may be in milliseconds.
+//! Fields are found by name. Zeek's own names and common replacements for them are accepted. In JSON, the hosts may be
+//! in an object `id`, and times may be in milliseconds.
 //!
 //! Sources: docs.zeek.org, base/protocols/conn/main.zeek (fields), base/frameworks/logging (scope separator) and
 //! base/init-bare.zeek (`JSON::TimestampFormat`).
