@@ -14,10 +14,12 @@
 pub(crate) mod ether_type;
 pub(crate) mod frame;
 pub(crate) mod ip;
+mod layer;
 pub(crate) mod link;
 mod llc;
 mod mpls;
 mod ppp;
+mod tag;
 pub(crate) mod transport;
 mod tunnel;
 mod wifi;

@@ -9,44 +9,26 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use crate::packet::ether_type::{self, IPV4, IPV6, VLAN};
+use crate::packet::ether_type::{IPV4, IPV6, VLAN, is_length};
 use crate::packet::ip::{self, Headers};
-use crate::packet::{Skip, link, llc, ppp};
+use crate::packet::layer::{Layer, typed};
+use crate::packet::{Skip, link, llc, ppp, tag};
 
 /// Maximum number of layers, from the link type to the IP packet. Frames in networks have fewer than ten.
 const MOST_LAYERS: usize = 32;
 
-/// A part of a frame that starts with a header, together with the type of this header.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Layer<'a> {
-    /// A frame of a link type.
-    Link(u16, &'a [u8]),
-    /// An Ethernet frame.
-    Ethernet(&'a [u8]),
-    /// A payload whose EtherType is known. Numbers below 0x600 are lengths of LLC frames.
-    Typed(u16, &'a [u8]),
-    /// A payload that starts with an LLC header.
-    Llc(&'a [u8]),
-    /// A PPP frame.
-    Ppp(&'a [u8]),
-    /// A packet of IPv4 or IPv6.
-    Ip(&'a [u8]),
-}
-
-impl<'a> Layer<'a> {
-    /// Returns the next layer, or the headers if this layer is an IP packet.
-    #[inline(always)]
-    fn step(self) -> Result<ControlFlow<Headers<'a>, Self>, Skip> {
-        match self {
-            Self::Typed(IPV4, packet) => ip::ipv4(packet).map(Break),
-            Self::Typed(IPV6, packet) => ip::ipv6(packet).map(Break),
-            Self::Typed(kind, payload) => ether_type::next(kind, payload).map(Continue),
-            Self::Ethernet(frame) => typed::<14>(frame).map(Continue),
-            Self::Ip(packet) => ip::by_version(packet, Skip::BadHeader).map(Break),
-            Self::Llc(payload) => llc::next(payload).map(Continue),
-            Self::Ppp(frame) => ppp::next(frame).map(Continue),
-            Self::Link(number, frame) => link::next(number, frame).map(Continue),
-        }
+/// Returns the layer after `layer`, or the headers if `layer` is an IP packet.
+#[inline(always)]
+fn step(layer: Layer<'_>) -> Result<ControlFlow<Headers<'_>, Layer<'_>>, Skip> {
+    match layer {
+        Layer::Typed(IPV4, packet) => ip::ipv4(packet).map(Break),
+        Layer::Typed(IPV6, packet) => ip::ipv6(packet).map(Break),
+        Layer::Typed(kind, payload) => tag::next(kind, payload).map(Continue),
+        Layer::Ethernet(frame) => typed::<14>(frame).map(Continue),
+        Layer::Ip(packet) => ip::by_version(packet, Skip::BadHeader).map(Break),
+        Layer::Llc(payload) => llc::next(payload).map(Continue),
+        Layer::Ppp(frame) => ppp::next(frame).map(Continue),
+        Layer::Link(number, frame) => link::next(number, frame).map(Continue),
     }
 }
 
@@ -85,7 +67,7 @@ pub(crate) fn of_common(link_type: u16, frame: &[u8]) -> Option<Headers<'_>> {
 #[inline(never)]
 pub(crate) fn walk(mut layer: Layer<'_>) -> Result<Headers<'_>, Skip> {
     for _ in 0..MOST_LAYERS {
-        match layer.step()? {
+        match step(layer)? {
             Break(headers) => return Ok(headers),
             Continue(next) => layer = next,
         }
@@ -111,32 +93,14 @@ pub(crate) fn last_types(link_type: u16, frame: &[u8]) -> LastTypes {
         match layer {
             Layer::Link(number, _) => types = LastTypes { link_type: number, ether_type: None },
             Layer::Typed(kind, _) => {
-                types.ether_type = Some(kind).filter(|it| !llc::is_length(*it));
+                types.ether_type = Some(kind).filter(|it| !is_length(*it));
             }
             _ => {}
         }
-        let Ok(Continue(next)) = layer.step() else { break };
+        let Ok(Continue(next)) = step(layer) else { break };
         layer = next;
     }
     types
-}
-
-/// Returns the first `N` bytes and the bytes after them.
-#[inline(always)]
-pub(crate) fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
-    bytes.split_first_chunk().ok_or(Skip::CutHeader)
-}
-
-/// Returns the payload of a header of `N` bytes that ends with an EtherType.
-#[inline(always)]
-pub(crate) fn typed<const N: usize>(bytes: &[u8]) -> Result<Layer<'_>, Skip> {
-    let (header, payload) = header::<N>(bytes)?;
-    Ok(Layer::Typed(u16::from_be_bytes([header[N - 2], header[N - 1]]), payload))
-}
-
-/// Returns the Ethernet frame after a header of `N` bytes.
-pub(crate) fn behind<const N: usize>(bytes: &[u8]) -> Result<Layer<'_>, Skip> {
-    header::<N>(bytes).map(|(_, frame)| Layer::Ethernet(frame))
 }
 
 #[cfg(test)]

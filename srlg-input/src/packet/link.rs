@@ -3,8 +3,8 @@
 mod names;
 
 use crate::packet::Skip;
-use crate::packet::ether_type::{IPV4, IPV6, MPLS, PPPOE};
-use crate::packet::frame::{Layer, behind, header, typed};
+use crate::packet::ether_type::{IPV4, IPV6, MPLS, PPPOE, is_length};
+use crate::packet::layer::{Layer, behind, header, typed};
 use crate::packet::{llc, wifi};
 
 pub(crate) use names::name;
@@ -100,7 +100,7 @@ fn frame_relay(frame: &[u8]) -> Result<Layer<'_>, Skip> {
             }
         }
         rest => match typed::<2>(rest)? {
-            Layer::Typed(kind, _) if llc::is_length(kind) => Err(Skip::NotIp),
+            Layer::Typed(kind, _) if is_length(kind) => Err(Skip::NotIp),
             layer => Ok(layer),
         },
     }

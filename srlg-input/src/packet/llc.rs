@@ -1,13 +1,8 @@
 //! LLC headers (IEEE 802.2), and SNAP headers after them.
 
 use crate::packet::Skip;
-use crate::packet::ether_type::IPV4;
-use crate::packet::frame::{Layer, header};
-
-/// Returns whether a number in place of an EtherType is the length of an LLC frame instead.
-pub(crate) const fn is_length(kind: u16) -> bool {
-    kind < 0x600
-}
+use crate::packet::ether_type::{IPV4, is_length};
+use crate::packet::layer::{Layer, header};
 
 /// Parses an LLC header: destination, source and control. Of the frames that are neither SNAP nor IP, for example those
 /// of the spanning tree protocol, only three bytes are needed.

@@ -2,7 +2,7 @@
 
 use crate::packet::Skip;
 use crate::packet::ether_type::is_known;
-use crate::packet::frame::{Layer, header};
+use crate::packet::layer::{Layer, header};
 
 /// Maximum number of labels. Routers impose at most about 12.
 const MOST_LABELS: usize = 32;

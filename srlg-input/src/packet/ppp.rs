@@ -2,7 +2,7 @@
 
 use crate::packet::Skip;
 use crate::packet::ether_type::{IPV4, IPV6, MPLS};
-use crate::packet::frame::{Layer, header};
+use crate::packet::layer::{Layer, header};
 
 /// Parses a PPP frame, with or without the HDLC framing bytes.
 pub(crate) fn next(frame: &[u8]) -> Result<Layer<'_>, Skip> {

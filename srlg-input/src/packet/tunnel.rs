@@ -6,10 +6,10 @@
 use std::num::NonZeroU64;
 
 use crate::packet::Skip;
-use crate::packet::ether_type;
-use crate::packet::frame::{Layer, walk};
+use crate::packet::ether_type::{self, is_length};
+use crate::packet::frame::walk;
 use crate::packet::ip::{self, Headers};
-use crate::packet::llc::is_length;
+use crate::packet::layer::Layer;
 use crate::packet::transport::{Segment, UDP};
 
 /// Maximum number of nested tunnels that are entered.

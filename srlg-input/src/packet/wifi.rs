@@ -1,7 +1,7 @@
 //! Frames of 802.11 networks, with and without a radiotap header.
 
 use crate::packet::Skip;
-use crate::packet::frame::{Layer, header};
+use crate::packet::layer::{Layer, header};
 
 /// Bits of the second byte of an 802.11 header.
 const BETWEEN_ACCESS_POINTS: u8 = 0x03;
