@@ -47,10 +47,6 @@ impl Shortfall {
         is_short.then(|| Self { is_total: contacts == 0, counts, remedy: remedy() })
     }
 
-    pub(crate) const fn is_total(&self) -> bool {
-        self.is_total
-    }
-
     /// Returns the text of the warning, with the counters and a remedy.
     pub(crate) fn warning(&self) -> String {
         let Self { is_total, counts, remedy } = self;
@@ -63,6 +59,14 @@ impl Shortfall {
             Some(remedy) => format!("{found}: {counts}; {remedy}"),
             None => format!("{found}: {counts}"),
         }
+    }
+}
+
+impl Status {
+    /// Returns whether packets, rows or datagrams were read, but none of them yields a contact.
+    #[must_use]
+    pub fn is_without_contacts(&self) -> bool {
+        Shortfall::of(self).is_some_and(|shortfall| shortfall.is_total)
     }
 }
 

@@ -6,7 +6,6 @@ use crate::capture::PacketCounts;
 use crate::drops::Drops;
 #[cfg(feature = "flow")]
 use crate::flow::{ExporterStatus, FlowCounts};
-use crate::shortfall::Shortfall;
 
 /// Counters of one input.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,12 +28,6 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns whether packets, rows or datagrams were read, but none of them yields a contact.
-    #[must_use]
-    pub fn is_without_contacts(&self) -> bool {
-        Shortfall::of(self).is_some_and(|shortfall| shortfall.is_total())
-    }
-
     /// Adds the counters of another capture on the same interface.
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { packets, drops, .. } = other;

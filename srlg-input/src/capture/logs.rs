@@ -15,6 +15,7 @@ mod json;
 mod oci;
 mod row;
 mod texts;
+mod value;
 mod vpc;
 mod zeek;
 

@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 
-use super::json::{count, host, port, protocol_of};
 use super::row::{Conversation, Row, SenderCounts, time_ns};
+use super::value::{count, host, port, protocol_of};
 use crate::packet::Skip;
 
 /// Returns the record in a log entry, if there is one.

@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 
-use super::json::{count, host, port};
 use super::row::{Conversation, Row, SenderCounts, time_ns};
+use super::value::{count, host, port};
 use crate::packet::Skip;
 
 /// TCP flags by name, from the lowest bit to the highest.

@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 
-use super::json::{count, host, port, protocol_of};
 use super::row::{Conversation, Row, SenderCounts, scaled_time_ns, time_ns};
+use super::value::{count, host, port, protocol_of};
 use crate::packet::Skip;
 
 /// The start of all types of records.

@@ -41,6 +41,16 @@ fn check(folder: &Path, capture: &str, tunnels: Tunnels, truth: &Pairs) -> usize
     contacts.len()
 }
 
+/// Asserts that each of the captures `names`, which were made for this purpose, has five contacts with the pairs in its
+/// truth.
+fn check_own(folder: &Path, names: &[&str]) {
+    for name in names {
+        let truth = truth(folder, &format!("own_{name}.pairs.tsv"));
+        let capture = format!("own/{name}.pcap");
+        assert_eq!(check(folder, &capture, Tunnels::Outer, &truth), 5, "{capture}");
+    }
+}
+
 #[test]
 fn recorded_packets_that_a_card_has_yet_to_split_are_contacts() {
     let Some(folder) = recorded("cases") else { return };
@@ -96,13 +106,9 @@ fn recorded_packets_behind_headers_of_switches_are_contacts() {
         let capture = format!("fetched/{name}.pcap");
         assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), contacts, "{capture}");
     }
-    for name in
-        ["etag_8021br", "fabricpath_8903", "llc_snap", "macsec_integrity", "nsh_894f", "vlan_9200"]
-    {
-        let truth = truth(&folder, &format!("own_{name}.pairs.tsv"));
-        let capture = format!("own/{name}.pcap");
-        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), 5, "{capture}");
-    }
+    let own =
+        ["etag_8021br", "fabricpath_8903", "llc_snap", "macsec_integrity", "nsh_894f", "vlan_9200"];
+    check_own(&folder, &own);
 }
 
 #[test]
@@ -121,11 +127,7 @@ fn recorded_packets_of_every_link_type_are_contacts() {
         let capture = format!("fetched/{name}.pcap");
         assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), contacts, "{capture}");
     }
-    for name in ["ipnet_226", "ipoib_247", "nflog_239", "pflog_117"] {
-        let truth = truth(&folder, &format!("own_{name}.pairs.tsv"));
-        let capture = format!("own/{name}.pcap");
-        assert_eq!(check(&folder, &capture, Tunnels::Outer, &truth), 5, "{capture}");
-    }
+    check_own(&folder, &["ipnet_226", "ipoib_247", "nflog_239", "pflog_117"]);
 }
 
 #[test]
