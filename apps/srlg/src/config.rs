@@ -36,7 +36,6 @@ use document::NO_LINE;
 pub use document::Problems;
 pub use file::General;
 use file::{File, RuleTable, Tables, Window};
-pub(crate) use peers::most_threshold;
 pub(crate) use resolve::REPLIES;
 use source::SourceOptions;
 use srlg_alerts::manager::AlertManager;
@@ -44,7 +43,7 @@ use srlg_alerts::manager::names::Names;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_alerts::manager::view_alerts::BELOW_DOWN;
 use srlg_notify::sinks::SinkOptions;
-pub(crate) use thresholds::{LEAST_THRESHOLD, all_hosts};
+pub(crate) use thresholds::{LEAST_THRESHOLD, all_hosts, most_threshold};
 
 /// Warning about a view for which
 /// [`takes_ports_of_answers`](srlg_input::ViewOptions::takes_ports_of_answers) returns `true`.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::thresholds::LEAST_THRESHOLD;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use srlg_input::ViewOptions;
 use srlg_input::contact::{ContactFilter, PeerKey, Port, Side};
@@ -80,16 +79,6 @@ impl Peers {
             _ => 128,
         }
     }
-}
-
-/// Returns the largest useful threshold of the hosts of `view` in `networks`: half of the peers that a host can have.
-pub(crate) fn most_threshold(view: &ViewOptions, networks: &[IpNet]) -> u32 {
-    let versions = Version::ALL.into_iter();
-    let versions = versions.filter(|it| networks.iter().any(|network| it.has(network)));
-    let counts = versions.map(|version| Peers::new(view, Some(version), None).count);
-    // Without peers, the version is not in use.
-    let least = counts.filter(|count| *count > 0).min().unwrap_or(u128::MAX);
-    u32::try_from(least / 2).unwrap_or(u32::MAX).max(LEAST_THRESHOLD)
 }
 
 /// Returns the number of prefixes of the length `length` that overlap `networks`, which have the same IP version.

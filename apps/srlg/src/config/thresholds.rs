@@ -48,12 +48,22 @@ fn default_rule(name: &str, networks: Vec<IpNet>, window: u32, threshold: f64) -
 
 fn outside_threshold(view: &ViewOptions, version: Version) -> f64 {
     let usual = Terms::default().threshold;
-    match Peers::new(view, Some(version), None).count {
-        // Without peers, the version is not in use.
-        0 => usual,
-        // A scan of half of the peers is found.
-        most => usual.min((most / 2) as f64).max(LEAST_THRESHOLD.into()),
-    }
+    half_of_peers(view, version).map_or(usual, |half| usual.min(half.into()))
+}
+
+/// Returns the largest useful threshold of the hosts of `view` in `networks`.
+pub(crate) fn most_threshold(view: &ViewOptions, networks: &[IpNet]) -> u32 {
+    let versions = Version::ALL.into_iter();
+    let versions = versions.filter(|it| networks.iter().any(|network| it.has(network)));
+    versions.filter_map(|version| half_of_peers(view, version)).min().unwrap_or(u32::MAX)
+}
+
+/// Returns the threshold at which a scan of half of the peers is found, or `None` if there are no peers, because the
+/// version is not in use.
+fn half_of_peers(view: &ViewOptions, version: Version) -> Option<u32> {
+    let most = Peers::new(view, Some(version), None).count;
+    let half = u32::try_from(most / 2).unwrap_or(u32::MAX);
+    (most > 0).then_some(half.max(LEAST_THRESHOLD))
 }
 
 /// Returns `0.0.0.0/0` and `::/0`.
