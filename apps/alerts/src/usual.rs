@@ -212,6 +212,8 @@ pub(crate) struct UsualCounts {
     running: HourPeaks,
     /// Counts of the hour before. An attack that began in it may be noticed later.
     former: HourPeaks,
+    /// Whether the hour before is stored as it is.
+    is_former_stored: bool,
     /// Earlier hours that could not be stored.
     unstored: VecDeque<HourPeaks>,
     /// Largest counts at this hour of the week in the past weeks.
@@ -223,7 +225,16 @@ pub(crate) struct UsualCounts {
 impl UsualCounts {
     pub(crate) fn new(series: HourSeries, store: Arc<dyn HourStore>) -> Self {
         let [running, former, past] = [(); 3].map(|()| HourPeaks::default());
-        Self { series, store, running, former, unstored: VecDeque::new(), past, weeks: 0 }
+        Self {
+            series,
+            store,
+            running,
+            former,
+            is_former_stored: false,
+            unstored: VecDeque::new(),
+            past,
+            weeks: 0,
+        }
     }
 
     /// Starts `hour`, unless it is running: stores the former hours, and reads what is usual at this one. If the store
@@ -236,6 +247,7 @@ impl UsualCounts {
         let kept = self.keep();
         let running = std::mem::replace(&mut self.running, HourPeaks::new(hour));
         let former = std::mem::replace(&mut self.former, running);
+        self.is_former_stored = kept.is_ok();
         if kept.is_err() && former.counted_ms > 0 {
             self.unstored.push_back(former);
             self.unstored.drain(..self.unstored.len().saturating_sub(MOST_UNSTORED));
@@ -273,12 +285,15 @@ impl UsualCounts {
             store.keep(&self.series, hour)?;
             self.unstored.pop_front();
         }
-        for hour in [&mut self.former, &mut self.running] {
-            if hour.counted_ms > 0 {
+        for (hour, is_stored) in
+            [(&mut self.former, self.is_former_stored), (&mut self.running, false)]
+        {
+            if hour.counted_ms > 0 && !is_stored {
                 hour.prune();
                 store.keep(&self.series, hour)?;
             }
         }
+        self.is_former_stored = true;
         Ok(())
     }
 
@@ -302,7 +317,7 @@ impl UsualCounts {
     pub(crate) fn forget(&mut self, host: IpAddr, now_ms: u64) {
         self.running.peaks.remove(&host);
         if now_ms.saturating_sub(self.running.hour * HOUR_MS) < 2 * self.series.window_ms {
-            self.former.peaks.remove(&host);
+            self.is_former_stored &= self.former.peaks.remove(&host).is_none();
         }
     }
 

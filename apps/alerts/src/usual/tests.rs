@@ -137,6 +137,10 @@ fn counts_before_an_attack_was_noticed_are_forgotten() {
         counts.forget(host(1), 1_001 * HOUR_MS + after_ms);
         let known = [&counts.former, &counts.running].map(|hour| hour.iter().count());
         assert_eq!(known, [hours, 0], "{after_ms}");
+        counts.keep().unwrap();
+        let stored = store.hours(&counts.series, 1_000..=1_001).unwrap();
+        let stored: Vec<_> = stored.iter().map(|hour| hour.iter().count()).collect();
+        assert_eq!(stored, known, "{after_ms}");
     }
 }
 
