@@ -17,7 +17,7 @@ use crate::report::{Health, SliceReport, StageTimes};
 /// candidates need fewer cells.
 const TRACKED_SHARE: u32 = 6;
 
-/// Number of pairs in a slice above which nothing is tracked. Tracking so many pairs takes a few percent of the time of a
+/// Number of pairs in a slice above which nothing is tracked. Tracking these pairs takes a few percent of the time of a
 /// close, and in such a slice a close is cheap compared with reading the contacts.
 const MOST_TRACKED: usize = 1 << 13;
 
