@@ -18,6 +18,14 @@ pub(crate) struct Samplers {
     rates: LruCache<Scope, NonZeroU32>,
 }
 
+/// The rates that apply to the records of one observation domain.
+pub(crate) struct DomainRates<'a> {
+    samplers: &'a Samplers,
+    domain: u32,
+    /// The rate of the whole domain.
+    whole: Option<NonZeroU32>,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SamplingFields {
     /// Sampling interval N: one packet in N is sampled.
@@ -67,23 +75,34 @@ impl Samplers {
         self.rates.put(scope, rate);
     }
 
-    /// Returns the first of these rates that is known:
-    /// - the rate that the record itself states;
-    /// - the rate of the record's sampler in `domain`;
-    /// - the rate of the record's sampler in any domain;
-    /// - the rate of `domain`.
-    pub(crate) fn rate(&self, domain: u32, fields: &SamplingFields) -> Option<NonZeroU32> {
-        let of = |scope| self.rates.peek(&scope).copied();
-        let of_sampler = || {
-            fields.sampler?;
-            of((Some(domain), fields.sampler)).or_else(|| of((None, fields.sampler)))
-        };
-        fields.rate().or_else(of_sampler).or_else(|| of((Some(domain), None)))
+    /// Returns the rates of `domain`.
+    pub(crate) fn of(&self, domain: u32) -> DomainRates<'_> {
+        DomainRates { samplers: self, domain, whole: self.get((Some(domain), None)) }
+    }
+
+    fn get(&self, scope: Scope) -> Option<NonZeroU32> {
+        self.rates.peek(&scope).copied()
     }
 
     /// Returns all rates, starting with the rate that was stored least recently.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Scope, &NonZeroU32)> {
         self.rates.iter().rev()
+    }
+}
+
+impl DomainRates<'_> {
+    /// Returns the first of these rates that is known:
+    /// - the rate that the record itself states;
+    /// - the rate of the record's sampler in this domain;
+    /// - the rate of the record's sampler in any domain;
+    /// - the rate of the domain.
+    pub(crate) fn rate(&self, fields: &SamplingFields) -> Option<NonZeroU32> {
+        let of_sampler = || {
+            fields.sampler?;
+            let of = |domain| self.samplers.get((domain, fields.sampler));
+            of(Some(self.domain)).or_else(|| of(None))
+        };
+        fields.rate().or_else(of_sampler).or(self.whole)
     }
 }
 
@@ -124,7 +143,7 @@ mod tests {
         let mut samplers = Samplers::new(2);
         (0..100).for_each(|id| samplers.learn(1, &fields(Some(id + 1), Some(id))));
         assert_eq!(samplers.iter().count(), 4);
-        assert_eq!(samplers.rate(1, &fields(None, Some(99))), NonZeroU32::new(100));
-        assert_eq!(samplers.rate(1, &fields(None, Some(9))), None);
+        assert_eq!(samplers.of(1).rate(&fields(None, Some(99))), NonZeroU32::new(100));
+        assert_eq!(samplers.of(1).rate(&fields(None, Some(9))), None);
     }
 }

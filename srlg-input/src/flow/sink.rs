@@ -11,7 +11,7 @@ use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::element::{Moment, Number};
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
-use crate::flow::sampling::Samplers;
+use crate::flow::sampling::DomainRates;
 
 /// The receiver of the contacts and counters of one datagram.
 pub(crate) struct Sink<'a, F> {
@@ -111,12 +111,11 @@ const INITIATOR: u64 = 1;
 const REVERSE_INITIATOR: u64 = 2;
 const PERIMETER: u64 = 3;
 
-/// Passes the contacts of a data record to `sink`. `domain` is the observation domain of the record.
+/// Passes the contacts of a data record to `sink`.
 pub(crate) fn contacts<F: FnMut(Contact)>(
     record: &Record<'_>,
-    domain: u32,
     clock: &Clock,
-    samplers: &Samplers,
+    rates: &DomainRates<'_>,
     sink: &mut Sink<'_, F>,
 ) {
     let (hosts, headers) = match record.hosts(sink.options.nat) {
@@ -140,7 +139,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             .or(packet.destination_port),
         icmp_type: packet.icmp_type,
         initiated: forward_initiated(record),
-        sampling: samplers.rate(domain, &record.sampling()),
+        sampling: rates.rate(&record.sampling()),
         ingress: record.nonzero(Number::Ingress).and_then(|index| index.try_into().ok()),
     };
     if has_forward(record) {

@@ -211,14 +211,17 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
         let is_more_than_padding = set.len() > 3;
         let mut records = 0;
         let mut record = Record::default();
-        while template.compiled.read(&mut set, &mut record).is_some() {
-            records += 1;
-            if template.style.is_options() {
+        if template.style.is_options() {
+            while template.compiled.read(&mut set, &mut record).is_some() {
+                records += 1;
                 self.exporter.samplers.learn(self.domain, &record.sampling());
                 self.sink.count(Reason::Options);
-            } else {
-                let samplers = &self.exporter.samplers;
-                sink::contacts(&record, self.domain, clock, samplers, self.sink);
+            }
+        } else {
+            let rates = self.exporter.samplers.of(self.domain);
+            while template.compiled.read(&mut set, &mut record).is_some() {
+                records += 1;
+                sink::contacts(&record, clock, &rates, self.sink);
             }
         }
         self.sink.counts.records += u64::from(records);
