@@ -36,13 +36,13 @@ const NAMES: [&[&str]; 13] = [
 pub(super) struct Zeek {
     separator: char,
     unset: String,
-    /// Position of each field of [`NAMES`] in a line, or `None` before the header has been read.
-    places: Option<[Option<usize>; NAMES.len()]>,
+    /// Position in [`NAMES`] of each column that is used, or `None` before the header has been read.
+    columns: Option<Vec<Option<usize>>>,
 }
 
 impl Default for Zeek {
     fn default() -> Self {
-        Self { separator: '\t', unset: "-".to_owned(), places: None }
+        Self { separator: '\t', unset: "-".to_owned(), columns: None }
     }
 }
 
@@ -52,11 +52,14 @@ impl Zeek {
             self.parse_head(head);
             return None;
         }
-        let Some(places) = self.places else { return Some(Err(Skip::BadRow)) };
-        let fields: Vec<&str> = line.split(self.separator).collect();
-        let field =
-            |place: Option<usize>| fields.get(place?).copied().filter(|field| *field != self.unset);
-        Some(row(places.map(field)))
+        let Some(columns) = &self.columns else { return Some(Err(Skip::BadRow)) };
+        let mut fields = [None; NAMES.len()];
+        for (name, field) in columns.iter().zip(line.split(self.separator)) {
+            if let Some(name) = *name {
+                fields[name] = fields[name].or(Some(field).filter(|field| *field != self.unset));
+            }
+        }
+        Some(row(fields))
     }
 
     /// Parses a header line without its `#`: either `separator \x09`, or a keyword and its values, each preceded by
@@ -71,9 +74,8 @@ impl Zeek {
         match fields.next() {
             Some("unset_field") => self.unset = fields.next().unwrap_or("-").to_owned(),
             Some("fields") => {
-                let fields: Vec<&str> = fields.collect();
-                let place = |names: &[&str]| fields.iter().position(|field| names.contains(field));
-                self.places = Some(NAMES.map(place));
+                let name = |field| NAMES.iter().position(|names| names.contains(&field));
+                self.columns = Some(fields.map(name).collect());
             }
             _ => {}
         }
