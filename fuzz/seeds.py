@@ -50,7 +50,9 @@ def payload(frame):
     """Returns the payload of a UDP datagram over IPv4 in an Ethernet frame, or None."""
     if len(frame) < 42 or frame[12:14] != b"\x08\x00" or frame[23] != 17:
         return None
-    return frame[14 + 4 * (frame[14] & 15) + 8 :]
+    content = frame[14 + 4 * (frame[14] & 15) + 8 :]
+    # No datagram is longer, but a frame that the network card has yet to split may be.
+    return content if len(content) < 1 << 16 else None
 
 
 def export(datagrams, selector=0):
@@ -82,7 +84,7 @@ def recorded():
         # Templates come before the data that they describe.
         paths.sort(key=lambda path: "tpl" not in path.name)
         add("exports", export([path.read_bytes() for path in paths]))
-    for path in in_data("flows/logs/*.log"):
+    for path in in_data("flows/logs/*.log") + in_data("cases/own/*.json") + in_data("cases/own/vpc_*"):
         add("logs", b"\x03" + path.read_bytes()[:8_000])
         rows = [line for line in path.read_bytes().split(b"\n") if not line.startswith(b"#")]
         add("logs", b"\x00" + b"\n".join(rows[:20]))
