@@ -14,10 +14,10 @@ use crate::options::InputOptions;
 use crate::position::Position;
 use crate::shortfall::Shortfall;
 use crate::sink::{ContactSink, SinkError, SinkMaker};
+#[cfg(feature = "flow")]
+use crate::sockets::Sockets;
 use crate::status::Status;
 use crate::threads::{ContactSenders, SharedState};
-#[cfg(feature = "flow")]
-use crate::udp::Sockets;
 
 /// A source of contacts: files, sockets, an interface or a broker.
 pub struct Input {

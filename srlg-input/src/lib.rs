@@ -98,10 +98,10 @@ mod position;
 mod reason;
 mod shortfall;
 mod sink;
+#[cfg(feature = "flow")]
+mod sockets;
 mod status;
 mod threads;
-#[cfg(feature = "flow")]
-mod udp;
 
 pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;

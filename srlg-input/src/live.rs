@@ -23,10 +23,10 @@ use crate::event::{Event, LogLine, Next};
 #[cfg(not(feature = "flow"))]
 use crate::exports::Sockets;
 use crate::position::Position;
+#[cfg(feature = "flow")]
+use crate::sockets::Sockets;
 use crate::status::Status;
 use crate::threads::{CHECK_INTERVAL, SharedState};
-#[cfg(feature = "flow")]
-use crate::udp::Sockets;
 
 pub use crate::broker::check_broker;
 pub use crate::drops::Drops;
@@ -37,9 +37,9 @@ pub use crate::options::{
     MessageOptions, NatsSource, NatsUrl, SocketOptions, Topic, mask_user,
 };
 pub use crate::sink::{ContactSink, SinkError};
-pub use crate::status::SocketStatus;
 #[cfg(feature = "flow")]
-pub use crate::udp::check_templates;
+pub use crate::sockets::check_templates;
+pub use crate::status::SocketStatus;
 
 /// Minimum forward step of the system clock that yields an event.
 const STEP: Duration = Duration::from_secs(1);

@@ -1,20 +1,15 @@
-//! The threads that receive and decode flow exports, and their shared state.
+//! The state that the threads that receive flow exports share: permitted senders, decoders and counters.
 
-use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use lru::LruCache;
 
 use crate::contact::{Contact, Networks};
-use crate::error::InputError;
 use crate::flow::{Decoder, table};
 
-use super::datagrams::{Receiver, UdpDatagram};
-use crate::threads::queue::ENOUGH;
-use crate::threads::{ContactSender, DRAIN};
+use super::datagrams::UdpDatagram;
 
 /// The state that all receiving threads share.
 pub(super) struct ReceiverState {
@@ -29,7 +24,12 @@ pub(super) struct ReceiverState {
 
 impl ReceiverState {
     /// Decodes a datagram that arrived on socket `here`, if its sender is permitted.
-    fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut receive: impl FnMut(Contact)) {
+    pub(super) fn decode(
+        &self,
+        here: usize,
+        datagram: &UdpDatagram<'_>,
+        mut receive: impl FnMut(Contact),
+    ) {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.permitted.get(exporter.ip().into()).is_none() {
@@ -75,48 +75,6 @@ impl DecoderAssignment {
         }
         let mut assignment = self.assignment.lock().unwrap_or_else(PoisonError::into_inner);
         *assignment.get_or_insert(exporter, || here)
-    }
-}
-
-/// Receives on socket `here` until the input is asked to stop. Then reads the waiting datagrams for at most [`DRAIN`].
-pub(super) fn receive(
-    socket: &UdpSocket,
-    address: SocketAddr,
-    here: usize,
-    shared: &ReceiverState,
-    sender: &mut ContactSender,
-) -> Result<(), InputError> {
-    let mut receiver = Receiver::new();
-    let mut contacts = Vec::new();
-    let mut asked: Option<Instant> = None;
-    loop {
-        if sender.shared.stop.is_asked()
-            && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
-        {
-            return Ok(());
-        }
-        let mut delivered = Ok(true);
-        let received = receiver.receive(socket, |datagram| {
-            shared.decode(here, &datagram, |contact| contacts.push(contact));
-            // Contacts are delivered as soon as there are enough, so that at most the contacts of one datagram exceed
-            // the limit of the queue.
-            if contacts.len() >= ENOUGH && matches!(delivered, Ok(true)) {
-                delivered = sender.deliver(&contacts);
-                contacts.clear();
-            }
-        });
-        if let Err(error) = received {
-            match error.kind() {
-                ErrorKind::Interrupted => continue,
-                ErrorKind::WouldBlock | ErrorKind::TimedOut if asked.is_some() => return Ok(()),
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => continue,
-                _ => return Err(InputError::Receive { address, error }),
-            }
-        }
-        if !(delivered? && sender.deliver(&contacts)?) {
-            return Ok(());
-        }
-        contacts.clear();
     }
 }
 
