@@ -44,7 +44,7 @@ mod format;
 pub(crate) mod frame;
 #[cfg(feature = "gzip")]
 mod gzip;
-mod ipfix;
+pub(crate) mod ipfix;
 mod lines;
 #[cfg(feature = "logs")]
 pub(crate) mod logs;

@@ -1,7 +1,8 @@
 //! Contacts from flow exports: NetFlow v5, v7 and v9, IPFIX (RFC 7011) and sFlow v5.
 //!
 //! A [`Decoder`] reads the payloads of UDP datagrams from any number of exporters. It detects the protocol of each
-//! datagram, and yields a [`Contact`](crate::Contact) for each direction in which a flow has packets.
+//! datagram, and yields a [`Contact`](crate::Contact) for each direction in which a flow has packets. It also decodes
+//! the IPFIX messages of TCP connections, which a [`MessageBuffer`] separates.
 //!
 //! A record that does not yield a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is
 //! never an error. Exports are unauthenticated datagrams, which may be truncated, damaged or malicious. Memory is
@@ -25,6 +26,7 @@ mod decoder;
 mod element;
 mod exporter;
 mod exporters;
+mod framing;
 mod netflow;
 mod options;
 mod record;
@@ -41,11 +43,13 @@ mod waiting;
 pub use counts::{FlowCounts, Reason};
 pub use decoder::Decoder;
 pub use exporter::{Backlog, Exporter, Undecodable};
+pub use framing::{BadHeader, MessageBuffer};
 pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
 #[cfg(feature = "messages")]
 pub(crate) use sink::Details;
+pub use source::Session;
 pub use state::BadState;
 pub(crate) use state::is_state;
 pub use status::ExporterStatus;

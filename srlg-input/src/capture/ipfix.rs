@@ -49,8 +49,9 @@ fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     has_known_id && (SET_HEADER..=content).contains(&ByteOrder::Big.u16(set, 2).into())
 }
 
-/// Returns the length of the message, including `header`, or `None` if the header is invalid.
-fn length(header: &[u8]) -> Option<usize> {
+/// Returns the length of the message that starts with `header`, or `None` if the header is invalid. Only the first four
+/// bytes matter, which contain the version and the length.
+pub(crate) fn length(header: &[u8]) -> Option<usize> {
     let length = usize::from(ByteOrder::Big.u16(header, 2));
     (ByteOrder::Big.u16(header, 0) == VERSION && length >= HEADER).then_some(length)
 }

@@ -27,8 +27,8 @@ reasons! {
         SourceGone = "source-gone",
         /// A data set is held until its template arrives.
         Held = "held",
-        /// A data set was dropped before its template arrived, because newer sets needed the space, or because sets
-        /// of 64 other templates of its datagram were already held.
+        /// A data set was dropped before its template arrived, because newer sets needed the space, because sets of 64
+        /// other templates of its datagram were already held, or because its session ended.
         Dropped = "dropped",
         /// A data set of more than 3 bytes does not contain any complete record of its template.
         Undecodable = "undecodable",

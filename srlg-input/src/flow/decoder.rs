@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 
 use lru::LruCache;
 
@@ -20,7 +21,7 @@ use crate::flow::options::{BadOptions, DecoderOptions};
 use crate::flow::sequence::{Count, Datagram};
 use crate::flow::sflow;
 use crate::flow::sink::Sink;
-use crate::flow::source::{self, Source};
+use crate::flow::source::{self, Session, Source};
 use crate::flow::templates;
 
 /// A decoder of exports from any number of exporters.
@@ -28,6 +29,7 @@ use crate::flow::templates;
 pub struct Decoder {
     pub(crate) options: DecoderOptions,
     pub(crate) exporters: Exporters,
+    next_session: NonZeroU64,
 }
 
 impl Decoder {
@@ -37,7 +39,7 @@ impl Decoder {
     /// Returns [`BadOptions`] if an option is out of range.
     pub fn new(options: DecoderOptions) -> Result<Self, BadOptions> {
         options.check()?;
-        Ok(Self { options, exporters: Exporters::new(&options) })
+        Ok(Self { options, exporters: Exporters::new(&options), next_session: NonZeroU64::MIN })
     }
 
     /// Decodes the `payload` of one UDP datagram that `exporter` sent, and passes its contacts to `receive`.
@@ -52,6 +54,46 @@ impl Decoder {
         payload: &[u8],
         receive: impl FnMut(Contact),
     ) {
+        self.decode_in(None, exporter, received_ns, payload, receive);
+    }
+
+    /// Starts a transport session, such as a TCP connection. It must be ended with [`end_session`](Self::end_session),
+    /// because its templates use memory, within the limits of the options.
+    #[must_use]
+    pub fn start_session(&mut self) -> Session {
+        let session = Session(self.next_session);
+        self.next_session = session.0.saturating_add(1);
+        session
+    }
+
+    /// Decodes one IPFIX `message` that `exporter` sent in `session`, as [`decode`](Self::decode) does for a datagram.
+    ///
+    /// The templates of the session apply only to its messages. Counters, the clock skew and sampling rates belong to
+    /// the exporter.
+    pub fn decode_message(
+        &mut self,
+        session: Session,
+        exporter: SocketAddr,
+        received_ns: u64,
+        message: &[u8],
+        receive: impl FnMut(Contact),
+    ) {
+        self.decode_in(Some(session), exporter, received_ns, message, receive);
+    }
+
+    /// Forgets the templates and sequence numbers of `session`, in which `exporter` sent messages.
+    pub fn end_session(&mut self, session: Session, exporter: SocketAddr) {
+        self.exporters.end(session, exporter::Key::new(exporter, &self.options));
+    }
+
+    fn decode_in(
+        &mut self,
+        session: Option<Session>,
+        exporter: SocketAddr,
+        received_ns: u64,
+        payload: &[u8],
+        receive: impl FnMut(Contact),
+    ) {
         let options = self.options;
         let key = exporter::Key::new(exporter, &options);
         let (entry, is_newcomer) = self.exporters.hear(key, &options);
@@ -59,21 +101,20 @@ impl Decoder {
         let mut counts = FlowCounts::default();
         counts.datagrams = 1;
         let mut sink = Sink { options: &options, exporter: key.address.into(), counts, receive };
-        let outcome = match Version::of(payload) {
-            Some(version @ (Version::V5 | Version::V7)) => {
-                Export::new(version, payload).map(|it| entry.legacy(received_ns, &it, &mut sink))
-            }
-            Some(Version::V9) => {
-                Message::v9(payload).map(|it| entry.netflow(received_ns, &it, &mut sink))
-            }
-            Some(Version::Ipfix) => {
-                Message::ipfix(payload).map(|it| entry.netflow(received_ns, &it, &mut sink))
-            }
-            Some(Version::Sflow) => {
-                sflow::Datagram::new(payload).map(|it| entry.sflow(received_ns, &it, &mut sink))
-            }
-            None => Err(Reason::Version),
-        };
+        let is_permitted = |version: &Version| session.is_none() || *version == Version::Ipfix;
+        let outcome =
+            match Version::of(payload).filter(is_permitted) {
+                Some(version @ (Version::V5 | Version::V7)) => Export::new(version, payload)
+                    .map(|it| entry.legacy(received_ns, &it, &mut sink)),
+                Some(Version::V9) => Message::v9(payload)
+                    .map(|it| entry.netflow(session, received_ns, &it, &mut sink)),
+                Some(Version::Ipfix) => Message::ipfix(payload)
+                    .map(|it| entry.netflow(session, received_ns, &it, &mut sink)),
+                Some(Version::Sflow) => {
+                    sflow::Datagram::new(payload).map(|it| entry.sflow(received_ns, &it, &mut sink))
+                }
+                None => Err(Reason::Version),
+            };
         if let Err(reason) = outcome {
             sink.count(reason);
         }
@@ -142,8 +183,12 @@ impl Entry {
         sink: &mut Sink<'_, F>,
     ) {
         let Self { exporter, sources, .. } = self;
-        let key =
-            source::Key { version: export.version, agent: None, domain: export.engine.into() };
+        let key = source::Key {
+            session: None,
+            version: export.version,
+            agent: None,
+            domain: export.engine.into(),
+        };
         let has_content = || export.count > 0;
         let Some(source) = source(sources, key, sink.options, has_content) else { return };
         let export_ns = u64::from(export.export_s) * SECOND + u64::from(export.export_rest_ns);
@@ -159,13 +204,14 @@ impl Entry {
 
     fn netflow<F: FnMut(Contact)>(
         &mut self,
+        session: Option<Session>,
         received_ns: u64,
         message: &Message<'_>,
         sink: &mut Sink<'_, F>,
     ) {
         let Message { version, domain, uptime_ms, .. } = *message;
         let Self { exporter, sources, template_bytes } = self;
-        let key = source::Key { version, agent: None, domain };
+        let key = source::Key { session, version, agent: None, domain };
         let has_content = || message.has_content();
         let Some(source) = source(sources, key, sink.options, has_content) else {
             message.fault().into_iter().for_each(|fault| sink.count(fault));
@@ -193,7 +239,7 @@ impl Entry {
         let Self { exporter, sources, .. } = self;
         datagram.read(received_ns, sink);
         let sflow::Datagram { agent, sub_agent: domain, number, uptime_ms, .. } = *datagram;
-        let key = source::Key { version: Version::Sflow, agent, domain };
+        let key = source::Key { session: None, version: Version::Sflow, agent, domain };
         let has_content = || datagram.has_content();
         let Some(source) = source(sources, key, sink.options, has_content) else { return };
         let datagram = Datagram {

@@ -14,7 +14,7 @@ use lru::LruCache;
 use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::exporter::{Backlog, Exporter, Key};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
-use crate::flow::source::{self, Source};
+use crate::flow::source::{self, Session, Source};
 
 #[derive(Debug)]
 pub(crate) struct Exporters {
@@ -185,6 +185,23 @@ impl Exporters {
         }
         let mut known = self.known.iter().rev();
         known.find(|(_, entry)| is_greedy(entry)).map_or(key, |(greedy, _)| *greedy)
+    }
+
+    /// Drops the sources of a session, and counts the sets that still wait for their templates.
+    pub(crate) fn end(&mut self, session: Session, key: Key) {
+        let entry = self.known.peek_mut(&key).or_else(|| self.newcomers.peek_mut(&key));
+        let Some(entry) = entry else { return };
+        let before = entry.usage();
+        let keys = entry.sources.iter().map(|(key, _)| *key);
+        let ended: Vec<_> = keys.filter(|key| key.session == Some(session)).collect();
+        for source in ended.iter().filter_map(|key| entry.sources.pop(key)) {
+            entry.template_bytes -= source.template_bytes;
+            for _ in 0..source.backlog().map_or(0, |backlog| backlog.sets) {
+                entry.exporter.counts.add(Reason::Dropped);
+                self.counts.add(Reason::Dropped);
+            }
+        }
+        self.usage.change(before, entry.usage());
     }
 
     fn shed(&mut self, key: Key) {

@@ -4,6 +4,7 @@
 //! v5, NetFlow v7 and sFlow use only the sequence numbers.
 
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 
 use lru::LruCache;
 
@@ -19,9 +20,16 @@ use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 use crate::flow::waiting::WaitingSets;
 
+/// A transport session of an exporter, such as a TCP connection. Its templates and sequence numbers end with it
+/// (RFC 7011, section 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Session(pub(crate) NonZeroU64);
+
 /// The identity of a source within its exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
+    /// Session of the source, or `None` if it sends datagrams.
+    pub(crate) session: Option<Session>,
     pub(crate) version: Version,
     /// Address of the agent, in sFlow only. An agent may omit it.
     pub(crate) agent: Option<IpAddr>,

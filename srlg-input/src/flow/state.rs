@@ -55,14 +55,17 @@ struct SavedSource<'a> {
 type SavedRates = (exporter::Key, Vec<(Scope, NonZeroU32)>);
 
 impl Decoder {
-    /// Returns the templates and sampling rates as bytes.
+    /// Returns the templates and sampling rates as bytes. Templates of sessions are omitted, because they end with their
+    /// session.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         let entries = || self.exporters.iter();
         let sources = entries().flat_map(|(key, entry)| {
             let sources = entry.sources.iter().rev();
-            sources.filter(|(_, it)| it.templates().count() > 0).map(|(of, it)| (*key, of, it))
+            sources
+                .filter(|(of, it)| of.session.is_none() && it.templates().count() > 0)
+                .map(|(of, it)| (*key, of, it))
         });
         put_all(&mut bytes, sources, |bytes, (exporter, key, source)| {
             put_exporter(bytes, exporter);
@@ -154,7 +157,7 @@ fn take_source<'a>(bytes: &mut &'a [u8]) -> Option<SavedSource<'a>> {
         10 => Version::Ipfix,
         _ => return None,
     };
-    let key = source::Key { version, agent: None, domain: bytes::u32(bytes)? };
+    let key = source::Key { session: None, version, agent: None, domain: bytes::u32(bytes)? };
     let templates = take_all(bytes, |bytes| {
         let style = *Style::ALL.get(usize::from(bytes::u8(bytes)?))?;
         let length = bytes::u32(bytes)? as usize;

@@ -7,6 +7,7 @@ mod fixed;
 mod hostile;
 mod payloads;
 mod sampling;
+mod sessions;
 mod sflow;
 mod templates;
 mod times;
