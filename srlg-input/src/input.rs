@@ -199,7 +199,7 @@ fn open_live(
     // If an error follows, `live` is dropped, which stops the threads that have been started.
     let mut live = Live::of(SharedState::new(stop));
     let mut senders = ContactSenders { shared: live.shared(), sinks };
-    if !options.sockets.listen.is_empty() {
+    if options.sockets.is_listening() {
         live.set_sockets(Sockets::open(options, &mut senders)?);
     } else if let Some(name) = &options.interface {
         #[cfg(feature = "live")]

@@ -3,7 +3,7 @@
 //! ```text
 //! files -------------------Reader--------------------> contacts, in order                          [files]
 //! captures of exports -----Reader--> Decoder --------> contacts, in order                          [files]
-//! UDP sockets -------------permitted? --> Decoder ---> |                                           [sockets]
+//! sockets, UDP or TCP ----permitted? --> Decoder ---> |                                           [sockets]
 //! an interface ------------libpcap ------------------> | batches, a thread for each -> contacts    [live]
 //! a Kafka topic -----------FlowReader ---------------> |                                           [kafka]
 //! a NATS stream -----------FlowReader ---------------> |                                           [nats]
@@ -19,8 +19,8 @@
 //! | [`contact`] | contacts, networks, sampling rates, and views that turn contacts into pairs |
 //! | [`packet`] | headers of captured frames |
 //! | [`capture`] | pcap, pcapng, CSV and IPFIX files; logs and compressed files if their features are enabled |
-//! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
-//! | [`live`] | UDP sockets, growing files, interfaces through libpcap, and brokers |
+//! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and sockets |
+//! | [`live`] | sockets, growing files, interfaces through libpcap, and brokers |
 //! | `messages` | flows in Protobuf or JSON messages, as Akvorado, goflow2 and others write them |
 //! | `nats` | messages of a NATS stream or subject, and keys of NATS clients |
 //! | [`backoff`] | delays between attempts that fail |
@@ -29,7 +29,7 @@
 //! # Features
 //! - `gzip`: files compressed with gzip.
 //! - `logs`: logs of Zeek, Suricata, Hubble and Elastic, and flow logs of clouds.
-//! - `flow`: flow exports, from captures and UDP sockets.
+//! - `flow`: flow exports, from captures and sockets.
 //! - `live`: capture on interfaces through libpcap, whose headers are needed to build.
 //! - `kafka`: flows in a Kafka topic.
 //! - `nats`: flows in a NATS stream or subject.
@@ -83,6 +83,7 @@ pub mod packet;
 
 mod broker;
 mod clock;
+mod connections;
 mod drops;
 mod error;
 mod event;

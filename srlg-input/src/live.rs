@@ -29,6 +29,7 @@ use crate::status::Status;
 use crate::threads::{CHECK_INTERVAL, SharedState};
 
 pub use crate::broker::check_broker;
+pub use crate::connections::{CloseReason, ConnectionCounts};
 pub use crate::drops::Drops;
 #[cfg(feature = "live")]
 pub use crate::interface::{Capture, LiveError};

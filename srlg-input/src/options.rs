@@ -21,9 +21,9 @@ pub use nats::{NatsSource, NatsUrl};
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
-/// With the feature `clap`, these are command-line options. Some of them form two groups, and at most one option of a
-/// group can be set. The group `contacts` selects the source: `input`, `listen`, `interface` or `url`. The group
-/// `decoded` selects flow records as the source: `exports`, `listen` or `url`.
+/// With the feature `clap`, these are command-line options, some of which form groups. The group `contacts` selects the
+/// source: `input`, `interface`, `url`, or sockets with `listen`, `listen_tcp` or both. The group `decoded` contains the
+/// options that select flow records as the source, and the group `listening` those that select sockets.
 ///
 /// With the feature `serde`, the options are read from a map whose keys are the names of the options.
 /// [`check`](Self::check) applies the same rules as the command line.
@@ -31,16 +31,17 @@ pub use nats::{NatsSource, NatsUrl};
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "url"]))))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "url"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "listen_tcp", "interface", "url"]).multiple(true))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "listen_tcp", "url"]).multiple(true))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("listening").args(["listen", "listen_tcp"]).multiple(true))))]
 pub struct InputOptions {
     /// File to read (repeatable; files are read in the given order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata, Hubble, Elastic or a cloud, IPFIX file, or any of these compressed with gzip; - is standard input
-    #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
+    #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-", conflicts_with_all = ["listen", "listen_tcp", "interface", "url"]))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub input: Vec<PathBuf>,
 
     /// Decode the UDP datagrams in captures, or the messages in IPFIX files, as flow exports (NetFlow v5, v7, v9, IPFIX, sFlow v5); several files form one export
-    #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
+    #[cfg_attr(feature = "clap", arg(long, requires = "input", conflicts_with_all = ["listen", "listen_tcp", "url"]))]
     pub exports: bool,
 
     /// Treat the files as live: slices close by the system clock, not by the times in the data
@@ -48,7 +49,7 @@ pub struct InputOptions {
     pub live: bool,
 
     /// Hosts of a tunnelled packet (IP in IP, GRE, MPLS, VXLAN, Geneve, GTP-U): the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
-    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "url"]))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "listen_tcp", "exports", "url"]))]
     pub tunnels: Tunnels,
 
     /// Options of the sockets that receive flow exports.
@@ -57,7 +58,7 @@ pub struct InputOptions {
     pub sockets: SocketOptions,
 
     /// Network interface to capture packets from; requires a build with the feature live
-    #[cfg_attr(feature = "clap", arg(long, value_name = "IF"))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "IF", conflicts_with_all = ["listen", "listen_tcp", "url"]))]
     pub interface: Option<String>,
 
     /// Options of live capture.
@@ -92,12 +93,23 @@ pub struct InputOptions {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SocketOptions {
     /// UDP address to receive flow exports on (repeatable), such as `[::]:2055` for all IPv4 and IPv6 addresses; requires exporters
-    #[cfg_attr(feature = "clap", arg(long, value_name = "ADDR:PORT", requires = "exporters"))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "ADDR:PORT", requires = "exporters", conflicts_with = "url")
+    )]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "address:port")))]
     pub listen: Vec<SocketAddr>,
 
-    /// Network of permitted exporters (repeatable); datagrams from all other addresses are counted and dropped
-    #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "listen"))]
+    /// TCP address to receive IPFIX on (repeatable), such as `[::]:4739`; requires exporters
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "ADDR:PORT", requires = "exporters", conflicts_with = "url")
+    )]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "address:port")))]
+    pub listen_tcp: Vec<SocketAddr>,
+
+    /// Network of permitted exporters (repeatable); datagrams and connections from all other addresses are counted and dropped
+    #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "listening"))]
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "crate::contact::deserialize_networks")
@@ -105,12 +117,12 @@ pub struct SocketOptions {
     #[cfg_attr(feature = "schemars", schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub exporters: Vec<IpNet>,
 
-    /// Size of the kernel's receive buffer of each socket, in bytes
+    /// Size of the kernel's receive buffer of each UDP socket, in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = Self::RECEIVE_BUFFER, value_parser = within(Self::RECEIVE_BUFFERS), requires = "listen"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVE_BUFFERS.start(), max = *Self::RECEIVE_BUFFERS.end())))]
     pub receive_buffer: u32,
 
-    /// Number of threads that receive and decode exports at each address; exporters are distributed among the threads
+    /// Number of threads that receive and decode exports at each UDP address; exporters are distributed among the threads
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::RECEIVERS), requires = "listen"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVERS.start(), max = *Self::RECEIVERS.end())))]
     pub receivers: u32,
@@ -271,6 +283,12 @@ impl BadOption {
 }
 
 impl SocketOptions {
+    /// Returns whether the options request a socket.
+    #[must_use]
+    pub const fn is_listening(&self) -> bool {
+        !(self.listen.is_empty() && self.listen_tcp.is_empty())
+    }
+
     const RECEIVE_BUFFER: u32 = 16 << 20;
     /// Valid sizes of a receive buffer, in bytes. Linux doubles the size, and the result must fit into 31 bits.
     const RECEIVE_BUFFERS: RangeInclusive<u32> = 1..=(1 << 30) - 1;
@@ -295,6 +313,7 @@ impl Default for SocketOptions {
     fn default() -> Self {
         Self {
             listen: Vec::new(),
+            listen_tcp: Vec::new(),
             exporters: Vec::new(),
             receive_buffer: Self::RECEIVE_BUFFER,
             receivers: 1,
@@ -322,13 +341,13 @@ impl InputOptions {
     /// Returns whether slices close by the system clock.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.live || !self.sockets.listen.is_empty() || self.interface.is_some() || self.is_broker()
+        self.live || self.sockets.is_listening() || self.interface.is_some() || self.is_broker()
     }
 
     /// Returns whether contacts come from flow records: flow exports, or the messages of a broker.
     #[must_use]
     pub fn is_exports(&self) -> bool {
-        self.exports || !self.sockets.listen.is_empty() || self.is_broker()
+        self.exports || self.sockets.is_listening() || self.is_broker()
     }
 
     /// Returns whether contacts come from the messages of a broker (Kafka or NATS).
@@ -364,7 +383,16 @@ impl InputOptions {
                 return bad(option, format!("must be {least} to {most}, got {value}"));
             }
         }
-        let (files, listen) = (!self.input.is_empty(), !sockets.listen.is_empty());
+        let (files, listen) = (!self.input.is_empty(), sockets.is_listening());
+        // `listen` or `listen-tcp`, whichever is set.
+        let listen_key = if sockets.listen.is_empty() && listen { "listen-tcp" } else { "listen" };
+        let of_udp = SocketOptions {
+            listen: Vec::new(),
+            listen_tcp: Vec::new(),
+            exporters: Vec::new(),
+            ..sockets.clone()
+        };
+        let is_of_udp = sockets.listen.is_empty() && of_udp != SocketOptions::default();
         let (exporters, captures) = (!sockets.exporters.is_empty(), interface.is_some());
         let threads = capture.capture_threads as usize;
         let is_pinned = ![0, threads].contains(&capture.capture_cpus.len());
@@ -403,11 +431,24 @@ impl InputOptions {
                 "nat",
                 "has no effect on messages, because their flows are already decoded",
             ),
-            (listen && files, "listen", "cannot be combined with input"),
-            (captures && (files || listen), "interface", "cannot be combined with input or listen"),
-            (listen && !exporters, "listen", "exporters must be set too"),
+            (listen && files, listen_key, "cannot be combined with input"),
+            (
+                captures && (files || listen),
+                "interface",
+                "cannot be combined with input, listen or listen-tcp",
+            ),
+            (listen && !exporters, listen_key, "exporters must be set too"),
             (!files && (self.exports || self.live), "input", "must be set for exports or live"),
-            (!listen && sockets, "listen", "must be set for exporters or socket options"),
+            (
+                listen && is_of_udp,
+                "listen",
+                "must be set for receive-buffer, receivers or templates, which do not apply to TCP",
+            ),
+            (
+                !listen && sockets,
+                "listen",
+                "must be set for exporters or socket options, unless listen-tcp is set",
+            ),
             (!captures && capture, "interface", "must be set for capture options"),
             (is_pinned, "capture-cpus", "must name one CPU for each capture thread"),
             (tunnels && self.is_exports(), "tunnels", "applies only to captured packets"),

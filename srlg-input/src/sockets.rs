@@ -1,20 +1,21 @@
 //! The sockets to which exporters send, and warnings about their counters.
 
+mod connection;
 mod datagrams;
 mod state;
+mod tcp;
 mod template_file;
 mod udp;
 mod udp_drops;
 
 use std::io::ErrorKind;
-use std::mem;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{iter, mem};
 
-use crate::contact::Networks;
 use crate::error::InputError;
 use crate::event::LogLine;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus, FlowCounts, Reason};
@@ -22,7 +23,7 @@ use crate::options::InputOptions;
 use crate::status::{SocketStatus, Status};
 use crate::threads::ContactSenders;
 
-use self::state::{DecoderAssignment, ReceiverState};
+use self::state::ReceiverState;
 use self::template_file::{load_templates, save_templates};
 use self::udp_drops::UdpDrops;
 
@@ -38,12 +39,15 @@ struct Warned {
     dropped: u64,
     /// Number of dropped exporters and observation domains.
     gone: u64,
+    /// Number of TCP connections that were closed before their end.
+    closed: u64,
 }
 
 pub(crate) struct Sockets {
     shared: Arc<ReceiverState>,
     /// The bound sockets. They stay open, because the system does not report the drops of closed sockets.
     sockets: Vec<Arc<UdpSocket>>,
+    tcp_addresses: Vec<SocketAddr>,
     drops: Mutex<UdpDrops>,
     templates: Option<PathBuf>,
     warned_at: Instant,
@@ -66,17 +70,16 @@ impl Sockets {
                 .map_err(|error| InputError::Listen { address, error })?;
             bound.extend(sockets);
         }
-        let decoders: Result<Vec<_>, _> =
-            bound.iter().map(|_| Decoder::new(decoding).map(Mutex::new)).collect();
-        let shared = Arc::new(ReceiverState {
-            permitted: Networks::new(options.exporters.iter().map(|network| (*network, ()))),
-            decoders: decoders?,
-            assignment: DecoderAssignment::new(bound.len()),
-            received: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            last_refused: Mutex::default(),
-        });
-        if let Some(path) = &options.templates {
+        let listeners: Result<Vec<_>, _> = (options.listen_tcp.iter())
+            .map(|&address| {
+                tcp::listen(address).map_err(|error| InputError::Listen { address, error })
+            })
+            .collect();
+        let (listeners, tcp_addresses): (Vec<_>, Vec<_>) = listeners?.into_iter().unzip();
+        let shared = Arc::new(ReceiverState::new(&options.exporters, bound.len(), decoding)?);
+        // Exporters send templates at the start of each TCP connection.
+        let templates = options.templates.clone().filter(|_| !bound.is_empty());
+        if let Some(path) = &templates {
             let damage = load_templates(path, &shared)?;
             damage.into_iter().for_each(|damage| senders.shared.queue.log(damage));
             // The templates are saved at the start, so that an unwritable file is detected at once. A full disk is not
@@ -107,11 +110,20 @@ impl Sockets {
                 udp::receive(&socket, address, here, &shared, sender)
             })?;
         }
+        for address in &tcp_addresses {
+            let line = LogLine::info(format!("receiving IPFIX over TCP on {address}"));
+            senders.shared.queue.log(line);
+        }
+        if let Some(&address) = tcp_addresses.first() {
+            let receiver = tcp::Receiver::new(listeners, address, Arc::clone(&shared));
+            senders.spawn("receive-tcp", move |sender| receiver.run(sender))?;
+        }
         Ok(Self {
             shared,
             sockets,
+            tcp_addresses,
             drops: Mutex::new(drops),
-            templates: options.templates.clone(),
+            templates,
             warned_at: Instant::now(),
             warned: Warned::default(),
         })
@@ -121,6 +133,7 @@ impl Sockets {
         let mut addresses: Vec<_> =
             self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         addresses.dedup();
+        addresses.extend(&self.tcp_addresses);
         addresses
     }
 
@@ -151,10 +164,11 @@ impl Sockets {
 
     /// Returns a warning for each counter that has increased since the last call.
     fn warnings(&mut self) -> Vec<LogLine> {
-        let SocketStatus { refused, dropped, .. } = self.counts();
+        let SocketStatus { refused, dropped, connections, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
         let gone = self.decoders().map(|decoder| decoder.counts().of(Reason::SourceGone)).sum();
-        let before = mem::replace(&mut self.warned, Warned { refused, dropped, gone });
+        let closed = connections.map_or(0, |connections| connections.all_closed());
+        let before = mem::replace(&mut self.warned, Warned { refused, dropped, gone, closed });
         let mut warnings = Vec::new();
         if dropped > before.dropped {
             let more = dropped - before.dropped;
@@ -175,7 +189,14 @@ impl Sockets {
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
             warnings.push(LogLine::warning(format!(
-                "{more} datagrams refused, because their senders are not among the exporters; the last one came from {last}"
+                "{more} datagrams or connections refused, because their senders are not among the exporters; the last one came from {last}"
+            )));
+        }
+        if closed > before.closed {
+            let more = closed - before.closed;
+            let last = &self.shared.connections().last_closed;
+            warnings.push(LogLine::warning(format!(
+                "{more} TCP connections of exporters closed before their end; the last one: {last}"
             )));
         }
         warnings
@@ -188,8 +209,8 @@ impl Sockets {
     }
 
     fn decoders(&self) -> impl Iterator<Item = MutexGuard<'_, Decoder>> {
-        let decoders = self.shared.decoders.iter();
-        decoders.map(|decoder| decoder.lock().unwrap_or_else(PoisonError::into_inner))
+        let of_datagrams = (0..self.shared.decoders.len()).map(|at| self.shared.decoder(at));
+        of_datagrams.chain(iter::once_with(|| self.shared.sessions()))
     }
 
     fn counts(&self) -> SocketStatus {
@@ -197,7 +218,9 @@ impl Sockets {
         SocketStatus {
             received: self.shared.received.load(Relaxed),
             refused: self.shared.refused.load(Relaxed),
-            dropped: drops.count(),
+            // TCP drops nothing.
+            dropped: if self.sockets.is_empty() { Some(0) } else { drops.count() },
+            connections: (!self.tcp_addresses.is_empty()).then(|| self.shared.connections().counts),
         }
     }
 
@@ -208,6 +231,14 @@ impl Sockets {
             exporters.extend(ExporterStatus::of(&decoder));
         }
         exporters.sort_by_key(|exporter| exporter.address);
+        // An exporter may send both datagrams and messages in connections.
+        exporters.dedup_by(|next, first| {
+            let is_same = next.address == first.address;
+            if is_same {
+                first.add(next);
+            }
+            is_same
+        });
         Status { flows: Some(flows), sockets: Some(self.counts()), exporters, ..Status::default() }
     }
 }

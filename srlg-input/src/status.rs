@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::capture::PacketCounts;
+use crate::connections::ConnectionCounts;
 use crate::drops::Drops;
 #[cfg(feature = "flow")]
 use crate::flow::{ExporterStatus, FlowCounts};
@@ -40,16 +41,18 @@ impl Status {
     }
 }
 
-/// Counters of the datagrams that were sent to the sockets of an input.
+/// Counters of the datagrams and TCP connections to the sockets of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStatus {
-    /// Number of datagrams from permitted exporters.
+    /// Number of datagrams from permitted exporters, and of messages in their TCP connections.
     pub received: u64,
-    /// Number of datagrams that were ignored because their senders are not permitted.
+    /// Number of datagrams and TCP connections that were refused because their senders are not permitted.
     pub refused: u64,
     /// Number of datagrams that the kernel dropped because the receive buffer was full. It is `None` if the system does
     /// not report this number.
     pub dropped: Option<u64>,
+    /// Counters of the TCP connections of permitted exporters, if the input listens for them.
+    pub connections: Option<ConnectionCounts>,
 }
 
 /// Counters of a Kafka topic, or of a NATS stream or subject. The flows in the messages are counted in `Status::flows`.
@@ -106,11 +109,12 @@ impl fmt::Display for Status {
 
 impl fmt::Display for SocketStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { received, refused, dropped } = self;
+        let Self { received, refused, dropped, connections } = self;
         write!(f, "{received} datagrams received, {refused} refused (sender not permitted), ")?;
         match dropped {
-            Some(dropped) => write!(f, "{dropped} dropped by the kernel"),
-            None => f.write_str("kernel drops not reported"),
+            Some(dropped) => write!(f, "{dropped} dropped by the kernel")?,
+            None => f.write_str("kernel drops not reported")?,
         }
+        connections.iter().try_for_each(|connections| write!(f, ", {connections}"))
     }
 }

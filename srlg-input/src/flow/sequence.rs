@@ -47,6 +47,14 @@ pub struct Losses {
 }
 
 impl Losses {
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self {
+            lost: self.lost.saturating_add(other.lost),
+            reordered: self.reordered + other.reordered,
+            resets: self.resets + other.resets,
+        }
+    }
+
     /// Applies the change in the losses of one sequence, from `before` to `after`.
     pub(crate) fn change(&mut self, before: Self, after: Self) {
         self.lost = self.lost.saturating_add(after.lost).saturating_sub(before.lost);

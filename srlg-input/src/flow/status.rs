@@ -36,6 +36,20 @@ pub struct ExporterStatus {
 }
 
 impl ExporterStatus {
+    /// Adds the status of the same exporter in another decoder.
+    pub(crate) fn add(&mut self, other: &Self) {
+        if self.last_seen_ns < other.last_seen_ns {
+            (self.last_seen_ns, self.skew_ns) = (other.last_seen_ns, other.skew_ns);
+        }
+        self.last_read_ns = self.last_read_ns.max(other.last_read_ns);
+        self.last_record_ns = self.last_record_ns.max(other.last_record_ns);
+        self.counts += &other.counts;
+        self.losses = self.losses.zip(other.losses).map(|(losses, more)| losses.and(more));
+        self.templates += other.templates;
+        self.backlog = [self.backlog, other.backlog].into_iter().flatten().reduce(Backlog::and);
+        self.undecodable.extend(&other.undecodable);
+    }
+
     pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
         decoder.exporters.iter().map(|(key, entry)| {
             let Entry { exporter, .. } = entry;

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::PoisonError;
 
 use crate::error::InputError;
 use crate::event::LogLine;
@@ -60,7 +59,7 @@ pub(super) fn load_templates(
     let mut damages = Vec::new();
     for (at, part) in parts.into_iter().enumerate() {
         let here = at % shared.decoders.len();
-        let mut decoder = shared.decoders[here].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut decoder = shared.decoder(here);
         if let Err(damage) = decoder.load(part) {
             damages.push(LogLine::warning(format!("{}: {damage}", path.display())));
         }
@@ -75,8 +74,8 @@ pub(super) fn load_templates(
 /// little-endian number, and the state. The file is always complete, because a new file is written and then renamed.
 pub(super) fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError> {
     let mut bytes = Vec::new();
-    for decoder in &shared.decoders {
-        let part = decoder.lock().unwrap_or_else(PoisonError::into_inner).save();
+    for at in 0..shared.decoders.len() {
+        let part = shared.decoder(at).save();
         bytes.extend((part.len() as u32).to_le_bytes());
         bytes.extend(part);
     }

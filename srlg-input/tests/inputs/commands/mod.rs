@@ -3,6 +3,7 @@
 mod files;
 mod nothing;
 mod sockets;
+mod tcp;
 
 use std::error::Error;
 use std::net::Ipv4Addr;
