@@ -177,7 +177,7 @@ impl Config {
             let is_live = self.source.is_live();
             ensure!(
                 is_live || !self.source.input.is_empty(),
-                "no input configured; set one of input, listen, interface and url in [input] or as an option"
+                "no input configured; set one of input, listen, listen-tcp, interface and url in [input] or as an option"
             );
             ensure!(
                 !is_live || probe.pace.is_none(),

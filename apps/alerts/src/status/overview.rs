@@ -15,7 +15,7 @@ use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::{Name, Packing, Sampling};
 use srlg_input::flow::Reason;
-use srlg_input::live::Drops;
+use srlg_input::live::{ConnectionCounts, Drops};
 use srlg_input::{BrokerStatus, Status as InputStatus};
 
 use crate::LINE;
@@ -204,6 +204,9 @@ pub struct InputOverview {
     /// Counters of datagrams.
     #[serde(flatten)]
     pub datagrams: DatagramCounts,
+    /// Counters of TCP connections, if the input listens for them.
+    #[serde(skip)]
+    pub connections: Option<ConnectionCounts>,
     /// Counts of problems that do not belong to an exporter, by kind.
     pub problems: ProblemCounts,
 }
@@ -211,9 +214,9 @@ pub struct InputOverview {
 /// Counters of the datagrams of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatagramCounts {
-    /// Number of datagrams from permitted exporters.
+    /// Number of datagrams from permitted exporters, and of messages in their TCP connections.
     pub received: u64,
-    /// Number of datagrams from senders that are not permitted.
+    /// Number of datagrams and TCP connections from senders that are not permitted.
     pub refused: u64,
     /// Number of datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,

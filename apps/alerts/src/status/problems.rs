@@ -38,6 +38,8 @@ pub enum ProblemKind {
     NoInside,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
+    /// TCP connections of exporters that were closed before their end.
+    Connection,
     /// Messages of a broker that are not flows in the expected format.
     Message,
     /// Messages that a broker deleted before they were read.
@@ -73,7 +75,7 @@ pub struct ProblemOverview {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Version,
         Self::Cut,
         Self::Malformed,
@@ -88,6 +90,7 @@ impl ProblemKind {
         Self::WithoutPort,
         Self::NoInside,
         Self::Kernel,
+        Self::Connection,
         Self::Message,
         Self::Expired,
         Self::Unread,
@@ -103,6 +106,7 @@ impl ProblemKind {
             (None, Self::WithoutPort) => "without-port",
             (None, Self::NoInside) => "no-inside",
             (None, Self::Kernel) => "kernel",
+            (None, Self::Connection) => "connection",
             (None, Self::Message) => "message",
             (None, Self::Expired) => "expired",
             (None, Self::Unread) => "unread",
@@ -117,6 +121,7 @@ impl ProblemKind {
             self,
             Self::NoInside
                 | Self::Kernel
+                | Self::Connection
                 | Self::Message
                 | Self::Expired
                 | Self::Unread
@@ -141,6 +146,7 @@ impl ProblemKind {
             | Self::WithoutPort
             | Self::NoInside
             | Self::Kernel
+            | Self::Connection
             | Self::Message
             | Self::Expired
             | Self::Unread
@@ -180,6 +186,7 @@ impl ProblemKind {
                 "have no host in `inside`, like all contacts so far, so nothing is counted",
             ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
+            Self::Connection => ("TCP connections", "of exporters were closed before their end"),
             Self::Message => ("broker messages", "are not flows in the expected format"),
             Self::Expired => ("broker messages", "were deleted before they were read"),
             Self::Unread => ("broker messages", "were dropped because they were not read in time"),
@@ -222,6 +229,9 @@ impl ProblemKind {
             }
             Self::Kernel => {
                 "increase `receive-buffer` and `receivers` for exports, or `capture-buffer` and `capture-threads` for packets, or set a `filter`"
+            }
+            Self::Connection => {
+                "see the log for the last exporter and its error, and /metrics for the counts by reason"
             }
             Self::Message => {
                 "set `schema` to the schema of the messages, or `message-format = \"json\"` for lines of JSON"

@@ -325,7 +325,8 @@ impl TryFrom<String> for Window {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
-    /// Source of contacts of `srlg run` and `srlg probe`: one of `input`, `listen`, `interface` or `url`.
+    /// Source of contacts of `srlg run` and `srlg probe`: one of `input`, `interface`, `url`,
+    /// or `listen` and `listen-tcp`.
     pub(super) input: InputOptions,
     /// Network of probes, in place of `[input]`. `srlg collect` merges the deltas that the probes send.
     pub(super) network: Option<NetworkOptions>,

@@ -118,7 +118,7 @@ impl Trial<'_, '_> {
         if keys.is_none_or(DeTable::is_empty) {
             let network = if file.is_of_probe() { "" } else { "add [network], or " };
             let text = format!(
-                "no input configured; {network}set one of input, listen, interface and url in [input] or as an option"
+                "no input configured; {network}set one of input, listen, listen-tcp, interface and url in [input] or as an option"
             );
             self.problems.add(file.span_in("input", ""), text);
         }
@@ -131,6 +131,9 @@ impl Trial<'_, '_> {
         }
         for address in &input.sockets.listen {
             self.try_address(span("listen"), *address, Transport::Udp);
+        }
+        for address in &input.sockets.listen_tcp {
+            self.try_address(span("listen-tcp"), *address, Transport::Tcp);
         }
         if let Some(path) = &input.sockets.templates {
             let state = self.file.general.state.as_deref();

@@ -37,6 +37,9 @@ impl<C: SliceConsumer> Site<C> {
         let outside = self.views.iter().zip(&views).map(|(view, of)| self.outside(view, of.slices));
         problems.add(ProblemKind::NoInside, outside.min().unwrap_or(0));
         problems.add(ProblemKind::Kernel, datagrams.dropped);
+        let connections = input.sockets.and_then(|sockets| sockets.connections);
+        let closed = connections.map_or(0, |connections| connections.all_closed());
+        problems.add(ProblemKind::Connection, closed);
         if let Some(broker) = &input.broker {
             // A message that cannot be decoded does not name its exporter.
             let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
@@ -59,7 +62,12 @@ impl<C: SliceConsumer> Site<C> {
             slice_ms: self.slice_ms(),
             memory_bytes: views.iter().map(|view| view.memory_bytes).sum(),
             views,
-            input: InputOverview { contacts: self.counts.contacts, datagrams, problems },
+            input: InputOverview {
+                contacts: self.counts.contacts,
+                datagrams,
+                connections,
+                problems,
+            },
             exporters: self.exporter_overviews(input),
             broker: BrokerOverview::of(input),
             ..Overview::default()

@@ -54,6 +54,18 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     });
 }
 
+#[test]
+fn exports_of_softflowd_over_tcp_are_the_pairs_of_the_packets() {
+    alone(&["softflowd"], || {
+        let file = packet_file("softflowd-tcp", &[false, true]);
+        let collector = Collector::start_with("--listen-tcp", "contacts", &[]);
+        softflowd(&file, collector.port, &["-v", "10", "-P", "tcp"]);
+        let (printed, logged) = collector.stop();
+        assert_eq!(pairs(&printed), pairs_of(&file), "{logged}");
+        assert_whole("softflowd-v10-Ptcp", &logged);
+    });
+}
+
 /// Length of a slice. Exports take a third of a second, or a few times longer on a busy machine. Exports that start in
 /// the first half of a slice therefore almost always end in the same slice.
 const SLICE: Duration = Duration::from_secs(10);

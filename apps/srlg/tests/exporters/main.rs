@@ -3,6 +3,7 @@
 //! - `same_hosts`: generated traffic, as packets and as exports in every format.
 //! - `captures`: packets and exports that were captured elsewhere. These files are not part of the repository;
 //!   `SRLG_DATA` names their folder.
+//! - `tcp`: generated traffic, as IPFIX over TCP.
 //! - `live`: softflowd, pmacctd and fprobe from Debian (`scripts/exporters.sh`) on loopback. Each test runs in its own
 //!   namespaces, which requires root.
 //!
@@ -20,6 +21,7 @@ mod received;
 #[path = "../program/site.rs"]
 mod running;
 mod same_hosts;
+mod tcp;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -11,10 +11,15 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Starts `program` and waits until it is ready to receive exports.
+    /// Starts `program` and waits until it is ready to receive exports over UDP.
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
+        Self::start_with("--listen", program, more)
+    }
+
+    /// Starts `program` and waits until it is ready to receive exports on a socket, which the option `listen` requests.
+    pub(crate) fn start_with(listen: &str, program: &str, more: &[&str]) -> Self {
         let mut command = srlg(program);
-        command.args(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
+        command.args([listen, "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
         let mut program = Process::start_printing(&mut command);
         let port = program.wait_for_text_after("127.0.0.1:").parse().unwrap();
         Self { program, port }

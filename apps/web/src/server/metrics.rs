@@ -15,6 +15,7 @@ use srlg_alerts::status::overview::{
     ProbeOverview, SinkOverview, SiteOverview, SpoolOverview, ViewOverview,
 };
 use srlg_alerts::status::problems::ProblemKind;
+use srlg_input::live::CloseReason;
 
 /// Maximum number of exporters that have their own metrics.
 const EXPORTERS: usize = 1_024;
@@ -34,6 +35,13 @@ fn overview(to: &mut Exposition, overview: &Overview) {
     to.counter("srlg_datagrams_total", &[], received);
     for (reason, count) in [("sender", refused), ("kernel", dropped)] {
         to.counter("srlg_dropped_total", &[("reason", reason)], count);
+    }
+    if let Some(connections) = overview.input.connections {
+        to.gauge("srlg_connections", &[], connections.open as f64);
+        for reason in CloseReason::ALL {
+            let count = connections.closed(reason);
+            to.counter("srlg_connections_closed_total", &[("reason", reason.name())], count);
+        }
     }
     to.gauge("srlg_memory_bytes", &[], overview.memory_bytes as f64);
     to.flag("srlg_input_lost", &[], overview.is_input_lost);

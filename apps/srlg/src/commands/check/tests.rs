@@ -122,6 +122,8 @@ const FILES: &[Wrong] = &[
     // Options of an input that are out of range or need another option.
     wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nreceivers = 0\n", &[4]),
     wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\n", &[2]),
+    wrong(Values, "[input]\nlisten-tcp = ['127.0.0.1:0']\n", &[2]),
+    wrong(Values, "[input]\nlisten-tcp = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nreceivers = 2\n", &[1]),
     // An input and a network.
     wrong(Values, "state = 'DIR/state'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n", &[5]),
     // The table of a network.
@@ -151,7 +153,7 @@ const FILES: &[Wrong] = &[
     wrong(Machine, "[[sink]]\nname = 'a'\ntype = 'exec'\ncommand = ['/none']\n[[sink]]\nname = 'b'\ntype = 'exec'\ncommand = ['DIR/open', '-v']\n\
         [[sink]]\nname = 'c'\ntype = 'exec'\ncommand = ['no-such-program']\n", &[4, 8, 12]),
     // Addresses of other machines.
-    wrong(Machine, "http = '192.0.2.1:8080'\nhttp-public = true\n[input]\nlisten = ['192.0.2.1:2055', '127.0.0.1:0']\nexporters = ['127.0.0.1']\n", &[1, 4]),
+    wrong(Machine, "http = '192.0.2.1:8080'\nhttp-public = true\n[input]\nlisten = ['192.0.2.1:2055', '127.0.0.1:0']\nlisten-tcp = ['192.0.2.1:4739']\nexporters = ['127.0.0.1']\n", &[1, 4, 5]),
     // Tokens of users.
     wrong(Machine, "http-tokens = 'DIR/none'\n", &[1]),
     wrong(Machine, "http-tokens = 'DIR/open'\n", &[1]),

@@ -13,7 +13,7 @@ const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Options of `srlg detect`.
 #[derive(Debug, clap::Args)]
-#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "url"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "listen_tcp", "interface", "url"]).multiple(true)))]
 pub struct Args {
     /// Source of contacts.
     #[command(flatten)]

@@ -124,6 +124,7 @@ const INPUT: &[Sample] = &[
     ("live", "input = ['a.pcap']", "true"),
     ("tunnels", "input = ['a.pcap']", "'inner'"),
     ("listen", SOCKET, "['[::]:9995']"),
+    ("listen-tcp", SOCKET, "['[::]:4739']"),
     ("exporters", SOCKET, "['192.0.2.2']"),
     ("receive-buffer", SOCKET, "1000000"),
     ("receivers", SOCKET, "2"),

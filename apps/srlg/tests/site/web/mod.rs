@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use srlg_alerts::status::overview::{
-    BrokerOverview, DatagramCounts, NetworkOverview, Overview, ProbeOverview, SiteOverview,
-    SpoolOverview,
+    BrokerOverview, DatagramCounts, InputOverview, NetworkOverview, Overview, ProbeOverview,
+    SiteOverview, SpoolOverview,
 };
 use srlg_input::contact::Sampling;
+use srlg_input::live::ConnectionCounts;
 use srlg_notify::store::Store;
 use srlg_system::now_ms;
 use srlg_web::server::{Visitors, Web};
@@ -151,11 +152,13 @@ fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
     assert_eq!(status["broker"]["lag"], 30);
 }
 
-/// Returns the metrics of a collector that reads from a broker, followed by those of a probe.
+/// Returns the metrics of a collector that reads from a broker and from TCP connections, followed by those of a probe.
 fn all_metrics() -> String {
     let broker =
         Some(BrokerOverview { unused: [("malformed", 1)].into(), ..BrokerOverview::default() });
-    let collector = Overview { network: Some(network()), broker, ..overview(now_ms()) };
+    let connections = Some(ConnectionCounts::default());
+    let input = InputOverview { connections, ..InputOverview::default() };
+    let collector = Overview { network: Some(network()), broker, input, ..overview(now_ms()) };
     let probe = Overview { probe: Some(ProbeOverview::default()), ..overview(now_ms()) };
     let metrics = |overview| {
         let (web, _overviews) = start(overview);
