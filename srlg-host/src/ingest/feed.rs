@@ -111,11 +111,12 @@ impl Feed {
 
     /// Returns the size, in bytes, of a feed's buffer for up to `capacity` pairs of each type.
     ///
-    /// The system provides physical memory only for the part that is used.
+    /// The system provides physical memory only for the part that is used. A size that does not fit into a `usize` is
+    /// returned as `usize::MAX`.
     #[must_use]
     pub const fn memory_bytes(capacity: usize) -> usize {
         let run = size_of::<(Time, usize)>();
-        capacity * (size_of::<IpPair>() + size_of::<Ip6Pair>() + 2 * run)
+        capacity.saturating_mul(size_of::<IpPair>() + size_of::<Ip6Pair>() + 2 * run)
     }
 
     /// Records a contact in the running slice for each of `pairs`, like

@@ -59,7 +59,13 @@ impl LentBackend {
         let buffer = FeedBuffer::new(capacity, self.slice())?;
         let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), buffer));
         let mut slots = lock(&self.slots);
-        slots.retain(is_needed);
+        // Only a full list is searched for slots of dropped feeds. Its length may then double before the next search, so
+        // the time per feed does not depend on the number of feeds.
+        if slots.len() == slots.capacity() {
+            slots.retain(is_needed);
+            let needed = slots.len();
+            slots.reserve_exact(needed + 1);
+        }
         slots.push(Arc::clone(&slot));
         Ok(Feed::new(slot, Arc::clone(&self.running)))
     }
@@ -92,6 +98,13 @@ impl LentBackend {
             is_busy: true,
             was_panicking: std::thread::panicking(),
         })
+    }
+}
+
+#[cfg(test)]
+impl LentBackend {
+    pub(super) fn slots(&self) -> usize {
+        lock(&self.slots).len()
     }
 }
 

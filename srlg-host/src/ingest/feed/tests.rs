@@ -281,6 +281,20 @@ fn a_feed_of_a_dropped_detector_returns_an_error() {
 #[test]
 fn too_large_a_capacity_is_an_error() {
     assert!(matches!(detector().feed(usize::MAX), Err(Error::FeedMemory { .. })));
+    assert_eq!(Feed::memory_bytes(usize::MAX), usize::MAX);
+}
+
+#[test]
+fn slots_of_dropped_feeds_are_at_most_as_many_as_those_of_feeds() {
+    let mut fed = detector();
+    let feeds: Vec<Feed> = (0..100).map(|_| fed.feed(0).unwrap()).collect();
+    for _ in 0..1000 {
+        drop(fed.feed(0).unwrap());
+        assert!(fed.backend_mut().slots() <= 2 * feeds.len() + 3);
+    }
+    drop(feeds);
+    drop(fed.backend_mut().exclusive().unwrap());
+    assert_eq!(fed.backend_mut().slots(), 0);
 }
 
 // Time outside the stages means that the system gave the core to another process. This does not happen in every close.
