@@ -268,10 +268,15 @@ impl<'a> Place<'a> {
 }
 
 /// Runs `rounds` rounds after a warm-up round, which is not counted. In every round, the entrants run one after the
-/// other in the same order. Ratios are therefore reliable even if other programs slow the machine down at times.
+/// other, in reverse order in every other round. Ratios are therefore reliable even if other programs slow the machine
+/// down at times.
 pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     for round in 0..=rounds {
-        for place in places.iter_mut().filter(|place| round <= place.most_rounds) {
+        let mut order: Vec<_> = places.iter_mut().collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for place in order.into_iter().filter(|place| round <= place.most_rounds) {
             let Round { seconds, memory_bytes } = (place.round)()?;
             place.memory_bytes = memory_bytes;
             if round > 0 {

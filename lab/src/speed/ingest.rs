@@ -10,6 +10,7 @@ use std::iter;
 use anyhow::Result;
 use srlg_core::IpPair;
 use srlg_host::Device;
+use srlg_host::ingest::Pair;
 
 use super::entrants::{self, MINIMUM, Place, Share, race, rate, ratio};
 #[cfg(feature = "cuda")]
@@ -22,6 +23,9 @@ use crate::sample::Sample;
 /// Maximum number of pairs in a pinned buffer. The number of buffers depends on the traffic.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
 const THREADS: [u32; 2] = [1, 2];
+
+/// Minimum number of rounds in which one and two threads are compared. This ratio varies more than others.
+const LEAST_TURNS: u32 = 8;
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     for traffic in traffic::all(setting) {
@@ -36,6 +40,7 @@ pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Resul
                 add_place(setting, &traffic, &own[0], metrics);
             }
         }
+        second_thread(setting, traffic.name, &traffic.slices, metrics)?;
         family(setting, &traffic, metrics)?;
         pinned(setting, &traffic, metrics)?;
         #[cfg(feature = "cuda")]
@@ -50,6 +55,23 @@ fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<
     entrants::own(setting, &traffic.slices, threads, entrants::pairs)
 }
 
+/// Measures how much faster two threads ingest `slices` than one thread in the same race.
+fn second_thread<P: Pair + Sync>(
+    setting: &Setting<'_>,
+    name: &str,
+    slices: &[Vec<P>],
+    metrics: &mut Vec<Metric>,
+) -> Result<()> {
+    let own = |threads| entrants::own(setting, slices, threads, entrants::pairs);
+    let mut places = [own(1)?, own(2)?];
+    race(&mut places, setting.options.repeat.max(LEAST_TURNS))?;
+    let [one, two] = &places;
+    let name = format!("ingest_{name}_threads_ratio");
+    let metric = setting.metric(&name, "times", 2, ratio(two, &[one]));
+    metrics.push(metric.detail("of", "srlg, one thread"));
+    Ok(())
+}
+
 /// Measures the ingest rates of the pairs after conversion to IPv6 and to a mix of both families, and their ratios to
 /// the IPv4 rate.
 fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -57,6 +79,7 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
         return Ok(()); // the paper's scheme does not support IPv6
     }
     let (v6, mixed) = (traffic.v6(), traffic.mixed());
+    second_thread(setting, &format!("ip6_{}", traffic.name), &v6, metrics)?;
     for threads in THREADS {
         let mut places = [
             own(setting, traffic, threads)?,

@@ -58,6 +58,12 @@ fn every_traffic_goes_into_every_system_and_ratios_lie_between_those_of_the_extr
         let mut compared = all(&ratio, threads, "of");
         assert_eq!(compared.remove(0), "best exact map");
         assert_eq!(compared, systems[1..]);
+        for family in ["", "ip6_"] {
+            let ratio = format!("ingest_{family}{traffic}_threads_ratio");
+            assert_eq!(all(&ratio, 2, "of"), ["srlg, one thread"]);
+            // `--repeat` sets fewer rounds.
+            assert_eq!(all(&ratio, 2, "repeat"), [8]);
+        }
         let bound = |field| all(&ingest, threads, field);
         let (least, most) = (bound("min"), bound("max"));
         let ratios = [all(&ratio, threads, "min"), all(&ratio, threads, "max")];
