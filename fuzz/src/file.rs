@@ -76,7 +76,8 @@ fn datagrams(bytes: &[u8], most: usize) -> Option<Content<Datagram>> {
 fn content<T>(items: Vec<T>, reader: &Reader, is_other: bool) -> Content<T> {
     let counts = reader.counts().clone();
     let skipped: u64 = Skip::ALL.iter().map(|reason| counts.skipped(*reason)).sum();
-    assert_eq!(counts.packets, counts.contacts + skipped);
+    let delivered = counts.packets - skipped;
+    assert!((delivered..=2 * delivered).contains(&counts.contacts), "{counts}");
     assert_eq!(counts.contacts, items.len() as u64);
     let (format, truncation) = (reader.format(), reader.truncation().cloned());
     Content { items, counts, format, truncation, is_other }
@@ -102,7 +103,9 @@ pub fn check(bytes: &[u8]) -> Option<Content<Contact>> {
 fn check_capture(bytes: &[u8], outer: &Content<Contact>, datagrams: &Content<Datagram>) {
     let [inner, both] = [Tunnels::Inner, Tunnels::Both]
         .map(|tunnels| contacts(bytes, usize::MAX, tunnels).expect("opened before"));
-    assert_eq!(outer.counts.packets, inner.counts.packets);
+    for counts in [&inner.counts, &both.counts] {
+        assert_eq!(outer.counts.packets, counts.packets);
+    }
     assert!(inner.counts.contacts <= outer.counts.contacts);
     // The outer packet of a tunnel counts even if its inner packet is skipped.
     assert!(outer.counts.contacts <= both.counts.contacts);

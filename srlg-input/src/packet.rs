@@ -27,7 +27,8 @@ mod wifi;
 pub use frame::headers;
 pub use ip::Headers;
 pub use transport::Transport;
-pub use tunnel::MOST_TUNNELS;
+pub(crate) use tunnel::Choice;
+pub use tunnel::{Innermost, MOST_TUNNELS};
 
 pub use crate::options::Tunnels;
 
@@ -62,13 +63,16 @@ reasons! {
         NoInterface = "no-interface",
         /// A row cannot be parsed, or is longer than 1,024 bytes (CSV) or 65,536 bytes (log).
         BadRow = "bad-row",
-        /// The captured bytes end before the headers of a tunnelled packet are complete.
+        /// The captured bytes end before the headers of a tunnelled packet are complete. Only inner hosts are to be
+        /// counted.
         CutTunnel = "cut-tunnel",
-        /// A fragment of a tunnel packet does not contain the inner headers.
+        /// A fragment of a tunnel packet does not contain the inner headers, and only inner hosts are to be counted.
         TunnelFragment = "tunnel-fragment",
-        /// An IP tunnel, such as GRE, carries a packet that is not IP or has an invalid header.
+        /// An IP tunnel, such as GRE, carries a packet that is not IP or has an invalid header. The hosts of the tunnel
+        /// are counted, so that no packet is skipped for this reason.
         TunnelContent = "tunnel-content",
-        /// The packet is in more than [`MOST_TUNNELS`] nested tunnels.
+        /// The packet is in more than [`MOST_TUNNELS`] nested tunnels. The hosts in the last tunnel that was entered are
+        /// counted, so that no packet is skipped for this reason.
         DeepTunnel = "deep-tunnel",
         /// The packet is not UDP, but only UDP datagrams are read.
         NotUdp = "not-udp",

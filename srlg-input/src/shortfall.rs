@@ -78,9 +78,7 @@ fn remedy_of_packets(counts: &PacketCounts) -> Option<&'static str> {
         Skip::CutHeader | Skip::CutTunnel | Skip::CutPayload => {
             Some("capture with a larger snap length")
         }
-        Skip::TunnelFragment | Skip::TunnelContent | Skip::DeepTunnel => {
-            Some("use --tunnels outer to count the tunnel endpoints")
-        }
+        Skip::TunnelFragment => Some("use --tunnels outer to count the tunnel endpoints"),
         Skip::NotUdp | Skip::Fragment => Some("omit --exports to count the packets themselves"),
         Skip::BadRow | Skip::NoHosts | Skip::BadTime | Skip::NoTime => {
             Some("docs/inputs.md lists the supported formats")

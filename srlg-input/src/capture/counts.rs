@@ -1,6 +1,6 @@
 //! Packet counters of a capture, by outcome.
 //!
-//! Invariant: `packets == contacts + sum of skips`. A packet is counted only by [`PacketCounts::record`].
+//! Invariant: a packet is counted only by [`PacketCounts::record`], once, and either yields contacts or is skipped.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -14,12 +14,14 @@ use crate::reason::write_counts;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Number of complete frames, messages or rows. Skipped ones are included, but blank lines and header lines are
-    /// not. Each direction of a logged conversation counts as a row. With `Tunnels::Both`, the inner packet of a tunnel
-    /// also counts.
+    /// not. Each direction of a logged conversation counts as a row.
     pub packets: u64,
-    /// Number of packets that were delivered as contacts or datagrams.
+    /// Number of contacts or datagrams that were delivered. With `Tunnels::Both`, a packet in a tunnel yields two
+    /// contacts.
     pub contacts: u64,
     skips: [u64; Skip::ALL.len()],
+    /// Packets that yield a contact although a tunnel in them was not entered.
+    closed_tunnels: [u64; Skip::ALL.len()],
     first_ether_type: Option<u16>,
     first_link_type: Option<u16>,
 }
@@ -28,6 +30,12 @@ impl PacketCounts {
     /// Returns the number of packets skipped for `reason`.
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skips[reason as usize]
+    }
+
+    /// Returns the number of packets that yield a contact of tunnel endpoints, because for `reason` the tunnel could not
+    /// be entered.
+    pub fn closed_tunnels(&self, reason: Skip) -> u64 {
+        self.closed_tunnels[reason as usize]
     }
 
     /// Returns the EtherType of the first packet that was skipped as [`Skip::NotIp`] and has an EtherType. Headers that
@@ -71,6 +79,11 @@ impl PacketCounts {
         }
     }
 
+    #[cold]
+    pub(crate) fn record_closed_tunnel(&mut self, reason: Skip) {
+        self.closed_tunnels[reason as usize] += 1;
+    }
+
     /// Counts one packet and returns its result, or `None` if it was skipped.
     #[inline(always)]
     pub(crate) fn record<T>(&mut self, outcome: Result<T, Skip>) -> Option<T> {
@@ -87,7 +100,8 @@ impl AddAssign<&Self> for PacketCounts {
     fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;
         self.contacts += other.contacts;
-        for (count, more) in self.skips.iter_mut().zip(other.skips) {
+        let counts = self.skips.iter_mut().chain(&mut self.closed_tunnels);
+        for (count, more) in counts.zip(other.skips.iter().chain(&other.closed_tunnels)) {
             *count += more;
         }
         self.record_ether_type(|| other.first_ether_type);
@@ -99,12 +113,14 @@ impl AddAssign<&Self> for PacketCounts {
 impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;
-        write!(
-            f,
-            "{packets} packets or rows, {contacts} contacts, {} skipped",
-            packets - contacts
-        )?;
+        let skipped: u64 = self.skips.iter().sum();
+        write!(f, "{packets} packets or rows, {contacts} contacts, {skipped} skipped")?;
         write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.skipped(reason))))?;
+        let closed: u64 = self.closed_tunnels.iter().sum();
+        if closed > 0 {
+            write!(f, "; {closed} tunnels not entered")?;
+            write_counts(f, Skip::ALL.map(|reason| (reason.name(), self.closed_tunnels(reason))))?;
+        }
         if let Some(kind) = self.first_ether_type {
             write!(f, "; first EtherType other than IP: {kind:#06x}")?;
             write_name(f, ether_type::name(kind))?;

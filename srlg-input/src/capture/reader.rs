@@ -25,13 +25,14 @@ use crate::capture::stream::Stream;
 use crate::contact::Contact;
 use crate::options::Tunnels;
 use crate::packet::ip::Headers;
-use crate::packet::{Skip, Transport, frame};
+use crate::packet::{Choice, Skip, Transport, frame};
 
 /// Maximum number of bytes that are examined to detect the format of a text.
 const HEAD: usize = 4096;
 
 /// Adds the contacts of the packet in a frame to `contacts`, as `tunnels` specifies. The caller counts the returned
-/// outcome. With [`Tunnels::Both`], this function counts the inner packet in `counts`.
+/// outcome. This function counts in `counts` what one outcome cannot state: a second contact, and a tunnel that was not
+/// entered.
 #[inline(always)]
 pub(crate) fn push_packet(
     frame: &Frame<'_>,
@@ -70,14 +71,18 @@ fn push_found(
         push_contact(frame, headers, headers, contacts);
         return Ok(());
     }
-    let innermost = headers.innermost();
-    if tunnels == Tunnels::Inner {
-        push_contact(frame, headers, innermost?.unwrap_or(headers), contacts);
-        return Ok(());
+    let Choice { is_outer, inner, obstacle } = tunnels.choose(headers);
+    if is_outer {
+        push_contact(frame, headers, headers, contacts);
     }
-    push_contact(frame, headers, headers, contacts);
-    if let Some(inner) = innermost.transpose() {
-        counts.record(inner.map(|inner| push_contact(frame, headers, inner, contacts)));
+    if let Some(inner) = inner {
+        push_contact(frame, headers, inner, contacts);
+        counts.contacts += u64::from(is_outer);
+    }
+    match obstacle {
+        Some(reason) if !is_outer && inner.is_none() => return Err(reason),
+        Some(reason) => counts.record_closed_tunnel(reason),
+        None => {}
     }
     Ok(())
 }

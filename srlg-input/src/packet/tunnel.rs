@@ -1,13 +1,14 @@
 //! A parser that finds the headers of a packet inside a tunnel.
 //!
 //! Invariant: a packet that is not in a known tunnel is treated as an ordinary packet. If a packet is in a known tunnel
-//! but its inner headers cannot be found, a [`Skip`] states the reason.
+//! but its inner headers cannot be found, a [`Skip`] states the reason. Only a packet whose end was not captured is cut.
 
 mod gre;
 mod udp;
 
 use std::num::NonZeroU64;
 
+use crate::options::Tunnels;
 use crate::packet::Skip;
 use crate::packet::ether_type;
 use crate::packet::frame::walk;
@@ -23,6 +24,43 @@ const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 const MPLS: u8 = 137;
+
+/// The innermost packet that can be read in the tunnels of another packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Innermost<'a> {
+    /// Headers of the packet, or `None` if no packet in a tunnel can be read.
+    pub headers: Option<Headers<'a>>,
+    /// Reason why a further tunnel was not entered: [`Skip::CutTunnel`], [`Skip::TunnelFragment`],
+    /// [`Skip::TunnelContent`] or [`Skip::DeepTunnel`].
+    pub obstacle: Option<Skip>,
+}
+
+/// The hosts that count for a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice<'a> {
+    /// Whether the hosts of the outermost packet count.
+    pub(crate) is_outer: bool,
+    /// The packet in a tunnel whose hosts count.
+    pub(crate) inner: Option<Headers<'a>>,
+    /// Reason why a tunnel was not entered.
+    pub(crate) obstacle: Option<Skip>,
+}
+
+impl Tunnels {
+    /// Chooses the hosts that count for the packet with `headers`.
+    pub(crate) fn choose(self, headers: Headers<'_>) -> Choice<'_> {
+        let Innermost { headers: inner, obstacle } = match self {
+            Self::Outer => Innermost { headers: None, obstacle: None },
+            Self::Inner | Self::Both => headers.innermost(),
+        };
+        // The inner hosts exist, but are unknown. Those of a fragment count with the first fragment. In all other cases,
+        // the innermost packet that can be read is the only one that is known to have been sent.
+        let is_hidden = matches!(obstacle, Some(Skip::CutTunnel | Skip::TunnelFragment));
+        let inner = inner.filter(|_| !is_hidden);
+        let is_outer = self != Self::Inner || (inner.is_none() && !is_hidden);
+        Choice { is_outer, inner, obstacle }
+    }
+}
 
 impl<'a> Headers<'a> {
     /// Returns the headers of the inner packet, if this packet belongs to a known tunnel: IP in IP, GRE, MPLS, VXLAN,
@@ -48,30 +86,34 @@ impl<'a> Headers<'a> {
             UDP => udp::inner(&segment),
             _ => Ok(None),
         };
-        inner.map_err(|reason| match reason {
-            Skip::CutHeader => Skip::CutTunnel,
-            _ => Skip::TunnelContent,
+        inner.or_else(|reason| match (reason, segment.protocol) {
+            (Skip::CutHeader, _) if !self.is_whole() => Err(Skip::CutTunnel),
+            // The port alone does not prove a tunnel, because a scanner may probe it.
+            (_, UDP) => Ok(None),
+            _ => Err(Skip::TunnelContent),
         })
     }
 
-    /// Returns the headers of the innermost packet, inside up to [`MOST_TUNNELS`] tunnels. Returns `None` if this
-    /// packet does not carry a packet through a known tunnel.
-    ///
-    /// # Errors
-    /// Returns the errors of [`inner`](Self::inner), and [`Skip::DeepTunnel`] if there are more than [`MOST_TUNNELS`]
-    /// tunnels.
-    pub fn innermost(&self) -> Result<Option<Self>, Skip> {
-        let mut innermost = None;
-        for _ in 0..MOST_TUNNELS {
-            match innermost.unwrap_or(*self).inner()? {
-                Some(inner) => innermost = Some(inner),
-                None => return Ok(innermost),
+    /// Returns whether all bytes of the packet were captured. The end of a packet without a length is unknown.
+    fn is_whole(&self) -> bool {
+        self.octets().is_some_and(|octets| octets.get() <= self.packet.len() as u64)
+    }
+
+    /// Returns the innermost packet that can be read, inside up to [`MOST_TUNNELS`] tunnels.
+    pub fn innermost(&self) -> Innermost<'a> {
+        let mut innermost = Innermost { headers: None, obstacle: None };
+        for tunnels in 0..=MOST_TUNNELS {
+            match innermost.headers.unwrap_or(*self).inner() {
+                Ok(Some(inner)) if tunnels < MOST_TUNNELS => {
+                    innermost.headers = Some(inner);
+                    continue;
+                }
+                Ok(inner) => innermost.obstacle = inner.map(|_| Skip::DeepTunnel),
+                Err(reason) => innermost.obstacle = Some(reason),
             }
+            break;
         }
-        match innermost.unwrap_or(*self).inner() {
-            Ok(None) => Ok(innermost),
-            _ => Err(Skip::DeepTunnel),
-        }
+        innermost
     }
 
     /// Returns the length of the packet `inner`, whose header states none, in the tunnels of this packet. The packet ends

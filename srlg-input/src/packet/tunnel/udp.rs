@@ -18,20 +18,12 @@ const MPLS_IN_UDP: u16 = 6635;
 pub(super) fn inner<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
     // A datagram with fewer than eight captured bytes counts as an ordinary one.
     let Some((header, payload)) = segment.bytes.split_first_chunk::<8>() else { return Ok(None) };
-    let inner = match protocol(header) {
+    match protocol(header) {
         port if VXLAN.contains(&port) => vxlan(payload),
         GENEVE => geneve(payload),
         GTP_U => gtp(payload),
         MPLS_IN_UDP => walk(Layer::Typed(ether_type::MPLS, payload)).map(Some),
-        _ => return Ok(None),
-    };
-    // A length of 0 is unknown, because a datagram that the network card has yet to split has no other length.
-    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let is_whole = length != 0 && payload.len() + 8 >= length;
-    match inner {
-        Err(Skip::CutHeader) if !is_whole => Err(Skip::CutHeader),
-        // The port alone does not prove a tunnel, because a scanner may probe it.
-        inner => Ok(inner.unwrap_or_default()),
+        _ => Ok(None),
     }
 }
 

@@ -111,7 +111,8 @@ fn other_events_of_suricata_are_no_reason_for_a_warning() {
 #[test]
 fn the_warning_names_a_remedy() {
     let wifi = [&[0x08, 0x41][..], &[0; 60]].concat();
-    let tunnel = [&build::datagram(47, [0; 2], &[0; 20])[..20], &[0, 0, 0x88, 0xcc]].concat();
+    let mut tunnel = build::datagram(47, [0; 2], &[0; 20]);
+    tunnel[7] = 1; // a later fragment
     let rows = b"time_ms,src,dst\n1,a,b\n".to_vec();
     let logs = [
         read(&[pcap(105, &[wifi])], &[]).0,
