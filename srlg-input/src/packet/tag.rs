@@ -59,8 +59,13 @@ fn nsh(bytes: &[u8]) -> Result<Layer<'_>, Skip> {
     if version >> 6 != 0 || length < 8 {
         return Err(Skip::BadHeader);
     }
-    let payload = bytes.get(length..).ok_or(Skip::CutHeader)?;
-    match next {
+    next_protocol(*next, bytes.get(length..).ok_or(Skip::CutHeader)?)
+}
+
+/// Returns the layer that a number in the registry of next protocols of NSH announces. VXLAN-GPE and LISP use the same
+/// numbers.
+pub(crate) fn next_protocol(number: u8, payload: &[u8]) -> Result<Layer<'_>, Skip> {
+    match number {
         1 => Ok(Layer::Typed(IPV4, payload)),
         2 => Ok(Layer::Typed(IPV6, payload)),
         3 => Ok(Layer::Ethernet(payload)),

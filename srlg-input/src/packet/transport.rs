@@ -11,12 +11,14 @@ const MOST_HEADERS: usize = 16;
 pub(crate) const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
-const UDP_LITE: u8 = 136;
+pub(crate) const UDP_LITE: u8 = 136;
+/// Authentication header (RFC 4302).
+const AUTHENTICATION: u8 = 51;
 
 /// Protocol, TCP flags and ports of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
-    /// IP protocol (IANA number), after all extension headers.
+    /// IP protocol (IANA number), after all extension headers and an authentication header.
     pub protocol: Option<u8>,
     /// TCP flags.
     pub tcp_flags: Option<u8>,
@@ -53,7 +55,23 @@ pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     let is_later_fragment = fragment & 0x1fff != 0;
     let bytes = if is_later_fragment { &[] } else { packet.get(header..).unwrap_or_default() };
     let is_fragment = fragment & 0x3fff != 0;
-    Segment { protocol: packet[9], bytes, is_fragment, is_later_fragment }
+    let segment = Segment { protocol: packet[9], bytes, is_fragment, is_later_fragment };
+    if segment.protocol == AUTHENTICATION { authenticated(segment) } else { segment }
+}
+
+/// Returns what follows an authentication header, or the segment itself if the header is truncated.
+#[cold]
+fn authenticated(segment: Segment<'_>) -> Segment<'_> {
+    let [protocol, length, ..] = *segment.bytes else { return segment };
+    match segment.bytes.get(authentication_bytes(length)..) {
+        Some(bytes) => Segment { protocol, bytes, ..segment },
+        None => segment,
+    }
+}
+
+/// Returns the length of an authentication header whose length field is `length`.
+fn authentication_bytes(length: u8) -> usize {
+    4 * (usize::from(length) + 2)
 }
 
 /// Returns the segment of an IPv6 packet whose fixed header is complete. Returns `None` if an extension header is
@@ -69,8 +87,7 @@ pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
         let length = match protocol {
             // Hop-by-hop options, routing, destination options, mobility, HIP and shim6.
             0 | 43 | 60 | 135 | 139 | 140 => 8 * (usize::from(*bytes.get(1)?) + 1),
-            // Authentication header.
-            51 => 4 * (usize::from(*bytes.get(1)?) + 2),
+            AUTHENTICATION => authentication_bytes(*bytes.get(1)?),
             // Fragment header, with an offset and a flag for more fragments.
             44 => {
                 let offset = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);

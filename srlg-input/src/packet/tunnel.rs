@@ -4,26 +4,24 @@
 //! but its inner headers cannot be found, a [`Skip`] states the reason. Only a packet whose end was not captured is cut.
 
 mod gre;
+mod gtp;
+mod l2tp;
+mod multicast;
+mod nat;
+mod overlay;
+mod protocol;
 mod udp;
+mod wireless;
 
 use std::num::NonZeroU64;
 
 use crate::options::Tunnels;
 use crate::packet::Skip;
-use crate::packet::ether_type;
-use crate::packet::frame::walk;
 use crate::packet::ip::{self, Headers};
-use crate::packet::layer::Layer;
-use crate::packet::transport::UDP;
+use crate::packet::transport::{Segment, UDP, UDP_LITE};
 
 /// Maximum number of nested tunnels that are entered.
 pub const MOST_TUNNELS: usize = 4;
-
-/// IP protocol numbers of tunnels: IPv4 in IP, IPv6 in IP, GRE, and MPLS in IP.
-const IPV4: u8 = 4;
-const IPV6: u8 = 41;
-const GRE: u8 = 47;
-const MPLS: u8 = 137;
 
 /// The innermost packet that can be read in the tunnels of another packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +61,7 @@ impl Tunnels {
 }
 
 impl<'a> Headers<'a> {
-    /// Returns the headers of the inner packet, if this packet belongs to a known tunnel: IP in IP, GRE, MPLS, VXLAN,
-    /// Geneve or GTP-U.
+    /// Returns the headers of the inner packet, if this packet belongs to a known tunnel.
     ///
     /// For ordinary packets, this function returns `None`. Ordinary packets include packets of unknown tunnels,
     /// encrypted packets, later fragments of UDP datagrams, and datagrams to tunnel ports that do not carry an IP
@@ -75,23 +72,29 @@ impl<'a> Headers<'a> {
     /// found.
     pub fn inner(&self) -> Result<Option<Self>, Skip> {
         let Some(segment) = self.segment() else { return Ok(None) };
-        let inner = match segment.protocol {
-            IPV4 | IPV6 | GRE | MPLS if segment.is_later_fragment => {
-                return Err(Skip::TunnelFragment);
-            }
-            IPV4 => ip::ipv4(segment.bytes).map(Some),
-            IPV6 => ip::ipv6(segment.bytes).map(Some),
-            GRE => gre::inner(segment.bytes),
-            MPLS => walk(Layer::Typed(ether_type::MPLS, segment.bytes)).map(Some),
-            UDP => udp::inner(&segment),
-            _ => Ok(None),
+        let is_udp = matches!(segment.protocol, UDP | UDP_LITE);
+        let inner = match protocol::parser(segment.protocol) {
+            Some(_) if segment.is_later_fragment => return Err(Skip::TunnelFragment),
+            Some(parse) => parse(self.payload(&segment)),
+            None if is_udp => udp::inner(segment.bytes),
+            None => return Ok(None),
         };
-        inner.or_else(|reason| match (reason, segment.protocol) {
-            (Skip::CutHeader, _) if !self.is_whole() => Err(Skip::CutTunnel),
+        inner.or_else(|reason| match reason {
+            Skip::CutHeader if !self.is_whole() => Err(Skip::CutTunnel),
             // The port alone does not prove a tunnel, because a scanner may probe it.
-            (_, UDP) => Ok(None),
+            _ if is_udp => Ok(None),
             _ => Err(Skip::TunnelContent),
         })
+    }
+
+    /// Returns the bytes of a segment of this packet, with their length before the capture.
+    fn payload(&self, segment: &Segment<'a>) -> Payload<'a> {
+        let length = self.octets().and_then(|octets| {
+            let octets = octets.get() as usize;
+            let headers = self.packet.len().min(octets).checked_sub(segment.bytes.len())?;
+            octets.checked_sub(headers)
+        });
+        Payload { bytes: segment.bytes, length }
     }
 
     /// Returns whether all bytes of the packet were captured. The end of a packet without a length is unknown.
@@ -130,7 +133,47 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Returns bytes 2 and 3 of a header: an EtherType or a destination port.
-fn protocol<const N: usize>(header: &[u8; N]) -> u16 {
-    u16::from_be_bytes([header[2], header[3]])
+/// Headers of the packet in a tunnel, or `None` if the packet around it is an ordinary one.
+type Inner<'a> = Result<Option<Headers<'a>>, Skip>;
+
+/// A function that parses the headers of a tunnel and of the packet in it.
+type Parser = for<'a> fn(Payload<'a>) -> Inner<'a>;
+
+/// The bytes after a header that announces a tunnel.
+#[derive(Clone, Copy, Debug)]
+struct Payload<'a> {
+    /// Captured bytes.
+    bytes: &'a [u8],
+    /// Length before the capture, or `None` if it is unknown.
+    length: Option<usize>,
+}
+
+impl<'a> Payload<'a> {
+    /// Returns the payload after a header of `length` bytes.
+    fn behind(self, length: usize) -> Result<Self, Skip> {
+        let bytes = self.bytes.get(length..).ok_or(Skip::CutHeader)?;
+        Ok(Self { bytes, length: self.length.and_then(|all| all.checked_sub(length)) })
+    }
+
+    /// Returns the IP packet that this payload consists of, if its length is that of the payload.
+    ///
+    /// The lengths are compared because nothing announces the packet, and each 16th payload starts like a packet of
+    /// version 6.
+    fn packet(self) -> Inner<'a> {
+        let headers = ip::by_version(self.bytes, Skip::NotIp)?;
+        let is_equal = headers.octets().map(NonZeroU64::get) == self.length.map(|all| all as u64);
+        Ok(Some(headers).filter(|_| is_equal))
+    }
+
+    /// Returns whether `inner`, a packet in this payload, ends within the payload, as far as its length is known.
+    fn contains(&self, inner: &Headers<'_>) -> bool {
+        let before = self.bytes.len() - inner.packet.len();
+        let rest = self.length.and_then(|all| all.checked_sub(before));
+        rest.is_some_and(|rest| inner.octets().is_none_or(|octets| octets.get() <= rest as u64))
+    }
+}
+
+/// Returns the number in two bytes of a header, the first of which is at `at`.
+fn word<const N: usize>(header: &[u8; N], at: usize) -> u16 {
+    u16::from_be_bytes([header[at], header[at + 1]])
 }

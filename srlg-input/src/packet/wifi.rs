@@ -17,7 +17,14 @@ const AGGREGATED: u8 = 0x80;
 
 /// Parses an 802.11 frame (IEEE 802.11, 9.2). Only data frames carry packets.
 pub(crate) fn next(frame: &[u8]) -> Result<Layer<'_>, Skip> {
-    data(frame, 1)
+    data(frame, false, 1)
+}
+
+/// Parses an 802.11 frame in a tunnel of an access point. Access points of Cisco swap the bytes of the frame control and
+/// of the sequence number.
+pub(crate) fn of_access_point(frame: &[u8]) -> Result<Layer<'_>, Skip> {
+    let ([first, second], _) = header::<2>(frame)?;
+    data(frame, !is_data(*first) && is_data(*second), 1)
 }
 
 /// Parses a radiotap header (radiotap.org): version, length, bits that state which fields are present, and these
@@ -31,7 +38,7 @@ pub(crate) fn radiotap(bytes: &[u8]) -> Result<Layer<'_>, Skip> {
     let (header, frame) = bytes.split_at_checked(length).ok_or(Skip::CutHeader)?;
     /// Flag of frames whose header is padded to a multiple of 4 bytes.
     const PADDED: u8 = 0x20;
-    data(frame, if flags(header) & PADDED != 0 { 4 } else { 1 })
+    data(frame, false, if flags(header) & PADDED != 0 { 4 } else { 1 })
 }
 
 /// Returns the flags in a radiotap header, or 0 if it has none. The first field is a time, and the second the flags.
@@ -45,11 +52,17 @@ fn flags(header: &[u8]) -> u8 {
     header.get(at).copied().filter(|_| header[4] & FLAGS != 0).unwrap_or_default()
 }
 
+/// Returns whether the first byte of a header is that of a data frame.
+fn is_data(kind: u8) -> bool {
+    kind & 0x0f == 0x08
+}
+
 /// Parses a data frame whose header is padded to a multiple of `alignment` bytes.
-fn data(frame: &[u8], alignment: usize) -> Result<Layer<'_>, Skip> {
-    let ([kind, flags], _) = header::<2>(frame)?;
+fn data(frame: &[u8], is_swapped: bool, alignment: usize) -> Result<Layer<'_>, Skip> {
+    let ([first, second], _) = header::<2>(frame)?;
+    let [kind, flags] = if is_swapped { [*second, *first] } else { [*first, *second] };
     let subtype = kind >> 4;
-    if kind & 0x0f != 0x08 || subtype & NO_DATA != 0 {
+    if !is_data(kind) || subtype & NO_DATA != 0 {
         return Err(Skip::NotIp);
     }
     if flags & PROTECTED != 0 {
@@ -64,7 +77,7 @@ fn data(frame: &[u8], alignment: usize) -> Result<Layer<'_>, Skip> {
     }
     let payload = frame.get(length.next_multiple_of(alignment)..).ok_or(Skip::CutHeader)?;
     // A later fragment has no LLC header.
-    if frame[22] & 0x0f != 0 {
+    if frame[if is_swapped { 23 } else { 22 }] & 0x0f != 0 {
         return Err(Skip::NotIp);
     }
     if subtype & QUALITY_OF_SERVICE != 0 && frame[quality] & AGGREGATED != 0 {

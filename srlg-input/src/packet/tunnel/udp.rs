@@ -1,69 +1,55 @@
-//! Tunnels over UDP.
+//! Tunnels over UDP, which have well-known ports (IANA registry of port numbers).
 
-use crate::packet::Skip;
 use crate::packet::ether_type;
 use crate::packet::frame::walk;
-use crate::packet::ip::{self, Headers};
 use crate::packet::layer::Layer;
-use crate::packet::transport::Segment;
-use crate::packet::tunnel::{gre, protocol};
-
-/// UDP ports of VXLAN. Older Linux systems use the second port.
-const VXLAN: [u16; 2] = [4789, 8472];
-const GENEVE: u16 = 6081;
-const GTP_U: u16 = 2152;
-const MPLS_IN_UDP: u16 = 6635;
+use crate::packet::tunnel::{
+    Inner, Parser, Payload, gre, gtp, l2tp, multicast, nat, overlay, wireless, word,
+};
 
 /// Returns the headers of the packet that a datagram carries, or `None` for an ordinary datagram.
-pub(super) fn inner<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
+pub(super) fn inner(datagram: &[u8]) -> Inner<'_> {
     // A datagram with fewer than eight captured bytes counts as an ordinary one.
-    let Some((header, payload)) = segment.bytes.split_first_chunk::<8>() else { return Ok(None) };
-    match protocol(header) {
-        port if VXLAN.contains(&port) => vxlan(payload),
-        GENEVE => geneve(payload),
-        GTP_U => gtp(payload),
-        MPLS_IN_UDP => walk(Layer::Typed(ether_type::MPLS, payload)).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// Parses VXLAN (RFC 7348): flags, a network identifier and a frame. Returns `None` if the flags do not mark the
-/// identifier as valid.
-fn vxlan(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
-    let (header, frame) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
-    if header[0] & 0x08 == 0 { Ok(None) } else { walk(Layer::Ethernet(frame)).map(Some) }
-}
-
-/// Parses Geneve (RFC 8926): version, length of the options in units of 4 bytes, flags, protocol and network
-/// identifier.
-fn geneve(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
-    let (header, rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
-    if header[0] >> 6 != 0 {
+    let Some((header, bytes)) = datagram.split_first_chunk::<8>() else { return Ok(None) };
+    let [source, destination, length] = [0, 2, 4].map(|at| word(header, at));
+    let Some(parse) = of_any_source(destination).or_else(|| of_fixed_ports([source, destination]))
+    else {
         return Ok(None);
-    }
-    let payload = rest.get(usize::from(header[0] & 0x3f) * 4..).ok_or(Skip::CutHeader)?;
-    gre::payload_of(protocol(header), payload).map(Some)
+    };
+    // A length of 0 is unknown, because a datagram that the network card has yet to split has no other length.
+    parse(Payload { bytes, length: usize::from(length).checked_sub(8) })
 }
 
-/// Parses GTP-U (3GPP TS 29.281). Only messages of version 1 and type 255 carry a packet, which follows the options and
-/// extension headers.
-fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
-    const PACKET: u8 = 255;
-    let (header, mut rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
-    let (flags, message) = (header[0], header[1]);
-    if flags >> 4 != 0b0011 || message != PACKET {
-        return Ok(None);
-    }
-    if flags & 0x07 != 0 {
-        let (options, behind) = rest.split_first_chunk::<4>().ok_or(Skip::CutHeader)?;
-        let mut next = if flags & 0x04 != 0 { options[3] } else { 0 };
-        rest = behind;
-        while next != 0 {
-            let length = usize::from(*rest.first().ok_or(Skip::CutHeader)?) * 4;
-            let last = length.checked_sub(1).ok_or(Skip::BadHeader)?;
-            next = *rest.get(last).ok_or(Skip::CutHeader)?;
-            rest = &rest[length..];
-        }
-    }
-    ip::by_version(rest, Skip::NotIp).map(Some)
+/// Returns the parser of a tunnel whose datagrams are sent to the port `destination` from any port.
+fn of_any_source(destination: u16) -> Option<Parser> {
+    Some(match destination {
+        // The second port is that of older Linux systems.
+        4789 | 8472 => overlay::vxlan,
+        4790 => overlay::vxlan_gpe,
+        6081 => overlay::geneve,
+        6080 => overlay::gue,
+        4341 => overlay::lisp,
+        // RFC 8086.
+        4754 => gre::inner,
+        // RFC 7510.
+        6635 => |payload| walk(Layer::Typed(ether_type::MPLS, payload.bytes)).map(Some),
+        37008 => wireless::tzsp,
+        _ => return None,
+    })
+}
+
+/// Returns the parser of a tunnel of which one end, or each end, uses a fixed port.
+fn of_fixed_ports(ports: [u16; 2]) -> Option<Parser> {
+    ports.into_iter().find_map(|port| {
+        Some(match port {
+            2152 => gtp::inner,
+            1701 => l2tp::datagram,
+            3544 => nat::teredo,
+            5072 => nat::ayiya,
+            5247 => wireless::capwap,
+            12222 => wireless::lwapp,
+            2268 => multicast::amt,
+            _ => return None,
+        } as Parser)
+    })
 }

@@ -95,6 +95,25 @@ fn recorded_packets_of_ppp_with_compressed_protocols_are_contacts() {
 }
 
 #[test]
+fn recorded_packets_in_tunnels_have_their_inner_hosts() {
+    let Some(folder) = recorded("cases") else { return };
+    for (capture, contacts) in [
+        ("fetched/gre_wccp.pcap", 1),
+        ("fetched/gre_in_udp.pcap", 14),
+        ("fetched/teredo.pcap", 29),
+        ("fetched/capwap.pcapng", 14),
+        ("fetched/erspan_vxlan_gpe.pcap", 7),
+        ("own/vxlan_gpe_4790.pcap", 5),
+        ("own/gre_wccp_883e.pcap", 5),
+    ] {
+        let name = capture.replace("fetched/", "").replace('/', "_");
+        let (name, _) = name.split_once('.').unwrap();
+        let truth = truth(&folder, &format!("{name}.pairs.tsv"));
+        assert_eq!(check(&folder, capture, Tunnels::Inner, &truth), contacts, "{capture}");
+    }
+}
+
+#[test]
 fn recorded_packets_behind_headers_of_switches_are_contacts() {
     let Some(folder) = recorded("cases") else { return };
     for (name, contacts) in [("vntag_suricata", 5), ("vntag_zeek", 3), ("fabricpath", 128)] {
