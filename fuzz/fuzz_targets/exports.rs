@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use libfuzzer_sys::fuzz_target;
 use srlg_input::contact::Host;
 use srlg_input::flow::{Decoder, DecoderOptions, Nat, Reason, Timestamps};
+use srlg_input::packet::Tunnels;
 
 const START_NS: u64 = 1_700_000_000_000_000_000;
 
@@ -49,6 +50,11 @@ fn options(selector: u8) -> DecoderOptions {
             _ => Timestamps::Corrected,
         },
         by_port: of(3),
+        tunnels: match selector >> 4 & 3 {
+            0 => Tunnels::Inner,
+            1 => Tunnels::Both,
+            _ => Tunnels::Outer,
+        },
         sources: 4,
         templates: 8,
         fields: 128,
@@ -62,7 +68,8 @@ fn options(selector: u8) -> DecoderOptions {
 fn check(decoder: &Decoder, options: &DecoderOptions, datagrams: u64, contacts: u64) {
     let counts = decoder.counts();
     assert_eq!((counts.datagrams, counts.contacts), (datagrams, contacts));
-    assert!(counts.contacts <= 2 * counts.records, "a record has two directions");
+    // A record has two directions, and a packet in a tunnel has two pairs of hosts.
+    assert!(counts.contacts <= 4 * counts.records);
     let unused = [
         Reason::Options,
         Reason::BadSample,
@@ -71,6 +78,8 @@ fn check(decoder: &Decoder, options: &DecoderOptions, datagrams: u64, contacts: 
         Reason::NoHosts,
         Reason::ZeroHost,
         Reason::BadFrame,
+        Reason::CutTunnel,
+        Reason::TunnelFragment,
         Reason::NoPackets,
     ];
     let unused: u64 = unused.iter().map(|reason| counts.of(*reason)).sum();

@@ -4,7 +4,7 @@ use crate::capture::Datagram;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
-use crate::options::ExportOptions;
+use crate::options::InputOptions;
 use crate::status::Status;
 
 pub(crate) struct Exports {
@@ -13,7 +13,7 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
-    pub(crate) fn new(options: &ExportOptions) -> Result<Self, InputError> {
+    pub(crate) fn new(options: &InputOptions) -> Result<Self, InputError> {
         Ok(Self { decoder: Decoder::new(DecoderOptions::from(options))?, contacts: Vec::new() })
     }
 

@@ -81,7 +81,7 @@ impl Files {
         let mut files = Self {
             file: None,
             waiting: options.input.clone().into_iter(),
-            exports: options.exports.then(|| Exports::new(&options.decoding)).transpose()?,
+            exports: options.exports.then(|| Exports::new(options)).transpose()?,
             tunnels: options.tunnels,
             packets: PacketCounts::default(),
             read: Arc::default(),

@@ -7,7 +7,7 @@ use crate::capture::Datagram;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::event::LogLine;
-use crate::options::{ExportOptions, InputOptions};
+use crate::options::InputOptions;
 use crate::status::Status;
 use crate::threads::ContactSenders;
 
@@ -16,7 +16,7 @@ pub(crate) enum Exports {}
 pub(crate) type Sockets = Exports;
 
 impl Exports {
-    pub(crate) fn new(_: &ExportOptions) -> Result<Self, InputError> {
+    pub(crate) fn new(_: &InputOptions) -> Result<Self, InputError> {
         Err(InputError::NoFlow)
     }
 

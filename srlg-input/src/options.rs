@@ -48,8 +48,17 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub live: bool,
 
-    /// Hosts of a tunnelled packet (IP in IP, GRE, MPLS, VXLAN, Geneve, GTP-U): the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
-    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "listen_tcp", "exports", "url"]))]
+    /// Hosts of a tunnelled packet (GRE, VXLAN and others), also of a packet that is sampled in flow exports: the tunnel endpoints (outer), the hosts of the innermost packet (inner), or both
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "outer|inner|both",
+            default_value_t,
+            requires = "contacts",
+            conflicts_with = "url"
+        )
+    )]
     pub tunnels: Tunnels,
 
     /// Options of the sockets that receive flow exports.
@@ -207,14 +216,14 @@ pub struct ExportOptions {
 }
 
 named! {
-    /// The hosts that are counted if a captured packet carries another packet through a tunnel.
+    /// The hosts that are counted if a captured or sampled packet carries another packet through a tunnel.
     #[non_exhaustive]
     Tunnels {
         /// The endpoints of the tunnel.
         #[default]
         Outer = "outer",
-        /// The hosts of the innermost packet. If a packet is not in a tunnel, its own hosts are counted. Anyone who can
-        /// send to a tunnel endpoint can forge inner addresses.
+        /// The hosts of the innermost packet. If there is no packet in a tunnel, the packet's own hosts are counted.
+        /// Anyone who can send to a tunnel endpoint can forge inner addresses.
         Inner = "inner",
         /// The tunnel endpoints and the hosts of the innermost packet. A packet in a tunnel therefore yields two
         /// contacts.
@@ -451,7 +460,11 @@ impl InputOptions {
             ),
             (!captures && capture, "interface", "must be set for capture options"),
             (is_pinned, "capture-cpus", "must name one CPU for each capture thread"),
-            (tunnels && self.is_exports(), "tunnels", "applies only to captured packets"),
+            (
+                tunnels && broker,
+                "tunnels",
+                "has no effect on messages, because their flows are already decoded",
+            ),
             (
                 !self.is_exports() && decoding,
                 "listen",

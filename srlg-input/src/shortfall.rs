@@ -93,6 +93,9 @@ fn remedy_of_flows(counts: &FlowCounts) -> Option<&'static str> {
         Some(Reason::Version) if counts.of(Reason::Version) > 0 => {
             Some("omit --exports to count the packets themselves")
         }
+        Some(Reason::CutTunnel) if counts.of(Reason::CutTunnel) > 0 => {
+            Some("configure the exporters to sample more bytes of each packet")
+        }
         Some(Reason::Held | Reason::Dropped) if counts.of(Reason::Held) > 0 => {
             Some("start the capture earlier, so that it contains the templates")
         }

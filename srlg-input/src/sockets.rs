@@ -60,7 +60,7 @@ impl Sockets {
         options: &InputOptions,
         senders: &mut ContactSenders<'_>,
     ) -> Result<Self, InputError> {
-        let (decoding, options) = (DecoderOptions::from(&options.decoding), &options.sockets);
+        let (decoding, options) = (DecoderOptions::from(options), &options.sockets);
         if options.exporters.is_empty() {
             return Err(InputError::NoExporters);
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use crate::packet::Skip;
 use crate::reason::{reasons, write_counts};
 
 reasons! {
@@ -48,6 +49,16 @@ reasons! {
         ZeroHost = "zero-host",
         /// A sampled packet is not IP, or too little of it was captured.
         BadFrame = "bad-frame",
+        /// The first bytes of a sampled packet end before the headers in its tunnel. Its inner hosts are not counted.
+        CutTunnel = "cut-tunnel",
+        /// A sampled packet is a fragment that does not contain the headers in its tunnel. Its inner hosts are not
+        /// counted.
+        TunnelFragment = "tunnel-fragment",
+        /// A sampled packet is in a tunnel that does not carry a valid IP packet. The hosts of the tunnel are counted.
+        TunnelContent = "tunnel-content",
+        /// A sampled packet is in more than [`MOST_TUNNELS`](crate::packet::MOST_TUNNELS) nested tunnels. The hosts in
+        /// the last tunnel that was entered are counted.
+        DeepTunnel = "deep-tunnel",
         /// A flow, or one direction of it, has no packets.
         NoPackets = "no-packets",
         /// The export time of a datagram with records is more than an hour off. Unless times are trusted, its contacts
@@ -65,6 +76,18 @@ reasons! {
     }
 }
 
+impl Reason {
+    /// Returns the reason for a tunnel that was not entered.
+    pub(crate) const fn of_tunnel(obstacle: Skip) -> Self {
+        match obstacle {
+            Skip::CutTunnel => Self::CutTunnel,
+            Skip::TunnelFragment => Self::TunnelFragment,
+            Skip::DeepTunnel => Self::DeepTunnel,
+            _ => Self::TunnelContent,
+        }
+    }
+}
+
 /// Counters of decoded exports, for one exporter or for all exporters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
@@ -72,7 +95,7 @@ pub struct FlowCounts {
     pub datagrams: u64,
     /// Number of flow records, options records and samples.
     pub records: u64,
-    /// Number of contacts. A record may yield one contact for each direction.
+    /// Number of contacts. A record may yield one contact for each direction, or two with `Tunnels::Both`.
     pub contacts: u64,
     reasons: [u64; Reason::ALL.len()],
 }

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use lru::LruCache;
 
-use crate::options::{ExportOptions, Nat, Timestamps};
+use crate::options::{ExportOptions, InputOptions, Nat, Timestamps, Tunnels};
 
 /// Options of a [`Decoder`](crate::flow::Decoder), including its memory limits.
 ///
@@ -14,6 +14,8 @@ use crate::options::{ExportOptions, Nat, Timestamps};
 pub struct DecoderOptions {
     /// Whether hosts are identified by their addresses before or after NAT.
     pub nat: Nat,
+    /// Hosts of a sampled packet in a tunnel that are counted. Records without a packet do not depend on this option.
+    pub tunnels: Tunnels,
     /// Handling of the times that exporters state.
     pub timestamps: Timestamps,
     /// Sampling rate of exporters that do not state one, as N for one packet in N. `None` means unknown.
@@ -47,6 +49,7 @@ impl Default for DecoderOptions {
     fn default() -> Self {
         Self {
             nat: Nat::default(),
+            tunnels: Tunnels::default(),
             timestamps: Timestamps::default(),
             sampling: None,
             by_port: false,
@@ -61,10 +64,11 @@ impl Default for DecoderOptions {
     }
 }
 
-/// Converts export options to decoder options with the default limits.
-impl From<&ExportOptions> for DecoderOptions {
-    fn from(&ExportOptions { nat, timestamps, sampling }: &ExportOptions) -> Self {
-        Self { nat, timestamps, sampling, ..Self::default() }
+/// Converts the options of an input to decoder options with the default limits.
+impl From<&InputOptions> for DecoderOptions {
+    fn from(&InputOptions { tunnels, ref decoding, .. }: &InputOptions) -> Self {
+        let ExportOptions { nat, timestamps, sampling } = *decoding;
+        Self { nat, tunnels, timestamps, sampling, ..Self::default() }
     }
 }
 

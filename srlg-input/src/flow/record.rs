@@ -115,9 +115,8 @@ impl<'a> Record<'a> {
         ends.map(|end| self.addresses6[end as usize])
     }
 
-    /// Returns the two hosts of the record. For a record without addresses, decodes the hosts from a sampled packet
-    /// and also returns the headers of the packet.
-    pub(crate) fn hosts(&self, nat: Nat) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
+    /// Returns the two addresses of the record, or `None` if it has none.
+    pub(crate) fn addresses(&self, nat: Nat) -> Result<Option<[Host; 2]>, Reason> {
         let post4 = self.ends4([Number::PostSource4, Number::PostDestination4]);
         let post6 = self.ends6([End::PostSource, End::PostDestination]);
         let v4 = ends(nat, self.ends4([Number::Source4, Number::Destination4]), post4);
@@ -132,13 +131,18 @@ impl<'a> Record<'a> {
             [true, true] if is_v6 => v6.map(Host::v6),
             [true, _] => v4.map(Host::v4),
             [false, true] => v6.map(Host::v6),
-            [false, false] => return self.hosts_of_packet(),
+            [false, false] => return Ok(None),
         };
-        if hosts.into_iter().any(is_zero) { Err(Reason::ZeroHost) } else { Ok((hosts, None)) }
+        if hosts.into_iter().any(is_zero) { Err(Reason::ZeroHost) } else { Ok(Some(hosts)) }
     }
 
-    /// Returns the hosts of the sampled packet, for a record without addresses.
-    fn hosts_of_packet(&self) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
+    /// Returns whether the record contains the first bytes of a packet.
+    pub(crate) fn has_packet(&self) -> bool {
+        self.frame.is_some() || self.ip_header.is_some()
+    }
+
+    /// Returns the headers of the sampled packet.
+    pub(crate) fn packet(&self) -> Result<Headers<'a>, Reason> {
         let headers = match (self.frame, self.ip_header) {
             // The frame type is a PSAMP number. Type 1 and a missing type mean Ethernet.
             (Some(frame), _) if self.number(Number::FrameType).is_none_or(|kind| kind == 1) => {
@@ -149,10 +153,7 @@ impl<'a> Record<'a> {
             (None, None) if self.present & HAS_ADDRESS != 0 => return Err(Reason::ZeroHost),
             (None, None) => return Err(Reason::NoHosts),
         };
-        let headers = headers.map_err(|_| Reason::BadFrame)?;
-        let hosts = headers.hosts();
-        let is_zero = hosts.into_iter().any(is_zero);
-        if is_zero { Err(Reason::ZeroHost) } else { Ok((hosts, Some(headers))) }
+        headers.map_err(|_| Reason::BadFrame)
     }
 }
 

@@ -6,14 +6,14 @@
 mod packet;
 
 use std::net::IpAddr;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 
-use crate::contact::Contact;
+use crate::contact::{Contact, Host};
 use crate::flow::bytes;
 use crate::flow::counts::Reason;
-use crate::flow::record::is_zero;
 use crate::flow::sflow::packet::{Packet, Records};
 use crate::flow::sink::{Details, Sink};
+use crate::packet::Headers;
 
 /// Formats of samples. The upper 20 bits of a format are an enterprise number, which is 0 for the formats of sFlow v5.
 const FLOW: u32 = 1;
@@ -158,19 +158,40 @@ impl<'a> FlowSample<'a> {
         if records.is_damaged {
             sink.count(Reason::BadSample);
         }
+        let base = Details { sampling: NonZeroU32::new(rate), ingress, ..Details::default() };
         match packet {
-            Ok(Packet { hosts, .. }) if hosts.into_iter().any(is_zero) => {
-                sink.count(Reason::ZeroHost);
-            }
-            Ok(Packet { hosts, details }) => {
-                let sampling = NonZeroU32::new(rate);
-                let packets = Some(NonZeroU64::MIN);
-                sink.contact(time_ns, hosts, &Details { packets, sampling, ingress, ..details });
+            Ok(Packet::Fields { hosts, details }) => pass(time_ns, hosts, details, &base, sink),
+            Ok(Packet::Bytes { headers, uncaptured }) => {
+                let choice = sink.choose(headers);
+                let mut pass = |packet: Headers<'_>| {
+                    let rest = || headers.rest_of_inner(packet, uncaptured?);
+                    let details = Details::of_packet(packet, packet.octets().or_else(rest));
+                    pass(time_ns, packet.hosts(), details, &base, sink);
+                };
+                if choice.is_outer {
+                    pass(headers);
+                }
+                choice.inner.into_iter().for_each(pass);
             }
             // The damage may hide the packet.
             Err(Reason::NoHosts) if records.is_damaged => {}
             Err(reason) => sink.count(reason),
         }
+    }
+}
+
+/// Passes the contact of a sampled packet to `sink`. The sampling rate and the interface are those of `sample`.
+#[inline]
+fn pass<F: FnMut(Contact)>(
+    time_ns: u64,
+    hosts: [Host; 2],
+    details: Details,
+    sample: &Details,
+    sink: &mut Sink<'_, F>,
+) {
+    let Details { sampling, ingress, .. } = *sample;
+    if let Some(hosts) = sink.nonzero(hosts) {
+        sink.contact(time_ns, hosts, &Details { sampling, ingress, ..details });
     }
 }
 

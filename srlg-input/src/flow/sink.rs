@@ -10,8 +10,10 @@ use crate::flow::clock::{Clock, Last};
 use crate::flow::counts::{FlowCounts, Reason};
 use crate::flow::element::{Moment, Number};
 use crate::flow::options::DecoderOptions;
-use crate::flow::record::Record;
+use crate::flow::record::{Record, is_zero};
 use crate::flow::sampling::DomainRates;
+use crate::options::Tunnels;
+use crate::packet::{Choice, Headers, Transport};
 
 /// The receiver of the contacts and counters of one datagram.
 pub(crate) struct Sink<'a, F> {
@@ -40,6 +42,26 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
         self.counts.add(reason);
     }
 
+    /// Chooses the hosts of a sampled packet that count, and counts a tunnel that was not entered.
+    #[inline(always)]
+    pub(crate) fn choose<'b>(&mut self, packet: Headers<'b>) -> Choice<'b> {
+        let choice = self.options.tunnels.choose(packet);
+        if let Some(obstacle) = choice.obstacle {
+            self.count(Reason::of_tunnel(obstacle));
+        }
+        choice
+    }
+
+    /// Returns `hosts`, or counts the reason if one of them is unspecified.
+    #[inline(always)]
+    pub(crate) fn nonzero(&mut self, hosts: [Host; 2]) -> Option<[Host; 2]> {
+        let has_zero = hosts.into_iter().any(is_zero);
+        if has_zero {
+            self.count(Reason::ZeroHost);
+        }
+        Some(hosts).filter(|_| !has_zero)
+    }
+
     /// Counts the defects of `last` and returns its time.
     #[inline]
     pub(crate) fn time_ns(&mut self, last: Last) -> u64 {
@@ -60,6 +82,23 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
 }
 
 impl Details {
+    /// Returns the details of a packet of `octets` bytes.
+    #[inline(always)]
+    pub(crate) fn of_packet(headers: Headers<'_>, octets: Option<NonZeroU64>) -> Self {
+        let Transport { protocol, tcp_flags, source_port, destination_port, icmp_type } =
+            headers.transport();
+        Self {
+            packets: Some(NonZeroU64::MIN),
+            octets,
+            protocol,
+            tcp_flags: tcp_flags.and_then(NonZeroU8::new),
+            source_port,
+            destination_port,
+            icmp_type,
+            ..Self::default()
+        }
+    }
+
     /// Creates a contact. If the details do not state a sampling rate, the contact has the rate `sampling`.
     #[inline(always)]
     pub(crate) fn contact(
@@ -111,6 +150,44 @@ const INITIATOR: u64 = 1;
 const REVERSE_INITIATOR: u64 = 2;
 const PERIMETER: u64 = 3;
 
+/// The times of the directions of a flow that have packets.
+#[derive(Clone, Copy)]
+struct Times {
+    forward_ns: Option<u64>,
+    reverse_ns: Option<u64>,
+}
+
+impl Times {
+    /// Returns the times of the directions of `record`. Counts directions without packets and defects of the times.
+    #[inline(always)]
+    fn of<F>(record: &Record<'_>, clock: &Clock, sink: &mut Sink<'_, F>) -> Self
+    where
+        F: FnMut(Contact),
+    {
+        let init_ms = record.number(Number::SystemInit);
+        let last = clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms);
+        let time_ns = sink.time_ns(last);
+        let forward_ns = Some(time_ns).filter(|_| has_forward(record));
+        if forward_ns.is_none() {
+            sink.count(Reason::NoPackets);
+        }
+        if !is_biflow(record) {
+            return Self { forward_ns, reverse_ns: None };
+        }
+        if !has_packets(record.larger(REVERSE_PACKETS), record.larger(REVERSE_OCTETS)) {
+            sink.count(Reason::NoPackets);
+            return Self { forward_ns, reverse_ns: None };
+        }
+        let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
+        // If the reverse direction has no times, it gets the time of the forward direction.
+        let reverse_ns = match first.or(last) {
+            Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
+            None => time_ns,
+        };
+        Self { forward_ns, reverse_ns: Some(reverse_ns) }
+    }
+}
+
 /// Passes the contacts of a data record to `sink`.
 pub(crate) fn contacts<F: FnMut(Contact)>(
     record: &Record<'_>,
@@ -118,47 +195,102 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     rates: &DomainRates<'_>,
     sink: &mut Sink<'_, F>,
 ) {
-    let (hosts, headers) = match record.hosts(sink.options.nat) {
-        Ok(hosts) => hosts,
+    let addresses = match record.addresses(sink.options.nat) {
+        Ok(addresses) => addresses,
         Err(reason) => return sink.count(reason),
     };
-    let packet = headers.map(|headers| headers.transport()).unwrap_or_default();
+    let rate = || rates.rate(&record.sampling());
+    match addresses {
+        // Most records have addresses and no packet.
+        Some(hosts) if sink.options.tunnels == Tunnels::Outer || !record.has_packet() => {
+            let details = with_fields(record, details(record, rate(), Details::default()));
+            let times = Times::of(record, clock, sink);
+            pass(record, times, hosts, &details, sink);
+        }
+        _ => of_packet(record, addresses, rate(), clock, sink),
+    }
+}
+
+/// Passes the contacts of a record with a sampled packet to `sink`. The addresses of the record, if it has any, are
+/// those of the outermost packet.
+#[inline(never)]
+fn of_packet<F: FnMut(Contact)>(
+    record: &Record<'_>,
+    addresses: Option<[Host; 2]>,
+    rate: Option<NonZeroU32>,
+    clock: &Clock,
+    sink: &mut Sink<'_, F>,
+) {
+    let packet = match record.packet() {
+        Ok(packet) => Some(packet),
+        Err(_) if addresses.is_some() => None,
+        Err(reason) => return sink.count(reason),
+    };
+    let choice = packet.map_or(Choice::OUTER, |packet| sink.choose(packet));
+    let outer = packet.filter(|_| addresses.is_none());
+    let hosts = addresses.or(outer.map(|packet| packet.hosts())).filter(|_| choice.is_outer);
+    let hosts = hosts.and_then(|hosts| sink.nonzero(hosts));
+    let inner = choice.inner.and_then(|packet| Some((packet, sink.nonzero(packet.hosts())?)));
+    if hosts.is_none() && inner.is_none() {
+        return;
+    }
+    let times = Times::of(record, clock, sink);
+    let of_packet = |packet: Headers<'_>| Details::of_packet(packet, packet.octets());
+    if let Some(hosts) = hosts {
+        let packet = outer.map(of_packet).unwrap_or_default();
+        let details = with_fields(record, details(record, rate, packet));
+        pass(record, times, hosts, &details, sink);
+    }
+    if let Some((packet, hosts)) = inner {
+        // The protocol, ports and flags of the record are those of the outer packet.
+        let details = details(record, rate, of_packet(packet));
+        pass(record, times, hosts, &details, sink);
+    }
+}
+
+/// Returns the counts and other details of a record, and those of `packet`, which is default if the record describes no
+/// packet.
+#[inline(always)]
+fn details(record: &Record<'_>, sampling: Option<NonZeroU32>, packet: Details) -> Details {
     // A record with a packet and without counts describes this packet.
-    let single = headers.filter(|_| !has_counts(record));
-    let init_ms = record.number(Number::SystemInit);
-    let time_ns =
-        sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
-    let details = Details {
-        packets: count(record, PACKETS).or(single.map(|_| NonZeroU64::MIN)),
-        octets: count(record, OCTETS).or_else(|| single?.octets()),
+    let single = if has_counts(record) { Details::default() } else { packet };
+    Details {
+        packets: count(record, PACKETS).or(single.packets),
+        octets: count(record, OCTETS).or(single.octets),
+        initiated: forward_initiated(record),
+        sampling,
+        ingress: record.nonzero(Number::Ingress).and_then(|index| index.try_into().ok()),
+        ..packet
+    }
+}
+
+/// Replaces details of a packet with the fields of its record.
+#[inline(always)]
+fn with_fields(record: &Record<'_>, packet: Details) -> Details {
+    Details {
         protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
-        tcp_flags: flags(record.nonzero(Number::TcpFlags))
-            .or(packet.tcp_flags.and_then(NonZeroU8::new)),
+        tcp_flags: flags(record.nonzero(Number::TcpFlags)).or(packet.tcp_flags),
         source_port: narrow(record.number(Number::SourcePort)).or(packet.source_port),
         destination_port: narrow(record.number(Number::DestinationPort))
             .or(packet.destination_port),
-        icmp_type: packet.icmp_type,
-        initiated: forward_initiated(record),
-        sampling: rates.rate(&record.sampling()),
-        ingress: record.nonzero(Number::Ingress).and_then(|index| index.try_into().ok()),
-    };
-    if has_forward(record) {
-        sink.contact(time_ns, hosts, &details);
-    } else {
-        sink.count(Reason::NoPackets);
+        ..packet
     }
-    let [reverse_packets, reverse_octets] =
-        [REVERSE_PACKETS, REVERSE_OCTETS].map(|it| record.larger(it));
-    if !is_biflow(record) {
-        return;
+}
+
+/// Passes a contact for each direction of a record that has packets to `sink`. The source and the destination of the
+/// forward direction are `hosts`.
+#[inline(always)]
+fn pass<F: FnMut(Contact)>(
+    record: &Record<'_>,
+    times: Times,
+    hosts: [Host; 2],
+    details: &Details,
+    sink: &mut Sink<'_, F>,
+) {
+    if let Some(time_ns) = times.forward_ns {
+        sink.contact(time_ns, hosts, details);
     }
-    if has_packets(reverse_packets, reverse_octets) {
-        let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
-        // If the reverse direction has no times, it gets the time of the forward direction.
-        let time_ns = match first.or(last) {
-            Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
-            None => time_ns,
-        };
+    if let Some(time_ns) = times.reverse_ns {
         let reverse = Details {
             packets: count(record, REVERSE_PACKETS),
             octets: count(record, REVERSE_OCTETS),
@@ -169,11 +301,9 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             initiated: details.initiated.map(|initiated| !initiated),
             // The record names the interface of the forward direction only.
             ingress: None,
-            ..details
+            ..*details
         };
         sink.contact(time_ns, [hosts[1], hosts[0]], &reverse);
-    } else {
-        sink.count(Reason::NoPackets);
     }
 }
 

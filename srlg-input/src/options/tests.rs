@@ -50,6 +50,9 @@ fn options_that_a_command_would_reject_are_named() {
         (r#""live": true"#, Some("input")),
         (r#""input": ["a"], "nat": "post""#, Some("listen")),
         (r#""input": ["a"], "exports": true, "nat": "post""#, None),
+        (r#""input": ["a"], "exports": true, "tunnels": "inner""#, None),
+        (&format!(r#"{listen}, "exporters": ["::1"], "tunnels": "both""#), None),
+        (r#""url": "nats://127.0.0.1/flows", "tunnels": "inner""#, Some("tunnels")),
     ] {
         let bad = read(&format!("{{{text}}}")).unwrap().check().err();
         assert_eq!(bad.map(|bad| bad.option), option, "{text}");

@@ -44,13 +44,19 @@ pub(crate) struct Choice<'a> {
     pub(crate) obstacle: Option<Skip>,
 }
 
+impl Choice<'_> {
+    /// The choice for a packet that is not in a tunnel.
+    pub(crate) const OUTER: Self = Self { is_outer: true, inner: None, obstacle: None };
+}
+
 impl Tunnels {
     /// Chooses the hosts that count for the packet with `headers`.
+    #[inline(always)]
     pub(crate) fn choose(self, headers: Headers<'_>) -> Choice<'_> {
-        let Innermost { headers: inner, obstacle } = match self {
-            Self::Outer => Innermost { headers: None, obstacle: None },
-            Self::Inner | Self::Both => headers.innermost(),
-        };
+        if self == Self::Outer {
+            return Choice::OUTER;
+        }
+        let Innermost { headers: inner, obstacle } = headers.innermost();
         // The inner hosts exist, but are unknown. Those of a fragment count with the first fragment. In all other cases,
         // the innermost packet that can be read is the only one that is known to have been sent.
         let is_hidden = matches!(obstacle, Some(Skip::CutTunnel | Skip::TunnelFragment));

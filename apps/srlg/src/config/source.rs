@@ -77,7 +77,8 @@ impl SourceOptions {
         input.interface = interface;
         if input.is_exports() {
             input.decoding = former.decoding;
-        } else {
+        }
+        if !input.is_broker() {
             input.tunnels = former.tunnels;
         }
     }
@@ -134,6 +135,7 @@ mod tests {
             InputOptions {
                 sockets: sockets.clone(),
                 decoding: former.decoding.clone(),
+                tunnels: Tunnels::Inner,
                 ..InputOptions::default()
             }
         );

@@ -7,6 +7,7 @@ use crate::flow::bytes;
 use crate::flow::counts::Reason;
 use crate::flow::sflow::{Part, words};
 use crate::flow::sink::Details;
+use crate::packet::Headers;
 
 /// Formats of the records that describe a packet.
 const RAW_HEADER: u32 = 1;
@@ -22,9 +23,15 @@ pub(super) struct Records<'a> {
 }
 
 /// A sampled packet.
-pub(super) struct Packet {
-    pub(super) hosts: [Host; 2],
-    pub(super) details: Details,
+pub(super) enum Packet<'a> {
+    /// A packet of which the agent sent the first bytes.
+    Bytes {
+        headers: Headers<'a>,
+        /// Number of bytes at the end of the frame that the agent did not send, if the record states it.
+        uncaptured: Option<u32>,
+    },
+    /// A packet that the agent decoded.
+    Fields { hosts: [Host; 2], details: Details },
 }
 
 impl<'a> Records<'a> {
@@ -36,7 +43,7 @@ impl<'a> Records<'a> {
     /// Reads the records up to the first one that cannot be read, and returns the packet that they describe. If the
     /// first bytes of the packet can be decoded, they take precedence over the fields that the agent decoded.
     #[inline]
-    pub(super) fn packet(&mut self) -> Result<Packet, Reason> {
+    pub(super) fn packet(&mut self) -> Result<Packet<'a>, Reason> {
         let mut outcome = Err(Reason::NoHosts);
         let mut is_from_bytes = false;
         while let Some(Part { format, content }) = self.next() {
@@ -76,7 +83,7 @@ impl<'a> Records<'a> {
 
 /// Decodes the first bytes of a packet. They end with the record, even if the record states that there are more.
 #[inline]
-fn raw(record: &[u8]) -> Result<Packet, Reason> {
+fn raw(record: &[u8]) -> Result<Packet<'_>, Reason> {
     let ([protocol, frame_length, stripped, length], bytes) = fields(record)?;
     let link_type = match protocol {
         1 => 1,
@@ -89,32 +96,23 @@ fn raw(record: &[u8]) -> Result<Packet, Reason> {
     let captured = bytes.get(..length as usize).unwrap_or(bytes);
     let headers = crate::packet::headers(link_type, captured).map_err(|_| Reason::BadFrame)?;
     // The stripped bytes include the frame check sequence. If the lengths contradict each other, they are not used.
-    let uncaptured = || frame_length.checked_sub(stripped)?.checked_sub(captured.len() as u32);
-    let transport = headers.transport();
-    let details = Details {
-        octets: headers.octets().or_else(|| headers.octets_in_frame(uncaptured()?)),
-        protocol: transport.protocol,
-        tcp_flags: transport.tcp_flags.and_then(NonZeroU8::new),
-        source_port: transport.source_port,
-        destination_port: transport.destination_port,
-        icmp_type: transport.icmp_type,
-        ..Details::default()
-    };
-    Ok(Packet { hosts: headers.hosts(), details })
+    let sent = frame_length.checked_sub(stripped);
+    let uncaptured = sent.and_then(|length| length.checked_sub(captured.len() as u32));
+    Ok(Packet::Bytes { headers, uncaptured })
 }
 
-fn ipv4(record: &[u8]) -> Result<Packet, Reason> {
+fn ipv4(record: &[u8]) -> Result<Packet<'static>, Reason> {
     let ([length, protocol, source, destination, ports @ .., tcp_flags], _) = fields::<7>(record)?;
     let hosts = [source, destination].map(Host::v4);
-    Ok(Packet { hosts, details: details(length, protocol, ports, tcp_flags) })
+    Ok(Packet::Fields { hosts, details: details(length, protocol, ports, tcp_flags) })
 }
 
-fn ipv6(record: &[u8]) -> Result<Packet, Reason> {
+fn ipv6(record: &[u8]) -> Result<Packet<'static>, Reason> {
     let ([length, protocol], mut rest) = fields(record)?;
     let mut host = || bytes::take(&mut rest).ok_or(Reason::BadSample);
     let hosts = [host()?, host()?].map(|host| Host::v6(u128::from_be_bytes(host)));
     let ([ports @ .., tcp_flags], _) = fields::<3>(rest)?;
-    Ok(Packet { hosts, details: details(length, protocol, ports, tcp_flags) })
+    Ok(Packet::Fields { hosts, details: details(length, protocol, ports, tcp_flags) })
 }
 
 /// Returns the first `N` words of a record and the rest.
@@ -126,6 +124,7 @@ fn fields<const N: usize>(record: &[u8]) -> Result<([u32; N], &[u8]), Reason> {
 fn details(length: u32, protocol: u32, ports: [u32; 2], tcp_flags: u32) -> Details {
     let [source_port, destination_port] = ports.map(|port| u16::try_from(port).ok());
     Details {
+        packets: Some(NonZeroU64::MIN),
         octets: NonZeroU64::new(length.into()),
         protocol: u8::try_from(protocol).ok(),
         tcp_flags: NonZeroU8::new(tcp_flags as u8),

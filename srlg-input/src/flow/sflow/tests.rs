@@ -6,12 +6,12 @@ use flowparser_sflow::{AddressType, FlowRecord, SflowDatagram, SflowParser, Sflo
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use std::num::NonZeroU8;
+use std::num::{NonZeroU8, NonZeroU64};
 
 use super::*;
-use crate::contact::Host;
 use crate::flow::counts::FlowCounts;
 use crate::flow::options::DecoderOptions;
+use crate::flow::record::is_zero;
 
 /// Returns what `read` passes to a sink.
 fn collected(

@@ -11,7 +11,11 @@ use crate::exports::build::{
 use crate::exports::{contacts, counted, decoder};
 
 /// Decodes the IPFIX record `record`, whose template has `fields`.
-fn of(options: DecoderOptions, fields: &[Field], record: &[Vec<u8>]) -> (Decoder, Vec<Contact>) {
+pub(super) fn of(
+    options: DecoderOptions,
+    fields: &[Field],
+    record: &[Vec<u8>],
+) -> (Decoder, Vec<Contact>) {
     let mut decoder = Decoder::new(options).unwrap();
     let sets = [template10(256, fields), set(256, &record.concat())];
     let contacts = contacts(&mut decoder, RECEIVED_NS, &ipfix(0, 0, &sets));
@@ -111,7 +115,7 @@ fn a_translator_may_change_the_family() {
 }
 
 /// Returns an Ethernet frame with a TCP SYN from port 12345 of 192.0.2.1 to port 80 of 192.0.2.2.
-fn frame() -> Vec<u8> {
+pub(super) fn frame() -> Vec<u8> {
     let mut frame = vec![0; 54];
     frame[12..18].copy_from_slice(&[0x08, 0x00, 0x45, 0, 0, 40]);
     frame[23] = 6;

@@ -11,6 +11,7 @@ mod sessions;
 mod sflow;
 mod templates;
 mod times;
+mod tunnels;
 mod vendors;
 
 use std::collections::BTreeSet;

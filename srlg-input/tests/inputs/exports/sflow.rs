@@ -18,14 +18,14 @@ fn framed(format: u32, content: &[u8]) -> Vec<u8> {
 }
 
 /// Returns an sFlow datagram whose agent address is `agent`.
-fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     let agent = address(agent);
     let family = if agent.len() == 4 { 1 } else { 2 };
     let head = [words(&[5, family]), agent, words(&[0, number, 1_000, samples.len() as u32])];
     [head.concat(), samples.concat()].concat()
 }
 
-fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     sample_from(1, rate, records)
 }
 
@@ -46,7 +46,7 @@ fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> V
 }
 
 /// Returns a raw packet header record that contains `packet`.
-fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
+pub(super) fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
     let padding = vec![0; packet.len().next_multiple_of(4) - packet.len()];
     let head = words(&[protocol, 1_500, 4, packet.len() as u32]);
     framed(1, &[&head[..], packet, &padding].concat())
