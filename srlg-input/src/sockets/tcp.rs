@@ -106,12 +106,14 @@ impl Receiver {
         sender: &mut ContactSender,
     ) -> Result<Turn, InputError> {
         let ready = self.wait()?;
-        // Delivering may take long. Then this is still the time at which the other connections were not ready.
-        let now = clock();
+        // Delivering may take long. Connections that are not ready were silent until this time, and others are heard when
+        // they are read.
+        let polled = clock();
         let (of_listeners, of_connections) = ready.split_at(self.listeners.len());
         for (connection, is_ready) in
             mem::take(&mut self.connections).into_iter().zip(of_connections)
         {
+            let now = if *is_ready { clock() } else { polled };
             self.serve(connection, *is_ready, now);
             if self.contacts.len() >= ENOUGH && !self.deliver(sender)? {
                 return Ok(Turn::Left);
@@ -206,6 +208,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::io::Write;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -260,6 +263,25 @@ mod tests {
         test.exporter.write_all(&MESSAGE[..10]).unwrap();
         test.turn_until(|shared| counts(shared).closed(CloseReason::Timeout) == 1);
         assert_eq!((counts(&test.receiver.shared).open, test.receiver.connections.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_time_of_a_slow_delivery_is_not_silence() {
+        let mut test = Test::new();
+        test.turn_until(|shared| counts(shared).open == 1);
+        test.exporter.write_all(&MESSAGE[..10]).unwrap();
+        let (polled, read) = (test.now, test.now + PATIENCE);
+        let has_half = |it: &Receiver| it.connections[0].check_end().is_err();
+        for _ in 0..1_000 {
+            if has_half(&test.receiver) {
+                break;
+            }
+            let time = Cell::new(polled);
+            test.receiver.turn(|| time.replace(read), &mut test.sender).unwrap();
+        }
+        assert!(has_half(&test.receiver));
+        test.receiver.turn(|| read, &mut test.sender).unwrap();
+        assert_eq!((counts(&test.receiver.shared).open, test.receiver.connections.len()), (1, 1));
     }
 
     #[test]
