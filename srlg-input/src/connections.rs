@@ -19,7 +19,8 @@ reasons! {
         Cut = "cut",
         /// The connection was aborted by the exporter or the network.
         Aborted = "aborted",
-        /// The system refused to accept the connection, for example because too many files are open.
+        /// The system refused to accept a connection, for example because too many files are open. A connection that
+        /// keeps waiting counts once a second.
         System = "system",
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::mem;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -23,6 +23,10 @@ use super::state::ReceiverState;
 
 /// Size of the system's receive buffer of each connection, in bytes. Without a size, Linux lets it grow to megabytes.
 const RECEIVE_BUFFER: usize = 256 << 10;
+
+/// Time without attempts after the system refused to accept a connection, for example because too many files are open.
+/// The connection keeps waiting, so the next attempt would fail at once.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Listens on `address`, and returns the socket with its bound address.
 pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
@@ -49,9 +53,8 @@ pub(super) struct Receiver {
     connections: Vec<Connection>,
     contacts: Vec<Contact>,
     shared: Arc<ReceiverState>,
-    /// Whether listeners are checked for new connections. After an error, they are left out once, because they would
-    /// stay ready.
-    is_accepting: bool,
+    /// End of the [`PAUSE`], in which listeners are not checked for new connections.
+    paused_until: Option<Instant>,
 }
 
 /// The result of a turn of a [`Receiver`].
@@ -72,7 +75,7 @@ impl Receiver {
         shared: Arc<ReceiverState>,
     ) -> Self {
         let (connections, contacts) = (Vec::new(), Vec::new());
-        Self { listeners, address, connections, contacts, shared, is_accepting: true }
+        Self { listeners, address, connections, contacts, shared, paused_until: None }
     }
 
     /// Receives until the input is asked to stop. Then reads what has arrived for at most [`DRAIN`].
@@ -119,9 +122,10 @@ impl Receiver {
                 return Ok(Turn::Left);
             }
         }
-        self.is_accepting = true;
-        for at in (0..of_listeners.len()).filter(|at| of_listeners[*at]) {
-            self.accept(at);
+        let is_accepting = self.paused_until.is_none();
+        self.paused_until = self.paused_until.filter(|until| polled < *until);
+        for at in (0..of_listeners.len()).filter(|at| is_accepting && of_listeners[*at]) {
+            self.accept(at, polled);
         }
         self.shared.set_open_connections(self.connections.len());
         if !self.deliver(sender)? {
@@ -132,7 +136,8 @@ impl Receiver {
 
     /// Returns whether each listener and each connection is ready.
     fn wait(&self) -> Result<Vec<bool>, InputError> {
-        let of_listeners = if self.is_accepting { PollFlags::IN } else { PollFlags::empty() };
+        let is_accepting = self.paused_until.is_none();
+        let of_listeners = if is_accepting { PollFlags::IN } else { PollFlags::empty() };
         let listeners = self.listeners.iter().map(|it| PollFd::new(it, of_listeners));
         let connections = self.connections.iter().map(|it| PollFd::new(&it.stream, PollFlags::IN));
         let mut sockets: Vec<_> = listeners.chain(connections).collect();
@@ -164,8 +169,9 @@ impl Receiver {
         }
     }
 
-    /// Accepts waiting connections, but not more than may be open, so that others are still read.
-    fn accept(&mut self, at: usize) {
+    /// Accepts waiting connections, but not more than may be open, so that others are still read. `now` is the
+    /// current time.
+    fn accept(&mut self, at: usize, now: Instant) {
         for _ in 0..MOST {
             match self.listeners[at].accept() {
                 Ok((stream, from)) => self.admit(stream, from),
@@ -174,7 +180,7 @@ impl Receiver {
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                     _ => {
                         self.shared.count_closed(None, &CloseError::System(error));
-                        self.is_accepting = false;
+                        self.paused_until = Some(now + PAUSE);
                         return;
                     }
                 },
@@ -282,6 +288,20 @@ mod tests {
         assert!(has_half(&test.receiver));
         test.receiver.turn(|| read, &mut test.sender).unwrap();
         assert_eq!((counts(&test.receiver.shared).open, test.receiver.connections.len()), (1, 1));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_connection_that_the_system_refuses_counts_once_a_second() {
+        let mut test = Test::new();
+        // A socket that does not listen is ready because of its error, and accepts nothing.
+        test.receiver.listeners =
+            vec![Socket::new(Domain::IPV4, Type::STREAM, None).unwrap().into()];
+        for (seconds, refused) in [(0, 1), (0, 1), (1, 1), (1, 2), (1, 2)] {
+            let now = test.now + seconds * PAUSE;
+            test.receiver.turn(|| now, &mut test.sender).unwrap();
+            assert_eq!(counts(&test.receiver.shared).closed(CloseReason::System), refused);
+        }
     }
 
     #[test]
