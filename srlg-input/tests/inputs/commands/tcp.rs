@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::thread;
 use std::time::Instant;
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 use srlg_input::flow::{Losses, Reason};
 use srlg_input::live::{CloseReason, ConnectionCounts};
 use srlg_input::{BadOption, Input, InputError, Status};
@@ -219,6 +219,8 @@ fn a_slow_reader_slows_exporters_down_and_loses_nothing() {
     let (messages, hosts) = (20_000, 28);
     let exporter = thread::spawn(move || {
         let mut exporter = connect(to);
+        // Otherwise, the system could keep all messages for the exporter, depending on its limits.
+        SockRef::from(&exporter).set_send_buffer_size(1 << 16).unwrap();
         exporter.write_all(&template(&FIELDS)).unwrap();
         for number in 0..messages {
             exporter.write_all(&data(number * hosts, 0..hosts)).unwrap();
