@@ -3,7 +3,7 @@
 //! ```text
 //! files -------------------Reader--------------------> contacts, in order                          [files]
 //! captures of exports -----Reader--> Decoder --------> contacts, in order                          [files]
-//! sockets, UDP or TCP ----permitted? --> Decoder ---> |                                           [sockets]
+//! sockets, UDP or TCP -----permitted? --> Decoder ---> |                                           [sockets]
 //! an interface ------------libpcap ------------------> | batches, a thread for each -> contacts    [live]
 //! a Kafka topic -----------FlowReader ---------------> |                                           [kafka]
 //! a NATS stream -----------FlowReader ---------------> |                                           [nats]
