@@ -24,6 +24,8 @@ pub(super) fn parser(protocol: u8) -> Option<Parser> {
         137 => |payload| walk(Layer::Typed(ether_type::MPLS, payload.bytes)).map(Some),
         // Ethernet, mostly after a segment routing header (RFC 8986).
         143 => |payload| walk(Layer::Ethernet(payload.bytes)).map(Some),
+        // RFC 9491.
+        145 => |payload| walk(Layer::Typed(ether_type::NSH, payload.bytes)).map(Some),
         _ => return None,
     })
 }

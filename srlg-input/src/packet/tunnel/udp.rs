@@ -49,7 +49,14 @@ fn of_fixed_ports(ports: [u16; 2]) -> Option<Parser> {
             5247 => wireless::capwap,
             12222 => wireless::lwapp,
             2268 => multicast::amt,
+            // 6a44 (RFC 6751), TSP (RFC 5572), and the Mobile IPv6 of hosts and of proxies (RFC 5555 and 5844).
+            1027 | 3653 | 4191 | 5437 => packet,
             _ => return None,
         } as Parser)
     })
+}
+
+/// Returns the packet that a datagram consists of, without a header before it.
+fn packet(payload: Payload<'_>) -> Inner<'_> {
+    payload.packet()
 }

@@ -71,7 +71,8 @@ fn udp(name: &'static str, ports: [u16; 2], parts: &[&[u8]]) -> Tunnelled {
 }
 
 /// Tunnels with one of these ports at either end.
-const FIXED_PORTS: [u16; 7] = [2_152, 1_701, 3_544, 5_072, 5_247, 12_222, 2_268];
+const FIXED_PORTS: [u16; 11] =
+    [2_152, 1_701, 3_544, 5_072, 5_247, 12_222, 2_268, 1_027, 3_653, 4_191, 5_437];
 
 fn over_ip() -> Vec<Tunnelled> {
     let (v4, v6) = (&v4()[..], &v6()[..]);
@@ -95,6 +96,7 @@ fn over_ip() -> Vec<Tunnelled> {
         ip("L2TPv3 with both", 115, &[&[0, 0, 0, 7], &[8; 8], &[0; 4], ethernet6]),
         ip("MPLS", 137, &[&[0, 0, 0x71, 64], v4]),
         ip("Ethernet", 143, &[ethernet6]),
+        ip("NSH", 145, &[&[0x0f, 0xc2, 2, 2, 0, 0, 7, 255], v6]),
         ip("AH and IP", 51, &[&to_ip, v4]),
         ip("AH and GRE", 51, &[&to_gre, &[0, 0, 8, 0], v4]),
         ip("WCCP", 47, &[&[0, 0, 0x88, 0x3e], v4]),
@@ -147,6 +149,10 @@ fn over_udp() -> Vec<Tunnelled> {
         ),
         udp("LWAPP", to(12_222), &[&[0, 1, 0, 60, 0, 0], &wifi([0x02, 0x08], v4)]),
         udp("AMT", to(2_268), &[&[6, 0], v4]),
+        udp("6a44", to(1_027), &[v6]),
+        udp("TSP", to(3_653), &[v6]),
+        udp("Mobile IPv6", to(4_191), &[v6]),
+        udp("Mobile IPv6 of a proxy", to(5_437), &[v4]),
     ]
 }
 
