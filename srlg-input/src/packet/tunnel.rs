@@ -93,9 +93,10 @@ impl<'a> Headers<'a> {
         })
     }
 
-    /// Returns the bytes of a segment of this packet, with their length before the capture.
+    /// Returns the bytes of a segment of this packet, with their length before the capture. The length of a fragmented
+    /// segment is unknown.
     fn payload(&self, segment: &Segment<'a>) -> Payload<'a> {
-        let length = self.octets().and_then(|octets| {
+        let length = self.octets().filter(|_| !segment.is_fragment).and_then(|octets| {
             let octets = octets.get() as usize;
             let headers = self.packet.len().min(octets).checked_sub(segment.bytes.len())?;
             octets.checked_sub(headers)
@@ -155,10 +156,12 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Returns the payload after a header of `length` bytes.
+    /// Returns the payload after a header of `length` bytes. A header that is longer than the payload is invalid, even
+    /// if its end was not captured.
     fn behind(self, length: usize) -> Result<Self, Skip> {
-        let bytes = self.bytes.get(length..).ok_or(Skip::CutHeader)?;
-        Ok(Self { bytes, length: self.length.and_then(|all| all.checked_sub(length)) })
+        let rest = self.length.map(|all| all.checked_sub(length).ok_or(Skip::BadHeader));
+        let rest = rest.transpose()?;
+        Ok(Self { bytes: self.bytes.get(length..).ok_or(Skip::CutHeader)?, length: rest })
     }
 
     /// Returns the IP packet that this payload consists of, if its length is that of the payload.
@@ -171,11 +174,17 @@ impl<'a> Payload<'a> {
         Ok(Some(headers).filter(|_| is_equal))
     }
 
-    /// Returns whether `inner`, a packet in this payload, ends within the payload, as far as its length is known.
+    /// Returns whether `inner`, a packet in this payload, ends within the payload, as far as the lengths are known.
     fn contains(&self, inner: &Headers<'_>) -> bool {
-        let before = self.bytes.len() - inner.packet.len();
-        let rest = self.length.and_then(|all| all.checked_sub(before));
-        rest.is_some_and(|rest| inner.octets().is_none_or(|octets| octets.get() <= rest as u64))
+        let before = (self.bytes.len() - inner.packet.len()) as u64;
+        let ends = inner.octets().zip(self.length);
+        ends.is_none_or(|(octets, length)| before + octets.get() <= length as u64)
+    }
+
+    /// Returns `inner`, a packet in this payload, if it ends within the payload. Payloads of other applications, such as
+    /// encrypted ones, rarely pass this test.
+    fn accept(&self, inner: Headers<'a>) -> Option<Headers<'a>> {
+        Some(inner).filter(|inner| self.contains(inner))
     }
 }
 

@@ -25,5 +25,5 @@ pub(super) fn inner(payload: Payload<'_>) -> Inner<'_> {
             rest = &rest[length..];
         }
     }
-    ip::by_version(rest, Skip::NotIp).map(Some)
+    Ok(payload.accept(ip::by_version(rest, Skip::NotIp)?))
 }

@@ -18,7 +18,7 @@ pub(super) fn datagram(payload: Payload<'_>) -> Inner<'_> {
     let (header, _) = header::<2>(payload.bytes)?;
     match (word(header, 0), word(header, 0) & 0x0f) {
         (CONTROL.., _) => Ok(None),
-        (flags, 2) if flags & RESERVED == 0 => version_2(flags, payload.bytes),
+        (flags, 2) if flags & RESERVED == 0 => version_2(flags, payload),
         (3, _) => session(payload.behind(4)?),
         _ => Ok(None),
     }
@@ -26,14 +26,14 @@ pub(super) fn datagram(payload: Payload<'_>) -> Inner<'_> {
 
 /// Parses a data message of version 2 (RFC 2661, 3.1): flags, an optional length, a tunnel and a session, optional
 /// sequence numbers and an optional offset, and a PPP frame.
-fn version_2(flags: u16, bytes: &[u8]) -> Inner<'_> {
+fn version_2(flags: u16, payload: Payload<'_>) -> Inner<'_> {
     let has = |bit: u16| usize::from(flags & bit != 0);
     let mut length = 6 + 2 * has(LENGTH) + 4 * has(SEQUENCE);
     if flags & OFFSET != 0 {
-        let field = bytes.get(length..).and_then(|rest| rest.first_chunk::<2>());
+        let field = payload.bytes.get(length..).and_then(|rest| rest.first_chunk::<2>());
         length += 2 + usize::from(word(field.ok_or(Skip::CutHeader)?, 0));
     }
-    walk(Layer::Ppp(bytes.get(length..).ok_or(Skip::CutHeader)?)).map(Some)
+    walk(Layer::Ppp(payload.behind(length)?.bytes)).map(Some)
 }
 
 /// Parses a data message of version 3 (RFC 3931, 4.1): a session, which is 0 in control messages, a cookie of up to 8

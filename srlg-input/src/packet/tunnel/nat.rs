@@ -19,8 +19,8 @@ pub(super) fn teredo(payload: Payload<'_>) -> Inner<'_> {
         packet = packet.behind(8)?;
     }
     let headers = ip::by_version(packet.bytes, Skip::NotIp)?;
-    let is_teredo = headers.hosts().into_iter().any(is_of_teredo) && packet.contains(&headers);
-    Ok(Some(headers).filter(|_| is_teredo))
+    let is_teredo = headers.hosts().into_iter().any(is_of_teredo);
+    Ok(packet.accept(headers).filter(|_| is_teredo))
 }
 
 /// Returns whether `payload` starts with `kind`, whose first byte is never that of an IP packet.
@@ -43,5 +43,5 @@ pub(super) fn ayiya(payload: Payload<'_>) -> Inner<'_> {
         return Ok(None);
     }
     let length = 8 + (1 << (identity >> 4)) + 4 * usize::from(signature >> 4);
-    ip::by_version(payload.behind(length)?.bytes, Skip::NotIp).map(Some)
+    Ok(payload.accept(ip::by_version(payload.behind(length)?.bytes, Skip::NotIp)?))
 }

@@ -1,6 +1,5 @@
 //! Tunnels of overlay networks: VXLAN, VXLAN-GPE, Geneve, GUE and LISP.
 
-use crate::packet::Skip;
 use crate::packet::frame::walk;
 use crate::packet::layer::{Layer, header};
 use crate::packet::tag;
@@ -25,7 +24,9 @@ pub(super) fn vxlan_gpe(payload: Payload<'_>) -> Inner<'_> {
     let (header, bytes) = header::<8>(payload.bytes)?;
     match header[0] {
         flags if flags & 0x31 != 0 => Ok(None),
-        flags if flags & HAS_TYPE != 0 => walk(tag::next_protocol(header[3], bytes)?).map(Some),
+        flags if flags & HAS_TYPE != 0 => {
+            Ok(payload.accept(walk(tag::next_protocol(header[3], bytes)?)?))
+        }
         _ => vxlan(payload),
     }
 }
@@ -37,7 +38,8 @@ pub(super) fn geneve(payload: Payload<'_>) -> Inner<'_> {
     if header[0] >> 6 != 0 {
         return Ok(None);
     }
-    let bytes = rest.get(usize::from(header[0] & 0x3f) * 4..).ok_or(Skip::CutHeader)?;
+    // If the options are cut, the protocol decides whether this is a tunnel.
+    let bytes = rest.get(usize::from(header[0] & 0x3f) * 4..).unwrap_or_default();
     gre::payload_of(word(header, 2), bytes).map(Some)
 }
 
@@ -49,7 +51,8 @@ pub(super) fn gue(payload: Payload<'_>) -> Inner<'_> {
         0 => {
             let (header, _) = header::<4>(payload.bytes)?;
             let Some(parse) = protocol::parser(header[1]) else { return Ok(None) };
-            parse(payload.behind(4 + usize::from(first & 0x1f) * 4)?)
+            let inner = parse(payload.behind(4 + usize::from(first & 0x1f) * 4)?)?;
+            Ok(inner.and_then(|inner| payload.accept(inner)))
         }
         0b010 | 0b011 => payload.packet(),
         _ => Ok(None),
@@ -63,7 +66,9 @@ pub(super) fn lisp(payload: Payload<'_>) -> Inner<'_> {
     let (header, bytes) = header::<8>(payload.bytes)?;
     match header[0] {
         flags if flags & 0x03 != 0 => Ok(None),
-        flags if flags & HAS_TYPE != 0 => walk(tag::next_protocol(header[3], bytes)?).map(Some),
+        flags if flags & HAS_TYPE != 0 => {
+            Ok(payload.accept(walk(tag::next_protocol(header[3], bytes)?)?))
+        }
         _ => payload.behind(8)?.packet(),
     }
 }

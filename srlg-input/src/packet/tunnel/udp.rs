@@ -32,7 +32,7 @@ fn of_any_source(destination: u16) -> Option<Parser> {
         // RFC 8086.
         4754 => gre::inner,
         // RFC 7510.
-        6635 => |payload| walk(Layer::Typed(ether_type::MPLS, payload.bytes)).map(Some),
+        6635 => |payload| Ok(payload.accept(walk(Layer::Typed(ether_type::MPLS, payload.bytes))?)),
         37008 => wireless::tzsp,
         _ => return None,
     })

@@ -51,10 +51,12 @@ pub(super) fn lwapp(payload: Payload<'_>) -> Inner<'_> {
 /// Parses TZSP (in Wireshark): version, type of the message, type of the frame and tagged fields. Messages of types 0
 /// and 1 carry a frame.
 pub(super) fn tzsp(payload: Payload<'_>) -> Inner<'_> {
+    const ETHERNET: u8 = 1;
+    const WIFI: u8 = 18;
     const PADDING: u8 = 0;
     const END: u8 = 1;
     let (start, mut rest) = header::<4>(payload.bytes)?;
-    if !matches!(start, [1, 0 | 1, ..]) {
+    if !matches!(start, [1, 0 | 1, 0, ETHERNET | WIFI]) {
         return Ok(None);
     }
     loop {
@@ -71,9 +73,6 @@ pub(super) fn tzsp(payload: Payload<'_>) -> Inner<'_> {
             }
         };
     }
-    match word(start, 2) {
-        1 => walk(Layer::Ethernet(rest)).map(Some),
-        18 => walk(wifi::of_access_point(rest)?).map(Some),
-        _ => Ok(None),
-    }
+    let layer = if start[3] == WIFI { wifi::of_access_point(rest)? } else { Layer::Ethernet(rest) };
+    walk(layer).map(Some)
 }

@@ -248,6 +248,14 @@ fn datagrams_that_are_not_tunnels_are_ordinary() {
         (1_701, [&[0xc8, 2, 0, 12, 0, 5, 0, 6, 0, 1, 0, 2][..], &v4()].concat()), // control
         (1_701, [&[0, 3, 0, 0, 0, 0, 0, 0][..], &ethernet(&v4())].concat()), // control
         (37_008, [&[1, 4, 0, 1, 1][..], &ethernet(&v4())].concat()), // a keep-alive message
+        // Packets that are longer than the datagram.
+        (6_635, [&[0, 0, 0x71, 64][..], &quic(0x45)].concat()),
+        (6_080, [&[0, 41, 0, 0][..], &quic(0x60)].concat()),
+        (4_341, [&[0x0c, 0, 0, 2, 0, 0, 0, 0][..], &quic(0x60)].concat()),
+        (4_790, [&[0x0c, 0, 0, 1, 0, 0, 0, 0][..], &quic(0x45)].concat()),
+        (2_152, [&[0x30, 255, 0, 0, 0, 0, 0, 0][..], &quic(0x60)].concat()),
+        (5_072, [&[0, 0, 1, 4, 0, 0, 0, 0, 0][..], &quic(0x45)].concat()),
+        (3_653, quic(0x60)),
     ] {
         for ports in [[50_000, port], [port, 50_000]] {
             let Tunnelled { frame, .. } = udp("none", ports, &[&payload]);
@@ -255,6 +263,33 @@ fn datagrams_that_are_not_tunnels_are_ordinary() {
             let found: Vec<_> = contacts.iter().map(hosts).collect();
             assert_eq!(found, [outer()], "port {port}: {counts}: {payload:02x?}");
         }
+    }
+}
+
+#[test]
+fn datagrams_that_cannot_be_tunnels_are_ordinary_even_if_they_are_cut() {
+    for (port, start) in [
+        (5_072, [0xf0, 0, 1, 4]),    // an identity that is longer than the datagram
+        (1_701, [0x02, 2, 0, 5]),    // an offset that is longer than the datagram
+        (37_008, [1, 1, 0, 56]),     // a response of STUN
+        (6_081, [0x3f, 0, 0, 0x2a]), // a long header with an unknown protocol
+    ] {
+        let Tunnelled { frame, .. } = udp("none", [50_000, port], &[&start, &[0x21; 72]]);
+        let (contacts, counts) = read(&frame, frame.len() - 20, Tunnels::Inner);
+        let found: Vec<_> = contacts.iter().map(hosts).collect();
+        assert_eq!(found, [outer()], "port {port}: {counts}");
+    }
+}
+
+#[test]
+fn the_first_fragment_of_a_tunnel_packet_has_the_inner_hosts() {
+    for Tunnelled { name, mut frame, hosts: inner, .. } in all() {
+        let end = frame.len() - 4;
+        frame.truncate(end);
+        frame[16..18].copy_from_slice(&(end as u16 - 14).to_be_bytes());
+        frame[20] = 0x20;
+        let (contacts, counts) = read(&frame, end, Tunnels::Inner);
+        assert_eq!(contacts.iter().map(hosts).collect::<Vec<_>>(), [inner], "{name}: {counts}");
     }
 }
 
