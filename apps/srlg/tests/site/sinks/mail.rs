@@ -251,7 +251,8 @@ fn collected_notifications_that_fill_the_queue_are_sent_and_the_oldest_dropped_o
     sinks.wait(is_done);
     starts[1..4].chunks(1).for_each(|start| sinks.send(start));
     assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.1.1 and 2 more"));
-    let overview = sinks.wait(is_done);
+    // The queue may have been read before the last notifications came.
+    let overview = sinks.wait(|overview| overview.sent > 1);
     assert_eq!((overview.sent, overview.dropped), (4, 0));
     let later = answers("MAIL", "451 4.3.0 later", ALWAYS);
     let server = Server { answers: later.clone(), ..Server::default() };
@@ -263,7 +264,7 @@ fn collected_notifications_that_fill_the_queue_are_sent_and_the_oldest_dropped_o
     sinks.wait(|overview| overview.dropped == 2);
     later.lock().unwrap().clear();
     assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.2.1 and 2 more"));
-    let overview = sinks.wait(is_done);
+    let overview = sinks.wait(|overview| overview.sent > 0);
     assert_eq!((overview.sent, overview.dropped), (3, 2));
 }
 
