@@ -71,6 +71,20 @@ fn push_found(
         push_contact(frame, headers, headers, contacts);
         return Ok(());
     }
+    push_chosen(frame, headers, tunnels, contacts, counts)
+}
+
+/// Adds the contacts of a packet that may be in tunnels. This is a function of its own for the same reason as
+/// [`push_uncommon`].
+#[cold]
+#[inline(never)]
+fn push_chosen(
+    frame: &Frame<'_>,
+    headers: Headers<'_>,
+    tunnels: Tunnels,
+    contacts: &mut Vec<Contact>,
+    counts: &mut PacketCounts,
+) -> Result<(), Skip> {
     let Choice { is_outer, inner, obstacle } = tunnels.choose(headers);
     if is_outer {
         push_contact(frame, headers, headers, contacts);

@@ -13,7 +13,7 @@ use crate::flow::bytes;
 use crate::flow::counts::Reason;
 use crate::flow::sflow::packet::{Packet, Records};
 use crate::flow::sink::{Details, Sink};
-use crate::packet::Headers;
+use crate::packet::Choice;
 
 /// Formats of samples. The upper 20 bits of a format are an enterprise number, which is 0 for the formats of sFlow v5.
 const FLOW: u32 = 1;
@@ -162,16 +162,14 @@ impl<'a> FlowSample<'a> {
         match packet {
             Ok(Packet::Fields { hosts, details }) => pass(time_ns, hosts, details, &base, sink),
             Ok(Packet::Bytes { headers, uncaptured }) => {
-                let choice = sink.choose(headers);
-                let mut pass = |packet: Headers<'_>| {
+                let Choice { is_outer, inner, .. } = sink.choose(headers);
+                let outer = Some(headers).filter(|_| is_outer);
+                // Two calls instead of a loop would not be inlined, which costs a seventh of the time of a sample.
+                for packet in [outer, inner].into_iter().flatten() {
                     let rest = || headers.rest_of_inner(packet, uncaptured?);
                     let details = Details::of_packet(packet, packet.octets().or_else(rest));
                     pass(time_ns, packet.hosts(), details, &base, sink);
-                };
-                if choice.is_outer {
-                    pass(headers);
                 }
-                choice.inner.into_iter().for_each(pass);
             }
             // The damage may hide the packet.
             Err(Reason::NoHosts) if records.is_damaged => {}
@@ -181,7 +179,7 @@ impl<'a> FlowSample<'a> {
 }
 
 /// Passes the contact of a sampled packet to `sink`. The sampling rate and the interface are those of `sample`.
-#[inline]
+#[inline(always)]
 fn pass<F: FnMut(Contact)>(
     time_ns: u64,
     hosts: [Host; 2],

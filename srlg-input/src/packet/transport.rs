@@ -55,21 +55,19 @@ pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     let is_later_fragment = fragment & 0x1fff != 0;
     let bytes = if is_later_fragment { &[] } else { packet.get(header..).unwrap_or_default() };
     let is_fragment = fragment & 0x3fff != 0;
-    let segment = Segment { protocol: packet[9], bytes, is_fragment, is_later_fragment };
-    if segment.protocol == AUTHENTICATION { authenticated(segment) } else { segment }
-}
-
-/// Returns what follows an authentication header, or the segment itself if the header is truncated.
-#[cold]
-fn authenticated(segment: Segment<'_>) -> Segment<'_> {
-    let [protocol, length, ..] = *segment.bytes else { return segment };
-    match segment.bytes.get(authentication_bytes(length)..) {
-        Some(bytes) => Segment { protocol, bytes, ..segment },
-        None => segment,
+    let (mut protocol, mut bytes) = (packet[9], bytes);
+    // A truncated authentication header is not passed over. A call here would slow down all packets by 5 %.
+    if protocol == AUTHENTICATION
+        && let [next, length, ..] = *bytes
+        && let Some(rest) = bytes.get(authentication_bytes(length)..)
+    {
+        (protocol, bytes) = (next, rest);
     }
+    Segment { protocol, bytes, is_fragment, is_later_fragment }
 }
 
 /// Returns the length of an authentication header whose length field is `length`.
+#[inline(always)]
 fn authentication_bytes(length: u8) -> usize {
     4 * (usize::from(length) + 2)
 }

@@ -53,9 +53,13 @@ impl Tunnels {
     /// Chooses the hosts that count for the packet with `headers`.
     #[inline(always)]
     pub(crate) fn choose(self, headers: Headers<'_>) -> Choice<'_> {
-        if self == Self::Outer {
-            return Choice::OUTER;
-        }
+        if self == Self::Outer { Choice::OUTER } else { self.choose_innermost(headers) }
+    }
+
+    /// Chooses the hosts that count if those in tunnels do. This is a function of its own, because it would slow down the
+    /// code around it, which mostly handles the outermost packets only.
+    #[inline(never)]
+    fn choose_innermost(self, headers: Headers<'_>) -> Choice<'_> {
         let Innermost { headers: inner, obstacle } = headers.innermost();
         // The inner hosts exist, but are unknown. Those of a fragment count with the first fragment. In all other cases,
         // the innermost packet that can be read is the only one that is known to have been sent.
