@@ -1,5 +1,6 @@
 //! The sockets to which exporters send, and warnings about their counters.
 
+mod close_error;
 mod connection;
 mod datagrams;
 mod state;

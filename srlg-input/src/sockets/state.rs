@@ -11,7 +11,7 @@ use crate::connections::ConnectionCounts;
 use crate::contact::{Contact, Networks};
 use crate::flow::{BadOptions, Decoder, DecoderOptions, Session, table};
 
-use super::connection::CloseError;
+use super::close_error::CloseError;
 use super::datagrams::UdpDatagram;
 
 /// The state that all receiving threads share.

@@ -18,7 +18,8 @@ use crate::error::InputError;
 use crate::threads::queue::{ENOUGH, TICK};
 use crate::threads::{ContactSender, DRAIN};
 
-use super::connection::{CloseError, Connection, MOST, MOST_OF_ADDRESS};
+use super::close_error::{CloseError, MOST, MOST_OF_ADDRESS};
+use super::connection::Connection;
 use super::state::ReceiverState;
 
 /// Size of the system's receive buffer of each connection, in bytes. Without a size, Linux lets it grow to megabytes.
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
     use crate::connections::{CloseReason, ConnectionCounts};
     use crate::flow::DecoderOptions;
-    use crate::sockets::connection::PATIENCE;
+    use crate::sockets::close_error::PATIENCE;
     use crate::threads::{ContactSenders, SharedState};
 
     const MESSAGE: [u8; 16] = [0, 10, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
