@@ -127,8 +127,10 @@ fn push_contact(
     }
 }
 
-/// Sets the length of the packet with `headers`, which states none, in the last contact.
+/// Sets the length of the packet with `headers`, which states none, in the last contact. This is a function of its own,
+/// because its code would slow down all packets by about 3 %.
 #[cold]
+#[inline(never)]
 fn set_rest(contacts: &mut [Contact], outer: Headers<'_>, headers: Headers<'_>, uncaptured: u32) {
     if let Some(contact) = contacts.last_mut() {
         contact.octets = outer.rest_of_inner(headers, uncaptured);

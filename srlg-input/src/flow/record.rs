@@ -116,6 +116,7 @@ impl<'a> Record<'a> {
     }
 
     /// Returns the two addresses of the record, or `None` if it has none.
+    #[inline(always)]
     pub(crate) fn addresses(&self, nat: Nat) -> Result<Option<[Host; 2]>, Reason> {
         let post4 = self.ends4([Number::PostSource4, Number::PostDestination4]);
         let post6 = self.ends6([End::PostSource, End::PostDestination]);

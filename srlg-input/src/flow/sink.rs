@@ -99,6 +99,20 @@ impl Details {
         }
     }
 
+    /// Returns these details, and those of `packet` where these are unknown.
+    fn or(self, packet: Self) -> Self {
+        Self {
+            packets: self.packets.or(packet.packets),
+            octets: self.octets.or(packet.octets),
+            protocol: self.protocol.or(packet.protocol),
+            tcp_flags: self.tcp_flags.or(packet.tcp_flags),
+            source_port: self.source_port.or(packet.source_port),
+            destination_port: self.destination_port.or(packet.destination_port),
+            icmp_type: self.icmp_type.or(packet.icmp_type),
+            ..self
+        }
+    }
+
     /// Creates a contact. If the details do not state a sampling rate, the contact has the rate `sampling`.
     #[inline(always)]
     pub(crate) fn contact(
@@ -150,44 +164,6 @@ const INITIATOR: u64 = 1;
 const REVERSE_INITIATOR: u64 = 2;
 const PERIMETER: u64 = 3;
 
-/// The times of the directions of a flow that have packets.
-#[derive(Clone, Copy)]
-struct Times {
-    forward_ns: Option<u64>,
-    reverse_ns: Option<u64>,
-}
-
-impl Times {
-    /// Returns the times of the directions of `record`. Counts directions without packets and defects of the times.
-    #[inline(always)]
-    fn of<F>(record: &Record<'_>, clock: &Clock, sink: &mut Sink<'_, F>) -> Self
-    where
-        F: FnMut(Contact),
-    {
-        let init_ms = record.number(Number::SystemInit);
-        let last = clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms);
-        let time_ns = sink.time_ns(last);
-        let forward_ns = Some(time_ns).filter(|_| has_forward(record));
-        if forward_ns.is_none() {
-            sink.count(Reason::NoPackets);
-        }
-        if !is_biflow(record) {
-            return Self { forward_ns, reverse_ns: None };
-        }
-        if !has_packets(record.larger(REVERSE_PACKETS), record.larger(REVERSE_OCTETS)) {
-            sink.count(Reason::NoPackets);
-            return Self { forward_ns, reverse_ns: None };
-        }
-        let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
-        // If the reverse direction has no times, it gets the time of the forward direction.
-        let reverse_ns = match first.or(last) {
-            Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
-            None => time_ns,
-        };
-        Self { forward_ns, reverse_ns: Some(reverse_ns) }
-    }
-}
-
 /// Passes the contacts of a data record to `sink`.
 pub(crate) fn contacts<F: FnMut(Contact)>(
     record: &Record<'_>,
@@ -195,19 +171,14 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     rates: &DomainRates<'_>,
     sink: &mut Sink<'_, F>,
 ) {
-    let addresses = match record.addresses(sink.options.nat) {
-        Ok(addresses) => addresses,
-        Err(reason) => return sink.count(reason),
-    };
     let rate = || rates.rate(&record.sampling());
-    match addresses {
+    match record.addresses(sink.options.nat) {
         // Most records have addresses and no packet.
-        Some(hosts) if sink.options.tunnels == Tunnels::Outer || !record.has_packet() => {
-            let details = with_fields(record, details(record, rate(), Details::default()));
-            let times = Times::of(record, clock, sink);
-            pass(record, times, hosts, &details, sink);
+        Ok(Some(hosts)) if sink.options.tunnels == Tunnels::Outer || !record.has_packet() => {
+            pass(record, hosts, &fields(record, rate()), clock, sink);
         }
-        _ => of_packet(record, addresses, rate(), clock, sink),
+        Ok(addresses) => of_packet(record, addresses, rate(), clock, sink),
+        Err(reason) => sink.count(reason),
     }
 }
 
@@ -231,49 +202,49 @@ fn of_packet<F: FnMut(Contact)>(
     let hosts = addresses.or(outer.map(|packet| packet.hosts())).filter(|_| choice.is_outer);
     let hosts = hosts.and_then(|hosts| sink.nonzero(hosts));
     let inner = choice.inner.and_then(|packet| Some((packet, sink.nonzero(packet.hosts())?)));
-    if hosts.is_none() && inner.is_none() {
-        return;
-    }
-    let times = Times::of(record, clock, sink);
-    let of_packet = |packet: Headers<'_>| Details::of_packet(packet, packet.octets());
+    let fields = fields(record, rate);
+    let of_packet = |packet: Headers<'_>| {
+        let details = Details::of_packet(packet, packet.octets());
+        // A record with a packet and without counts describes this packet.
+        if has_counts(record) {
+            Details { packets: None, octets: None, ..details }
+        } else {
+            details
+        }
+    };
+    // The reasons of a record are counted only once.
+    let is_counted = hosts.is_some();
     if let Some(hosts) = hosts {
-        let packet = outer.map(of_packet).unwrap_or_default();
-        let details = with_fields(record, details(record, rate, packet));
-        pass(record, times, hosts, &details, sink);
+        let details = outer.map_or(fields, |packet| fields.or(of_packet(packet)));
+        pass(record, hosts, &details, clock, sink);
     }
     if let Some((packet, hosts)) = inner {
+        let mut counts = sink.counts.clone();
         // The protocol, ports and flags of the record are those of the outer packet.
-        let details = details(record, rate, of_packet(packet));
-        pass(record, times, hosts, &details, sink);
+        let (protocol, tcp_flags, source_port, destination_port) = Default::default();
+        let fields = Details { protocol, tcp_flags, source_port, destination_port, ..fields };
+        pass(record, hosts, &fields.or(of_packet(packet)), clock, sink);
+        if is_counted {
+            counts.contacts = sink.counts.contacts;
+            sink.counts = counts;
+        }
     }
 }
 
-/// Returns the counts and other details of a record, and those of `packet`, which is default if the record describes no
-/// packet.
+/// Returns the details that the fields of a record state.
 #[inline(always)]
-fn details(record: &Record<'_>, sampling: Option<NonZeroU32>, packet: Details) -> Details {
-    // A record with a packet and without counts describes this packet.
-    let single = if has_counts(record) { Details::default() } else { packet };
+fn fields(record: &Record<'_>, sampling: Option<NonZeroU32>) -> Details {
     Details {
-        packets: count(record, PACKETS).or(single.packets),
-        octets: count(record, OCTETS).or(single.octets),
+        packets: count(record, PACKETS),
+        octets: count(record, OCTETS),
+        protocol: narrow(record.number(Number::Protocol)),
+        tcp_flags: flags(record.nonzero(Number::TcpFlags)),
+        source_port: narrow(record.number(Number::SourcePort)),
+        destination_port: narrow(record.number(Number::DestinationPort)),
+        icmp_type: None,
         initiated: forward_initiated(record),
         sampling,
         ingress: record.nonzero(Number::Ingress).and_then(|index| index.try_into().ok()),
-        ..packet
-    }
-}
-
-/// Replaces details of a packet with the fields of its record.
-#[inline(always)]
-fn with_fields(record: &Record<'_>, packet: Details) -> Details {
-    Details {
-        protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
-        tcp_flags: flags(record.nonzero(Number::TcpFlags)).or(packet.tcp_flags),
-        source_port: narrow(record.number(Number::SourcePort)).or(packet.source_port),
-        destination_port: narrow(record.number(Number::DestinationPort))
-            .or(packet.destination_port),
-        ..packet
     }
 }
 
@@ -282,15 +253,31 @@ fn with_fields(record: &Record<'_>, packet: Details) -> Details {
 #[inline(always)]
 fn pass<F: FnMut(Contact)>(
     record: &Record<'_>,
-    times: Times,
     hosts: [Host; 2],
     details: &Details,
+    clock: &Clock,
     sink: &mut Sink<'_, F>,
 ) {
-    if let Some(time_ns) = times.forward_ns {
+    let init_ms = record.number(Number::SystemInit);
+    let time_ns =
+        sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
+    if has_forward(record) {
         sink.contact(time_ns, hosts, details);
+    } else {
+        sink.count(Reason::NoPackets);
     }
-    if let Some(time_ns) = times.reverse_ns {
+    let [reverse_packets, reverse_octets] =
+        [REVERSE_PACKETS, REVERSE_OCTETS].map(|it| record.larger(it));
+    if !is_biflow(record) {
+        return;
+    }
+    if has_packets(reverse_packets, reverse_octets) {
+        let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
+        // If the reverse direction has no times, it gets the time of the forward direction.
+        let time_ns = match first.or(last) {
+            Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
+            None => time_ns,
+        };
         let reverse = Details {
             packets: count(record, REVERSE_PACKETS),
             octets: count(record, REVERSE_OCTETS),
@@ -304,6 +291,8 @@ fn pass<F: FnMut(Contact)>(
             ..*details
         };
         sink.contact(time_ns, [hosts[1], hosts[0]], &reverse);
+    } else {
+        sink.count(Reason::NoPackets);
     }
 }
 
