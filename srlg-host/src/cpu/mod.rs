@@ -3,6 +3,7 @@
 mod arrays;
 mod inbox;
 mod lane;
+mod lock;
 mod looks;
 #[cfg(test)]
 mod model_tests;

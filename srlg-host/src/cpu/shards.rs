@@ -8,23 +8,27 @@
 //! A thread that is the [only writer](Writers) needs no buckets. It prefetches the lines of a batch while it applies
 //! the touches of the previous batch.
 
-use std::mem;
-use std::sync::Mutex;
+use std::array;
 
 use srlg_core::counter::tagged::LINE;
 use srlg_core::counter::{Counter, TouchBatch};
 use srlg_core::{ArrayView, BATCH, Batch};
 
+use super::lock::Lock;
 use super::writers::{SoleTurn, WriterId, Writers};
 
 /// Maximum number of shards, a power of two.
-const MOST_SHARDS: u32 = 8;
+const MOST_SHARDS: usize = 8;
 
 /// Capacity of a bucket, in touches. The buckets of all shards take 12 KB, which leaves room for lines in the
 /// first-level cache.
 const TOUCHES_PER_BUCKET: usize = 128;
 
-/// Number of buckets that are applied without a check after a check finds that most touches change a recorder.
+/// Capacity of all buckets, in touches.
+const TOUCHES: usize = MOST_SHARDS * TOUCHES_PER_BUCKET;
+
+/// Number of buckets that a thread applies without a check after a check finds that more than a quarter of the touches
+/// change a recorder.
 const WITHOUT_LOOK: u32 = 15;
 
 pub(super) struct Shards {
@@ -35,23 +39,12 @@ pub(super) struct Shards {
     shift: u32,
 }
 
-#[repr(align(128))]
-struct Lock(Mutex<Shard>);
-
-#[derive(Default)]
-struct Shard {
-    /// The inbox whose bucket was applied last.
-    last: Option<WriterId>,
-    /// Number of further buckets to apply without a check. Buckets of the inbox `last` do not count.
-    without_look: u32,
-}
-
 impl Shards {
     pub(super) fn new(recorders: usize) -> Self {
         let bits = usize::BITS - (recorders - 1).leading_zeros();
         let shift = bits.saturating_sub(MOST_SHARDS.ilog2()).max(LINE.ilog2());
         let count = ((recorders - 1) >> shift) + 1;
-        let locks = (0..count).map(|_| Lock(Mutex::default())).collect();
+        let locks = (0..count).map(|_| Lock::default()).collect();
         Self { writers: Writers::default(), locks, shift }
     }
 }
@@ -60,18 +53,22 @@ pub(super) type Array<'a, C> = ArrayView<'a, <C as Counter>::Params, <C as Count
 
 /// The waiting touches of one thread, by shard.
 pub(super) struct Buckets<C: Counter> {
-    counts: [usize; MOST_SHARDS as usize],
-    touches: Box<[[C::Touch; TOUCHES_PER_BUCKET]; MOST_SHARDS as usize]>,
+    /// The end of each bucket, as an index of `touches`.
+    ends: [usize; MOST_SHARDS],
+    /// The buckets, one after the other.
+    touches: Box<[C::Touch; TOUCHES]>,
+    /// Number of further buckets to apply without a check.
+    without_look: u32,
     /// The last batch of the only writer, whose lines are being prefetched.
     last: Option<C::Touches>,
 }
 
 impl<C: Counter> Buckets<C> {
     pub(super) fn new() -> Self {
-        let touches = vec![[C::Touch::default(); TOUCHES_PER_BUCKET]; MOST_SHARDS as usize];
+        let touches = vec![C::Touch::default(); TOUCHES];
         let touches =
-            touches.try_into().map_err(|_| "wrong length").expect("there is one bucket per shard");
-        Self { counts: [0; MOST_SHARDS as usize], touches, last: None }
+            touches.try_into().map_err(|_| "wrong length").expect("the vector has the length");
+        Self { ends: array::from_fn(start), touches, without_look: 0, last: None }
     }
 
     pub(super) fn writer(&self) -> WriterId {
@@ -127,14 +124,15 @@ impl<C: Counter> Buckets<C> {
         for i in 0..count.min(BATCH) {
             let touch = touches.touch(i);
             ask_for::<C>(array, touch);
-            let shard = (C::place(touch) >> shards.shift) as usize % MOST_SHARDS as usize;
-            let count = self.counts[shard];
-            self.touches[shard][count] = touch;
-            self.counts[shard] = count + 1;
+            let shard = (C::place(touch) >> shards.shift) as usize % MOST_SHARDS;
+            let end = self.ends[shard];
+            // The end is below `TOUCHES`, because every bucket has room for a batch.
+            self.touches[end % TOUCHES] = touch;
+            self.ends[shard] = end + 1;
         }
-        for shard in 0..MOST_SHARDS as usize {
+        for shard in 0..MOST_SHARDS {
             // Room for one more batch must remain.
-            if self.counts[shard] > TOUCHES_PER_BUCKET - BATCH {
+            if self.ends[shard] > start(shard) + TOUCHES_PER_BUCKET - BATCH {
                 self.empty(array, shards, shard);
             }
         }
@@ -148,13 +146,13 @@ impl<C: Counter> Buckets<C> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.last.is_none() && self.counts == [0; MOST_SHARDS as usize]
+        self.last.is_none() && self.ends == array::from_fn(start)
     }
 
     pub(super) fn drain(&mut self, array: Array<'_, C>, shards: &Shards) {
         self.sort_last(array, shards);
         for shard in 0..shards.locks.len() {
-            if self.counts[shard] > 0 {
+            if self.ends[shard] > start(shard) {
                 self.empty(array, shards, shard);
             }
         }
@@ -162,21 +160,23 @@ impl<C: Counter> Buckets<C> {
 
     #[inline(always)]
     fn empty(&mut self, array: Array<'_, C>, shards: &Shards, shard: usize) {
-        let touches = &self.touches[shard][..self.counts[shard]];
-        let here = Some(self.writer());
-        let mut state =
-            shards.locks[shard].0.lock().expect("no thread panics while it locks a shard");
-        // Lines last used by another thread are in that thread's caches. Lines that do not change should stay there.
-        let is_contended = mem::replace(&mut state.last, here) != here;
-        if is_contended && state.without_look == 0 {
+        let touches = &self.touches[start(shard)..self.ends[shard]];
+        let _held = shards.locks[shard].hold();
+        // A line that is not written stays in the caches of all threads.
+        if self.without_look == 0 {
             let changes = C::apply_changes(array, touches);
-            state.without_look = if 2 * changes > touches.len() { WITHOUT_LOOK } else { 0 };
+            self.without_look = if 4 * changes > touches.len() { WITHOUT_LOOK } else { 0 };
         } else {
-            state.without_look = state.without_look.saturating_sub(is_contended.into());
+            self.without_look -= 1;
             C::apply_exclusive(array, touches);
         }
-        self.counts[shard] = 0;
+        self.ends[shard] = start(shard);
     }
+}
+
+/// Returns the start of the bucket of `shard`.
+const fn start(shard: usize) -> usize {
+    shard * TOUCHES_PER_BUCKET
 }
 
 /// Prefetches the line that `touch` changes.
