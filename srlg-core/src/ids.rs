@@ -28,14 +28,12 @@ impl IdKeys {
         }
     }
 
-    /// Returns the ID of the address that is stored in memory as the two 64-bit `words`.
+    /// Returns the ID of the address that consists of the bytes of `words` in memory.
     #[inline(always)]
-    fn id_of_words(&self, hash: HashFamily, words: [u64; 2]) -> HostId {
-        // The first 32-bit word is the low half of a 64-bit word on little-endian machines, and the high half on
-        // big-endian machines.
-        let [high, low] =
-            words.map(|word| if cfg!(target_endian = "big") { word.rotate_left(32) } else { word });
+    fn id_of_words(&self, hash: HashFamily, words: [[u8; 8]; 2]) -> HostId {
+        let [high, low] = words.map(u64::from_le_bytes);
         let limbs = [high as u32, (high >> 32) as u32, low as u32, (low >> 32) as u32];
+        let limbs = if cfg!(target_endian = "big") { limbs.map(u32::swap_bytes) } else { limbs };
         self.id(hash, limbs)
     }
 
@@ -189,14 +187,14 @@ impl<'a> Ip6Batch<'a> {
     )]
     pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
         let (mut lo, mut hi, mut peer) = ([0; BATCH], [0; BATCH], [0; BATCH]);
-        // Products of 32-bit words have 64 bits, so each word is widened to a 64-bit lane.
-        let words: [[u64; 4]; BATCH] = zerocopy::transmute!(*pairs);
+        // Pairs are read as words of 64 bits, because products have 64 bits. One loop reads all words of a pair: a loop
+        // that skips words would need a scalar part at the end, where a vector would exceed the array.
+        let words: &[[[u8; 8]; 4]; BATCH] = zerocopy::transmute_ref!(pairs);
         for i in 0..BATCH {
-            let HostId { lo: low, hi: high } = keys.id_of_words(hash, [words[i][0], words[i][1]]);
+            let [a, b, c, d] = words[i];
+            let HostId { lo: low, hi: high } = keys.id_of_words(hash, [a, b]);
             (lo[i], hi[i]) = (low, high);
-        }
-        for i in 0..BATCH {
-            peer[i] = keys.id_of_words(hash, [words[i][2], words[i][3]]).lo;
+            peer[i] = keys.id_of_words(hash, [c, d]).lo;
         }
         Self { pairs, lo, hi, peer }
     }

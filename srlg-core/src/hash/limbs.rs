@@ -17,9 +17,9 @@ impl HashFamily {
         let [first, second] = keys.map(|key| key.words);
         match self {
             Self::Murmur => {
-                let [a, b, c, d] = limbs;
-                let high = product(a.wrapping_add(first[0]), b.wrapping_add(first[1]));
-                let low = product(c.wrapping_add(second[0]), d.wrapping_add(second[1]));
+                let [a, b, c, d] = limbs.map(u64::from);
+                let high = product(a << 32 | b, [first[0], first[1]]);
+                let low = product(c << 32 | d, [second[0], second[1]]);
                 let key = u64::from(first[2]) << 32 | u64::from(second[2]);
                 let id = mix64(high.wrapping_add(low) ^ key);
                 [id as u32, (id >> 32) as u32]
@@ -31,7 +31,12 @@ impl HashFamily {
     }
 }
 
+/// Returns the product of the sums of both halves of `words` with `keys`, modulo 2^32 each.
+///
+/// All operations have 64 bits, so that vectors of products need few conversions.
 #[inline(always)]
-fn product(a: u32, b: u32) -> u64 {
-    u64::from(a) * u64::from(b)
+fn product(words: u64, keys: [u32; 2]) -> u64 {
+    let [high, low] = keys.map(u64::from);
+    let half = u64::from(u32::MAX);
+    ((words >> 32).wrapping_add(high) & half) * (words.wrapping_add(low) & half)
 }
