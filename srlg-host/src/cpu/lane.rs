@@ -113,8 +113,8 @@ impl<P: LanePair> Lane<P> {
             self.touch_noted(target);
         }
         for pairs in pairs.chunks(BATCH) {
-            if let (0, Some(batch), true) = (self.count, pairs.first_chunk(), self.recent.pauses())
-            {
+            // Waiting pairs keep waiting, because the order of touches has no effect.
+            if let (Some(batch), true) = (pairs.first_chunk(), self.recent.pauses()) {
                 self.recent.pass_over(BATCH);
                 target.touch(batch, BATCH, ages);
                 continue;
@@ -142,14 +142,14 @@ impl<P: LanePair> Lane<P> {
     #[inline(always)]
     fn touch_noted<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         self.touch_batch(target);
-        self.waiting.copy_within(BATCH.., 0);
+        self.waiting.copy_within(BATCH..self.count, 0);
         self.count -= BATCH;
     }
 
     #[inline(always)]
     fn touch_batch<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
-        let batch: [P::Note; BATCH] = *self.waiting.first_chunk().expect("room for a batch");
-        target.touch(P::of(&batch), self.count.min(BATCH), self.ages);
+        let batch = self.waiting.first_chunk().expect("room for a batch");
+        target.touch(P::of(batch), self.count.min(BATCH), self.ages);
     }
 
     pub(super) fn is_empty(&self) -> bool {
