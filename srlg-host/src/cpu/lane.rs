@@ -1,9 +1,11 @@
 //! [`Lane`]: pairs of one type that one thread is ingesting.
 
+use std::mem;
+
 use srlg_core::{Ages, BATCH};
 
 use super::arrays::{Arrays, CpuScheme};
-use super::recent::{LanePair, RecentPairs};
+use super::recent::{LanePair, RecentPairs, Slots};
 use super::shards::Buckets;
 use super::waiting::Waiting;
 use crate::vectors::for_wider_vectors;
@@ -99,7 +101,7 @@ impl<P: LanePair> Lane<P> {
         if pairs.len() >= BATCH || ages != self.ages {
             return Rest::All;
         }
-        self.note(pairs);
+        self.note(pairs, &mut Slots::new());
         if self.count < BATCH { Rest::Nothing } else { Rest::Batch }
     }
 
@@ -112,14 +114,21 @@ impl<P: LanePair> Lane<P> {
         if self.count >= BATCH {
             self.touch_noted(target);
         }
-        for pairs in pairs.chunks(BATCH) {
+        let mut slots = [Slots::new(), Slots::new()];
+        let [mut now, mut next] = slots.each_mut();
+        let mut left = pairs;
+        while !left.is_empty() {
+            let (pairs, rest) = left.split_at(left.len().min(BATCH));
+            left = rest;
+            mem::swap(&mut now, &mut next);
+            self.recent.look_ahead(&rest[..rest.len().min(BATCH)], next);
             // Waiting pairs keep waiting, because the order of touches has no effect.
             if let (Some(batch), true) = (pairs.first_chunk(), self.recent.pauses()) {
                 self.recent.pass_over(BATCH);
                 target.touch(batch, BATCH, ages);
                 continue;
             }
-            self.note(pairs);
+            self.note(pairs, now);
             if self.count >= BATCH {
                 self.touch_noted(target);
             }
@@ -127,12 +136,13 @@ impl<P: LanePair> Lane<P> {
     }
 
     /// Adds `pairs` to the waiting pairs, except those known to have been ingested. `pairs` must contain at most
-    /// [`BATCH`] pairs, and fewer than `BATCH` pairs must be waiting before the call.
+    /// [`BATCH`] pairs, and fewer than `BATCH` pairs must be waiting before the call. If `slots` are computed, they must
+    /// be those of `pairs`.
     #[inline(always)]
-    fn note(&mut self, pairs: &[P]) {
+    fn note(&mut self, pairs: &[P], slots: &mut Slots) {
         let room = &mut self.waiting[self.count..];
         self.count += if self.ages == Ages::default() {
-            self.recent.sift(pairs, room)
+            self.recent.sift(pairs, slots, room)
         } else {
             room.iter_mut().zip(pairs).for_each(|(room, pair)| *room = pair.note());
             pairs.len()

@@ -140,6 +140,26 @@ impl LanePair for Ip6Pair {
     }
 }
 
+/// The slots of up to [`BATCH`] pairs, which are computed one batch ahead.
+pub(super) struct Slots {
+    are_computed: bool,
+    slots: [u16; BATCH],
+}
+
+impl Slots {
+    pub(super) const fn new() -> Self {
+        Self { are_computed: false, slots: [0; BATCH] }
+    }
+
+    #[inline(always)]
+    fn compute<P: LanePair>(&mut self, pairs: &[P]) {
+        for (slot, pair) in self.slots.iter_mut().zip(pairs) {
+            *slot = P::slot(pair.note()) as u16;
+        }
+        self.are_computed = true;
+    }
+}
+
 /// The last ingested pair of each slot.
 pub(super) struct RecentPairs<P: LanePair> {
     slots: Box<[P::Note; SLOTS]>,
@@ -179,19 +199,42 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
+    /// Computes the `slots` of `pairs`, at most [`BATCH`], which are the pairs of the next call of [`sift`](Self::sift).
+    /// Computes nothing while look-ups pause.
+    ///
+    /// Slots in distant caches are loaded while the pairs before `pairs` are looked up.
+    #[inline(always)]
+    pub(super) fn look_ahead(&self, pairs: &[P], slots: &mut Slots) {
+        slots.are_computed = false;
+        if self.pauses() {
+            return;
+        }
+        slots.compute(pairs);
+        if P::AHEAD {
+            for &slot in &slots.slots {
+                prefetch_index::prefetch_index(&self.slots[..], usize::from(slot));
+            }
+        }
+    }
+
     /// Copies to the front of `unknown` all `pairs` that are not known to have been ingested. Unless look-ups pause,
-    /// these pairs count as known from then on.
+    /// these pairs count as known from then on. If `slots` are computed, they must be those of `pairs`.
     ///
     /// Returns the number of copied pairs.
     ///
     /// # Panics
-    /// Panics if `unknown` is shorter than `pairs`. May also panic if there are more than [`BATCH`] pairs.
+    /// Panics if `unknown` is shorter than `pairs`, or if there are more than [`BATCH`] pairs.
     #[inline(always)]
-    pub(super) fn sift(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
+    pub(super) fn sift(
+        &mut self,
+        pairs: &[P],
+        slots: &mut Slots,
+        unknown: &mut [P::Note],
+    ) -> usize {
         let unknown = &mut unknown[..pairs.len()];
         let count = match self.known {
             Some(known) => {
-                let count = self.look_up(pairs, unknown);
+                let count = self.look_up(pairs, slots, unknown);
                 self.known = Some(known + pairs.len() - count);
                 count
             }
@@ -205,28 +248,24 @@ impl<P: LanePair> RecentPairs<P> {
     }
 
     #[inline(always)]
-    fn look_up(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
-        let (mut slots, mut count) = ([0; BATCH], 0);
-        // The loop has no branch on whether the pair is known, because the processor could not predict it.
-        let mut look = |slot: usize, note: P::Note| {
-            unknown[count] = note;
-            slots[count] = slot as u16;
-            count += usize::from(self.slots[slot % SLOTS] != note);
-        };
-        if P::AHEAD {
-            let mut all = [0; BATCH];
-            for (slot, pair) in all.iter_mut().zip(pairs) {
-                *slot = P::slot(pair.note()) as u16;
-            }
-            for &slot in &all[..pairs.len()] {
-                prefetch_index::prefetch_index(&self.slots[..], usize::from(slot));
-            }
-            pairs.iter().zip(all).for_each(|(pair, slot)| look(slot.into(), pair.note()));
-        } else {
-            pairs.iter().for_each(|pair| look(P::slot(pair.note()), pair.note()));
+    fn look_up(&mut self, pairs: &[P], slots: &mut Slots, unknown: &mut [P::Note]) -> usize {
+        assert!(pairs.len() <= BATCH, "a batch has too many pairs");
+        if !slots.are_computed {
+            slots.compute(pairs);
         }
-        for (&slot, &note) in slots[..count].iter().zip(&*unknown) {
-            self.slots[usize::from(slot) % SLOTS] = note;
+        // The loop has no branch on whether the pair is known, because the processor could not predict it. It stores
+        // nothing, because look-ups could wait for stores whose addresses depend on earlier look-ups.
+        let mut left = 0u64;
+        for (i, (pair, &slot)) in pairs.iter().zip(&slots.slots).enumerate() {
+            let is_unknown = self.slots[usize::from(slot) % SLOTS] != pair.note();
+            left |= u64::from(is_unknown) << i;
+        }
+        let count = left.count_ones() as usize;
+        for unknown in &mut unknown[..count] {
+            let i = left.trailing_zeros() as usize % BATCH;
+            left &= left - 1;
+            *unknown = pairs[i].note();
+            self.slots[usize::from(slots.slots[i]) % SLOTS] = *unknown;
         }
         count
     }
@@ -248,7 +287,7 @@ mod tests {
 
     fn sifted(recent: &mut RecentPairs<IpPair>, pairs: &[IpPair]) -> usize {
         let mut unknown = [0; 64];
-        pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut unknown)).sum()
+        pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut Slots::new(), &mut unknown)).sum()
     }
 
     #[test]
@@ -257,9 +296,9 @@ mod tests {
         let few = pairs([5, 9, 0, 5, 5, 0, 1].into_iter());
         let (first, later) = few.split_at(3);
         let mut unknown = [0; 7];
-        assert_eq!(recent.sift(first, &mut unknown), 3);
+        assert_eq!(recent.sift(first, &mut Slots::new(), &mut unknown), 3);
         assert_eq!(unknown[..3], [first[0], first[1], first[2]].map(IpPair::note));
-        assert_eq!(recent.sift(later, &mut unknown), 1);
+        assert_eq!(recent.sift(later, &mut Slots::new(), &mut unknown), 1);
         assert_eq!(unknown[0], later[3].note());
         assert_eq!(sifted(&mut recent, &few), 0);
         recent.forget();
