@@ -22,10 +22,6 @@ const TRIAL: usize = 1 << 14;
 /// Length of a pause after a trial that found too few known pairs, in multiples of [`TRIAL`].
 const PAUSE: usize = 15;
 
-/// Minimum share of known pairs at which look-ups continue: one in `LEAST`. A look-up costs a tenth of the time it
-/// saves.
-const LEAST: usize = 8;
-
 /// A type of pair that a lane can ingest.
 pub(super) trait LanePair: Copy + 'static {
     /// A form of the pair that can be stored and compared quickly. It contains all bits of the pair.
@@ -41,6 +37,9 @@ pub(super) trait LanePair: Copy + 'static {
     /// Whether slots are prefetched before they are read. This is needed if not all slots fit into the second-level
     /// cache.
     const AHEAD: bool;
+
+    /// Minimum share of known pairs at which look-ups continue: one in `LEAST`.
+    const LEAST: usize;
 
     fn note(self) -> Self::Note;
 
@@ -63,6 +62,8 @@ impl LanePair for IpPair {
     type Note = u64;
     const ELSEWHERE: u64 = 1;
     const AHEAD: bool = false;
+    /// A look-up costs a tenth of the time it saves.
+    const LEAST: usize = 8;
     type Ids<'a> = &'a [Self; BATCH];
 
     #[inline(always)]
@@ -115,6 +116,8 @@ impl LanePair for Ip6Pair {
     type Note = Note6;
     const ELSEWHERE: Note6 = Note6([1, 0, 0, 0]);
     const AHEAD: bool = true;
+    /// A look-up of a new pair waits for a slot that is in no near cache, and costs a third of the time it saves.
+    const LEAST: usize = 4;
     type Ids<'a> = Ip6Batch<'a>;
 
     #[inline(always)]
@@ -272,7 +275,7 @@ impl<P: LanePair> RecentPairs<P> {
 
     #[cold]
     fn decide(&mut self) {
-        let goes_on = self.known.is_none_or(|known| known >= TRIAL / LEAST);
+        let goes_on = self.known.is_none_or(|known| known >= TRIAL / P::LEAST);
         (self.left, self.known) = if goes_on { (TRIAL, Some(0)) } else { (PAUSE * TRIAL, None) };
     }
 }
