@@ -308,6 +308,37 @@ mod tests {
         assert_eq!(sifted(&mut recent, first), 3);
     }
 
+    #[test]
+    fn slots_computed_ahead_let_the_same_pairs_through() {
+        let (mut ahead, mut expected) = (RecentPairs::new(), RecentPairs::new());
+        let all = pairs((0..640).map(|number| number * number % 401));
+        let mut slots = Slots::new();
+        for pairs in all.chunks(BATCH) {
+            let (mut ours, mut theirs) = ([0; BATCH], [0; BATCH]);
+            ahead.look_ahead(pairs, &mut slots);
+            let count = ahead.sift(pairs, &mut slots, &mut ours);
+            assert_eq!(expected.sift(pairs, &mut Slots::new(), &mut theirs), count);
+            assert_eq!(ours[..count], theirs[..count]);
+        }
+    }
+
+    #[test]
+    fn look_ups_pause_at_a_larger_share_of_known_ipv6_pairs() {
+        // One pair in six repeats a pair of an earlier batch.
+        let number = |i: u32| if i % 6 == 5 { i.saturating_sub(100) } else { i };
+        let all = pairs((0..TRIAL as u32).map(number));
+        let mut v4 = RecentPairs::new();
+        sifted(&mut v4, &all);
+        assert!(!v4.pauses());
+        let mut v6 = RecentPairs::<Ip6Pair>::new();
+        let mut unknown = [Note6::default(); BATCH];
+        let all: Vec<Ip6Pair> = all.into_iter().map(Ip6Pair::from).collect();
+        for pairs in all.chunks(BATCH) {
+            v6.sift(pairs, &mut Slots::new(), &mut unknown);
+        }
+        assert!(v6.pauses());
+    }
+
     // The notes that mark empty slots are also notes of ordinary pairs.
     #[test]
     fn no_pair_is_known_before_it_comes() {
