@@ -52,6 +52,10 @@ def tags(aip, z, count):              # of a touch and of its echo
     y ^= y >> 7
     return x * count >> 16, y * count >> 16
 
+def own(aip, bip):                    # the hash of a peer in the estimator of a host
+    seed = h(aip, columns[0])
+    return (h(bip, position) + seed) * (seed * 0x9E3779B1 | 1) & M32
+
 def slot(aip, bip, tau):              # of a pair in cells; None where it is not sampled
     t = h(aip, columns[0]) * 0x9E3779B1 & M32 ^ h(bip, position)
     t = (t ^ t >> 15) * 0x85EBCA6B & M32
@@ -78,6 +82,8 @@ hosts = [(0x0A000001, 0), (0x0A000001, 1), (0x0A000001, 16383), (0xFFFFFFFF, 777
 print([tags(aip, z, 109) for aip, z in hosts])                          # counter/tagged/tag.rs
 hosts = [(0x0A000001, 0), (0x0A000001, 8064), (0xC0A80101, 227), (0xFFFFFFFF, 5041)]
 print([places(aip, z, 412500) for aip, z in hosts])                     # counter/tagged/tests.rs
+hosts = [(0x0A000001, 0x08080808), (address, 0x08080808), (M32, 7)]
+print([hex(own(aip, bip)) for aip, bip in hosts])                       # counter/tagged/line.rs
 pairs = [(0x0A000001, 0), (0x0A000001, 17), (address, 63), (M32, 0), (M32, 63), (0, 17)]
 for bits in 18, 12:                                                     # finder/cells/pinned_tests.rs: MURMUR, SMALL
     print([[hex(x) for x in cell(aip, 0x08080808, s, bits, 0)] for aip, s in pairs])

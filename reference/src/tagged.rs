@@ -40,30 +40,44 @@ struct Id {
     hi: u32,
 }
 
-/// A region of a linear estimator. A peer touches the coarsest region for which the lowest s bits of the peer's hash
-/// are 0.
+/// A region of a linear estimator. Every peer touches the fine region. A peer also touches the coarsest of the other
+/// regions for which the lowest 16 bits of the peer's hash are a number below `parts`.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first: u32,
+    /// Number of positions if every pair is counted.
+    full: u32,
+    /// Number of positions in use.
     width: u32,
-    s: u32,
+    parts: u32,
 }
 
 impl Region {
-    /// Returns the regions of a linear estimator, from the fine region of `width` positions to the coarsest region.
-    fn all(width: u32) -> Vec<Self> {
+    /// Returns the regions of a linear estimator, from the fine region of `width` positions to the coarsest region. If
+    /// one pair in `share` is counted, the first whole lines of each region are in use, up to this part of it.
+    fn all(width: u32, share: u32) -> Vec<Self> {
+        let b = width.ilog2();
         let coarse: &[(u32, u32)] = match width {
             0..256 => &[],
-            256..1024 => &[(width, width.ilog2() - 6)],
-            1024..16_384 => &[(4096, width.ilog2() - 7), (4096, width.ilog2() - 3)],
-            _ => &[(8192, width.ilog2() - 6)],
+            256..1024 => &[(width, 1 << (b - 6))],
+            1024..16_384 => &[(8192, (1 << (b - 7)).min(48)), (4096, 1 << (b - 3))],
+            _ => &[(24_576, 48), (8192, 1 << (b - 6))],
         };
-        let mut regions = vec![Self { first: 0, width, s: 0 }];
-        for &(width, s) in coarse {
-            let before = regions[regions.len() - 1];
-            regions.push(Self { first: before.first + before.width, width, s });
-        }
-        regions
+        let mut first = 0;
+        let all = [(width, 1)].into_iter().chain(coarse.iter().copied());
+        all.map(|(full, c)| {
+            let width = full / share / LINE * LINE;
+            let region = Self { first, full, width, parts: 65_536 / c };
+            first += full;
+            region
+        })
+        .collect()
+    }
+
+    /// Returns the position that `hash` selects in this region, or `None` if the position is not in use.
+    fn position(&self, hash: u32) -> Option<u32> {
+        let within = reduce(hash, self.full);
+        (within < self.width).then_some(self.first + within)
     }
 }
 
@@ -128,7 +142,7 @@ impl TaggedModel {
             window_ages,
             tags: 0xffff / (2 * window_ages),
             lines,
-            regions: Region::all(config.linear_width),
+            regions: Region::all(config.linear_width, config.share),
             slice: 0,
             cells: vec![u64::MAX; 1 << cell_bits],
             slea: vec![0xffff; (lines * LINE) as usize],
@@ -141,8 +155,9 @@ impl TaggedModel {
         self.slice
     }
 
-    /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. Every pair
-    /// writes a touch and an echo into the SLEA. A recorder keeps the smaller of its current word and the new word.
+    /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. A pair writes
+    /// a touch and an echo into the SLEA for each of its positions. A recorder keeps the smaller of its current word and
+    /// the new word.
     pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
         let Ip6Pair { inside, peer } = pair.into();
         let hosts = [host(inside), host(peer)];
@@ -151,13 +166,14 @@ impl TaggedModel {
             let (place, word) = self.cell_word(hosts, slot, self.age(late, self.cell_epoch));
             self.cells[place] = word.min(self.cells[place]);
         }
-        let position = self.position(inside, peer);
         let (age, window_ages) = (self.age(late, self.epoch), u64::from(self.window_ages));
-        let [touch, echo] = self.places(inside, position);
-        let [tag, echo_tag] = self.tags_of(inside, position);
-        for (place, age, tag) in [(touch, age, tag), (echo, age + window_ages, echo_tag)] {
-            let word = (age * u64::from(self.tags) + u64::from(tag)).min(0xffff) as u16;
-            self.slea[place] = word.min(self.slea[place]);
+        for position in self.positions(inside, peer) {
+            let [touch, echo] = self.places(inside, position);
+            let [tag, echo_tag] = self.tags_of(inside, position);
+            for (place, age, tag) in [(touch, age, tag), (echo, age + window_ages, echo_tag)] {
+                let word = (age * u64::from(self.tags) + u64::from(tag)).min(0xffff) as u16;
+                self.slea[place] = word.min(self.slea[place]);
+            }
         }
     }
 
@@ -213,15 +229,17 @@ impl TaggedModel {
         }
     }
 
-    /// Returns z, the position of `host` that its contacts with `peer` touch. The position is in the coarsest
-    /// region for which the lowest s bits of the peer's hash are 0. The position is xored with bits of the host, so
-    /// that a popular peer touches different positions of different hosts.
-    fn position(&self, host: Id, peer: Id) -> u32 {
-        let hash = self.hash(peer.lo, POSITION_KEY);
-        let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
-        let Region { first, width, .. } =
-            *self.regions.iter().rfind(is_chosen).expect("the fine region has s = 0");
-        (first + reduce(hash, width)) ^ (self.spread(host) % LINE)
+    /// Returns the positions of `host` that its contacts with `peer` touch: one in the fine region, and one in a coarse
+    /// region if the peer belongs to one. Positions that are not in use are left out.
+    ///
+    /// Each host permutes the hashes of peers, so that a popular peer touches different positions of different hosts,
+    /// and hosts with the same peers do not have the same errors.
+    fn positions(&self, host: Id, peer: Id) -> Vec<u32> {
+        let hash = self.hash(peer.lo, POSITION_KEY).wrapping_add(self.host_seed(host));
+        let hash = hash.wrapping_mul(self.spread(host) | 1);
+        let (fine, coarse) = self.regions.split_first().expect("a fine region");
+        let coarse = coarse.iter().rfind(|region| hash % 65_536 < region.parts);
+        [fine].into_iter().chain(coarse).filter_map(|region| region.position(hash)).collect()
     }
 
     /// Returns the indices of the recorders for the touch and for the echo of a position. Both recorders are in the
@@ -233,8 +251,8 @@ impl TaggedModel {
         [touch as usize, (touch ^ twist) as usize]
     }
 
-    /// Returns the bits of a host that determine its twist, the order of its positions in a line, and which of its
-    /// pairs are sampled.
+    /// Returns the bits of a host that determine its twist, the order of its positions, and which of its pairs are
+    /// sampled.
     fn spread(&self, host: Id) -> u32 {
         self.host_seed(host).wrapping_mul(0x9e37_79b1)
     }
@@ -267,11 +285,11 @@ impl TaggedModel {
         }
     }
 
-    /// Returns p, the share of peers that touch the region with the index `region`.
-    fn share(&self, region: usize) -> f64 {
-        let from =
-            |region: usize| self.regions.get(region).map_or(0.0, |it| 0.5f64.powi(it.s as i32));
-        from(region) - from(region + 1)
+    /// Returns q, the probability that a peer touches a given position in use of the region with the index `region`.
+    fn rate(&self, region: usize) -> f64 {
+        let coarser = if region == 0 { None } else { self.regions.get(region + 1) };
+        let parts = self.regions[region].parts - coarser.map_or(0, |coarser| coarser.parts);
+        f64::from(parts) / 65_536.0 / f64::from(self.regions[region].full)
     }
 }
 

@@ -35,7 +35,7 @@ pub enum Scheme {
     /// The default scheme: cells, which contain the hosts, and a counter whose recorders contain an age and a tag of
     /// the host. An estimate counts only the touches of the host itself. See docs/tagged-recorders.md.
     Tagged {
-        /// Binary logarithm of the number of cells. A cell has 8 bytes. With 14 cells per θ distinct pairs in a window,
+        /// Binary logarithm of the number of cells. A cell has 8 bytes. With 13 cells per θ distinct pairs in a window,
         /// the finder misses about one in 10,000 hosts with θ peers.
         cell_bits: u32,
         /// Number of lines in the SLEA. A line has 32 recorders. The fine region of a host uses `linear_width / 32`
@@ -99,6 +99,12 @@ pub struct Config {
     /// η': number of recorders in a linear estimator, at least 8. In the tagged scheme, it is a multiple of 32, from 64
     /// to 57,344. With about 100 recorders or fewer, estimates are a few percent too high.
     pub linear_width: u32,
+    /// Number of pairs of which the counter counts one: a power of two, at most θ/32, or 1 in the paper's scheme. The
+    /// hash of a pair decides whether it is counted. If the share is k, the standard error of an estimate of n peers is
+    /// `sqrt(k² σ² + n (k - 1))`, where σ is the standard error of counting n/k peers at a k-th of the load. Under heavy load, a larger share reduces the
+    /// error. The finder uses every pair.
+    #[cfg_attr(feature = "serde", serde(default = "every_pair"))]
+    pub share: u32,
     /// Maximum number of candidates per slice that the finder returns. If there are more candidates, the requirement
     /// for candidates is raised, so small super points may be missed. When a slice is closed, the detector reads the
     /// linear estimators of the candidates. It also reads those of up to `candidate_limit` super points from the
@@ -127,6 +133,7 @@ impl Config {
             threshold: 1024,
             window: 300,
             linear_width: 1 << 14,
+            share: 1,
             candidate_limit: 1 << 16,
             hash: HashFamily::Murmur,
             seed: 0,
@@ -134,14 +141,21 @@ impl Config {
     }
 }
 
+#[cfg(feature = "serde")]
+const fn every_pair() -> u32 {
+    1
+}
+
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scheme, threshold, window, linear_width, candidate_limit, hash, seed: _ } = self;
+        let Self { scheme, threshold, window, linear_width, share, candidate_limit, hash, seed: _ } =
+            self;
         f.debug_struct("Config")
             .field("scheme", scheme)
             .field("threshold", threshold)
             .field("window", window)
             .field("linear_width", linear_width)
+            .field("share", share)
             .field("candidate_limit", candidate_limit)
             .field("hash", hash)
             .finish_non_exhaustive()

@@ -33,7 +33,7 @@ pub enum CounterPart {
     Rows(RowsParams),
 }
 
-/// The touches of a batch of pairs.
+/// The touches of a batch, one for each pair.
 pub trait TouchBatch: Copy + Send {
     /// Touch of one pair.
     type Touch;
@@ -43,6 +43,15 @@ pub trait TouchBatch: Copy + Send {
     /// # Panics
     /// Panics if `i` is not below [`BATCH`](crate::BATCH).
     fn touch(&self, i: usize) -> Self::Touch;
+}
+
+/// Touches that wait to be applied with [`Counter::apply_exclusive`].
+pub trait TouchQueue<C: Counter + ?Sized> {
+    /// Adds the touches of a batch.
+    fn add_batch(&mut self, touches: &C::Touches);
+
+    /// Adds a further touch of a pair in the batch that was added last.
+    fn add(&mut self, touch: C::Touch);
 }
 
 /// A method of counting peers: the types of its params and recorders, and functions that update and read the recorders.
@@ -67,15 +76,17 @@ pub trait Counter: Send + Sync + 'static {
 
     /// Touches the recorders of `pairs` in `array`, for contacts that were `age` epochs ago.
     ///
-    /// If an implementation touches the recorders immediately, it never calls `later`, and any number of threads may
-    /// call this function concurrently. Every other implementation passes all touches to `later`, and the caller
-    /// applies them with [`apply_exclusive`](Self::apply_exclusive).
+    /// If an implementation touches the recorders immediately, it adds nothing to `queue`, and any number of threads
+    /// may call this function concurrently. Every other implementation adds all touches to `queue`.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
         age: u32,
-        later: impl FnOnce(&Self::Touches),
+        queue: &mut impl TouchQueue<Self>,
     );
+
+    /// Returns whether `touch` cannot change any recorder.
+    fn is_empty(touch: Self::Touch) -> bool;
 
     /// Returns the index of one recorder that `touch` changes. All other recorders that `touch` changes are in the
     /// [line](tagged::LINE) of this recorder.

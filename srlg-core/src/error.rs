@@ -82,6 +82,9 @@ pub enum ConfigError {
         "linear_width must be at least {least} for threshold {threshold} with tagged recorders, got {width}; raise linear_width or lower the threshold"
     )]
     FullEstimator { width: u32, threshold: u32, least: u32 },
+    /// `Config::share` is not a power of two, or so large that too few peers of a host with θ peers would be counted.
+    #[error("share must be a power of two from 1 to {max}, got {share}")]
+    Share { share: u32, max: u32 },
     /// The memory of a plan is too small for the shortest linear estimator.
     #[error("memory must be at least {least} bytes, got {memory}")]
     Memory { memory: usize, least: usize },
@@ -164,6 +167,7 @@ mod tests {
             TaggedThreshold { threshold: 114_689, max: 114_688 },
             TaggedWidth { width: 16_400, max: 57_344 },
             FullEstimator { width: 32, threshold: 64, least: 64 },
+            Share { share: 3, max: 32 },
             Memory { memory: 57_343, least: 57_344 },
             PlanCells { cell_bits: 13, threshold: 64, missed: 3935, least },
             PlanCells { cell_bits: 24, threshold: 8, missed: 130, least: None },

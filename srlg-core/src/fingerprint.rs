@@ -28,6 +28,7 @@ impl Params {
             Size::shaping("tags", counter.tags),
             Size::shaping("echo_delay", counter.echo_delay),
             Size::shaping("epoch_slices", counter.epoch_slices),
+            Size::shaping("share", counter.share),
         ];
         let mut sizes = common.into_iter().chain(self.finder.sizes()).chain(counter);
         core::array::from_fn(|_| sizes.next().expect("there are SIZES sizes"))
@@ -43,7 +44,7 @@ impl Params {
     #[must_use]
     pub fn sizes_fingerprint(&self) -> u64 {
         // If the meaning of the words or the hash changes, this version must change too.
-        const VERSION: u64 = 5;
+        const VERSION: u64 = 6;
         let shaping = self.sizes().into_iter().enumerate().filter(|(_, size)| size.shapes);
         shaping.fold(VERSION, |sum, (number, size)| {
             hash::mix64(sum.rotate_left(7) ^ ((number as u64) << 32 | u64::from(size.value)))
@@ -93,6 +94,7 @@ mod tests {
         let tagged = Config::default();
         assert_eq!(of(tagged), of(Config { candidate_limit: 1, ..tagged }));
         assert_ne!(of(tagged), of(Config { window: 1000, ..tagged }), "other epochs");
+        assert_ne!(of(tagged), of(Config { share: 2, ..tagged }));
         for (cell_bits, lines) in [(18, 461_599), (17, 461_600)] {
             let scheme = Scheme::Tagged { cell_bits, lines, tags: 64 };
             assert_ne!(of(tagged), of(Config { scheme, ..tagged }));

@@ -10,7 +10,7 @@ mod finder;
 use crate::config::{Config, Scheme};
 use crate::counter::tagged::{LEAST_TAGS, LINE};
 use crate::error::ConfigError;
-use counter::{least_lines, line_bytes, lines_of};
+use counter::{Shape, least_lines, line_bytes, lines_of};
 use finder::{FinderPlan, cell_bytes};
 
 /// The sizes that [`Config::for_load`] chose, with the expected errors.
@@ -38,7 +38,8 @@ pub struct Plan {
     /// 1,000. The bound covers misses of the finder, for any distribution of the load over hosts, and estimates below
     /// θ.
     pub double_miss_probability: f64,
-    /// λ: number of distinct pairs in a window, divided by the number of recorders of the counter. It is at most 5.
+    /// λ: number of touches by the distinct pairs in a window, divided by the number of recorders of the counter. It is
+    /// at most 5. If one pair in k is counted, about 1.02/k of the pairs touch recorders.
     /// Errors grow with λ. If λ is clearly below 3, `Health::errors_hold` is true. If λ is close to 3, the measured
     /// load may exceed 3 by chance.
     pub pairs_per_recorder: f64,
@@ -81,7 +82,7 @@ impl Config {
     /// - The finder misses at most 0.8 % of hosts with θ peers, even if the number of free cells is three standard
     ///   deviations below its expectation. Reports contain `Overload::Crowded` if the probability of a miss exceeds
     ///   1 %, which is rare with the planned load.
-    /// - λ, the number of distinct pairs in a window divided by the number of recorders of the counter, is at most 5.
+    /// - λ, the number of touches by distinct pairs in a window divided by the number of recorders of the counter, is at most 5.
     ///   Above λ = 3, estimates remain unbiased and lower bounds still hold, but upper bounds are too low
     ///   ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host with 2θ peers is within the range of the estimator.
@@ -92,12 +93,19 @@ impl Config {
     ///
     /// The number of cells follows these rules:
     ///
-    /// - A plan has at least 14 cells for every θ pairs, if they fit into a sixth of the memory and leave enough memory
+    /// - A plan has at least 13 cells for every θ pairs, if they fit into a sixth of the memory and leave enough memory
     ///   for the counter. IPv4 hosts with θ peers are then missed in about 1 of 10,000 cases.
     /// - A plan has more cells if the guarantees need them.
     /// - A plan may have up to 8 times as many cells as the first rule requires, if they fit into a fifteenth of the
     ///   memory. With fewer cells, more hosts with fewer than θ peers become candidates, and computing their tallies is
     ///   wasted work.
+    ///
+    /// If the load is too high for counting every pair, the plan counts a [share](Config::share) of the pairs. The share
+    /// and the length of linear estimators follow these rules:
+    ///
+    /// - The share has the minimum error at θ.
+    /// - Of the lengths whose error at θ is at most 1.2 times the minimum, and at most 1.03 times the error with the
+    ///   default length, the longest is used. Longer linear estimators have smaller errors for hosts with more peers.
     ///
     /// The candidate limit of a plan is the default, unless θ is so small that more super points are possible. The
     /// limit is then up to 65,536. The limit is larger still if hosts with 2θ peers would otherwise be missed too
@@ -147,27 +155,27 @@ struct Load {
 }
 
 impl Load {
-    fn config(&self, cell_bits: u32, width: u32, lines: u32) -> Config {
+    fn config(&self, cell_bits: u32, Shape { width, share }: Shape, lines: u32) -> Config {
         let scheme = Scheme::Tagged { cell_bits, lines, tags: LEAST_TAGS };
-        Config { scheme, linear_width: width, ..self.base }
+        Config { scheme, linear_width: width, share, ..self.base }
     }
 
     /// Returns the configuration with the smallest counter, which has the shortest linear estimators.
     fn shortest(&self, cell_bits: u32) -> Config {
-        let width = self.least_width();
-        self.config(cell_bits, width, least_lines(width))
+        let shape = self.least_shape();
+        self.config(cell_bits, shape, least_lines(shape.width))
     }
 
     /// Returns the number of lines that fit into `memory` next to the cells, or `None` if no linear estimator fits.
     fn lines(&self, cell_bits: u32, memory: usize) -> Option<u32> {
         let lines = lines_of(memory.checked_sub(cell_bytes(cell_bits))?);
-        (lines >= least_lines(self.least_width())).then_some(lines)
+        (lines >= least_lines(self.least_shape().width)).then_some(lines)
     }
 
     fn plan(&self, finder: FinderPlan, memory: usize) -> Option<Plan> {
         let counter = self.counter(self.lines(finder.cell_bits, memory)?)?;
         let FinderPlan { cell_bits, candidate_limit, miss, double_miss } = finder;
-        let config = self.config(cell_bits, counter.width, counter.lines);
+        let config = self.config(cell_bits, counter.shape, counter.lines);
         Some(Plan {
             config: Config { candidate_limit, ..config },
             std_error: counter.std_error,
@@ -189,7 +197,7 @@ impl Load {
         match fewer.into_iter().find(|&bits| self.lines(bits, memory).is_some()) {
             Some(cell_bits) => FinderPlan::refusal(self, cell_bits, least),
             None => {
-                let shortest = bytes(finder.cell_bits, least_lines(self.least_width()));
+                let shortest = bytes(finder.cell_bits, least_lines(self.least_shape().width));
                 ConfigError::Memory { memory, least: least.unwrap_or(shortest) }
             }
         }

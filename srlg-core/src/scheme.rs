@@ -111,6 +111,8 @@ pub struct CounterSizes {
     pub echo_delay: u32,
     /// Number of slices per epoch.
     pub epoch_slices: u32,
+    /// Number of pairs of which one is counted.
+    pub share: u32,
 }
 
 impl FinderPart {
@@ -196,12 +198,13 @@ impl Params {
             CounterPart::Tagged(params) => CounterSizes {
                 rows: 1,
                 columns: params.lines,
-                width: params.width,
+                width: params.regions.fine().full,
                 stride: crate::counter::tagged::LINE,
                 row_len: params.recorders() as u32,
                 tags: params.tags,
                 echo_delay: params.echo_delay,
                 epoch_slices: params.epoch_slices,
+                share: params.share,
             },
             CounterPart::Rows(params) => CounterSizes {
                 rows: params.rows,
@@ -212,6 +215,7 @@ impl Params {
                 tags: 1,
                 echo_delay: 0,
                 epoch_slices: 1,
+                share: 1,
             },
         }
     }
@@ -221,7 +225,7 @@ impl Params {
     /// [need](Self::needs_coarse) them.
     pub fn regions(&self) -> impl Iterator<Item = Range<u32>> {
         let (fine, coarse) = match self.counter() {
-            CounterPart::Tagged(params) => (params.width, &params.regions.as_slice()[1..]),
+            CounterPart::Tagged(params) => (params.width(), &params.regions.as_slice()[1..]),
             CounterPart::Rows(params) => (params.width, &[][..]),
         };
         let coarse = coarse.iter().map(|region| region.first..region.first + region.width);

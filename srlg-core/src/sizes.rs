@@ -34,4 +34,4 @@ impl Size {
 pub const SCHEME: &str = "scheme";
 
 /// Number of sizes of a detector.
-pub const SIZES: usize = 19;
+pub const SIZES: usize = 20;

@@ -1,4 +1,4 @@
-//! Tests that bytes of format version 2, which docs/format.md describes, can still be read.
+//! Tests that bytes of format version 3, which docs/format.md describes, can still be read.
 
 mod golden;
 
@@ -96,7 +96,7 @@ fn other_versions_are_distinguished_from_a_damaged_number() {
             None => Snapshot::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
             Some(_) => Delta::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
         };
-        for version in [0, 1, 3, 0x4001] {
+        for version in [0, 1, 2, 4, 0x4001] {
             bytes[4..6].copy_from_slice(&u16::to_le_bytes(version));
             assert!(matches!(read(&bytes), Error::Format(_)), "{name} {version}: damaged");
             let end = bytes.len() - 4;
@@ -105,8 +105,10 @@ fn other_versions_are_distinguished_from_a_damaged_number() {
             let error = read(&bytes);
             let is_right = match version {
                 0 => matches!(error, Error::Format(_)),
-                1 => matches!(error, Error::FormerVersion { theirs: 1, oldest: 2 }),
-                _ => matches!(error, Error::Version { theirs, newest: 2 } if theirs == version),
+                1 | 2 => {
+                    matches!(error, Error::FormerVersion { theirs, oldest: 3 } if theirs == version)
+                }
+                _ => matches!(error, Error::Version { theirs, newest: 3 } if theirs == version),
             };
             assert!(is_right, "{name} {version}: {error}");
         }

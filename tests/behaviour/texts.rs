@@ -57,7 +57,7 @@ fn texts_of_errors() {
         OlderThanWindow { ours: 8, theirs: 0, window: 8 },
         Format(FormatError::Contents { what: "a section has no words" }),
         Version { theirs: 3, newest: 2 },
-        FormerVersion { theirs: 1, oldest: 2 },
+        FormerVersion { theirs: 2, oldest: 3 },
         Compress { source: out_of_memory() },
         PartSize { max_bytes: 10, least: 100 },
         Checkpoint { doing: "write", path: "a/b".into(), cause: ErrorKind::StorageFull.into() },

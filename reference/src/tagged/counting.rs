@@ -46,7 +46,7 @@ impl TaggedModel {
             |region: &Region| self.tally(host, window, region.first..region.first + region.width);
         let fine = tally(&self.regions[0]);
         let width = f64::from(self.regions[0].width);
-        let coarse = 1.0 - self.share(0);
+        let coarse = self.regions.get(1).map_or(0.0, |region| f64::from(region.parts) / 65_536.0);
         let sum = |counts: &[u32]| f64::from(counts.iter().sum::<u32>());
         let unclear = 2.0 * sum(&fine.hidden) / f64::from(self.tags - 1);
         let mut tallies = vec![fine];
@@ -102,13 +102,9 @@ impl TaggedModel {
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
-        let width = self.config.linear_width;
+        let Region { full, width, .. } = self.regions[0];
         let positions = u128::from((width / 8).next_multiple_of(LINE));
-        // The share of the fine region is 1 - 2^-s, and `coarse` is 2^s.
-        let coarse = (1.0 - self.share(0)).recip();
-        let theta = u128::from(self.config.threshold) * unit;
-        let of_fine = if coarse.is_finite() { theta - theta / coarse as u128 } else { theta };
-        let mean = of_fine * positions / u128::from(width);
+        let mean = u128::from(self.config.threshold) * unit * positions / u128::from(full);
         if mean <= 16 * unit {
             return true;
         }
@@ -254,7 +250,7 @@ impl TaggedModel {
         let tallies = self.tallies(host, window);
         if let [fine] = &tallies[..] {
             let width = f64::from(self.regions[0].width);
-            return self.estimate_of(fine, window, width, self.share(0) / width);
+            return self.estimate_of(fine, window, width, self.rate(0));
         }
         self.pooled(&tallies, window)
     }
@@ -263,7 +259,8 @@ impl TaggedModel {
     fn pooled(&self, tallies: &[TaggedTally], window: u32) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
         let mut at_risk: Vec<f64> = self.regions.iter().map(|region| region.width.into()).collect();
-        let rates: Vec<f64> = (0..at_risk.len()).map(|it| self.share(it) / at_risk[it]).collect();
+        let rates: Vec<f64> = (0..at_risk.len()).map(|it| self.rate(it)).collect();
+        let share = rates[0] * at_risk[0];
         let (mut cardinality, mut variance, mut is_beyond) = (0.0, 0.0, false);
         for m in 0..ages {
             let mut parts: Vec<Part> = Vec::new();
@@ -288,10 +285,14 @@ impl TaggedModel {
                 let (touched, own) = (coarsest.touched.min(most), coarsest.own.min(most));
                 parts = vec![Part { touched, own, ..coarsest }];
             }
-            let share = if m + 1 == ages { oldest_share } else { 1.0 };
+            let within = if m + 1 == ages { oldest_share } else { 1.0 };
             let x = increment(&parts);
-            cardinality += share * x;
-            variance += share * share * variance_of(&parts, x) + edge_variance(share, x);
+            cardinality += within * x;
+            // The peers of coarse regions also touch the fine region, so that the estimates from both are correlated.
+            let weight = weight_of_fine(&parts, rates[0], x);
+            let common = 2.0 * weight * (1.0 - weight) * x / share;
+            variance +=
+                within * within * (variance_of(&parts, x) + common) + edge_variance(within, x);
         }
         stated(cardinality, variance, is_beyond)
     }
@@ -331,10 +332,27 @@ fn increment(parts: &[Part]) -> f64 {
 fn variance_of(parts: &[Part], x: f64) -> f64 {
     let (mut a, mut b) = (0.0, 0.0);
     for part in parts {
-        let y = x * part.rate;
-        let f = if y == 0.0 { 1.0 } else { y / -libm::expm1(-y) };
-        a += part.rate * part.risk * f * libm::exp(-y);
+        let f = factor(part, x);
+        a += information_of(part, x);
         b += part.own * (1.0 - part.touched / part.risk) * f * f;
     }
     b / (a * a)
+}
+
+/// Returns f, which is y/(1 - e^-y) with y = x q.
+fn factor(part: &Part, x: f64) -> f64 {
+    let y = x * part.rate;
+    if y == 0.0 { 1.0 } else { y / -libm::expm1(-y) }
+}
+
+/// Returns the term of a region in A at `x`.
+fn information_of(part: &Part, x: f64) -> f64 {
+    part.rate * part.risk * factor(part, x) * libm::exp(-x * part.rate)
+}
+
+/// Returns the term of the fine region, whose rate is `rate`, as a share of A at `x`.
+fn weight_of_fine(parts: &[Part], rate: f64, x: f64) -> f64 {
+    let all: f64 = parts.iter().map(|part| information_of(part, x)).sum();
+    let fine = parts.iter().find(|part| part.rate == rate);
+    fine.map_or(0.0, |part| information_of(part, x) / all)
 }

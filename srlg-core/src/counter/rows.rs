@@ -7,7 +7,7 @@ mod params;
 mod rows;
 
 use super::tagged::{GROUP, InWindow, Selection, Words};
-use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally, TouchBatch};
+use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally, TouchBatch, TouchQueue};
 use crate::epoch::Span;
 use crate::ids::Batch;
 use crate::recorder::{ReadRecorder, Recorder16};
@@ -33,8 +33,17 @@ impl Counter for RowsCounter {
 
     /// Touches the recorders immediately. Even with several threads, a touch of age 0 is a plain store.
     #[inline(always)]
-    fn touch(rows: Rows<'_, Recorder16>, pairs: &impl Batch, age: u32, _: impl FnOnce(&NoTouches)) {
+    fn touch(
+        rows: Rows<'_, Recorder16>,
+        pairs: &impl Batch,
+        age: u32,
+        _: &mut impl TouchQueue<Self>,
+    ) {
         rows.touch_all(pairs, age);
+    }
+
+    fn is_empty((): ()) -> bool {
+        true
     }
 
     fn place((): ()) -> u32 {

@@ -22,7 +22,7 @@ mod tag;
 mod touch;
 pub mod visible;
 
-use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally};
+use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally, TouchQueue};
 use crate::epoch::Span;
 use crate::ids::Batch;
 use crate::recorder::{ReadRecorder, Recorder16};
@@ -32,6 +32,7 @@ pub use group::{GROUP, InWindow, STEP, Selection, Words, pick};
 pub use histograms::{Grouping, Histograms, bin_place};
 pub use lines::Lines;
 pub use params::TaggedParams;
+pub(crate) use params::most_share;
 pub use positions::Positions;
 pub use region::{REGIONS, Region, Regions};
 pub use sizes::{AGES, LINE};
@@ -59,9 +60,16 @@ impl Counter for TaggedCounter {
         lines: Lines<'_, Recorder16>,
         pairs: &impl Batch,
         age: u32,
-        later: impl FnOnce(&Touches),
+        queue: &mut impl TouchQueue<Self>,
     ) {
-        later(&Touches::new(lines.params, pairs, age));
+        let touches = Touches::new(lines.params, pairs, age);
+        queue.add_batch(&touches);
+        touches.coarse(lines.params, pairs, age, |touch| queue.add(touch));
+    }
+
+    #[inline(always)]
+    fn is_empty(touch: Touch) -> bool {
+        touch.is_empty()
     }
 
     #[inline(always)]

@@ -1,34 +1,48 @@
-//! The number of recorders that a load needs.
+//! The number of recorders that a load needs, the length of linear estimators, and the share of the pairs to count.
 
 use super::Load;
 use super::finder::FinderPlan;
 use crate::config::Config;
 use crate::counter::tagged::expected::{load, std_error};
 use crate::counter::tagged::load::MOST_LOAD;
-use crate::counter::tagged::{LINE, MOST_POSITIONS, Regions};
+use crate::counter::tagged::{LINE, MOST_POSITIONS, Regions, most_share};
 use crate::error::ConfigError;
 
-/// Lengths of linear estimators to try, in recorders. Longer linear estimators need more time.
-const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
+/// Lengths of linear estimators to try, in recorders.
+const WIDTHS: [u32; 8] =
+    [4096, 8192, 12_288, 16_384, 24_576, DEFAULT_WIDTH, 40_960, MOST_POSITIONS];
 
-/// Maximum standard error, as a multiple of the minimum over all lengths. The shortest linear estimator within this
-/// limit is chosen.
-const GOOD_ENOUGH: f64 = 1.05;
+/// Length of the linear estimators of `Config::default()`.
+const DEFAULT_WIDTH: u32 = 1 << 15;
+
+/// Maximum standard error at θ, as a multiple of the minimum over all lengths. Of the lengths within this limit, the
+/// longest is chosen, because it has the smallest errors for larger hosts.
+const GOOD_ENOUGH: f64 = 1.2;
+
+/// Maximum standard error at θ, as a multiple of the standard error with the default length.
+const LIKE_DEFAULT: f64 = 1.03;
 
 /// Number of standard deviations by which a normal variable exceeds its mean in 1 of 2,000 cases.
 const DEVIATIONS: f64 = 3.2905;
 
 const LINE_BYTES: usize = 2 * LINE as usize;
 
+/// The length of linear estimators, and the number of pairs of which one is counted.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) width: u32,
+    pub(super) share: u32,
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct CounterPlan {
-    pub(super) width: u32,
+    pub(super) shape: Shape,
     pub(super) lines: u32,
     /// Standard error of the estimate for a host with θ peers, in peers.
     pub(super) std_error: f64,
     /// Probability that the estimate of a host with 2θ peers is below θ.
     pub(super) double_miss: f64,
-    /// λ: number of distinct pairs per recorder.
+    /// λ: number of touches per recorder.
     pub(super) load: f64,
 }
 
@@ -51,7 +65,7 @@ impl Broken {
 }
 
 pub(super) fn least_lines(width: u32) -> u32 {
-    Regions::new(width).positions() / LINE
+    Regions::new(width, 1).positions() / LINE
 }
 
 /// Returns the number of lines that fit into `bytes`. The result is limited so that 32 bits can number all recorders. On
@@ -65,11 +79,19 @@ pub(super) const fn line_bytes(lines: u32) -> usize {
 }
 
 impl Load {
-    /// Returns the lengths of linear estimators to try with this number of `lines`. Lengths that are too short for θ
-    /// are increased.
-    fn widths(&self, lines: u32) -> impl Iterator<Item = u32> {
-        let widths = WIDTHS.into_iter().map(|width| self.width(width));
-        widths.filter(move |&width| least_lines(width) <= lines)
+    /// Returns the shares to try, the smallest first.
+    fn shares(&self) -> impl Iterator<Item = u32> {
+        (0..=most_share(self.base.threshold).ilog2()).map(|bits| 1 << bits)
+    }
+
+    /// Returns the shapes to try with `share` and this number of `lines`. Lengths that are too short for θ are increased.
+    fn shapes(&self, share: u32, lines: u32) -> impl Iterator<Item = Shape> {
+        let shapes = WIDTHS.map(|width| Shape { width: self.width(width), share });
+        let is_valid = move |&shape: &Shape| {
+            least_lines(shape.width) <= lines
+                && self.config(FinderPlan::LEAST_BITS, shape, lines).validate().is_ok()
+        };
+        shapes.into_iter().filter(is_valid)
     }
 
     /// Returns `width`, or the minimum length that θ needs if that is larger.
@@ -78,41 +100,55 @@ impl Load {
         base.for_threshold(self.base.threshold).linear_width
     }
 
-    pub(super) fn least_width(&self) -> u32 {
-        self.width(WIDTHS[0])
+    pub(super) fn least_shape(&self) -> Shape {
+        Shape { width: self.width(WIDTHS[0]), share: 1 }
     }
 
-    /// Returns the counter with this number of `lines` that [`GOOD_ENOUGH`] selects, or `None` if every counter with
-    /// this number of lines breaks a rule.
+    /// Returns the best counter with this number of `lines`, or `None` if every counter with this number of lines breaks
+    /// a rule. The counter has the share with the minimum error.
     pub(super) fn counter(&self, lines: u32) -> Option<CounterPlan> {
-        let plans = || self.widths(lines).filter_map(|width| self.counted(width, lines).ok());
-        let least = plans().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
-        plans().find(|plan| plan.std_error <= least * GOOD_ENOUGH)
+        let mut best: Option<(f64, CounterPlan)> = None;
+        for share in self.shares() {
+            let mut plans = [None; WIDTHS.len()];
+            for (plan, shape) in plans.iter_mut().zip(self.shapes(share, lines)) {
+                *plan = self.counted(shape, lines).ok();
+            }
+            let Some((least, plan)) = longest(&plans) else { continue };
+            if best.is_some_and(|(found, _)| found <= least) {
+                break; // Larger shares increase the error further.
+            }
+            best = Some((least, plan));
+        }
+        best.map(|(_, plan)| plan)
     }
 
     /// Returns the minimum number of lines at which a counter obeys the rules, or `None` if no number is enough.
     pub(super) fn least_lines(&self) -> Option<u32> {
         let most = lines_of(usize::MAX);
-        let least = self.widths(most).filter_map(|width| {
-            let keeps = |lines| self.counted(width, lines).is_ok();
-            let (mut least, mut most) = (least_lines(width), keeps(most).then_some(most)?);
-            // More lines improve every property of a counter.
-            while least < most {
-                let middle = least.midpoint(most);
-                if keeps(middle) { most = middle } else { least = middle + 1 }
-            }
-            Some(most)
-        });
-        least.min()
+        let of_share =
+            |share| self.shapes(share, most).filter_map(|shape| self.least_of(shape, most)).min();
+        self.shares().filter_map(of_share).min()
+    }
+
+    fn least_of(&self, shape: Shape, most: u32) -> Option<u32> {
+        let keeps = |lines| self.counted(shape, lines).is_ok();
+        let (mut least, mut most) = (least_lines(shape.width), keeps(most).then_some(most)?);
+        // More lines improve every property of a counter.
+        while least < most {
+            let middle = least.midpoint(most);
+            if keeps(middle) { most = middle } else { least = middle + 1 }
+        }
+        Some(most)
     }
 
     /// Returns the error for the rule that the best counter with this number of `lines` breaks. The lines must have
     /// room for at least one linear estimator.
     pub(super) fn counter_refusal(&self, lines: u32, least: Option<usize>) -> ConfigError {
-        let broken = |width| self.counted(width, lines).err();
-        let broken = self.widths(lines).filter_map(broken);
-        let best = broken.min_by(|a, b| a.distance().total_cmp(&b.distance()));
-        let broken = best.expect("the counter of at least one width breaks a rule");
+        let broken =
+            |share| self.shapes(share, lines).filter_map(|shape| self.counted(shape, lines).err());
+        let best = self.shares().flat_map(broken);
+        let best = best.min_by(|a, b| a.distance().total_cmp(&b.distance()));
+        let broken = best.expect("the counter of at least one shape breaks a rule");
         let Self { base: Config { threshold, .. }, distinct_pairs } = *self;
         let recorders = u64::from(lines) * u64::from(LINE);
         match broken {
@@ -127,8 +163,8 @@ impl Load {
         }
     }
 
-    fn counted(&self, width: u32, lines: u32) -> Result<CounterPlan, Broken> {
-        let config = self.config(FinderPlan::LEAST_BITS, width, lines);
+    fn counted(&self, shape: Shape, lines: u32) -> Result<CounterPlan, Broken> {
+        let config = self.config(FinderPlan::LEAST_BITS, shape, lines);
         let params = config.validate().expect("the rules were checked");
         let params = params.counter().tagged().expect("the tagged scheme has this counter");
         let (threshold, pairs) = (self.base.threshold, self.distinct_pairs);
@@ -144,7 +180,7 @@ impl Load {
         }
         let deviations = f64::from(threshold) / std_error(params, 2 * threshold, pairs);
         Ok(CounterPlan {
-            width,
+            shape,
             lines,
             std_error: std_error(params, threshold, pairs),
             double_miss: libm::erfc(deviations / core::f64::consts::SQRT_2) / 2.0,
@@ -158,4 +194,16 @@ impl Load {
         let threshold = f64::from(self.base.threshold);
         libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS
     }
+}
+
+/// Returns the longest of `plans` within [`GOOD_ENOUGH`] and [`LIKE_DEFAULT`], and the minimum error of all plans. The
+/// plans have the same share and are sorted by length.
+fn longest(plans: &[Option<CounterPlan>]) -> Option<(f64, CounterPlan)> {
+    let plans = plans.iter().flatten();
+    let least = plans.clone().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
+    let default = plans.clone().find(|plan| plan.shape.width == DEFAULT_WIDTH);
+    let like_default = default.map_or(f64::INFINITY, |plan| LIKE_DEFAULT * plan.std_error);
+    let most = (GOOD_ENOUGH * least).min(like_default).max(least);
+    let longest = plans.rev().find(|plan| plan.std_error <= most)?;
+    Some((least, *longest))
 }

@@ -18,7 +18,7 @@ const DEVIATIONS: f64 = 3.0;
 
 /// Preferred number of cells for every θ pairs in a window. With this number, a host with θ peers is missed in about 1
 /// of 10,000 cases.
-const CELLS_PER_THRESHOLD: u64 = 14;
+const CELLS_PER_THRESHOLD: u64 = 13;
 
 /// Minimum and maximum candidate limit of a plan, unless hosts with 2θ peers need a larger limit.
 const CANDIDATES: [u64; 2] = [1 << 14, 1 << 16];

@@ -91,11 +91,11 @@ fn every_rule_names_what_it_refuses() {
     );
     let tagged = |lines, tags| Scheme::Tagged { cell_bits: 12, lines, tags };
     for tags in [63, 16_384] {
-        assert_eq!(error(|c| c.scheme = tagged(768, tags)), ConfigError::Tags { tags });
+        assert_eq!(error(|c| c.scheme = tagged(1536, tags)), ConfigError::Tags { tags });
     }
     assert_eq!(
-        error(|c| c.scheme = tagged(767, 64)),
-        ConfigError::Lines { lines: 767, least: 768 }
+        error(|c| c.scheme = tagged(1535, 64)),
+        ConfigError::Lines { lines: 1535, least: 1536 }
     );
     for width in [16_400, 65_568] {
         assert_eq!(
@@ -109,6 +109,13 @@ fn every_rule_names_what_it_refuses() {
         };
         assert_eq!(error(sizes), ConfigError::FullEstimator { width, threshold, least });
     }
+    for (share, threshold, max) in [(0, 1024, 32), (3, 1024, 32), (64, 1024, 32), (2, 63, 1)] {
+        assert_eq!(
+            error(|c| (c.scheme, c.share, c.threshold) = (tagged(9999, 64), share, threshold)),
+            ConfigError::Share { share, max }
+        );
+    }
+    assert_eq!(error(|c| c.share = 2), ConfigError::Share { share: 2, max: 1 });
     for scheme in [paper(5, u32::MAX, 16), paper(8, u32::MAX, 1 << 14), tagged(1 << 27, 64)] {
         assert!(matches!(error(|c| c.scheme = scheme), ConfigError::TooManyRecorders { .. }));
     }

@@ -11,7 +11,7 @@
 use std::array;
 
 use srlg_core::counter::tagged::LINE;
-use srlg_core::counter::{Counter, TouchBatch};
+use srlg_core::counter::{Counter, TouchBatch, TouchQueue};
 use srlg_core::{ArrayView, BATCH, Batch};
 
 use super::lock::Lock;
@@ -61,6 +61,9 @@ pub(super) struct Buckets<C: Counter> {
     without_look: u32,
     /// The last batch of the only writer, whose lines are being prefetched.
     last: Option<C::Touches>,
+    /// Further touches of the pairs in a batch. The waiting ones are the first `further_count` entries.
+    further: Box<[C::Touch; 2 * BATCH]>,
+    further_count: usize,
 }
 
 impl<C: Counter> Buckets<C> {
@@ -68,7 +71,9 @@ impl<C: Counter> Buckets<C> {
         let touches = vec![C::Touch::default(); TOUCHES];
         let touches =
             touches.try_into().map_err(|_| "wrong length").expect("the vector has the length");
-        Self { ends: array::from_fn(start), touches, without_look: 0, last: None }
+        let further = Box::new([C::Touch::default(); 2 * BATCH]);
+        let ends = array::from_fn(start);
+        Self { ends, touches, without_look: 0, last: None, further, further_count: 0 }
     }
 
     pub(super) fn writer(&self) -> WriterId {
@@ -104,31 +109,45 @@ impl<C: Counter> Buckets<C> {
         if !is_only_writer && self.last.is_some() {
             self.sort_last(array, shards);
         }
-        C::touch(array, batch, age, |touches| {
-            if !is_only_writer {
-                return self.sort(array, shards, touches, count);
-            }
-            for i in 0..BATCH {
-                ask_for::<C>(array, touches.touch(i));
-                if let Some(last) = &self.last {
-                    C::apply_exclusive(array, &[last.touch(i)]);
-                }
-            }
-            self.last = Some(*touches);
-        });
+        let mut queue = Queue { buckets: self, array, shards, count, is_only_writer };
+        C::touch(array, batch, age, &mut queue);
+        // Room for the further touches of one more batch must remain.
+        if self.further_count > BATCH {
+            self.apply_further(array, shards, is_only_writer);
+        }
     }
 
-    /// Sorts the first `count` of `touches` into buckets and applies the buckets that are full.
+    #[cold]
+    fn apply_further(&mut self, array: Array<'_, C>, shards: &Shards, is_only_writer: bool) {
+        let further = *self.further;
+        for touches in further[..self.further_count].chunks(BATCH) {
+            if is_only_writer {
+                C::apply_exclusive(array, touches);
+            } else {
+                self.sort(array, shards, |i| touches[i], touches.len());
+            }
+        }
+        self.further_count = 0;
+    }
+
+    /// Sorts the first `count` touches into buckets and applies the buckets that are full. `touch` returns the touch
+    /// with an index below [`BATCH`].
     #[inline(always)]
-    fn sort(&mut self, array: Array<'_, C>, shards: &Shards, touches: &C::Touches, count: usize) {
+    fn sort(
+        &mut self,
+        array: Array<'_, C>,
+        shards: &Shards,
+        touch: impl Fn(usize) -> C::Touch,
+        count: usize,
+    ) {
         for i in 0..count.min(BATCH) {
-            let touch = touches.touch(i);
+            let touch = touch(i);
             ask_for::<C>(array, touch);
             let shard = (C::place(touch) >> shards.shift) as usize % MOST_SHARDS;
             let end = self.ends[shard];
             // The end is below `TOUCHES`, because every bucket has room for a batch.
             self.touches[end % TOUCHES] = touch;
-            self.ends[shard] = end + 1;
+            self.ends[shard] = end + usize::from(!C::is_empty(touch));
         }
         for shard in 0..MOST_SHARDS {
             // Room for one more batch must remain.
@@ -141,16 +160,17 @@ impl<C: Counter> Buckets<C> {
     #[cold]
     fn sort_last(&mut self, array: Array<'_, C>, shards: &Shards) {
         if let Some(last) = self.last.take() {
-            self.sort(array, shards, &last, BATCH);
+            self.sort(array, shards, |i| last.touch(i), BATCH);
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.last.is_none() && self.ends == array::from_fn(start)
+        self.last.is_none() && self.further_count == 0 && self.ends == array::from_fn(start)
     }
 
     pub(super) fn drain(&mut self, array: Array<'_, C>, shards: &Shards) {
         self.sort_last(array, shards);
+        self.apply_further(array, shards, false);
         for shard in 0..shards.locks.len() {
             if self.ends[shard] > start(shard) {
                 self.empty(array, shards, shard);
@@ -171,6 +191,40 @@ impl<C: Counter> Buckets<C> {
             C::apply_exclusive(array, touches);
         }
         self.ends[shard] = start(shard);
+    }
+}
+
+/// The buckets of one thread while it touches a batch.
+struct Queue<'a, 'b, C: Counter> {
+    buckets: &'a mut Buckets<C>,
+    array: Array<'b, C>,
+    shards: &'a Shards,
+    count: usize,
+    is_only_writer: bool,
+}
+
+impl<C: Counter> TouchQueue<C> for Queue<'_, '_, C> {
+    #[inline(always)]
+    fn add_batch(&mut self, touches: &C::Touches) {
+        let Self { buckets, array, shards, count, is_only_writer } = self;
+        if !*is_only_writer {
+            return buckets.sort(*array, shards, |i| touches.touch(i), *count);
+        }
+        for i in 0..BATCH {
+            ask_for::<C>(*array, touches.touch(i));
+            if let Some(last) = &buckets.last {
+                C::apply_exclusive(*array, &[last.touch(i)]);
+            }
+        }
+        buckets.last = Some(*touches);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, touch: C::Touch) {
+        ask_for::<C>(self.array, touch);
+        let Buckets { further, further_count, .. } = &mut *self.buckets;
+        further[*further_count] = touch;
+        *further_count += 1;
     }
 }
 

@@ -86,17 +86,18 @@ fn least_lines(lines_of_host: u32) -> u32 {
     match lines_of_host {
         ..8 => lines_of_host,
         8..32 => 2 * lines_of_host,
-        _ => lines_of_host + 256,
+        _ => lines_of_host + 384,
     }
 }
 
 /// Returns configurations in which θ is so large that glimpses of one to four lines dismiss candidates.
 ///
-/// Of θ peers, more than 16 fall into a glimpse, and at least three quarters fall into the fine region. Hosts with θ/2
-/// peers are candidates. If strangers hide cells, hosts with fewer peers are candidates too.
+/// Of θ peers, more than 16 fall into a glimpse. Hosts with θ/2 peers are candidates. If strangers hide cells, hosts with
+/// fewer peers are candidates too. Every pair, a half or a quarter of the pairs is counted.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
-    (configs(), 3u32..32, 0u32..200, 26u32..40).prop_map(
-        |(config, lines_of_host, more_lines, glimpsed)| {
+    let share = prop_oneof![2 => Just(1u32), 1 => Just(2), 1 => Just(4)];
+    (configs(), 3u32..32, 0u32..200, 26u32..40, share).prop_map(
+        |(config, lines_of_host, more_lines, glimpsed, share)| {
             let Scheme::Tagged { cell_bits, tags, .. } = config.scheme else {
                 unreachable!("all are tagged")
             };
@@ -104,11 +105,12 @@ fn glimpsing_configs() -> impl Strategy<Value = Config> {
             Config {
                 scheme: Scheme::Tagged {
                     cell_bits,
-                    lines: least_lines(lines_of_host) + more_lines,
+                    lines: least_lines(lines_of_host * share) + more_lines,
                     tags,
                 },
-                threshold: glimpsed * lines_of_host.div_ceil(lines_of_glimpse),
-                linear_width: 32 * lines_of_host,
+                threshold: glimpsed * lines_of_host.div_ceil(lines_of_glimpse) * share,
+                linear_width: 32 * lines_of_host * share,
+                share,
                 ..config
             }
         },

@@ -13,7 +13,7 @@ use crate::error::{Error, FormatError, wrong};
 const MAGIC: [u8; 4] = *b"SRLG";
 
 /// The only format version that is written and read.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// The fastest zstd level that compresses literals.
 const LEVEL: i32 = 1;

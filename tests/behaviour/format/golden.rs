@@ -61,7 +61,7 @@ pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
 }
 
 pub(super) fn path(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "golden", "v2", &format!("{name}.srlg")].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "golden", "v3", &format!("{name}.srlg")].iter().collect()
 }
 
 pub(super) fn bytes_of(detector: &mut SlidingDetector, slices: Option<u32>) -> Vec<u8> {

@@ -36,6 +36,9 @@ impl RowsParams {
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
         let Config { linear_width: width, hash, .. } = *config;
+        if config.share != 1 {
+            return Err(ConfigError::Share { share: config.share, max: 1 });
+        }
         check_width(config)?;
         if !(1..=MAX_ROWS as u32).contains(&rows) {
             return Err(ConfigError::LinearRows { rows });

@@ -87,10 +87,10 @@ impl Bound {
 #[inline(always)]
 #[must_use]
 pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
-    let Bound { counts, hosts } = Bound::new(params, span, params.width, count);
+    let Bound { counts, hosts } = Bound::new(params, span, params.width(), count);
     let Some(hosts) = hosts else { return true };
     // The floating-point estimate is a sum of at most a thousand terms, whose rounding error is below one unit.
-    let is_below = hosts + 1 < params.regions.of_fine(u64::from(params.threshold) << FRACTION);
+    let is_below = hosts + 1 < params.threshold_at(params.width());
     !is_below || tells_little(params, counts)
 }
 

@@ -1,7 +1,7 @@
 //! The expected error of the [visible](super::visible) estimate.
 //!
 //! Contacts are assumed to be spread evenly over the window, to have been equally frequent before the window, and never
-//! to repeat. The load λ is the number of distinct pairs in a window, divided by the number of recorders. A time u is
+//! to repeat. The load λ is the number of touches by distinct pairs in a window, divided by the number of recorders. A time u is
 //! relative to the window: 0 is now, and 1 is the start of the window. A touch of the host at time u is not visible if
 //! both places of its position are covered:
 //!
@@ -36,12 +36,14 @@
 //! peers, at least `η' e^(-t) g_(K-1)` positions are expected to be at risk at the oldest age.
 //!
 //! A region receives a share p of the n peers. Let V be the sum of both parts for n·p peers, without subtracting n. If
-//! n is Poisson-distributed, an estimate of n from one region has the variance V/p². For independent regions, the terms
-//! p²/V are added. The variance of an estimate from all regions is the inverse of this sum, minus n. The coarse regions
-//! are included only if few fine positions are at risk.
+//! n is Poisson-distributed, an estimate of n from one region has the variance V/p². For all regions, the terms p²/V are
+//! added, and the inverse of the sum is the variance. If the fine region with a share of 1/k contributes a part w of the
+//! sum, 2 w (1 - w) k n is added to the variance, because the peers of coarse regions also touch the fine region. At
+//! last, n is subtracted. The coarse regions are included only if few fine positions are at risk.
 
 use super::params::TaggedParams;
 use super::pooled::COARSE_TELLS;
+use super::region::PARTS;
 use super::sizes::LINE;
 use crate::view::ArrayParams;
 
@@ -57,18 +59,24 @@ const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
     let expected = |region| Expectation::new(params, region, cardinality, distinct_pairs);
-    let (fine, coarse) = (expected(0), 1..params.regions.as_slice().len());
-    let mut information = fine.information();
-    if fine.left() <= COARSE_TELLS * (1.0 - fine.share) * fine.width {
+    let (fine, regions, n) = (expected(0), &params.regions, f64::from(cardinality));
+    let of_fine = fine.information();
+    let mut information = of_fine;
+    let coarse = f64::from(regions.coarse_parts()) / f64::from(PARTS);
+    if coarse > 0.0 && fine.left() <= COARSE_TELLS * coarse * fine.width {
+        let coarse = 1..regions.as_slice().len();
         information += coarse.map(|region| expected(region).information()).sum::<f64>();
     }
-    libm::sqrt((1.0 / information - f64::from(cardinality)).max(0.0))
+    let weight = of_fine / information;
+    // If both are 0, the variance is infinite without this term.
+    let common = if weight < 1.0 { 2.0 * weight * (1.0 - weight) * n / fine.share } else { 0.0 };
+    libm::sqrt((1.0 / information + common - n).max(0.0))
 }
 
-/// Returns λ, which is `distinct_pairs` divided by the number of recorders.
+/// Returns λ, the number of touches by `distinct_pairs` pairs, divided by the number of recorders.
 #[must_use]
 pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
-    distinct_pairs as f64 / params.recorders() as f64
+    distinct_pairs as f64 * params.regions.touches() / params.recorders() as f64
 }
 
 /// A region of a host's linear estimator, under a load from other hosts.
@@ -81,7 +89,7 @@ struct Expectation {
     tags: f64,
     /// K: number of ages.
     ages: u32,
-    /// λ: number of distinct pairs per recorder.
+    /// λ: number of touches per recorder.
     load: f64,
     /// t: number of peers per position.
     t: f64,
@@ -158,13 +166,11 @@ mod tests {
     use approx::assert_abs_diff_eq;
 
     #[test]
-    fn without_load_it_is_the_error_of_linear_counting_and_of_the_peers_in_coarse_regions() {
+    fn without_load_it_is_the_error_of_linear_counting() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
-        let share = 511.0 / 512.0;
-        let t: f64 = 1024.0 * share / f64::from(params.width());
+        let t: f64 = 1024.0 / f64::from(params.width());
         // The Taylor series of the variance starts with η'(t²/2 + t³/6). The next term is a share t²/12 of this sum.
         let variance = f64::from(params.width()) * (t * t / 2.0 + t * t * t / 6.0);
-        let variance = variance / (share * share) + 1024.0 / 511.0;
         let ratio = std_error(&params, 1024, 0) / libm::sqrt(variance);
         assert_abs_diff_eq!(ratio, 1.0, epsilon = t * t);
     }
@@ -174,7 +180,7 @@ mod tests {
     #[test]
     fn small_loads_add_what_one_touch_hides_and_the_square_of_the_load() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
-        let load = 0.001 * params.recorders() as f64;
+        let load = 0.001 * params.recorders() as f64 / params.regions.touches();
         let square = |pairs: u64| {
             let error = std_error(&params, 1, pairs);
             error * error
@@ -186,7 +192,7 @@ mod tests {
         let foreign = 0.001 * (7.0 / 6.0 + 3.0 * false_matches);
         // One peer adds t = 1/32768 to λ(1 + 2u).
         let own = (0.5 + false_matches) / f64::from(params.width());
-        let expected = (one_touch + both * (foreign + own)) * (512.0 / 511.0);
+        let expected = one_touch + both * (foreign + own);
         assert_abs_diff_eq!(added / expected, 1.0, epsilon = 0.01);
     }
 
@@ -200,14 +206,13 @@ mod tests {
         };
         let params = Config { window: 1, ..Config::default() }.validate().unwrap();
         let width = 32_768.0;
-        let load = 4.0;
-        let pairs = (load * params.counter().tagged().unwrap().recorders() as f64) as u64;
+        let (load, tagged) = (4.0, params.counter().tagged().unwrap());
+        let pairs = (load * tagged.recorders() as f64 / tagged.regions.touches()) as u64;
         let mean = |rate: f64| (1.0 - libm::exp(-rate)) / rate;
-        let share = 511.0 / 512.0;
-        let t = 1024.0 * share / width;
+        let t = 1024.0 / width;
         let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 61.0 / 62.0));
         let poisson = width * (libm::exp(t) - 1.0) / (mean(load) + echo);
-        let variance = poisson / (share * share) - 1024.0;
+        let variance = poisson - 1024.0;
         // A single age leaves room for 32,767 tags. About one false match of 1/g² peers remains, which is less than 1 %
         // of the error.
         let ratio = error(1, pairs) / libm::sqrt(variance);

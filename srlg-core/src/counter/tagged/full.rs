@@ -7,7 +7,8 @@
 //! the last age with touches, R positions are at risk, and all are touched. The sum then treats one position as
 //! untouched:
 //!
-//! - The sums over the ages telescope, so `n = η' ln A`, no matter when the contacts occurred.
+//! - The sums over the ages telescope, so `n = η' ln A`, no matter when the contacts occurred. If one pair in k is
+//!   counted, only A depends on k, because a peer touches each position in use with probability 1/η'.
 //! - The variance of n is `η'² (1/R - 1/A + 1)`. The terms before the last age add up to 1/R - 1/A, and the term of the
 //!   last age is 1. If the last age is the only one, R equals A, and the sum is 1. If R is 1, the last age is not
 //!   included, and the sum is 1 - 1/A. Otherwise, R is at least 2, and the sum is below 3/2.
@@ -19,7 +20,7 @@
 //! all 32 own touches in this line. With k lines per host and M such hosts in an array of N lines, a host has `m = k²
 //! M/N` hidden lines on average. Among many hosts, some therefore have a hidden line. About m²/2 of the hosts have two,
 //! which is negligible under light load. An estimator must therefore reach θ with one hidden line. Possible false
-//! matches at hidden positions reduce A by another 2·32/(T - 1). With at least 64 tags, `A = η' - 32 - 64/63`.
+//! matches at hidden positions reduce A by another 2·32/(T - 1). With at least 64 tags, `A = η'/k - 32 - 64/63`.
 //!
 //! The false matches also increase the first term of the variance, by at most 64/63/A. If the first age is not the last
 //! one, -1/A outweighs this increase. Otherwise, the sum is at most 1.04, because A is at least 30.
@@ -37,6 +38,7 @@
 //! If the other host is not more recent at all positions of the shared line, A and n depend on chance, and a few of
 //! the estimates with a hidden line are below θ.
 
+use super::region::Regions;
 use super::sizes::{LEAST_TAGS, LINE};
 
 /// Maximum number of positions that a hidden line takes away.
@@ -47,16 +49,18 @@ const MOST_VARIANCE: f64 = 1.5;
 
 /// Returns the minimum number of recorders, at least `width`, of a linear estimator that is at least `threshold` when
 /// it is full. `width` must be a multiple of [`LINE`] and at least half of `threshold`.
-pub(super) fn least_width(width: u32, threshold: u32) -> u32 {
-    let reaches = |width: &u32| least_full_estimate(*width) >= f64::from(threshold);
+/// Only one pair in `share` is counted.
+pub(super) fn least_width(width: u32, share: u32, threshold: u32) -> u32 {
+    let reaches = |width: &u32| least_full_estimate(*width, share) >= f64::from(threshold);
     let longer = (width..).step_by(LINE as usize).find(reaches);
-    longer.expect("a full estimator of 128 recorders or more reaches twice its length")
+    longer.expect("a full estimator with 128 recorders or more in use reaches twice its length")
 }
 
-/// Returns the minimum estimate of a full linear estimator of `width` recorders, one line of which other hosts hide.
-fn least_full_estimate(width: u32) -> f64 {
-    let width = f64::from(width);
-    let at_risk = width - HIDDEN_LINE;
+/// Returns the minimum estimate of a full linear estimator of `width` recorders if one pair in `share` is counted. Other
+/// hosts hide one line.
+fn least_full_estimate(width: u32, share: u32) -> f64 {
+    let used = Regions::new(width, share).fine().width;
+    let (width, at_risk) = (f64::from(width), f64::from(used) - HIDDEN_LINE);
     if at_risk <= 1.0 {
         return 0.0;
     }
@@ -81,17 +85,26 @@ mod tests {
     fn largest_threshold_of_a_length_is_what_a_full_estimator_of_this_length_reaches() {
         // From the table of the module. 64 ln(30.98) - 2 sqrt(6144 - 219.75) = 65.8, which is rounded down.
         for (width, largest) in [(64, 65), (96, 165), (128, 256)] {
-            assert_eq!(least_width(width, largest), width);
+            assert_eq!(least_width(width, 1, largest), width);
         }
-        assert_eq!([8, 32, 64].map(|threshold| least_width(32, threshold)), [64, 64, 64]);
-        assert_eq!([66, 128].map(|threshold| least_width(64, threshold)), [96, 96]);
-        assert_eq!([166, 192].map(|threshold| least_width(96, threshold)), [128, 128]);
+        assert_eq!([8, 32, 64].map(|threshold| least_width(32, 1, threshold)), [64, 64, 64]);
+        assert_eq!([66, 128].map(|threshold| least_width(64, 1, threshold)), [96, 96]);
+        assert_eq!([166, 192].map(|threshold| least_width(96, 1, threshold)), [128, 128]);
     }
 
     #[test]
     fn from_128_recorders_on_any_threshold_up_to_twice_the_length_is_reached() {
         for width in (128..=MOST_POSITIONS).step_by(32) {
-            assert_eq!(least_width(width, 2 * width), width);
+            assert_eq!(least_width(width, 1, 2 * width), width);
+        }
+    }
+
+    #[test]
+    fn with_a_share_the_positions_in_use_decide() {
+        assert_eq!([1, 2, 4, 8].map(|share| least_width(128, share, 256)), [128, 192, 288, 512]);
+        for share in [1, 2, 4, 8, 16, 32] {
+            let width = 128 * share;
+            assert_eq!(least_width(width, share, 2 * width), width);
         }
     }
 
@@ -133,11 +146,11 @@ mod tests {
             let width = LINE * lines;
             let (params, width) = (params(width), f64::from(width));
             let weights: std::vec::Vec<_> = weights.into_iter().chain([last]).collect();
-            let histograms = full(params.width, hidden, &weights);
+            let histograms = full(params.width(), hidden, &weights);
             let found = estimate_run(&params, &histograms, Span::whole(511, 1), width, 1.0 / width);
             let found = found.stated();
             prop_assert_eq!(found.range, EstimateRange::Beyond);
-            prop_assert!(found.cardinality >= least_full_estimate(params.width), "{:?}", found);
+            prop_assert!(found.cardinality >= least_full_estimate(params.width(), 1), "{:?}", found);
         }
     }
 }

@@ -18,7 +18,7 @@ pub fn can_dismiss(params: &TaggedParams) -> bool {
 #[inline(always)]
 #[must_use]
 pub fn positions(params: &TaggedParams) -> u32 {
-    (params.width / 8).next_multiple_of(LINE)
+    (params.width() / 8).next_multiple_of(LINE)
 }
 
 /// Returns whether a host may reach the threshold of `params`, judging by the [`positions`] of its glimpse over `span`.
@@ -63,8 +63,7 @@ const DEVIATIONS: u64 = 4;
 /// peers.
 #[inline(always)]
 fn glimpsed(params: &TaggedParams) -> u64 {
-    let fine = params.regions.of_fine(u64::from(params.threshold) << FRACTION);
-    fine * u64::from(positions(params)) / u64::from(params.width)
+    params.threshold_at(positions(params))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::ids::HostId;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TouchLayout {
     seed: u32,
-    flip: u32,
+    factor: u32,
     pub(super) twist: u32,
 }
 
@@ -28,17 +28,20 @@ impl TouchLayout {
         let spread = seed.wrapping_mul(0x9e37_79b1);
         Self {
             seed,
-            // A peer of many hosts touches the same position of each host. The flip changes its place in their lines.
-            flip: spread % LINE,
+            // An even factor would lose bits.
+            factor: spread | 1,
             // The twist is never 0, because an echo must not be in the place of its touch.
             twist: 1 + hash::reduce(spread, LINE - 1),
         }
     }
 
-    /// Applies the flip of this host to the `position` of a peer. The result is in the same line as `position`.
+    /// Returns the hash of a peer in the estimator of this host. `hash` is the peer's hash in all estimators.
+    ///
+    /// Each host permutes the hashes. Otherwise, a peer of many hosts would touch the same place in their lines, and
+    /// hosts with the same peers would have the same errors.
     #[inline(always)]
-    pub(super) fn own_position(self, position: u32) -> u32 {
-        position ^ self.flip
+    pub(super) fn own_hash(self, hash: u32) -> u32 {
+        hash.wrapping_add(self.seed).wrapping_mul(self.factor)
     }
 
     /// Returns the index of the first recorder of the line that contains `position`.
@@ -65,5 +68,26 @@ impl HostLayout {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, host: HostId) -> Self {
         Self { places: TouchLayout::new(params, host), tagger: Tagger::new(params, host) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    // The expected values come from an independent Python implementation, hash_vectors.py.
+    #[test]
+    fn hashes_of_peers_in_the_estimators_of_hosts_equal_the_pinned_vectors() {
+        let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
+        for (inside, peer, expected) in [
+            (0x0a00_0001, 0x0808_0808, 0xe45b_045d),
+            (0xc0a8_0101, 0x0808_0808, 0x7c91_32f2),
+            (u32::MAX, 7, 0x59e1_2087),
+        ] {
+            let hash = params.hash.of(peer, params.position_key);
+            let own = TouchLayout::new(&params, inside.into()).own_hash(hash);
+            assert_eq!(own, expected, "{inside:#x} {peer:#x}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::group::{GROUP, InWindow, LINES, POSITIONS, Selection, Words};
 use super::line::HostLayout;
 use super::params::TaggedParams;
 use super::sizes::LINE;
-use super::touch::Touch;
+use super::touch::{Contact, Touch};
 use crate::counter::Look;
 use crate::hash::by_family;
 use crate::ids::PairIds;
@@ -46,12 +46,19 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
-    /// For each of `pairs`, writes the touch and the echo of a contact `age` epochs ago (algorithm 6, `alg_SLEA_scan`,
-    /// with one row). No other thread may change recorders at the same time.
+    /// For each of `pairs`, writes the touches and the echoes of a contact `age` epochs ago (algorithm 6,
+    /// `alg_SLEA_scan`, with one row). No other thread may change recorders at the same time.
     #[inline(always)]
     pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let aged = self.params.step(age);
-        pairs.iter().for_each(|pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
+        for pair in pairs {
+            let contact = Contact::new(self.params, pair);
+            self.apply_exclusive(&[contact.fine(self.params, aged)]);
+            contact
+                .coarse(self.params, aged)
+                .iter()
+                .for_each(|&touch| self.apply_exclusive(&[touch]));
+        }
     }
 
     /// Applies `touches`. No other thread may change the lines of these touches at the same time.

@@ -4,6 +4,7 @@
 //! [`TaggedParams::new`] is the only constructor and checks all sizes, so every index that is computed from the params
 //! is in range.
 
+use super::bound::FRACTION;
 use super::full;
 use super::region::Regions;
 use super::sizes::{LEAST_TAGS, LINE, MOST_POSITIONS, MOST_TAGS};
@@ -22,7 +23,7 @@ use crate::view::ArrayParams;
 #[repr(C)]
 pub struct TaggedParams {
     pub(crate) lines: u32,
-    pub(crate) width: u32,
+    pub(crate) share: u32,
     pub(crate) regions: Regions,
     pub(crate) tags: u32,
     pub(crate) echo_delay: u32,
@@ -44,7 +45,7 @@ impl TaggedParams {
         config: &Config,
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
-        let Config { threshold, window, linear_width: width, hash, .. } = *config;
+        let Config { threshold, window, linear_width: width, share, hash, .. } = *config;
         // This rule is checked first, because no width is sufficient for a larger threshold.
         if threshold > 2 * MOST_POSITIONS {
             return Err(ConfigError::TaggedThreshold { threshold, max: 2 * MOST_POSITIONS });
@@ -53,11 +54,15 @@ impl TaggedParams {
         if width > MOST_POSITIONS || !width.is_multiple_of(LINE) {
             return Err(ConfigError::TaggedWidth { width, max: MOST_POSITIONS });
         }
-        let least = full::least_width(width, threshold);
+        let max = most_share(threshold);
+        if !share.is_power_of_two() || share > max {
+            return Err(ConfigError::Share { share, max });
+        }
+        let least = full::least_width(width, share, threshold);
         if width < least {
             return Err(ConfigError::FullEstimator { width, threshold, least });
         }
-        let regions = Regions::new(width);
+        let regions = Regions::new(width, share);
         let least = regions.positions() / LINE;
         if lines < least {
             return Err(ConfigError::Lines { lines, least });
@@ -72,7 +77,7 @@ impl TaggedParams {
         let ages = window_ages(window, epoch_slices);
         Ok(Self {
             lines,
-            width,
+            share,
             regions,
             tags: LARGEST_AGE / (2 * ages),
             echo_delay: ages,
@@ -90,6 +95,18 @@ impl TaggedParams {
 
 hashing!(TaggedParams);
 
+/// Minimum number of counted peers of a host with θ peers, unless every pair is counted. The standard error of the
+/// estimate is then at most 18 % of θ, apart from other errors.
+const COUNTED: u32 = 32;
+
+/// Returns the largest share with the threshold θ.
+pub(crate) const fn most_share(threshold: u32) -> u32 {
+    match (threshold / COUNTED).checked_ilog2() {
+        Some(bits) => 1 << bits,
+        None => 1,
+    }
+}
+
 impl ArrayParams for TaggedParams {
     fn recorders(&self) -> usize {
         self.lines as usize * LINE as usize
@@ -100,8 +117,6 @@ impl TaggedParams {
     getters! {
         /// Returns the number of lines, each of [`LINE`] recorders.
         lines,
-        /// Returns η', the number of fine positions of a linear estimator.
-        width,
         /// Returns the number of tags. A word is `age * tags + tag`.
         tags,
         /// Returns the number of ages by which an echo looks older than its touch. A window has at most this
@@ -109,6 +124,21 @@ impl TaggedParams {
         echo_delay,
         /// Returns the number of slices per epoch. An epoch is the unit of ages.
         epoch_slices,
+    }
+
+    /// Returns the number of fine positions of a linear estimator that are in use.
+    #[inline]
+    #[must_use]
+    pub const fn width(&self) -> u32 {
+        self.regions.fine().width
+    }
+
+    /// Returns the number of peers, out of θ, that are expected to touch the first `positions` fine positions. The
+    /// result is in units of 2^-16 peers and rounded down.
+    #[inline(always)]
+    pub(super) fn threshold_at(&self, positions: u32) -> u64 {
+        let threshold = u64::from(self.threshold) << FRACTION;
+        threshold * u64::from(positions) / u64::from(self.regions.fine().full)
     }
 
     /// Returns the amount by which the word of a recorder grows in `epochs` epochs.
@@ -126,7 +156,7 @@ impl TaggedParams {
         &self.regions
     }
 
-    /// Returns the number of positions of a linear estimator, fine and coarse.
+    /// Returns the number of positions of a linear estimator, fine and coarse, if every pair is counted.
     #[inline]
     #[must_use]
     pub const fn positions(&self) -> u32 {
@@ -138,13 +168,5 @@ impl TaggedParams {
     #[must_use]
     pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
-    }
-
-    /// Returns `H3(peer)`, the position that a peer with the ID `peer` touches in a linear estimator. The
-    /// position is in the fine region or in a coarse region. Within a line, each host permutes the positions.
-    #[inline(always)]
-    #[must_use]
-    pub fn position(&self, peer: u32) -> u32 {
-        self.regions.position(self.hash.of(peer, self.position_key))
     }
 }

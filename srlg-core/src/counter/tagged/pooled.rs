@@ -11,6 +11,10 @@
 //! [`visible`](super::visible). Let y = x q_r and f = y/(1 - e^(-y)). The variance of x is B/A², where `A = Σ q_r R_r f
 //! e^(-y)` and `B = Σ o_r (1 - d_r/R_r) f²`. With one region, the result is Greenwood's variance.
 //!
+//! The peers of coarse regions also touch the fine region. If one pair in k is counted, the estimates of x from the fine
+//! region and from a coarse region therefore have a covariance of k x. If the fine region has a weight of w in the
+//! estimate, `2 w (1 - w) k x` is added to the variance.
+//!
 //! Regions are combined age by age, because a fine region that is used up at older ages is still exact at younger ages.
 //! Choosing regions by their final state would bias the estimate.
 //!
@@ -25,7 +29,7 @@
 use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
 use super::params::TaggedParams;
-use super::region::REGIONS;
+use super::region::{PARTS, REGIONS};
 use super::visible::{AtRisk, Sum, edge_variance, estimate_fine};
 use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
@@ -34,8 +38,8 @@ use crate::epoch::Span;
 /// Ratio of the information in a finer region to that in a coarser one, above which the coarser one is excluded.
 const FINER_TELLS: f64 = 4.0;
 
-/// Factor in the test for coarse regions. Coarse regions are not needed if more than this factor times p η' fine
-/// positions are at risk. Here, p is the share of the peers that touch coarse regions.
+/// Factor in the test for coarse regions. Coarse regions are not needed if more than this factor times η'/c fine
+/// positions are at risk. Here, one peer in c touches a coarse region.
 pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
 
 /// Minimum value of R - d at which a region contains information.
@@ -147,6 +151,14 @@ impl Parts {
             .fold([0.0; 2], |sum, terms| [sum[0] + terms[0], sum[1] + terms[1]]);
         b / (a * a)
     }
+
+    /// Returns 2 w (1 - w), where w is the weight of the fine region in the estimate. If the peers of coarse regions did
+    /// not touch the fine region too, the estimates from both would be independent.
+    fn common_share(&self, x: f64) -> f64 {
+        let all: f64 = self.iter().map(|part| part.information(x)[0]).sum();
+        let fine = self.parts[0].map_or(0.0, |part| part.information(x)[0] / all);
+        2.0 * fine * (1.0 - fine)
+    }
 }
 
 /// Maximum number of Newton steps. From the first guess, about 6 steps reach double precision. If all regions but the
@@ -181,9 +193,9 @@ pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> boo
 /// window.
 #[inline(always)]
 pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
-    let Some(bits) = params.regions.coarse_bits() else { return false };
-    let most = COARSE_TELLS as u64 * u64::from(params.width) * other_tags(params);
-    counts.at_risk(params, params.width) << bits <= most
+    let parts = u64::from(params.regions.coarse_parts());
+    let most = COARSE_TELLS as u64 * parts * u64::from(params.width()) * other_tags(params);
+    parts > 0 && counts.at_risk(params, params.width()) * u64::from(PARTS) <= most
 }
 
 fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
@@ -191,7 +203,7 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
     let (mut at_risk, mut rates) = ([0.0; REGIONS], [0.0; REGIONS]);
     for (number, region) in regions.iter().enumerate() {
         at_risk[number] = f64::from(region.width);
-        rates[number] = params.regions.share(number) / at_risk[number];
+        rates[number] = params.regions.rate(number);
     }
     let (mut cardinality, mut variance, mut is_beyond) = (0.0, 0.0, false);
     for age in 0..span.ages as usize {
@@ -211,7 +223,8 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
         is_beyond |= parts.end();
         let (x, share) = (parts.increment(), span.share(age));
         cardinality += share * x;
-        variance += share * share * parts.variance(x) + edge_variance(share, x);
+        let common = parts.common_share(x) * x / params.regions.share(0);
+        variance += share * share * (parts.variance(x) + common) + edge_variance(share, x);
     }
     Sum { cardinality, variance, is_beyond }
 }

@@ -5,8 +5,8 @@ use crate::epoch::LARGEST_AGE;
 /// Number of recorders in a line. A line has 64 bytes, which is the size of a cache line on most CPUs.
 pub const LINE: u32 = 32;
 
-/// Maximum number of positions in a fine region. Fine and coarse positions together can then be indexed with 16 bits,
-/// which the computation of tags requires.
+/// Maximum number of positions in a fine region. Tags depend on the low 16 bits of a position, so the positions of a
+/// fine region have different tags.
 pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
 
 /// Number of ages that a tally distinguishes. A window always has fewer ages.

@@ -7,6 +7,7 @@
 
 use super::line::HostLayout;
 use super::params::TaggedParams;
+use super::region::Region;
 use crate::counter::TouchBatch;
 use crate::hash::by_family;
 use crate::ids::{Batch, PairIds};
@@ -14,8 +15,8 @@ use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::Recorder16;
 
-/// The change that a pair makes in an array of lines: two recorders of one line, and the words of the touch and its
-/// echo.
+/// The change that a pair makes to one region of its host: two recorders of one line, and the words of the touch and
+/// its echo. The change is empty if the pair is not counted there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
     pub(super) places: [u32; 2],
@@ -24,19 +25,6 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// Creates the touch of `pair`. `aged` is the word of the contact's age, without a tag.
-    #[inline(always)]
-    pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
-        let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
-        let position = places.own_position(params.position(pair.peer()));
-        let tags = tagger.tags(position as u16);
-        let delay = params.step(params.echo_delay);
-        let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
-        let words =
-            u32::from(word(aged, tags.touch)) | u32::from(word(aged + delay, tags.echo)) << 16;
-        Self { places: places.of(params, position), words }
-    }
-
     #[inline(always)]
     pub(super) fn words(self) -> [u16; 2] {
         [self.words as u16, (self.words >> 16) as u16]
@@ -48,15 +36,74 @@ impl Touch {
     pub fn place(self) -> u32 {
         self.places[0]
     }
+
+    /// Returns whether the touch cannot change any recorder.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.words == u32::MAX
+    }
 }
 
-/// The touches of a batch of pairs.
+/// A contact: the layout of its host, and the hash of its peer in the estimator of this host.
+#[derive(Clone, Copy)]
+pub(super) struct Contact {
+    host: HostLayout,
+    hash: u32,
+}
+
+impl Contact {
+    #[inline(always)]
+    pub(super) fn new(params: &TaggedParams, pair: &impl PairIds) -> Self {
+        let host = HostLayout::new(params, pair.host());
+        let hash = params.hash.of(pair.peer(), params.position_key);
+        Self { host, hash: host.places.own_hash(hash) }
+    }
+
+    /// Returns the touch in the fine region. `aged` is the word of the contact's age, without a tag.
+    #[inline(always)]
+    pub(super) fn fine(self, params: &TaggedParams, aged: u32) -> Touch {
+        self.touch(params, params.regions.fine(), aged)
+    }
+
+    /// Returns the touch in a coarse region, or `None` if the peer does not belong to one.
+    #[inline(always)]
+    pub(super) fn coarse(self, params: &TaggedParams, aged: u32) -> Option<Touch> {
+        let regions = &params.regions;
+        let is_coarse = regions.is_coarse(self.hash);
+        is_coarse.then(|| self.touch(params, regions.coarse(self.hash), aged))
+    }
+
+    /// Returns the touch in `region`, which is empty if the position of the peer is not in use.
+    #[inline(always)]
+    fn touch(self, params: &TaggedParams, region: &Region, aged: u32) -> Touch {
+        let HostLayout { places, tagger } = self.host;
+        let found = region.position(self.hash);
+        let position = found.unwrap_or(0);
+        let tags = tagger.tags(position as u16);
+        let delay = params.step(params.echo_delay);
+        let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
+        let words =
+            u32::from(word(aged, tags.touch)) | u32::from(word(aged + delay, tags.echo)) << 16;
+        let places = places.of(params, position);
+        // Selections vectorise, and branches do not. The line of an empty touch stays in the caches.
+        let is_used = found.is_some();
+        Touch {
+            places: places.map(|place| if is_used { place } else { 0 }),
+            words: if is_used { words } else { u32::MAX },
+        }
+    }
+}
+
+/// The touches of a batch of pairs in the fine region.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
     /// One entry per pair: the word of its touch in the low half, and the word of its echo in the high half.
     words: [u32; BATCH],
+    /// Bit i is set if pair i also touches a coarse region.
+    coarse: u64,
 }
 
 impl Touches {
@@ -70,14 +117,33 @@ impl Touches {
     pub fn new(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
         let aged = params.step(age);
         by_family!(params, |params| {
-            let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH] };
+            let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH], coarse: 0 };
             for i in 0..BATCH {
-                let touch = Touch::new(params, &pairs.get(i), aged);
+                let contact = Contact::new(params, &pairs.get(i));
+                let touch = contact.fine(params, aged);
                 [touches.places[0][i], touches.places[1][i]] = touch.places;
                 touches.words[i] = touch.words;
+                touches.coarse |= u64::from(params.regions.is_coarse(contact.hash)) << i;
             }
             touches
         })
+    }
+
+    /// Calls `each` with the touches of `pairs` in coarse regions. The arguments must be those of [`new`](Self::new).
+    #[inline(always)]
+    pub fn coarse(
+        &self,
+        params: &TaggedParams,
+        pairs: &impl Batch,
+        age: u32,
+        mut each: impl FnMut(Touch),
+    ) {
+        let (aged, mut left) = (params.step(age), self.coarse);
+        while left != 0 {
+            let pair = pairs.get(left.trailing_zeros() as usize);
+            Contact::new(params, &pair).coarse(params, aged).into_iter().for_each(&mut each);
+            left &= left - 1;
+        }
     }
 }
 
@@ -90,8 +156,8 @@ impl TouchBatch for Touches {
     }
 }
 
-/// Applies the touch of `pair` and its echo to the recorders, for a contact `age` epochs ago. The recorders are packed
-/// in `words`. Other threads may touch recorders at the same time.
+/// Applies the touches of `pair` and their echoes to the recorders, for a contact `age` epochs ago. The recorders are
+/// packed in `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
 /// Panics if `words` does not contain a recorder that the pair touches.
@@ -102,7 +168,18 @@ pub fn touch_lines(
     pair: &impl PairIds,
     age: u32,
 ) {
-    let touch = Touch::new(params, pair, params.step(age));
+    let (contact, aged) = (Contact::new(params, pair), params.step(age));
+    apply(words, contact.fine(params, aged));
+    if let Some(touch) = contact.coarse(params, aged) {
+        apply(words, touch);
+    }
+}
+
+#[inline(always)]
+fn apply(words: &[Packed<Recorder16>], touch: Touch) {
+    if touch.is_empty() {
+        return;
+    }
     let (places, touched) = (touch.places, touch.words());
     // Both words are read before either is written, so that neither load waits for the other.
     let looks = places.map(|place| Packed::look(words, place as usize));

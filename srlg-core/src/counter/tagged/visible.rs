@@ -40,9 +40,9 @@
 //! including false ones. This formula assumes a Poisson-distributed number of peers. The actual number n is fixed, so
 //! the Poisson variance n is subtracted.
 //!
-//! The fine region receives a share p of the peers, so the estimate is divided by p and the variance by p². If the fine
-//! region is nearly used up, the coarse regions are read too, and [`pooled`](super::pooled) computes the estimate from
-//! all regions.
+//! If one pair in k is counted, a peer touches each of the η'/k positions in use with probability 1/η'. The formulas
+//! with η' therefore remain valid. If the fine region is nearly used up, the coarse regions are read too, and
+//! [`pooled`](super::pooled) computes the estimate from all regions.
 //!
 //! # Beyond the range
 //! If at most one position is left at risk, the sum stops, and the estimate is beyond the range. If R - d is less than
@@ -60,8 +60,8 @@ pub(super) fn estimate_fine(
     histograms: &Histograms,
     span: Span,
 ) -> Estimate {
-    let width = f64::from(params.width);
-    estimate_run(params, histograms, span, width, params.regions.share(0) / width).stated()
+    let (width, rate) = (f64::from(params.width()), params.regions.rate(0));
+    estimate_run(params, histograms, span, width, rate).stated()
 }
 
 /// Returns the sums over the ages of `span` for a region of `positions` positions, each of which a peer touches with
@@ -180,7 +180,7 @@ mod tests {
     const WINDOW: Span = Span::whole(150, 2);
 
     fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
-        let width = f64::from(params.width);
+        let width = f64::from(params.width());
         estimate_run(params, histograms, span, width, 1.0 / width).stated()
     }
 

@@ -29,7 +29,7 @@ fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {
     });
 }
 
-const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 320, tags: 64 };
+const TAGGED: Scheme = Scheme::Tagged { cell_bits: 12, lines: 448, tags: 64 };
 const ROUGH: RsraSizes = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
 const PAPER: Scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 9, stride: 128 };
 

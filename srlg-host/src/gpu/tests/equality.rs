@@ -227,7 +227,7 @@ fn closing_a_slice_takes_two_trips_to_the_device_and_one_per_region_of_giants_an
     let narrow = Config { threshold: 512, ..small() };
     // Giants leave few of the 512 or 1,024 fine positions. One or two coarse regions are therefore also examined.
     let closes =
-        [(wide, 700, 0, 2), (narrow, 700, 2, 4), (wide, 2500, 3, 5), (small_paper(), 700, 0, 3)];
+        [(wide, 600, 0, 2), (narrow, 700, 2, 4), (wide, 2500, 3, 5), (small_paper(), 700, 0, 3)];
     for (config, peers, regions, trips) in closes {
         let gpu = SimulatedGpu::new(2);
         let mut detector = on(&gpu, config).unwrap();

@@ -63,7 +63,7 @@ pub(super) fn configs() -> impl Strategy<Value = Config> {
     let width = prop_oneof![2 => Just(256u32), 2 => Just(512), 1 => Just(1024)];
     let tagged =
         (12u32..16, width, 0u32..200, 64u32..300).prop_map(|(cell_bits, width, more, tags)| {
-            let lines = if width < 1024 { 32 } else { 288 } + more;
+            let lines = if width < 1024 { 32 } else { 416 } + more;
             (Scheme::Tagged { cell_bits, lines, tags }, width)
         });
     let paper =
@@ -74,15 +74,16 @@ pub(super) fn configs() -> impl Strategy<Value = Config> {
     let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
     // With 2^12 cells, a window of 40 slices has epochs of two slices.
     let window = prop_oneof![4 => 1u32..8, 1 => Just(40)];
-    (prop_oneof![tagged, paper], limit, window, 8u32..60, (hash, any::<u64>())).prop_map(
-        |((scheme, linear_width), candidate_limit, window, threshold, (hash, seed))| Config {
-            scheme,
-            linear_width,
-            candidate_limit,
-            window,
-            threshold,
-            hash,
-            seed,
+    let threshold = prop_oneof![2 => 8u32..60, 1 => 64u32..200];
+    let (sizes, hashes) = (prop_oneof![tagged, paper], (hash, any::<u64>()));
+    (sizes, limit, window, (threshold, 0u32..3), hashes).prop_map(
+        |((scheme, linear_width), candidate_limit, window, (threshold, bits), (hash, seed))| {
+            let most = match scheme {
+                Scheme::Tagged { .. } => (threshold / 32).max(1),
+                _ => 1,
+            };
+            let share = 1 << bits.min(most.ilog2());
+            Config { scheme, linear_width, share, candidate_limit, window, threshold, hash, seed }
         },
     )
 }
