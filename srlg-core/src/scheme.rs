@@ -11,7 +11,8 @@ use crate::config::{Config, Scheme};
 use crate::counter::rows::background;
 use crate::counter::tagged::{expected, glimpse, load, pooled};
 use crate::counter::{
-    Counter, CounterPart, Estimate, RowsCounter, RowsParams, TaggedCounter, TaggedParams, Tally,
+    Counter, CounterPart, Estimate, EstimateRange, RowsCounter, RowsParams, TaggedCounter,
+    TaggedParams, Tally,
 };
 use crate::epoch::Span;
 use crate::error::ConfigError;
@@ -261,6 +262,31 @@ impl Params {
             }
             _ => panic!("the tally belongs to a different counter"),
         }
+    }
+
+    /// Returns whether a host with this `estimate` over `span`, computed from `tallies`, is a super point: whether the
+    /// estimate is at least θ. In a [crowded](Self::is_crowded) tagged counter, the excess over θ must also be at least
+    /// two standard errors, unless the estimate is a lower bound.
+    #[must_use]
+    pub fn is_super_point(&self, estimate: &Estimate, tallies: &[Tally], span: Span) -> bool {
+        let excess = estimate.cardinality - f64::from(self.threshold());
+        let is_clear =
+            estimate.range == EstimateRange::Beyond || excess >= 2.0 * estimate.std_error;
+        excess >= 0.0
+            && (is_clear
+                || match (self.counter(), tallies) {
+                    (CounterPart::Tagged(params), [Tally::Visible(fine), ..]) => {
+                        !pooled::is_crowded(params, fine, span)
+                    }
+                    _ => true,
+                })
+    }
+
+    /// Returns whether the tagged counter has more touches per recorder than its estimates tolerate, judging by this
+    /// [load](Self::counter_load): more than 4.
+    #[must_use]
+    pub fn is_crowded(&self, load: f64) -> bool {
+        self.counter.tagged().is_some() && load > load::CROWDED_LOAD
     }
 
     /// Returns whether estimates depend on the number of recorders within the span in each row of the counter.

@@ -85,11 +85,15 @@ pub enum FinderFill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overload {
-    /// The array of cells is so full that the finder misses more than 1 % of the hosts with θ peers.
+    /// There are too many pairs: the finder misses more than 1 % of the hosts with θ peers, or the counter has a
+    /// [load](crate::report::Health::load) above 4.
     ///
-    /// The condition assumes that a candidate needs only two cells, or four if any IPv6 host holds a cell. For θ below
-    /// 64, the condition uses a tighter bound than [`FinderHealth::miss_probability`]. To prevent this overload,
-    /// configure more cells. [`Config::for_load`](crate::Config::for_load) provides enough cells for a given load.
+    /// Above that load, only hosts whose excess over θ is at least two standard errors are reported. To prevent this
+    /// overload, configure more memory or a larger [share](crate::Config::share).
+    /// [`Config::for_load`](crate::Config::for_load) computes both for a given load.
+    ///
+    /// The condition for the finder assumes that a candidate needs only two cells, or four if any IPv6 host holds a cell. For θ below
+    /// 64, the condition uses a tighter bound than [`FinderHealth::miss_probability`].
     Crowded,
     /// There were more candidates or hot columns than the configured limit, so the requirement was raised.
     ///
@@ -104,7 +108,7 @@ impl fmt::Display for Overload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Crowded => {
-                "too many pairs for the cells, so small super points may be missing; configure more cells"
+                "too many pairs for the memory, so small super points may be missing; configure more memory or a larger share"
             }
             Self::Raised => {
                 "candidate_limit or hot_limit was exceeded, so small super points may be missing; raise the exceeded limit"

@@ -91,11 +91,11 @@ fn every_rule_names_what_it_refuses() {
     );
     let tagged = |lines, tags| Scheme::Tagged { cell_bits: 12, lines, tags };
     for tags in [63, 16_384] {
-        assert_eq!(error(|c| c.scheme = tagged(1536, tags)), ConfigError::Tags { tags });
+        assert_eq!(error(|c| c.scheme = tagged(1792, tags)), ConfigError::Tags { tags });
     }
     assert_eq!(
-        error(|c| c.scheme = tagged(1535, 64)),
-        ConfigError::Lines { lines: 1535, least: 1536 }
+        error(|c| c.scheme = tagged(1791, 64)),
+        ConfigError::Lines { lines: 1791, least: 1792 }
     );
     for width in [16_400, 65_568] {
         assert_eq!(

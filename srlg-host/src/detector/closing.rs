@@ -242,11 +242,11 @@ fn super_points(
     slice: u64,
     candidates: &Candidates,
 ) -> Result<Vec<SuperPoint>, Error> {
-    let (points, threshold) = (Mutex::new(Vec::new()), f64::from(params.threshold()));
+    let points = Mutex::new(Vec::new());
     let row_weights = candidates.row_weights.as_deref().unwrap_or_default();
     let visit = |&HostTallies { host, tallies, words }: &HostTallies<'_>| {
         let estimate = params.estimate(tallies, candidates.span, row_weights);
-        if estimate.cardinality >= threshold {
+        if params.is_super_point(&estimate, tallies, candidates.span) {
             let peers = words.map(|words| peers_of(params, slice, host, words));
             let point = (SuperPoint::new(host, estimate, Vec::new()), peers);
             points.lock().expect("no thread panics while it holds the lock").push(point);

@@ -1,12 +1,16 @@
 //! The load of an array of lines, and its effect on the stated errors.
 
-/// Maximum λ at which the stated errors are valid. λ is the number of distinct pairs in a window, divided by the number
-/// of recorders. Up to this load, intervals of ±1.96 standard errors cover the true value in 88 to 97 % of cases. This
+/// Maximum λ at which the stated errors are valid. λ is the number of touches by distinct pairs in a window, divided by
+/// the number of recorders. Up to this load, intervals of ±1.96 standard errors cover the true value in 88 to 97 % of cases. This
 /// coverage applies to hosts with at least 100 peers.
 ///
 /// The oldest touches are visible with probability e^-λ, and each visible one counts as e^λ peers. Above this maximum,
 /// estimates depend on very few old touches, so estimates and their standard errors are often too low.
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
+
+/// λ above which the counter is crowded. A host is then reported only if the excess of its estimate over θ is at least
+/// two standard errors. Otherwise, hosts with few peers would be reported.
+pub(crate) const CROWDED_LOAD: f64 = 4.0;
 
 /// Maximum λ of a plan. Up to this load, estimates are correct on average. At most 3 % of the true values are below the
 /// 95 % interval, but many are above it.

@@ -28,6 +28,7 @@
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
+use super::load::CROWDED_LOAD;
 use super::params::TaggedParams;
 use super::region::{PARTS, REGIONS};
 use super::visible::{AtRisk, Sum, edge_variance, estimate_fine};
@@ -196,6 +197,17 @@ pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
     let parts = u64::from(params.regions.coarse_parts());
     let most = COARSE_TELLS as u64 * parts * u64::from(params.width()) * other_tags(params);
     parts > 0 && counts.at_risk(params, params.width()) * u64::from(PARTS) <= most
+}
+
+/// Returns whether other hosts hide so many touches of the oldest age that the counter is crowded. `fine` is the tally of
+/// the fine region of any host.
+///
+/// Under a load of λ, a share of about e^-λ of the positions that the host did not touch is at risk at every age.
+pub(crate) fn is_crowded(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
+    let counts = Counts::of(fine, span);
+    let untouched = u64::from(params.width()) - counts.own;
+    let at_risk = u64::from(params.width()) - counts.all;
+    (at_risk as f64) < libm::exp(-CROWDED_LOAD) * untouched as f64
 }
 
 fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {

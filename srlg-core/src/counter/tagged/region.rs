@@ -3,12 +3,13 @@
 //! About η' ln η' peers use up η' positions, and a host in a flood can have more. The *fine* region of η' positions is
 //! therefore followed by *coarse* regions. Every peer touches the fine region, and about one peer in c also touches a
 //! coarse region, or a coarser one. The low 16 bits of a hash select the coarse region, and the high bits select the
-//! position in a region. All hosts share all lines, so the coarse positions do not make the fine region smaller. In the
+//! position in a region. If the high bits have few values, all positions are equally likely only if their number is a
+//! power of two. All hosts share all lines, so the coarse positions do not make the fine region smaller. In the
 //! following table, b is log2(η'), rounded down:
 //!
 //! | fine positions η' | coarse regions | approximate range |
 //! |---|---|---|
-//! | 16,384 and more | 24,576 positions, c = 48, and 8,192 positions, c = 2^(b - 6) | 640 · 2^b |
+//! | 16,384 and more | 32,768 positions, c = 48, and 8,192 positions, c = 2^(b - 6) | 640 · 2^b |
 //! | 1,024 to 16,383 | 8,192 positions, c = min(2^(b - 7), 48), and 4,096 positions, c = 2^(b - 3) | 2,560 · 2^b |
 //! | 256 to 1,023 | η' positions, c = 2^(b - 6) | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
 //! | fewer | no coarse region | η' ln η' |
@@ -88,8 +89,8 @@ impl Regions {
                 Self { regions: [fine, near, far], count: 3 }
             }
             _ => {
-                let near = region(width, 24_576, one_in(48));
-                let far = region(width + 24_576, 8192, one_in(1 << (bits - 6)));
+                let near = region(width, 32_768, one_in(48));
+                let far = region(width + 32_768, 8192, one_in(1 << (bits - 6)));
                 Self { regions: [fine, near, far], count: 3 }
             }
         }

@@ -61,7 +61,7 @@ fn what_fills_all_regions_is_beyond_range_and_a_bound() {
         (histograms.all[0], histograms.own[0]) = (width, width);
         Tally::Visible(histograms)
     };
-    let found = estimate(&params, &[full(32_768), full(24_576), full(8192)], Span::whole(300, 1));
+    let found = estimate(&params, &[full(32_768), full(32_768), full(8192)], Span::whole(300, 1));
     assert_eq!(found.range, EstimateRange::Beyond);
     // One of 8,192 positions remains in the region of one peer in 512. The bound is 8,192 ln 8,192 times 512, minus
     // twice 8,192 times 512.
