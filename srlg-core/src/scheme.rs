@@ -266,12 +266,12 @@ impl Params {
 
     /// Returns whether a host with this `estimate` over `span`, computed from `tallies`, is a super point: whether the
     /// estimate is at least θ. In a [crowded](Self::is_crowded) tagged counter, the excess over θ must also be at least
-    /// two standard errors, unless the estimate is a lower bound.
+    /// three standard errors, unless the estimate is a lower bound.
     #[must_use]
     pub fn is_super_point(&self, estimate: &Estimate, tallies: &[Tally], span: Span) -> bool {
         let excess = estimate.cardinality - f64::from(self.threshold());
         let is_clear =
-            estimate.range == EstimateRange::Beyond || excess >= 2.0 * estimate.std_error;
+            estimate.range == EstimateRange::Beyond || excess >= 3.0 * estimate.std_error;
         excess >= 0.0
             && (is_clear
                 || match (self.counter(), tallies) {

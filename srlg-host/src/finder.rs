@@ -88,7 +88,7 @@ pub enum Overload {
     /// There are too many pairs: the finder misses more than 1 % of the hosts with θ peers, or the counter has a
     /// [load](crate::report::Health::load) above 4.
     ///
-    /// Above that load, only hosts whose excess over θ is at least two standard errors are reported. To prevent this
+    /// Above that load, only hosts whose excess over θ is at least three standard errors are reported. To prevent this
     /// overload, configure more memory or a larger [share](crate::Config::share).
     /// [`Config::for_load`](crate::Config::for_load) computes both for a given load.
     ///

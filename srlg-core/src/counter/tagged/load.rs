@@ -9,7 +9,7 @@
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
 
 /// λ above which the counter is crowded. A host is then reported only if the excess of its estimate over θ is at least
-/// two standard errors. Otherwise, hosts with few peers would be reported.
+/// three standard errors. Otherwise, hosts with few peers would be reported.
 pub(crate) const CROWDED_LOAD: f64 = 4.0;
 
 /// Maximum λ of a plan. Up to this load, estimates are correct on average. At most 3 % of the true values are below the
