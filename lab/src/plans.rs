@@ -266,7 +266,7 @@ fn row(answer: &Answer) -> Row {
     let params = plan.config.validate().ok();
     details.extend(details!(
         plan => std_error, miss_probability, double_miss_probability;
-        plan.config => linear_width, candidate_limit;
+        plan.config => linear_width, share, candidate_limit;
         "refused": Value::Null,
         "traffic": background.name(),
         "cells": params.and_then(|it| Some(1 << it.finder().cells()?.cell_bits())),

@@ -103,7 +103,6 @@ pub struct Config {
     /// hash of a pair decides whether it is counted. If the share is k, the standard error of an estimate of n peers is
     /// `sqrt(k² σ² + n (k - 1))`, where σ is the standard error of counting n/k peers at a k-th of the load. Under heavy load, a larger share reduces the
     /// error. The finder uses every pair.
-    #[cfg_attr(feature = "serde", serde(default = "every_pair"))]
     pub share: u32,
     /// Maximum number of candidates per slice that the finder returns. If there are more candidates, the requirement
     /// for candidates is raised, so small super points may be missed. When a slice is closed, the detector reads the
@@ -139,11 +138,6 @@ impl Config {
             seed: 0,
         }
     }
-}
-
-#[cfg(feature = "serde")]
-const fn every_pair() -> u32 {
-    1
 }
 
 impl fmt::Debug for Config {

@@ -183,6 +183,9 @@ impl CounterPart {
     }
 }
 
+/// Minimum excess over θ in a crowded counter, in standard errors.
+const CLEAR: f64 = 3.0;
+
 impl Params {
     /// Returns the number that identifies the scheme in snapshots.
     pub(crate) const fn scheme_number(&self) -> u32 {
@@ -265,21 +268,28 @@ impl Params {
     }
 
     /// Returns whether a host with this `estimate` over `span`, computed from `tallies`, is a super point: whether the
-    /// estimate is at least θ. In a [crowded](Self::is_crowded) tagged counter, the excess over θ must also be at least
-    /// three standard errors, unless the estimate is a lower bound.
+    /// estimate is at least θ.
+    ///
+    /// If the tagged counter is [crowded](Self::is_crowded), the excess over θ must also be at least three standard
+    /// errors. If the estimate is beyond the range, its standard error has no meaning, and the touches that are visible
+    /// must suffice.
     #[must_use]
     pub fn is_super_point(&self, estimate: &Estimate, tallies: &[Tally], span: Span) -> bool {
         let excess = estimate.cardinality - f64::from(self.threshold());
-        let is_clear =
-            estimate.range == EstimateRange::Beyond || excess >= 3.0 * estimate.std_error;
-        excess >= 0.0
-            && (is_clear
-                || match (self.counter(), tallies) {
-                    (CounterPart::Tagged(params), [Tally::Visible(fine), ..]) => {
-                        !pooled::is_crowded(params, fine, span)
-                    }
-                    _ => true,
-                })
+        if excess < 0.0 {
+            return false;
+        }
+        match (self.counter(), tallies) {
+            (CounterPart::Tagged(params), [Tally::Visible(fine), ..])
+                if pooled::is_crowded(params, fine, span) =>
+            {
+                match estimate.range {
+                    EstimateRange::Beyond => pooled::shows_super_point(params, fine, span),
+                    _ => excess >= CLEAR * estimate.std_error,
+                }
+            }
+            _ => true,
+        }
     }
 
     /// Returns whether the tagged counter has more touches per recorder than its estimates tolerate, judging by this

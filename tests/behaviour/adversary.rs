@@ -117,7 +117,9 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = known.of(Config::default());
         let params = config.validate().unwrap();
-        let pairs = contacts(|peer| params.counter().tagged().unwrap().position(peer) < 512);
+        let tagged = params.counter().tagged().unwrap();
+        let position = |peer| tagged.position(&IpPair { inside: ATTACKER, peer });
+        let pairs = contacts(|peer| position(peer) < Some(512));
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();

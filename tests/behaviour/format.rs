@@ -11,7 +11,7 @@ use golden::{bytes_of, golden, path, seen, tagged};
 
 // The test compares contents and not bytes, because versions of zstd may compress differently.
 #[test]
-fn files_of_version_2_hold_what_equal_detectors_hold() {
+fn files_of_version_3_hold_what_equal_detectors_hold() {
     for (name, mut detector, slices) in golden() {
         let bytes = std::fs::read(path(name)).unwrap();
         let params = *detector.params();
@@ -30,7 +30,7 @@ fn files_of_version_2_hold_what_equal_detectors_hold() {
 }
 
 /// Writes missing golden files if it is run with `cargo test --test behaviour format -- --ignored`. Existing files are
-/// not changed, because they define version 2.
+/// not changed, because they define version 3.
 #[test]
 #[ignore = "writes the files that the other tests read"]
 fn write_golden_files() {
@@ -62,7 +62,7 @@ fn headers_are_as_they_are_documented() {
             assert_eq!(&bytes[..4], b"SRLG");
             let of = |offset, len| number(&bytes, offset, len);
             let kind = if slices.is_none() { 1 } else { 2 };
-            assert_eq!((of(4, 2), of(6, 1), of(7, 1)), (2, kind, 0), "{name}");
+            assert_eq!((of(4, 2), of(6, 1), of(7, 1)), (3, kind, 0), "{name}");
             assert_eq!(
                 (of(8, 8), of(16, 8)),
                 (params.sizes_fingerprint(), params.seed_fingerprint())
@@ -71,7 +71,7 @@ fn headers_are_as_they_are_documented() {
                 (of(24, 8), of(32, 4), of(36, 4)),
                 (detector.slice(), slices.unwrap_or(0).into(), 0)
             );
-            let (sizes, attachment) = if slices.is_none() { (76, 12) } else { (0, 0) };
+            let (sizes, attachment) = if slices.is_none() { (80, 12) } else { (0, 0) };
             assert_eq!(
                 (of(56, 8), of(48, 8)),
                 (attachment, bytes.len() as u64 - 68 - sizes - attachment)
@@ -176,7 +176,7 @@ fn bodies_are_as_they_are_documented() {
     for (name, mut detector, slices) in golden() {
         let params = *detector.params();
         for bytes in [std::fs::read(path(name)).unwrap(), bytes_of(&mut detector, slices)] {
-            let start = if slices.is_none() { 140 } else { 64 };
+            let start = if slices.is_none() { 144 } else { 64 };
             let frame = &bytes[start..start + number(&bytes, 48, 8) as usize];
             let body = zstd::bulk::decompress(frame, number(&bytes, 40, 8) as usize).unwrap();
             let (rough, rest) = section(&body);

@@ -29,7 +29,7 @@ enum Damage {
 
 fn damage() -> impl Strategy<Value = Damage> {
     let number = prop_oneof![Just(u64::MAX), Just(u64::MAX >> 1), 0u64..1000, any::<u64>()];
-    let place = prop_oneof![0usize..64, 64usize..140];
+    let place = prop_oneof![0usize..64, 64usize..144];
     prop_oneof![
         (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
         (place, number, prop::sample::select(vec![1, 2, 4, 8]))
@@ -150,7 +150,7 @@ fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
     // The snapshot includes the hosts of its report.
     detector.close_slice().unwrap();
     let snapshot = detector.snapshot().unwrap().with_attachment(vec![7; 30]);
-    [(delta.to_bytes().unwrap(), 64), (snapshot.to_bytes().unwrap(), 140)]
+    [(delta.to_bytes().unwrap(), 64), (snapshot.to_bytes().unwrap(), 144)]
 }
 
 proptest! {

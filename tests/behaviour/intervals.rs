@@ -12,6 +12,10 @@ use crate::fixture::detector;
 
 const LINES: u32 = 3_200;
 const RECORDERS: f64 = 102_400.0;
+
+/// Number of positions that a pair touches: one in the fine region, and a 48th, rounded to a 65,536th, in the coarse
+/// regions.
+const TOUCHES: f64 = 1.0 + 1365.0 / 65_536.0;
 const TRIALS: u64 = 8;
 
 /// Peer counts, each with the number of hosts in a trial that have this peer count.
@@ -70,7 +74,7 @@ fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOS
         for slice in 0..2 * window {
             detector.skip_to(slice.into()).unwrap();
             let is_before = slice < window;
-            let others = load * RECORDERS - if is_before { 0.0 } else { own.into() };
+            let others = load * RECORDERS / TOUCHES - if is_before { 0.0 } else { own.into() };
             let pairs = (0..(others / f64::from(window)) as u64).map(|number| {
                 let random = mix(seed << 48 ^ u64::from(slice) << 24 ^ number);
                 IpPair { inside: random as u32 >> 8, peer: (random >> 32) as u32 }

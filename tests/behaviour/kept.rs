@@ -142,7 +142,7 @@ fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
 /// Returns the bytes of `snapshot`, with `kept` in place of the bytes after both sections.
 fn with_kept(snapshot: &[u8], kept: &[u8]) -> Vec<u8> {
     // The original snapshot contains two kept hosts.
-    with_body(snapshot, 140, |body| {
+    with_body(snapshot, 144, |body| {
         body.truncate(body.len() - 4 - 2 * 16);
         body.extend_from_slice(kept);
     })

@@ -13,6 +13,7 @@ pub(crate) fn tagged() -> Config {
         window: 8,
         scheme: Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
         linear_width: 256,
+        share: 1,
         candidate_limit: 1 << 14,
         hash: HashFamily::Murmur,
         seed: 0,

@@ -472,7 +472,8 @@ impl<'a> TaggedLines<'a> {
     /// writes.
     fn own(&self, peer: u32) -> (usize, Own) {
         let empty = Self::new(self.params);
-        empty.view().touch(&[IpPair { inside: SUBJECT.to_bits(), peer }], 0);
+        let pair = IpPair { inside: SUBJECT.to_bits(), peer };
+        empty.view().touch(&[pair], 0);
         let words = empty.recorders.iter().map(|recorder| u32::from(recorder.word()));
         let mut touched: Vec<_> =
             words.enumerate().filter(|&(_, word)| word < u16::MAX.into()).collect();
@@ -480,10 +481,8 @@ impl<'a> TaggedLines<'a> {
         let [(touch, word), (echo, echo_word)] = touched[..] else {
             unreachable!("a pair touches two recorders")
         };
-        // Within a line, the place of a position is the place of its touch.
-        let line = (self.params.position(peer) / LINE) as usize;
-        let position = line * LINE as usize + touch % LINE as usize;
-        (position, Own { touch, echo, words: [word, echo_word] })
+        let position = self.params.position(&pair).expect("every pair is counted");
+        (position as usize, Own { touch, echo, words: [word, echo_word] })
     }
 
     fn of_subject(&self, span: Span, of_subject: &[(u32, u32)]) -> Vec<Vec<Place>> {

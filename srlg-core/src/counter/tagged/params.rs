@@ -8,13 +8,14 @@ use super::bound::FRACTION;
 use super::full;
 use super::region::Regions;
 use super::sizes::{LEAST_TAGS, LINE, MOST_POSITIONS, MOST_TAGS};
+use super::touch::Contact;
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
 use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{HashFamily, Key, Keys, hashing};
-use crate::ids::{IdKeys, Ip6Ids};
+use crate::ids::{IdKeys, Ip6Ids, PairIds};
 use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
 
@@ -168,5 +169,11 @@ impl TaggedParams {
     #[must_use]
     pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
+    }
+
+    /// Returns the fine position of its host that `pair` touches, or `None` if the pair is not counted.
+    #[must_use]
+    pub fn position(&self, pair: &impl PairIds) -> Option<u32> {
+        self.regions.fine().position(Contact::new(self, pair).hash())
     }
 }

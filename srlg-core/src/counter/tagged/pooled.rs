@@ -210,6 +210,18 @@ pub(crate) fn is_crowded(params: &TaggedParams, fine: &Histograms, span: Span) -
     (at_risk as f64) < libm::exp(-CROWDED_LOAD) * untouched as f64
 }
 
+/// Returns whether the visible touches in `fine` alone make a super point of a host. `fine` is the tally of the fine
+/// region.
+///
+/// Each position with an own touch is at least one peer. If one pair in k is counted, it stands for k peers. The number
+/// of false matches is Poisson-distributed, and six of its standard deviations are subtracted.
+pub(crate) fn shows_super_point(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
+    let counts = Counts::of(fine, span);
+    let false_matches = counts.chances() as f64 / other_tags(params) as f64;
+    let touched = counts.own as f64 - false_matches - 6.0 * libm::sqrt(false_matches);
+    touched >= f64::from(params.threshold) * params.regions.share(0)
+}
+
 fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
     let regions = params.regions.as_slice();
     let (mut at_risk, mut rates) = ([0.0; REGIONS], [0.0; REGIONS]);

@@ -60,6 +60,11 @@ impl Contact {
         Self { host, hash: host.places.own_hash(hash) }
     }
 
+    #[inline(always)]
+    pub(super) const fn hash(self) -> u32 {
+        self.hash
+    }
+
     /// Returns the touch in the fine region. `aged` is the word of the contact's age, without a tag.
     #[inline(always)]
     pub(super) fn fine(self, params: &TaggedParams, aged: u32) -> Touch {
