@@ -216,8 +216,7 @@ impl Row {
 impl Results {
     /// Returns the results as Markdown: the setting, `above`, the charts if `images` is set, the table, and `below`.
     pub(crate) fn text(&self, images: bool) -> String {
-        let image =
-            |plot: Plot| format!("![{}: {}]({})\n\n", self.heading, plot.chart.y.label, plot.file);
+        let image = |plot: Plot| format!("![{}]({})\n\n", plot.chart.y.label, plot.file);
         let plots = if images { self.plots() } else { Vec::new() };
         let images: String = plots.into_iter().map(image).collect();
         let Self { setting, above, below, .. } = self;
@@ -380,7 +379,7 @@ mod tests {
                      |--------|--:|-----:|-----------:|------:|\n\
                      | b      | 1 |    - |        2.0 |     7 |\n\
                      | a      | 2 | 25 % |        2.0 |     7 |\n";
-        let images = "![Errors: TFR](sweep-tfr.svg)\n\n![Errors: memory, MB](sweep-memory.svg)\n\n";
+        let images = "![TFR](sweep-tfr.svg)\n\n![memory, MB](sweep-memory.svg)\n\n";
         assert_eq!(results.text(false), format!("One thread.\n\n{table}\nLeft out: c.\n\n"));
         assert!(results.text(true).starts_with(&format!("One thread.\n\n{images}{table}")));
     }
