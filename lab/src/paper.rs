@@ -6,6 +6,9 @@
 //! except GSE, which stores an exact set of the hosts. The results of two runs with equal options can differ only in
 //! the name of the machine and in the times.
 
+mod bits;
+mod strides;
+
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use srlg_core::IpPair;
@@ -19,16 +22,17 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::rivals::{dcds, gse, vbfa};
 use crate::study::{CommandLine, FolderOptions, Study, Sweep};
 use crate::system::{Srlg, System};
-use crate::table::{Table, machine, percent, short};
-use crate::track::{Quality, Track, Window};
+use crate::table::{Table, machine, short};
+use crate::track::{Quality, Track};
 
 #[derive(Args)]
 pub(crate) struct Paper {
-    /// Approximate number of distinct pairs per 300 slices; each number in a list has its own tables and plots
+    /// Approximate number of distinct pairs per 300 slices; each number in a list has its own tables and plots. The sweep
+    /// over δ' uses the first number
     #[arg(long, default_value = "500k,2M", value_delimiter = ',', value_parser = number::count)]
     load: Vec<u32>,
     /// Memory sizes of each rival, in bytes
-    #[arg(long, default_value = "8M,32M,64M,128M", value_delimiter = ',')]
+    #[arg(long, default_value = "2M,8M,32M,64M,128M", value_delimiter = ',')]
     #[arg(value_parser = number::count)]
     rival_memory: Vec<u32>,
     /// Number of discrete windows
@@ -43,6 +47,10 @@ pub(crate) struct Paper {
     output: FolderOptions,
 }
 
+/// Sizes of the paper's scheme with one bit per recorder: the same number of recorders as the paper, and four times as
+/// many, which need as much memory as the smallest rivals.
+const DOUBLINGS_OF_BITS: [u32; 2] = [0, 2];
+
 /// Size of the traffic in a discrete window.
 struct Traffic {
     packets: usize,
@@ -56,14 +64,17 @@ type Trial = fn(&Paper, u32, &mut Results) -> Result<()>;
 
 pub(crate) fn run(options: &Paper, line: CommandLine) -> Result<()> {
     options.check()?;
-    let sweep = |trial: Trial, slides| {
+    let sweep = |trial: Trial, loads: &[u32], results: fn(&Paper, u32) -> Results| {
         let of_load = move |&load: &u32| Sweep {
-            results: results(options, slides, load),
+            results: results(options, load),
             steps: vec![(trial, load)],
         };
-        options.load.iter().map(of_load)
+        loads.iter().map(of_load).collect::<Vec<_>>()
     };
-    let sweeps: Vec<_> = sweep(discrete, false).chain(sweep(sliding, true)).collect();
+    let loads = options.load.as_slice();
+    let mut sweeps = sweep(discrete, loads, |options, load| results(options, false, load));
+    sweeps.extend(sweep(strides::trial, &loads[..1], strides::results));
+    sweeps.extend(sweep(sliding, loads, |options, load| results(options, true, load)));
     let seed = options.synthetic.seed;
     Study::in_folder(&options.output, "docs/paper", "The paper's experiments", &sweeps)?
         .set_up(line, &format!("The seed is {seed}. Times were measured on {}.", machine()))?
@@ -108,6 +119,10 @@ fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     // Tables show the sizes of a rival next to each other, in ascending order.
     rivals.sort_by_key(|track| track.system.name());
     let mut tracks = srlg(&Synthetic { window: 1, ..options.synthetic })?;
+    for doublings in DOUBLINGS_OF_BITS {
+        let bits = bits::Bits::new(&options.synthetic, doublings)?;
+        tracks.push(Track::new(Box::new(bits)));
+    }
     tracks.extend(rivals);
     let mut seconds = model.slices(seed, options.windows * window, load);
     let mut traffic = Vec::new();
@@ -255,10 +270,7 @@ fn add_discrete(results: &mut Results, traffic: &[Traffic], tracks: &[Track]) {
         let cells = [number, it.packets, it.pairs, it.hosts, it.super_points];
         table.row(cells.iter().map(usize::to_string).collect());
     }
-    results.below = format!(
-        "Traffic of the windows:\n\n{table}\nFPR and FNR of every window:\n\n{}",
-        by_window(tracks)
-    );
+    results.below = format!("Traffic of the windows:\n\n{table}");
     results.rows.extend(tracks.iter().map(row));
 }
 
@@ -291,24 +303,6 @@ fn row(track: &Track) -> Row {
         "super_points": super_points, "searches_stopped": stopped
     );
     Row::new(vec![name], cells, details)
-}
-
-fn by_window(tracks: &[Track]) -> Table {
-    let windows = tracks.first().map_or(0, |track| track.windows.len());
-    let numbers: Vec<_> = (1..=windows).map(|window| window.to_string()).collect();
-    let fixed = ["system", "memory, MB"].into_iter();
-    let headings: Vec<_> = fixed.chain(numbers.iter().map(String::as_str)).collect();
-    let mut table = Table::new(&headings);
-    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| percent(100.0 * ratio));
-    let cell = |Window { score, .. }: &Window| {
-        format!("{} / {}", ratio(score.false_positive_ratio()), ratio(score.false_negative_ratio()))
-    };
-    for track in tracks {
-        let memory = format!("{:.1}", track.system.memory_bytes() as f64 / 1e6);
-        let scores = track.windows.iter().map(cell);
-        table.row([track.system.name(), memory].into_iter().chain(scores).collect());
-    }
-    table
 }
 
 /// Returns the plot of a measure, with one point per window. The first window ends with second `window`.

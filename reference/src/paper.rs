@@ -227,3 +227,43 @@ impl PaperModel {
         (self.counter.column(row as u32, inside) * self.counter.stride()) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use srlg_core::{RsraSizes, Scheme};
+
+    /// Returns `model` with one bit per recorder, as in the paper's estimators RE and LE for windows of one slice.
+    fn bits(model: &PaperModel) -> PaperModel {
+        let mut bits = model.clone();
+        let rough = bits.rsra.iter_mut().flatten().flatten();
+        for recorder in rough.chain(bits.slea.iter_mut().flatten()).filter(|age| **age > 0) {
+            *recorder = UNTOUCHED;
+        }
+        bits
+    }
+
+    #[test]
+    fn a_window_of_one_slice_needs_one_bit_per_recorder() {
+        let finder = RsraSizes { column_bits: 12, bit_stride: 11, ..RsraSizes::PAPER };
+        let scheme = Scheme::Paper { finder, rows: 3, columns: 64, stride: 16 };
+        let config =
+            Config { scheme, threshold: 64, linear_width: 256, window: 2, ..Config::paper() };
+        let mut model = PaperModel::new(config).unwrap();
+        for host in [1_u32, 2, 3] {
+            let pairs = (0..200).map(|peer: u32| IpPair { inside: host, peer: peer * 7919 + host });
+            pairs.for_each(|pair| model.scan(pair, 0));
+            if host < 3 {
+                model.next_slice();
+            }
+        }
+        let (ages, bits) = (&model, &bits(&model));
+        let [candidates, of_bits] = [ages, bits].map(|model| model.candidates(1, 3));
+        assert_eq!((candidates, of_bits), (vec![3], vec![3]));
+        for host in 1..=4 {
+            assert_eq!(ages.cardinality(host, 1), bits.cardinality(host, 1));
+        }
+        // A window of two slices needs the ages.
+        assert_eq!([ages, bits].map(|model| model.candidates(2, 3)), [vec![2, 3], vec![3]]);
+    }
+}

@@ -59,10 +59,13 @@ fn json_has_an_object_for_every_cell() {
         cells.iter().filter(wanted).count()
     };
     for metric in ["fpr_mean", "fnr_mean", "tfr_mean", "memory_bytes", "seconds_per_window"] {
-        // There are two loads with two presets of srlg. Discrete windows add three systems with two memory sizes each.
-        assert_eq!((count("discrete", metric), count("sliding", metric)), (2 * 8, 2 * 2));
+        // There are two loads with two presets of srlg. Discrete windows add three systems and the paper's scheme as
+        // bits, with two memory sizes each.
+        assert_eq!((count("discrete", metric), count("sliding", metric)), (2 * 10, 2 * 2));
     }
-    assert_eq!(cells.len(), 5 * (16 + 4));
+    // The sweep over strides has twelve sizes at the first load, with six figures each.
+    assert_eq!(count("strides", "rmse"), 12);
+    assert_eq!(cells.len(), 5 * (20 + 4) + 6 * 12);
     assert!(cells.iter().all(|cell| cell["value"].is_number() && cell["unit"].is_string()));
     assert!(cells.iter().any(|cell| cell["system"] == "DCDS" && cell["slice_seconds"] == 20));
 }
