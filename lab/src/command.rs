@@ -22,6 +22,7 @@ use crate::growth::{self, Growth};
 use crate::paper::{self, Paper};
 use crate::picture::{self, Picture};
 use crate::plans::{self, Plans};
+use crate::regimes::{self, Regimes};
 use crate::report::{self, Report};
 use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
@@ -51,6 +52,9 @@ enum Command {
     Plans(Plans),
     /// Compare srlg with common alternatives: accuracy, memory and time on the same traffic
     Peers(Peers),
+    /// Compare srlg with a table of sampled pairs, an exact table and counters per host on equal memory, for hosts of
+    /// several sizes
+    Regimes(Regimes),
     /// Compare a detector with the exact answer on recorded traffic
     Traces(Traces),
     /// Repeat the experiments of the paper, with tables and plots
@@ -91,6 +95,7 @@ pub fn run() -> ExitCode {
         Command::Giants(options) => giants::run(&options),
         Command::Plans(options) => plans::run(&options, repeating),
         Command::Peers(options) => comparison::run(&options, repeating),
+        Command::Regimes(options) => regimes::run(&options, repeating),
         Command::Traces(options) => traces::run(&options, repeating),
         Command::Paper(options) => paper::run(&options, repeating),
         Command::Characterise(options) => characterise::run(&options, repeating),

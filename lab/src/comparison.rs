@@ -88,6 +88,7 @@ pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
     let presets = Preset::value_variants().iter().copied().map(Contender::Srlg);
     let tables = Peer::TABLES.into_iter().map(Contender::Table);
     let sketches = [
+        Contender::Sketch(Peer::Sampled, LITTLE),
         Contender::Times(Peer::Ring, 1),
         Contender::Times(Peer::Ring, 10),
         Contender::Times(Peer::Zones, 1),

@@ -193,7 +193,7 @@ impl Giant {
 }
 
 /// Returns the peer of `host` that has the index `contact`. A bijection on 32 bits makes the peers of a host distinct.
-fn peer(host: u32, contact: u32) -> u32 {
+pub(crate) fn peer(host: u32, contact: u32) -> u32 {
     let mut x = contact.wrapping_add(mix(host.into()) as u32);
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);
     x = (x ^ x >> 15).wrapping_mul(0x846c_a68b);

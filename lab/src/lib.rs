@@ -30,6 +30,7 @@ mod paper;
 mod picture;
 mod plans;
 mod plot;
+mod regimes;
 mod report;
 mod results;
 mod sample;

@@ -300,6 +300,11 @@ const SECTIONS: &[Section] = &[
     Section::page("peers", "docs/peers.md: common alternatives", &[
         "cargo lab peers --load 2M --write docs/peers.md",
         "cargo lab peers --load 5M --write docs/peers.md",
+        "cargo lab regimes --memory 2M --loads 250k,1M,2M --write docs/peers.md",
+        "cargo lab regimes --memory 8M --loads 1M,4M,10M --write docs/peers.md",
+        "cargo lab regimes --memory 31600k --loads 4M,15M,30M --streams 3 --write docs/peers.md",
+        "cargo lab regimes --memory 8M --loads 1M,5M --hosts 1k --write docs/peers.md",
+        "cargo lab regimes --memory 4M --loads 2M,5M --window 1 --write docs/peers.md",
     ]),
     Section::page("paper", "docs/paper: the paper's experiments", &[
         "cargo lab paper",

@@ -40,7 +40,7 @@ fn zeros(words: impl Iterator<Item = u64>) -> u32 {
 
 /// Returns the linear count (Whang, Vander-Zanden, Taylor 1990): the estimated number of pairs if `zeros` of `bits`
 /// bits are zero. If all bits are one, the estimate would be infinite, so the count for one zero bit is returned.
-fn linear_count(zeros: u32, bits: u32) -> f64 {
+pub(crate) fn linear_count(zeros: u32, bits: u32) -> f64 {
     let bits = f64::from(bits);
     bits * libm::log(bits / f64::from(zeros.max(1)))
 }

@@ -6,7 +6,7 @@ use srlg_core::{Address, Config, IpPair};
 use srlg_host::ingest::PairBatch;
 use srlg_host::report::StageTimes;
 use srlg_host::{Device, Error, SliceReport, SlidingDetector};
-use srlg_traffic::family::number;
+use srlg_traffic::family::{ip, number};
 
 /// A system that ingests the pairs of a slice and reports super points when the slice closes.
 pub(crate) trait System {
@@ -52,6 +52,12 @@ pub(crate) trait System {
 
     /// Returns the memory in use, in bytes. For hash maps, this is the size of their tables.
     fn memory_bytes(&self) -> usize;
+}
+
+/// A system that estimates the cardinality of any host, whether it is reported or not.
+pub(crate) trait Counter: System {
+    /// Returns the estimates for `hosts` in the window that ends with the running slice.
+    fn estimates(&self, hosts: &[Address]) -> Vec<f64>;
 }
 
 /// A detector on the CPU, named after its configuration.
@@ -109,6 +115,14 @@ impl System for Srlg {
     }
 }
 
+impl Counter for Srlg {
+    fn estimates(&self, hosts: &[Address]) -> Vec<f64> {
+        let estimate =
+            |&host| self.detector.cardinality(ip(host)).expect("the CPU reports no errors");
+        hosts.iter().map(estimate).map(|estimate| estimate.cardinality).collect()
+    }
+}
+
 /// Returns the names and durations of the stages in which a close processes recorders. The remaining stages mainly
 /// concern feeds, which the measured systems do not have.
 pub(crate) const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
@@ -123,7 +137,7 @@ pub(crate) fn points(report: &SliceReport) -> Vec<(Address, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::{ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
+    use crate::peers::{HyperLogLogMap, Pairs, Sets, SketchRing, SlidingMap};
     use srlg_core::RsraSizes;
 
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
@@ -147,8 +161,8 @@ mod tests {
         let (window, threshold) = (config.window, config.threshold);
         let makers: [&dyn Fn() -> Box<dyn System>; 5] = [
             &|| Box::new(Srlg::new("preset default", config).unwrap()),
-            &|| Box::new(ExactPairs::new(window, threshold)),
-            &|| Box::new(ExactSets::new(window, threshold)),
+            &|| Box::new(SlidingMap::new(window, threshold, Pairs::default())),
+            &|| Box::new(SlidingMap::new(window, threshold, Sets::default())),
             &|| Box::new(HyperLogLogMap::new(window, threshold)),
             &|| Box::new(SketchRing::new(window, threshold, 1 << 20, 1)),
         ];

@@ -2,7 +2,7 @@
 //!
 //! A pair has 64 bits. A bijection maps it to a number whose high part selects a bucket, so the table stores only the
 //! low part. This is quotienting (Knuth, The Art of Computer Programming, vol. 3, section 6.4, exercise 13). A slot has
-//! 7 bytes:
+//! [`SLOT_BYTES`] bytes:
 //!
 //! ```text
 //! | low part of the number | 1 bit: which of two bijections | time of the last touch |
@@ -10,35 +10,38 @@
 //!
 //! Each bijection assigns a pair to a bucket, which has [`PLACES`] slots. Pairs move to their other bucket to make
 //! room, as in a cuckoo hash table (Dietzfelbinger and Weidling, 2007). Therefore, the table normally grows only when
-//! 19 of 20 slots are in use. It then grows by a quarter.
+//! 19 of 20 slots are in use. It then grows by a quarter. No number of peers is stored: a close counts the pairs of each
+//! host in a temporary map.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
 use srlg_traffic::synthetic::mix;
 
-use super::exact::{PairTable, SlidingMap, table_bytes};
+use super::exact::PairTable;
 
 /// Number of slots per bucket.
 const PLACES: usize = 4;
 
-/// Number of bits per slot.
-const BITS: u32 = 56;
+/// Number of bytes per slot of a table that is large enough for short slots.
+pub(crate) const SLOT_BYTES: usize = 7;
 
 /// Maximum number of pairs that are moved for one new pair. If this is not enough, the table grows.
 const MOST_MOVES: u32 = 500;
 
-type Place = [u8; BITS as usize / 8];
-
-pub(crate) type CompactPairs = SlidingMap<CompactTable>;
-
-/// A hash table that stores each pair in a slot of 7 bytes, and a map with the number of pairs per host.
-pub(crate) struct CompactTable {
+/// A hash table that stores each pair in a slot of `BYTES` bytes. A table of short slots needs more buckets.
+pub(crate) struct CompactTable<const BYTES: usize> {
     layout: Layout,
-    places: Vec<Place>,
+    places: Vec<[u8; BYTES]>,
     used: usize,
     /// State of the random number generator that selects the pairs to move.
     random: u64,
-    cardinalities: FxHashMap<Address, u32>,
+}
+
+/// A pair without a slot, and the time of its last touch.
+#[derive(Clone, Copy)]
+pub(super) struct Homeless {
+    pub(super) pair: IpPair,
+    time: u32,
 }
 
 /// The split of a pair's number into the index of a bucket and a low part, which is stored in a slot.
@@ -61,11 +64,11 @@ struct Entry {
 
 impl Layout {
     /// Creates the layout of the smallest table for windows of `window` slices. It has just enough buckets for the low
-    /// part of a number, the bit of the bijection and a time to fit into a slot.
-    fn least(window: u32) -> Self {
+    /// part of a number, the bit of the bijection and a time to fit into a slot of `bytes` bytes.
+    fn least(window: u32, bytes: usize) -> Self {
         // There is a time for each slice in a window, one for a slice that has left it, and 0.
         let time_bits = (window + 2).next_power_of_two().trailing_zeros();
-        let rest_bits = BITS - 1 - time_bits;
+        let rest_bits = 8 * bytes as u32 - 1 - time_bits;
         Self::new(1 << (64 - rest_bits), time_bits)
     }
 
@@ -85,14 +88,14 @@ impl Layout {
         slice % self.period() + 1
     }
 
-    fn pack(self, entry: Entry) -> Place {
+    fn pack<const BYTES: usize>(self, entry: Entry) -> [u8; BYTES] {
         let low = u64::from(entry.is_second) << self.time_bits | u64::from(entry.time);
-        let [place @ .., _] = (entry.rest << (self.time_bits + 1) | low).to_le_bytes();
-        place
+        let word = (entry.rest << (self.time_bits + 1) | low).to_le_bytes();
+        std::array::from_fn(|byte| word[byte])
     }
 
     /// Returns the entry of a slot, or `None` if the slot is not in use.
-    fn unpack(self, place: Place) -> Option<Entry> {
+    fn unpack<const BYTES: usize>(self, place: [u8; BYTES]) -> Option<Entry> {
         let mut bytes = [0; 8];
         bytes[..place.len()].copy_from_slice(&place);
         let word = u64::from_le_bytes(bytes);
@@ -148,17 +151,56 @@ const fn backward(number: u64, is_second: bool) -> u64 {
     it ^ difference(is_second)
 }
 
-impl CompactTable {
-    /// Inserts a pair that is not in the table. If a pair is still without a slot after the maximum number of moves,
-    /// returns this pair and its time.
-    fn insert(&mut self, pair: IpPair, time: u32) -> Option<(IpPair, u32)> {
-        let (mut pair, mut time, mut is_second) = (pair, time, false);
-        for step in 0..MOST_MOVES {
+impl<const BYTES: usize> CompactTable<BYTES> {
+    /// Creates the smallest table for windows of `window` slices.
+    pub(crate) fn least(window: u32) -> Self {
+        Self::of(Layout::least(window, BYTES))
+    }
+
+    /// Creates a table of at most `bytes` bytes, or returns `None` if the smallest table is larger.
+    pub(super) fn with_memory(window: u32, bytes: usize) -> Option<Self> {
+        let Layout { buckets: least, time_bits, .. } = Layout::least(window, BYTES);
+        let buckets = (bytes / (PLACES * BYTES)) as u64;
+        (buckets >= least).then(|| Self::of(Layout::new(buckets, time_bits)))
+    }
+
+    fn of(layout: Layout) -> Self {
+        let places = vec![[0; BYTES]; layout.buckets as usize * PLACES];
+        Self { layout, places, used: 0, random: 0 }
+    }
+
+    /// Returns whether so many slots are in use that further pairs would have to move many others.
+    pub(super) fn is_full(&self) -> bool {
+        self.used >= self.places.len() / 20 * 19
+    }
+
+    /// Records a touch of `pair` in the slice `now`. If the table does not have the pair, returns the pair.
+    pub(super) fn refresh(&mut self, pair: IpPair, now: u32) -> Option<Homeless> {
+        let time = self.layout.time(now);
+        for is_second in [false, true] {
             let (bucket, rest) = self.layout.split(pair, is_second);
+            for place in &mut self.places[bucket * PLACES..][..PLACES] {
+                let same = |it: &Entry| it.rest == rest && it.is_second == is_second;
+                if self.layout.unpack(*place).is_some_and(|it| same(&it)) {
+                    *place = self.layout.pack(Entry { rest, is_second, time });
+                    return None;
+                }
+            }
+        }
+        Some(Homeless { pair, time })
+    }
+
+    /// Inserts a pair that is not in the table. If a pair is still without a slot after the maximum number of moves,
+    /// returns this pair.
+    pub(super) fn insert(&mut self, new: Homeless) -> Option<Homeless> {
+        let (mut homeless, mut is_second) = (new, false);
+        for step in 0..MOST_MOVES {
+            let (bucket, rest) = self.layout.split(homeless.pair, is_second);
             let places = &mut self.places[bucket * PLACES..][..PLACES];
-            let entry = self.layout.pack(Entry { rest, is_second, time });
+            let entry = self.layout.pack(Entry { rest, is_second, time: homeless.time });
             if let Some(place) = places.iter_mut().find(|it| self.layout.unpack(**it).is_none()) {
                 *place = entry;
+                self.used += 1;
                 return None;
             }
             if step == 0 {
@@ -169,98 +211,91 @@ impl CompactTable {
             self.random = mix(self.random);
             let moved = std::mem::replace(&mut places[self.random as usize % PLACES], entry);
             let moved = self.layout.unpack(moved).expect("all slots of the bucket are in use");
-            (pair, time) = (self.layout.pair(bucket, moved), moved.time);
+            homeless = Homeless { pair: self.layout.pair(bucket, moved), time: moved.time };
             is_second = !moved.is_second;
         }
-        Some((pair, time))
+        Some(homeless)
     }
 
     /// Moves all pairs to a table that is larger by a quarter, or by more if a pair would have no slot.
     fn grow(&mut self) {
-        let former = std::mem::take(&mut self.places);
-        let pairs: Vec<_> = entries(self.layout, &former).collect();
+        let pairs: Vec<_> = self.entries().collect();
         loop {
-            self.layout = self.layout.larger();
-            self.places = vec![Place::default(); self.layout.buckets as usize * PLACES];
-            if pairs.iter().all(|&(pair, time)| self.insert(pair, time).is_none()) {
+            *self = Self { random: self.random, ..Self::of(self.layout.larger()) };
+            if pairs.iter().all(|&pair| self.insert(pair).is_none()) {
                 return;
             }
         }
     }
+
+    fn entries(&self) -> impl Iterator<Item = Homeless> {
+        let Self { layout, ref places, .. } = *self;
+        let numbered = places.iter().enumerate();
+        numbered.filter_map(move |(place, &content)| {
+            let entry = layout.unpack(content)?;
+            Some(Homeless { pair: layout.pair(place / PLACES, entry), time: entry.time })
+        })
+    }
+
+    /// Removes all pairs for which `keeps` is false.
+    pub(super) fn retain(&mut self, keeps: impl Fn(IpPair) -> bool) {
+        let layout = self.layout;
+        self.retain_entries(|bucket, entry| keeps(layout.pair(bucket, entry)));
+    }
+
+    fn retain_entries(&mut self, keeps: impl Fn(usize, Entry) -> bool) {
+        for (place, content) in self.places.iter_mut().enumerate() {
+            if self.layout.unpack(*content).is_some_and(|entry| !keeps(place / PLACES, entry)) {
+                *content = [0; BYTES];
+                self.used -= 1;
+            }
+        }
+    }
+
+    /// Returns the number of pairs of each host.
+    pub(super) fn counts(&self) -> FxHashMap<Address, u32> {
+        let mut counts = FxHashMap::default();
+        for Homeless { pair, .. } in self.entries() {
+            *counts.entry(pair.inside).or_default() += 1;
+        }
+        counts
+    }
 }
 
-/// Returns the pairs of a table, each with the time of its last touch.
-fn entries(layout: Layout, places: &[Place]) -> impl Iterator<Item = (IpPair, u32)> {
-    let numbered = places.iter().enumerate();
-    numbered.filter_map(move |(place, &content)| {
-        let entry = layout.unpack(content)?;
-        Some((layout.pair(place / PLACES, entry), entry.time))
-    })
-}
-
-impl PairTable for CompactTable {
-    const NAME: &str = "compact table of pairs";
-
-    fn new(window: u32) -> Self {
-        let layout = Layout::least(window);
-        let places = vec![Place::default(); layout.buckets as usize * PLACES];
-        Self { layout, places, used: 0, random: 0, cardinalities: FxHashMap::default() }
+impl<const BYTES: usize> PairTable for CompactTable<BYTES> {
+    fn name(&self) -> String {
+        "compact table of pairs".to_owned()
     }
 
     fn touch(&mut self, pair: IpPair, now: u32) {
-        let time = self.layout.time(now);
-        for is_second in [false, true] {
-            let (bucket, rest) = self.layout.split(pair, is_second);
-            for place in &mut self.places[bucket * PLACES..][..PLACES] {
-                let same = |it: &Entry| it.rest == rest && it.is_second == is_second;
-                if self.layout.unpack(*place).is_some_and(|it| same(&it)) {
-                    *place = self.layout.pack(Entry { rest, is_second, time });
-                    return;
-                }
-            }
-        }
-        *self.cardinalities.entry(pair.inside).or_default() += 1;
-        self.used += 1;
-        if self.used > self.places.len() / 20 * 19 {
+        let Some(mut homeless) = self.refresh(pair, now) else { return };
+        if self.is_full() {
             self.grow();
         }
-        let mut waiting = self.insert(pair, time);
-        while let Some((pair, time)) = waiting {
+        while let Some(other) = self.insert(homeless) {
             self.grow();
-            waiting = self.insert(pair, time);
+            homeless = other;
         }
     }
 
-    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
-        self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality))
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, f64)> {
+        self.counts().into_iter().map(|(host, count)| (host, count.into()))
     }
 
     fn forget(&mut self, left: u32) {
-        let (layout, left) = (self.layout, self.layout.time(left));
-        for (place, content) in self.places.iter_mut().enumerate() {
-            let Some(entry) = layout.unpack(*content).filter(|it| it.time == left) else {
-                continue;
-            };
-            *content = Place::default();
-            self.used -= 1;
-            let host = layout.pair(place / PLACES, entry).inside;
-            let cardinality = self.cardinalities.get_mut(&host).expect("the host has this pair");
-            *cardinality -= 1;
-            if *cardinality == 0 {
-                self.cardinalities.remove(&host);
-            }
-        }
+        let left = self.layout.time(left);
+        self.retain_entries(|_, entry| entry.time != left);
     }
 
     fn bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Place>()
-            + table_bytes::<(Address, u32)>(self.cardinalities.capacity())
+        size_of_val(self.places.as_slice())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::exact::SlidingMap;
     use crate::peers::testing;
     use crate::system::System;
     use proptest::prelude::*;
@@ -275,7 +310,8 @@ mod tests {
             slices in testing::slices(),
         ) {
             let truth = testing::true_reports(window, threshold, &slices);
-            let mut table = CompactPairs::new(window, threshold);
+            let table = CompactTable::<SLOT_BYTES>::least(window);
+            let mut table = SlidingMap::new(window, threshold, table);
             prop_assert_eq!(testing::reports(&mut table, &slices), truth);
         }
     }
@@ -288,12 +324,12 @@ mod tests {
 
         #[test]
         fn places_hold_pairs(inside: u32, peer: u32, is_second: bool, window in 1..2000_u32) {
-            let layout = Layout::least(window).larger();
+            let layout = Layout::least(window, SLOT_BYTES).larger();
             let pair = IpPair { inside, peer };
             let (bucket, rest) = layout.split(pair, is_second);
             prop_assert!(bucket < layout.buckets as usize);
             let entry = Entry { rest, is_second, time: layout.time(window) };
-            let unpacked = layout.unpack(layout.pack(entry)).unwrap();
+            let unpacked = layout.unpack(layout.pack::<SLOT_BYTES>(entry)).unwrap();
             prop_assert!(unpacked == entry);
             prop_assert_eq!(layout.pair(bucket, unpacked), pair);
         }
@@ -301,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_table_grows_and_keeps_its_pairs() {
-        let mut table = CompactPairs::new(1, 1);
+        let mut table = SlidingMap::new(1, 1, CompactTable::<SLOT_BYTES>::least(1));
         let least = table.memory_bytes();
         // The smallest table for windows of one slice has 2^11 buckets of 4 places.
         let hosts: Vec<_> = (1..=20).flat_map(|host| testing::pairs_of(host, 1000)).collect();
@@ -311,9 +347,7 @@ mod tests {
         let mut report = table.close_slice();
         report.sort_unstable_by_key(|&(host, _)| host);
         assert_eq!(report, (1..=20).map(|host| (host, 1000.0)).collect::<Vec<_>>());
-        // The table grew by a quarter, so at least 19/20 of 4/5 of its places are in use. The map of hosts has 32
-        // places of 8 bytes and a control byte each.
-        let hosts = 32 * 9 + 16;
-        assert!(table.memory_bytes() <= 20_000 * 7 * 20 / 19 * 5 / 4 + 100 + hosts);
+        // The table grew by a quarter, so at least 19/20 of 4/5 of its places are in use.
+        assert!(table.memory_bytes() <= 20_000 * 7 * 20 / 19 * 5 / 4 + 100);
     }
 }

@@ -10,18 +10,17 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
 
-use crate::system::System;
+use crate::system::{Counter, System};
 
 /// A table of pairs, each with the slice of its last touch.
 pub(crate) trait PairTable {
-    const NAME: &str;
-
-    fn new(window: u32) -> Self;
+    fn name(&self) -> String;
 
     /// Records that `pair` occurred in the slice `now`.
     fn touch(&mut self, pair: IpPair, now: u32);
 
-    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)>;
+    /// Returns the hosts with the numbers of their peers. A table that does not store every pair estimates them.
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, f64)>;
 
     /// Removes the pairs whose last touch was in the slice `left`, which has just left the window.
     fn forget(&mut self, left: u32);
@@ -39,14 +38,14 @@ pub(crate) struct SlidingMap<Table> {
 }
 
 impl<Table: PairTable> SlidingMap<Table> {
-    pub(crate) fn new(window: u32, threshold: u32) -> Self {
-        Self { window, threshold, now: 0, table: Table::new(window) }
+    pub(crate) fn new(window: u32, threshold: u32, table: Table) -> Self {
+        Self { window, threshold, now: 0, table }
     }
 }
 
 impl<Table: PairTable> System for SlidingMap<Table> {
     fn name(&self) -> String {
-        Table::NAME.to_owned()
+        self.table.name()
     }
 
     fn ingest(&mut self, pairs: &[IpPair]) {
@@ -55,8 +54,7 @@ impl<Table: PairTable> System for SlidingMap<Table> {
 
     fn close_slice(&mut self) -> Vec<(Address, f64)> {
         let all = self.table.cardinalities();
-        let points = all.filter(|&(_, cardinality)| cardinality >= self.threshold);
-        let points = points.map(|(host, cardinality)| (host, cardinality.into())).collect();
+        let points = all.filter(|&(_, cardinality)| cardinality >= self.threshold.into()).collect();
         self.skip_slice();
         points
     }
@@ -74,25 +72,29 @@ impl<Table: PairTable> System for SlidingMap<Table> {
     }
 }
 
-/// A hash map of hash maps, with the hash function of the standard library.
-pub(crate) type ExactSets = SlidingMap<Sets>;
+impl<Table: PairTable> Counter for SlidingMap<Table> {
+    fn estimates(&self, hosts: &[Address]) -> Vec<f64> {
+        let all: FxHashMap<_, _> = self.table.cardinalities().collect();
+        hosts.iter().map(|host| all.get(host).copied().unwrap_or(0.0)).collect()
+    }
+}
 
-/// The peers of every inside host, each with the slice of its last touch.
+/// A hash map of hash maps, with the hash function of the standard library. It contains the peers of every inside host,
+/// each with the slice of its last touch.
+#[derive(Default)]
 pub(crate) struct Sets(HashMap<Address, HashMap<Address, u32>>);
 
 impl PairTable for Sets {
-    const NAME: &str = "hash map of hash maps";
-
-    fn new(_window: u32) -> Self {
-        Self(HashMap::new())
+    fn name(&self) -> String {
+        "hash map of hash maps".to_owned()
     }
 
     fn touch(&mut self, pair: IpPair, now: u32) {
         self.0.entry(pair.inside).or_default().insert(pair.peer, now);
     }
 
-    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
-        self.0.iter().map(|(&host, peers)| (host, peers.len() as u32))
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, f64)> {
+        self.0.iter().map(|(&host, peers)| (host, peers.len() as f64))
     }
 
     fn forget(&mut self, left: u32) {
@@ -109,9 +111,7 @@ impl PairTable for Sets {
     }
 }
 
-/// A hash map of pairs, with the hash function of `rustc-hash`.
-pub(crate) type ExactPairs = SlidingMap<Pairs>;
-
+/// A hash map of pairs, with the hash function of `rustc-hash`, and the number of pairs of each host.
 #[derive(Default)]
 pub(crate) struct Pairs {
     last_touch: FxHashMap<IpPair, u32>,
@@ -119,10 +119,8 @@ pub(crate) struct Pairs {
 }
 
 impl PairTable for Pairs {
-    const NAME: &str = "hash map of pairs";
-
-    fn new(_window: u32) -> Self {
-        Self::default()
+    fn name(&self) -> String {
+        "hash map of pairs".to_owned()
     }
 
     fn touch(&mut self, pair: IpPair, now: u32) {
@@ -131,8 +129,8 @@ impl PairTable for Pairs {
         }
     }
 
-    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
-        self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality))
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, f64)> {
+        self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality.into()))
     }
 
     fn forget(&mut self, left: u32) {
@@ -184,16 +182,16 @@ mod tests {
             slices in testing::slices(),
         ) {
             let truth = testing::true_reports(window, threshold, &slices);
-            let mut pairs = ExactPairs::new(window, threshold);
+            let mut pairs = SlidingMap::new(window, threshold, Pairs::default());
             prop_assert_eq!(&testing::reports(&mut pairs, &slices), &truth);
-            let mut sets = ExactSets::new(window, threshold);
+            let mut sets = SlidingMap::new(window, threshold, Sets::default());
             prop_assert_eq!(&testing::reports(&mut sets, &slices), &truth);
         }
     }
 
     #[test]
     fn memory_of_sets_is_that_of_all_tables() {
-        let mut sets = ExactSets::new(1, 1);
+        let mut sets = SlidingMap::new(1, 1, Sets::default());
         assert_eq!(sets.memory_bytes(), 0);
         sets.ingest(&[IpPair { inside: 1, peer: 2 }, IpPair { inside: 1, peer: 3 }]);
         // Both maps have four places. The outer map stores a host with its map, and the inner map stores peers with
@@ -204,7 +202,7 @@ mod tests {
 
     #[test]
     fn memory_of_pairs_is_that_of_both_tables() {
-        let mut pairs = ExactPairs::new(1, 1);
+        let mut pairs = SlidingMap::new(1, 1, Pairs::default());
         assert_eq!(pairs.memory_bytes(), 0);
         pairs.ingest(&[IpPair { inside: 1, peer: 2 }, IpPair { inside: 1, peer: 3 }]);
         assert_eq!(pairs.memory_bytes(), (4 * (12 + 1) + 16) + (4 * (8 + 1) + 16));

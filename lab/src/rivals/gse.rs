@@ -14,7 +14,7 @@
 //! slice. [`System::memory_bytes`] does not include this set.
 
 use super::{WORD, linear_count, zeros};
-use crate::system::System;
+use crate::system::{Counter, System};
 use rustc_hash::FxHashSet;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 use srlg_core::{Address, IpPair};
@@ -82,6 +82,16 @@ impl Gse {
         hash(index, self.keys[1])
     }
 
+    /// Returns the constants of all bits of a vector.
+    fn constants(&self) -> Vec<u32> {
+        (0..self.config.vector_bits).map(|index| self.constant(index)).collect()
+    }
+
+    /// Returns the fraction of zero bits in the array. At least one zero bit is assumed.
+    fn zero_fraction(&self) -> f64 {
+        f64::from(zeros(self.array.iter().copied()).max(1)) / f64::from(self.config.array_bits)
+    }
+
     /// Returns the array index of a virtual bit. `host` is the hash of the host, and `constant` represents the bit.
     fn place(&self, host: u32, constant: u32) -> u32 {
         reduce(hash(host ^ constant, self.keys[3]), self.config.array_bits)
@@ -144,10 +154,7 @@ impl System for Gse {
     }
 
     fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        let zeros = zeros(self.array.iter().copied()).max(1);
-        let zero_fraction = f64::from(zeros) / f64::from(self.config.array_bits);
-        let bits = 0..self.config.vector_bits;
-        let constants: Vec<u32> = bits.map(|index| self.constant(index)).collect();
+        let (zero_fraction, constants) = (self.zero_fraction(), self.constants());
         let least = self.least_glimpse(zero_fraction);
         let estimate = |&host| {
             self.estimate(host, zero_fraction, &constants, least).map(|estimate| (host, estimate))
@@ -162,6 +169,14 @@ impl System for Gse {
 
     fn memory_bytes(&self) -> usize {
         size_of_val(self.array.as_slice())
+    }
+}
+
+impl Counter for Gse {
+    fn estimates(&self, hosts: &[Address]) -> Vec<f64> {
+        let (zero_fraction, constants) = (self.zero_fraction(), self.constants());
+        let estimate = |&host| self.estimate(host, zero_fraction, &constants, 0);
+        hosts.iter().map(|host| estimate(host).expect("no host has fewer than 0 ones")).collect()
     }
 }
 

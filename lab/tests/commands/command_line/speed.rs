@@ -53,7 +53,7 @@ fn every_traffic_goes_into_every_system_and_ratios_lie_between_those_of_the_extr
     {
         let ingest = format!("ingest_{traffic}");
         let systems = all(&ingest, threads, "system");
-        assert_eq!((systems.len(), systems[0]), (9, &"srlg".into()));
+        assert_eq!((systems.len(), systems[0]), (10, &"srlg".into()));
         let ratio = format!("ingest_{traffic}_ratio");
         let mut compared = all(&ratio, threads, "of");
         assert_eq!(compared.remove(0), "best exact map");
