@@ -286,7 +286,7 @@ fn row(track: &Track) -> Row {
     let super_points: u64 = windows.iter().map(|window| window.score.true_super_points).sum();
     let stopped = windows.iter().filter(|window| !window.is_complete).count();
     let search = match stopped {
-        0 => "complete".to_owned(),
+        0 => "-".to_owned(),
         stopped => format!("stopped in {stopped} of {}", windows.len()),
     };
     let seconds: f64 = windows.iter().map(|window| window.ingest + window.close).sum();

@@ -299,7 +299,6 @@ const SECTIONS: &[Section] = &[
     ]),
     Section::page("peers", "docs/peers.md: common alternatives", &[
         "cargo lab peers --load 2M --write docs/peers.md",
-        "cargo lab peers --load 5M --write docs/peers.md",
         "cargo lab regimes --memory 2M --loads 250k,1M,2M --write docs/peers.md",
         "cargo lab regimes --memory 8M --loads 1M,4M,10M --write docs/peers.md",
         "cargo lab regimes --memory 31600k --loads 4M,15M,30M --streams 3 --write docs/peers.md",
