@@ -316,7 +316,7 @@ const SECTIONS: &[Section] = &[
         "cargo lab traces --data DIR --cut 1x300 --stride 10 --write docs/real-traffic.md",
     ]),
     Section::page("plans", "docs/sizing.md: plans and their checks", &[
-        "cargo lab plans --table --thresholds 8,32,64,200,1024,10k,100k --loads 100k,1M,5M,20M,100M --memories 500k,1M,2M,4M,8M,16M,31700k,60M,120M,316M --windows 300,1 --write docs/sizing.md",
+        "cargo lab plans --table --thresholds 8,32,64,200,1024,10k,100k --loads 100k,1M,5M,20M,100M --memories 500k,2M,8M,31700k,120M --windows 300,1 --write docs/sizing.md",
         "cargo lab plans --write docs/sizing.md",
         "cargo lab plans --least --family 6 --write docs/sizing.md",
     ]),

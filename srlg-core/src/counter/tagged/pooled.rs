@@ -202,12 +202,15 @@ pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
 /// Returns whether other hosts hide so many touches of the oldest age that the counter is crowded. `fine` is the tally of
 /// the fine region of any host.
 ///
-/// Under a load of λ, a share of about e^-λ of the positions that the host did not touch is at risk at every age.
+/// Under a load of λ, a share of about e^-λ of the positions that the host did not touch is at risk at every age. The
+/// number is binomial, and three of its standard deviations are subtracted, so a host with few such positions does not
+/// seem to be in a crowded counter.
 pub(crate) fn is_crowded(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
     let counts = Counts::of(fine, span);
     let untouched = u64::from(params.width()) - counts.own;
     let at_risk = u64::from(params.width()) - counts.all;
-    (at_risk as f64) < libm::exp(-CROWDED_LOAD) * untouched as f64
+    let expected = libm::exp(-CROWDED_LOAD) * untouched as f64;
+    (at_risk as f64) < expected - 3.0 * libm::sqrt(expected)
 }
 
 /// Returns whether the visible touches in `fine` alone make a super point of a host. `fine` is the tally of the fine
