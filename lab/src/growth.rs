@@ -169,7 +169,7 @@ impl Growth {
     }
 }
 
-/// Adds the row and the stages of a step, and updates the growth factors above the table.
+/// Adds the row and the stages of a step.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
     let details = details!(step => load, window, threads; "system": name);
@@ -180,7 +180,6 @@ fn add(results: &mut Results, step: &Step, cost: &Cost) {
     }
     cells.push(cost.memory_bytes.into());
     results.rows.push(Row::new(vec![name, short(step.x)], cells, details).at(step.x));
-    results.above = SYSTEMS.map(|system| growth(results, &self::name(system))).concat();
 }
 
 fn add_stages(results: &mut Results, x: u32, close: &Close) {
@@ -203,42 +202,6 @@ impl Close {
             if self.is_complete { "yes" } else { "no" }.to_owned().into(),
         ]
     }
-}
-
-/// Returns a line with the growth factors of a system's charted values. The line is empty if the system has fewer than
-/// two rows.
-fn growth(results: &Results, system: &str) -> String {
-    let rows: Vec<_> = results.rows.iter().filter(|row| row.names[0] == system).collect();
-    let [first, .., last] = rows[..] else { return String::new() };
-    let cells = first.cells.iter().zip(&last.cells);
-    let factors = results.columns.iter().zip(cells).filter_map(|(column, (first, last))| {
-        let quantity = match column.curve?.file {
-            "memory" => "memory",
-            "close" => "close time",
-            _ => "ingest time",
-        };
-        Some(format!("{quantity} × {:.2}", last.value? / first.value?))
-    });
-    format!(
-        "- From {} to {} {}, *{}* changes as follows: {}{}.\n",
-        first.names[1],
-        last.names[1],
-        results.names[1],
-        first.names[0],
-        factors.collect::<Vec<_>>().join(", "),
-        last.cells.get(1).and_then(longest).unwrap_or_default()
-    )
-}
-
-/// Returns a text that names the longest stage of a close and its share of the duration.
-fn longest(close: &Cell) -> Option<String> {
-    let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
-    let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
-    let (name, ms) = stages.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!(
-        "; at the upper end, the stage `{name}` takes {:.0} % of a close",
-        100.0 * ms / close.value?
-    ))
 }
 
 const PAIRS_PER_CALL: usize = 1 << 14;
