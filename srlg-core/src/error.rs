@@ -102,7 +102,7 @@ pub enum ConfigError {
     PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32, least: Option<usize> },
     /// A plan would have too many distinct pairs per recorder.
     #[error(
-        "{distinct_pairs} distinct pairs are too many for the {recorders} recorders of the linear estimator array (at most 5 each); {}",
+        "{distinct_pairs} distinct pairs are too many for the {recorders} recorders of the linear estimator array (at most 2.7 each); {}",
         WayOut(.least)
     )]
     PlanLoad { distinct_pairs: u64, recorders: u64, least: Option<usize> },

@@ -39,9 +39,8 @@ pub struct Plan {
     /// θ.
     pub double_miss_probability: f64,
     /// λ: number of touches by the distinct pairs in a window, divided by the number of recorders of the counter. It is
-    /// at most 5. If one pair in k is counted, about 1.02/k of the pairs touch recorders.
-    /// Errors grow with λ. If λ is clearly below 3, `Health::errors_hold` is true. If λ is close to 3, the measured
-    /// load may exceed 3 by chance.
+    /// at most 2.75, so `Health::errors_hold` is true at the planned load. If one pair in k is counted, a pair touches
+    /// about 1.02/k recorders on average.
     pub pairs_per_recorder: f64,
 }
 
@@ -82,9 +81,8 @@ impl Config {
     /// - The finder misses at most 0.8 % of hosts with θ peers, even if the number of free cells is three standard
     ///   deviations below its expectation. Reports contain `Overload::Crowded` if the probability of a miss exceeds
     ///   1 %, which is rare with the planned load.
-    /// - λ, the number of touches by distinct pairs in a window divided by the number of recorders of the counter, is at most 5.
-    ///   Above λ = 3, estimates remain unbiased and lower bounds still hold, but upper bounds are too low
-    ///   ([`Params::errors_hold`](crate::Params::errors_hold)).
+    /// - λ, the number of touches by distinct pairs in a window divided by the number of recorders of the counter, is at
+    ///   most 2.75, so stated errors hold ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host with 2θ peers is within the range of the estimator.
     ///
     /// Hosts with θ/2 peers are rarely reported. If errors were normally distributed, at most 1 in 2,000 of these hosts

@@ -69,7 +69,7 @@ mod tests {
     use std::vec::Vec;
 
     fn tagged(window: u32, tags: u32) -> Params {
-        let scheme = Scheme::Tagged { cell_bits: 12, lines: 2048, tags };
+        let scheme = Scheme::Tagged { cell_bits: 12, lines: 2304, tags };
         Config { window, scheme, ..Config::default() }.validate().unwrap()
     }
 

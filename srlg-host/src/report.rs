@@ -202,8 +202,7 @@ pub struct Health {
     ///
     /// In the tagged scheme, the value is true up to a `load` of 3. Above 3, upper bounds are too low, but lower bounds
     /// are valid up to a `load` of 5 (see [`Params::errors_hold`]). In the paper's scheme, the value is always false.
-    /// The load is an estimate, so it varies by chance. With a plan of `Config::for_load`, the value stays true if
-    /// `pairs_per_recorder` is clearly below 3.
+    /// With a plan of `Config::for_load`, the value is true at the planned load.
     pub errors_hold: bool,
     /// Fill of the finder, and its probability of missing a host.
     #[cfg_attr(feature = "serde", serde(flatten))]

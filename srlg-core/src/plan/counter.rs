@@ -12,6 +12,10 @@ use crate::error::ConfigError;
 const WIDTHS: [u32; 8] =
     [4096, 8192, 12_288, 16_384, 24_576, DEFAULT_WIDTH, 40_960, MOST_POSITIONS];
 
+/// Minimum number of fine positions in use. With fewer, the load of a host's lines depends too much on the few large
+/// hosts that share them.
+const LEAST_USED: u32 = 1024;
+
 /// Length of the linear estimators of `Config::default()`.
 const DEFAULT_WIDTH: u32 = 1 << 15;
 
@@ -88,7 +92,8 @@ impl Load {
     fn shapes(&self, share: u32, lines: u32) -> impl Iterator<Item = Shape> {
         let shapes = WIDTHS.map(|width| Shape { width: self.width(width), share });
         let is_valid = move |&shape: &Shape| {
-            least_lines(shape.width) <= lines
+            shape.width / shape.share >= LEAST_USED
+                && least_lines(shape.width) <= lines
                 && self.config(FinderPlan::LEAST_BITS, shape, lines).validate().is_ok()
         };
         shapes.into_iter().filter(is_valid)

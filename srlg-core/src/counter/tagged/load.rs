@@ -12,9 +12,8 @@ pub(crate) const HOLDING_LOAD: f64 = 3.0;
 /// three standard errors. Otherwise, hosts with few peers would be reported.
 pub(crate) const CROWDED_LOAD: f64 = 4.0;
 
-/// Maximum λ of a plan. Up to this load, estimates are correct on average. At most 3 % of the true values are below the
-/// 95 % interval, but many are above it.
-pub(crate) const MOST_LOAD: f64 = 5.0;
+/// Maximum λ of a plan. The measured load varies by chance and must stay below [`HOLDING_LOAD`].
+pub(crate) const MOST_LOAD: f64 = 2.75;
 
 /// Returns λ of an array in which a `share` of the recorders was touched in a window. The expected share is 1 - e^-λ.
 pub(crate) fn load_of(share: f64) -> f64 {

@@ -146,7 +146,7 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
             ],
         ),
     ] {
-        let scheme = Scheme::Tagged { cell_bits, lines: 1 << 11, tags: 64 };
+        let scheme = Scheme::Tagged { cell_bits, lines: 2304, tags: 64 };
         let params = params(Config { scheme, hash, seed: 5, threshold: 64, ..Config::default() });
         for &(inside, peer, place, word) in cells {
             let pair = params.ids(Ip6Pair { inside, peer });

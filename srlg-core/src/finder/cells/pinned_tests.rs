@@ -13,7 +13,7 @@ fn params(hash: HashFamily) -> CellsParams {
 }
 
 fn small() -> CellsParams {
-    let scheme = Scheme::Tagged { cell_bits: 12, lines: 1 << 11, tags: 64 };
+    let scheme = Scheme::Tagged { cell_bits: 12, lines: 2304, tags: 64 };
     let config = Config { scheme, threshold: 64, ..Config::default() };
     *config.validate().unwrap().finder().cells().unwrap()
 }

@@ -14,7 +14,7 @@ use std::vec;
 use std::vec::Vec;
 
 pub(super) fn config(cell_bits: u32, threshold: u32) -> Config {
-    let scheme = Scheme::Tagged { cell_bits, lines: 1 << 11, tags: 64 };
+    let scheme = Scheme::Tagged { cell_bits, lines: 2304, tags: 64 };
     Config { scheme, threshold, ..Config::default() }
 }
 

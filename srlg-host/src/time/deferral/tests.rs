@@ -10,7 +10,7 @@ use super::*;
 use crate::Device;
 
 fn config(window: u32) -> Config {
-    let scheme = Scheme::Tagged { cell_bits: 12, lines: 2048, tags: 64 };
+    let scheme = Scheme::Tagged { cell_bits: 12, lines: 2304, tags: 64 };
     Config { threshold: 64, window, scheme, ..Config::default() }
 }
 
