@@ -160,8 +160,9 @@ pub trait Accumulator {
     /// Resets all counts to 0.
     fn clear(&mut self);
 
-    /// Returns whether a host whose [glimpse](crate::Params::glimpse_positions) has these counts may be a super point.
-    fn may_reach(&self, params: &Self::Params) -> bool;
+    /// Returns whether a host may be a super point. These are the counts of its first `positions` positions, at the end
+    /// of a [stage](crate::Params::glimpse_stages) of its glimpse.
+    fn may_reach(&self, params: &Self::Params, positions: u32) -> bool;
 
     /// Returns the tally of these counts.
     fn tally(&self) -> Tally;

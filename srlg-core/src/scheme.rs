@@ -335,9 +335,9 @@ impl Params {
     /// Returns `None` if θ is so small that a glimpse cannot dismiss any host. In the paper's scheme, the result is
     /// always `None`, because touches of other hosts look like touches of the candidate.
     #[must_use]
-    pub fn glimpse_positions(&self) -> Option<u32> {
+    pub fn glimpse_stages(&self) -> Option<[u32; glimpse::STAGES]> {
         let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;
-        Some(glimpse::positions(params))
+        Some(glimpse::stages(params))
     }
 
     /// Returns the expected standard error, in peers, of the estimate for a host with `cardinality` peers, if a window

@@ -45,6 +45,7 @@ pub use kernel::{Body, Carry, Element, EntryPoint, Kernel, KernelRecorder, Lengt
 pub use list::{add, complete, filled};
 use scan::{AlignedPair, AlignedPair6};
 use srlg_core::counter::tagged::Grouping;
+use srlg_core::counter::tagged::glimpse::STAGES;
 use srlg_core::counter::{RowsParams, TaggedParams};
 use srlg_core::finder::cells::SLOTS;
 use srlg_core::finder::regain::high_table_lens;
@@ -179,14 +180,15 @@ kernels! {
         && numbers.len() <= hosts.len();
 
     /// Kernel that lists the hosts of `numbers` whose glimpses over `span` do not dismiss them. `numbers` has `count`
-    /// entries. The glimpses are in `bins`, grouped by [`Grouping::for_bound`].
+    /// entries. The positions that each stage adds are in `bins`, one stage after the other, grouped by
+    /// [`Grouping::for_bound`].
     "glimpse": Glimpse(params: TaggedParams, span: Span) {
         reads numbers: [u32],
         reads count: [u32; 1],
         reads bins: [u32],
         writes left: [AtomicU32; numbers.len()],
         writes left_count: [AtomicU32; 1],
-    } threads: bins.len() / Grouping::for_bound(span).bin_words();
+    } threads: bins.len() / (STAGES * Grouping::for_bound(span).bin_words());
 
     /// Kernel that converts `bins`, which are grouped by [`Grouping::of_ages`], to `groups`, which are grouped by
     /// [`Grouping::for_bound`]. The bins belong to the hosts of `numbers` from entry `skip` on.

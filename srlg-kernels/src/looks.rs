@@ -8,7 +8,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::list::add;
 use crate::{Body, Glimpse, Grid, Reach, Record, Regroup, Slices};
-use srlg_core::counter::tagged::{Grouping, bound, glimpse};
+use srlg_core::counter::tagged::glimpse::{self, STAGES};
+use srlg_core::counter::tagged::{Grouping, bound};
 use srlg_core::finder::cells::SLOTS;
 use srlg_core::{ReadRecorder, Recorder};
 
@@ -26,11 +27,18 @@ impl Body for Glimpse<Slices<'_>> {
     #[inline(always)]
     fn run(&self, grid: Grid) {
         let groups = Grouping::for_bound(self.span);
-        let room = self.bins.len() / groups.bin_words();
+        let words = groups.bin_words();
+        let room = self.bins.len() / (STAGES * words);
+        let ends = glimpse::stages(&self.params);
         for at in grid.of_all(waiting(self.numbers.len(), self.count[0], 0, room)) {
-            let bins = &self.bins[at * groups.bin_words()..][..groups.bin_words()];
-            let count = |kind, group| groups.count(bins, kind, group);
-            if glimpse::may_reach(&self.params, &self.span, count) {
+            let may_reach = |stage: usize| {
+                let bins = |stage| &self.bins[(stage * room + at) * words..][..words];
+                let count = |kind, group| {
+                    (0..=stage).map(|stage| groups.count(bins(stage), kind, group)).sum()
+                };
+                glimpse::may_reach(&self.params, &self.span, ends[stage], count)
+            };
+            if (0..STAGES).all(may_reach) {
                 add(self.left, &self.left_count[0], self.numbers[at]);
             }
         }

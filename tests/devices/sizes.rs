@@ -101,7 +101,7 @@ fn thresholds_with_and_without_glimpses(device: Device) {
     for (threshold, has_glimpses) in [(16, false), (64, false), (300, true)] {
         let config = Config { threshold, ..sized(small(), 13, 1201) };
         let params = config.validate().unwrap();
-        assert_eq!(params.glimpse_positions().is_some(), has_glimpses, "{threshold}");
+        assert_eq!(params.glimpse_stages().is_some(), has_glimpses, "{threshold}");
         let found = check(device, config, &slices(2 * threshold), 1);
         assert!(found > 8, "{found} with {threshold}");
     }

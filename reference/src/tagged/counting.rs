@@ -95,58 +95,59 @@ impl TaggedModel {
 
     /// Returns whether a glimpse keeps `host` as a candidate.
     ///
-    /// A glimpse is the tally of the first eighth of the fine region, rounded up to whole lines. It gives an upper
-    /// bound on the estimate. The host is dismissed if this bound is more than four standard deviations below the mean
-    /// for θ peers. The test is valid for any distribution of contacts over the window. As in the fast code, the
-    /// bound and the deviation are computed with integers. Fractions are in units of 2^-16.
+    /// A glimpse has two stages, which examine the first sixteenth and the first eighth of the fine region, rounded up
+    /// to whole lines. Each position that shows the host's own touch has a score, which depends on its age. The host is
+    /// dismissed if, at the end of a stage, the sum of the scores is so low that a host with θ peers would have it with
+    /// a probability of at most e^-8. The test is valid for any distribution of contacts over the window. As in the
+    /// fast code, the scores are computed with integers. Fractions are in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
         let Region { full, width, .. } = self.regions[0];
-        let positions = u128::from((width / 8).next_multiple_of(LINE));
-        let mean = u128::from(self.config.threshold) * unit * positions / u128::from(full);
-        if mean <= 16 * unit {
+        let stages = [16, 8].map(|part| u128::from((width / part).next_multiple_of(LINE)));
+        let theta = u128::from(self.config.threshold) * unit;
+        let [early, late] = stages.map(|positions| theta * positions / u128::from(full));
+        if late <= 16 * unit {
             return true;
         }
-        let tally =
-            self.tally(self.id(host.to_canonical()), self.config.window, 0..positions as u32);
-        let (ages, oldest_share) = self.span(self.config.window, self.epoch);
+        let host = self.id(host.to_canonical());
+        [(stages[0], early), (stages[1], late)]
+            .into_iter()
+            .all(|(positions, mean)| self.may_reach_at(host, positions, mean, late))
+    }
+
+    /// Returns whether a stage of a glimpse keeps `host`. Of θ peers, `mean` are expected to touch the first
+    /// `positions` positions, and `most` are expected to touch the positions of all stages.
+    fn may_reach_at(&self, host: Id, positions: u128, mean: u128, most: u128) -> bool {
+        let unit = 1u128 << 16;
+        let tally = self.tally(host, self.config.window, 0..positions as u32);
+        let (ages, _) = self.span(self.config.window, self.epoch);
         let group = ages.div_ceil(64).next_power_of_two();
         let other_tags = u128::from(self.tags - 1);
-        let (mut at_risk, mut more, mut less) = (positions, 0, 0);
-        for first in (0..ages).step_by(group) {
-            let within = first..ages.min(first + group);
-            let sum = |counts: &[u32]| {
-                counts[within.clone()].iter().map(|&count| u128::from(count)).sum::<u128>()
-            };
-            let (all, own, twice) = (sum(&tally.all), sum(&tally.own), sum(&tally.hidden_twice));
-            let chances = all - own + twice - sum(&tally.excluded_twice);
-            let most = at_risk * other_tags + chances;
-            at_risk -= all;
-            let unclear = sum(&tally.hidden) + twice;
-            if at_risk * other_tags <= unclear + other_tags {
-                return true;
-            }
-            let least = at_risk * other_tags - unclear;
-            more += (own * positions * other_tags * unit).div_ceil(least);
-            if within.end < ages || oldest_share == 1.0 {
-                less += chances * positions * unit / most;
-            }
-        }
-        let estimate = u128::saturating_sub(more, less);
         let sum = |counts: &[u32]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
         let all = positions * other_tags;
-        let visible =
+        let at_risk =
             ((positions - sum(&tally.all)) * other_tags).saturating_sub(2 * sum(&tally.hidden));
-        if estimate >= mean || 256 * visible < all {
+        let visible = at_risk * unit / all;
+        if visible < unit / 256 {
             return true;
         }
-        let inverse = (all * unit).div_ceil(visible);
-        let chances = sum(&tally.all) - sum(&tally.own) + sum(&tally.hidden_twice);
-        let false_matches = (chances * unit).div_ceil(other_tags);
-        let variance = (mean + (false_matches * inverse).div_ceil(unit)) * inverse;
-        let below = (mean - estimate) / 256;
-        below * below <= 16 * variance.div_ceil(unit)
+        let kappa = (4 * (visible * unit * unit / most).isqrt()).min(visible * 3 / 4);
+        let (mut left, mut score, mut false_matches) = (positions, 0, 0);
+        for first in (0..ages).step_by(group) {
+            let within = first..ages.min(first + group);
+            let sum = |counts: &[u32]| sum(&counts[within.clone()]);
+            let (own, twice) = (sum(&tally.own), sum(&tally.hidden_twice));
+            let chances = sum(&tally.all) - own + twice - sum(&tally.excluded_twice);
+            left -= sum(&tally.all);
+            let share = kappa * all / (left * other_tags - sum(&tally.hidden) - twice);
+            false_matches += chances * share;
+            // -ln(1 - y) is at most y(6 - 5y) / ((1 - y)(6 - 2y)).
+            let y = share + 1;
+            score +=
+                own * (y * (6 * unit - 5 * y) * unit).div_ceil((unit - y) * (6 * unit - 2 * y));
+        }
+        score + 8 * unit > kappa * mean / unit + false_matches / other_tags
     }
 
     /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The

@@ -28,8 +28,8 @@ impl TaggedModel {
     /// Returns the super points: the hosts in `candidates` whose estimate is at least θ. The largest estimate comes
     /// first.
     ///
-    /// To save time, the fast code first dismisses hosts by their glimpse. At θ = 1024, this dismisses at most one in
-    /// 100,000 hosts that have θ peers.
+    /// To save time, the fast code first dismisses hosts by their glimpse. At θ = 1024, this dismisses at most
+    /// three in 100,000 hosts that have θ peers.
     #[must_use]
     pub fn super_points(&self, candidates: &[IpAddr]) -> Vec<(IpAddr, TaggedEstimate)> {
         let estimate = |&host| (host, self.estimate(host, self.config.window));

@@ -98,7 +98,7 @@ impl Accumulator for Weight {
         self.weight = 0;
     }
 
-    fn may_reach(&self, _: &RowsParams) -> bool {
+    fn may_reach(&self, _: &RowsParams, _: u32) -> bool {
         true
     }
 

@@ -112,9 +112,9 @@ impl Accumulator for Bins {
     }
 
     #[inline(always)]
-    fn may_reach(&self, params: &TaggedParams) -> bool {
+    fn may_reach(&self, params: &TaggedParams, positions: u32) -> bool {
         let grouped = self.grouped(Grouping::for_bound(self.span()));
-        glimpse::may_reach(params, &self.span(), |kind, group| grouped[kind][group])
+        glimpse::may_reach(params, &self.span(), positions, |kind, group| grouped[kind][group])
     }
 
     #[inline(always)]

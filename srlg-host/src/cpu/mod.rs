@@ -49,7 +49,7 @@ pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
 }
 
 /// Number of hosts that a thread takes at a time.
-const HOSTS_PER_PIECE: usize = 32;
+const HOSTS_PER_PIECE: usize = 64;
 
 /// Returns an error if the system reports fewer than `bytes` bytes of available memory.
 ///
@@ -214,8 +214,8 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
     }
 
-    // The counts of a glimpse are kept until the remaining positions of its host are counted, so that no position is
-    // examined twice.
+    // The counts of a stage of a glimpse are kept for the later positions of its host, so that no position is examined
+    // twice.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
@@ -223,21 +223,15 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             let array = ArrayView::new(S::Counter::params(params.counter()), recorders);
             let Candidates { span, hosts, .. } = candidates;
             let ids: Vec<HostId> = hosts.iter().map(|&host| params.host_id(host)).collect();
-            let glimpse = params.glimpse_positions().unwrap_or(0);
+            let stages = params.glimpse_stages();
+            let stages = stages.as_ref().map_or(&[][..], |stages| stages);
             let pieces: Vec<_> =
                 hosts.chunks(HOSTS_PER_PIECE).zip(ids.chunks(HOSTS_PER_PIECE)).collect();
             share(threads, pieces.len(), |piece| {
                 let (hosts, ids) = pieces[piece];
-                looks::tally::<S::Counter>(
-                    params,
-                    array,
-                    ids,
-                    *span,
-                    glimpse,
-                    |number, tallies| {
-                        visit(&HostTallies { host: hosts[number], tallies, words: None });
-                    },
-                );
+                looks::tally::<S::Counter>(params, array, ids, *span, stages, |number, tallies| {
+                    visit(&HostTallies { host: hosts[number], tallies, words: None });
+                });
             });
         });
         Ok(())
@@ -274,7 +268,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
             let array = ArrayView::new(S::Counter::params(params.counter()), recorders);
             share_chunks(threads, &mut tallies, HOSTS_PER_PIECE, |first, answers| {
                 let hosts = &hosts[first..first + answers.len()];
-                looks::tally::<S::Counter>(params, array, hosts, span, 0, |number, tallies| {
+                looks::tally::<S::Counter>(params, array, hosts, span, &[], |number, tallies| {
                     answers[number] = tallies.to_vec();
                 });
             });

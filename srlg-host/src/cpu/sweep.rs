@@ -4,7 +4,7 @@
 
 use multiversion::target::match_target;
 use prefetch_index::prefetch_index;
-use srlg_core::counter::{Counter, Look, tagged};
+use srlg_core::counter::{Accumulator, Counter, Look, Tally, tagged};
 use srlg_core::{ArrayView, ReadRecorder, Recorder, age_all, count_below};
 
 #[cfg(target_arch = "x86_64")]
@@ -39,6 +39,21 @@ for_wider_vectors! {
             _ => tagged::pick,
         };
         C::count(array, look, ahead, pick, counted);
+    }
+
+    /// Returns whether a host may be a super point. `counted` contains the counts of its first `positions` positions,
+    /// at the end of a stage of its glimpse.
+    pub(super) fn may_reach<C: Counter>(
+        params: &C::Params,
+        positions: u32,
+        counted: &C::Accumulator,
+    ) -> bool {
+        counted.may_reach(params, positions)
+    }
+
+    /// Writes the tally of `counted` to `tally`, which must belong to the same counter and span.
+    pub(super) fn tally_into<C: Counter>(counted: &C::Accumulator, tally: &mut Tally) {
+        counted.tally_into(tally);
     }
 }
 

@@ -141,7 +141,7 @@ proptest! {
         config in configs(),
         steps in steps(),
     ) {
-        prop_assert_eq!(config.validate().unwrap().glimpse_positions(), None);
+        prop_assert_eq!(config.validate().unwrap().glimpse_stages(), None);
         follow(config, steps);
     }
 
@@ -150,7 +150,7 @@ proptest! {
         config in glimpsing_configs(),
         steps in steps(),
     ) {
-        prop_assert!(config.validate().unwrap().glimpse_positions().is_some());
+        prop_assert!(config.validate().unwrap().glimpse_stages().is_some());
         follow(config, steps);
     }
 }
@@ -165,7 +165,7 @@ fn merged_super_points_are_reported_and_small_candidates_are_dismissed_at_a_glim
         linear_width: 256,
         ..Config::default()
     };
-    assert_eq!(config.validate().unwrap().glimpse_positions(), Some(32));
+    assert_eq!(config.validate().unwrap().glimpse_stages(), Some([32, 32]));
     let peers = |host: usize, peers: std::ops::Range<u32>| peers.map(move |peer| (host, peer));
     let [mut node, mut other] = [Node::new(config), Node::new(config)];
     // Each node has half of the peers of host 2, and a snapshot of the other node has all peers of host 3. Strangers

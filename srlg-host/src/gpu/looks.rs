@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::slice::from_ref;
 use std::sync::Mutex;
 
+use srlg_core::counter::tagged::glimpse::STAGES;
 use srlg_core::counter::tagged::{Grouping, Histograms};
 use srlg_core::counter::{Counter, TaggedCounter, TaggedParams};
 use srlg_core::finder::{CellsFinder, Finder};
@@ -38,7 +39,7 @@ pub(super) struct LookMemory<G: Gpu> {
     /// All numbers below [`LIST_ROOM`].
     numbers: G::Memory,
     totals: G::Memory,
-    /// Bins of glimpses.
+    /// Bins of glimpses, one stage after the other.
     glimpses: G::Memory,
     /// Indices of the hosts that no glimpse dismissed.
     left: G::Memory,
@@ -66,7 +67,7 @@ impl<G: Gpu> LookMemory<G> {
             params,
             numbers: numbers(LIST_ROOM)?,
             totals: gpu.allocate(TOTALS_BYTES)?,
-            glimpses: gpu.allocate(LIST_ROOM * groups)?,
+            glimpses: gpu.allocate(STAGES * LIST_ROOM * groups)?,
             left: numbers(LIST_ROOM)?,
             bins: gpu.allocate(PART * bin_bytes(Grouping::of_ages(longest)))?,
             groups: gpu.allocate(PART * groups)?,
@@ -114,8 +115,8 @@ pub(super) struct Giant {
 impl<G: Gpu> HostLook<'_, G> {
     /// Starts all steps, and the copy of the records of `turn` to the first buffer.
     pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
-        if let Some(positions) = self.ctx.params.glimpse_positions() {
-            self.glimpse(positions)?;
+        if let Some(stages) = self.ctx.params.glimpse_stages() {
+            self.glimpse(stages)?;
         }
         self.part(turn.skip)?;
         self.bring(turn, 0)
@@ -140,7 +141,7 @@ impl<G: Gpu> HostLook<'_, G> {
         let (copies, giants) = (&self.memory.copies, Mutex::new(Vec::new()));
         for copy in [0, 1].into_iter().cycle() {
             let Totals { left, reached, .. } = copies[copy].read(Totals::new)?;
-            let has_glimpses = self.ctx.params.glimpse_positions().is_some();
+            let has_glimpses = self.ctx.params.glimpse_stages().is_some();
             let next = turn.next(if has_glimpses { left } else { hosts.len() }, reached);
             if let Some(next) = next {
                 if next.skip > turn.skip {
@@ -180,15 +181,24 @@ impl<G: Gpu> HostLook<'_, G> {
         }
     }
 
-    /// Starts glimpses at `positions`.
-    fn glimpse(&self, positions: u32) -> Result<(), Error> {
+    /// Starts glimpses with the given `stages`.
+    fn glimpse(&self, stages: [u32; STAGES]) -> Result<(), Error> {
         let Self { ctx, memory, list, span } = *self;
         let grouping = Grouping::for_bound(span);
         let hosts = list.numbers.bytes / size_of::<u32>();
-        let bins = memory.glimpses.part(0..hosts * bin_bytes(grouping));
+        let each = hosts * bin_bytes(grouping);
+        let bins = memory.glimpses.part(0..STAGES * each);
         ctx.clear(bins)?;
         ctx.clear(memory.total(Total::Left))?;
-        start_bins(ctx, list, &(0..positions), grouping, bins)?;
+        let mut first = 0;
+        for (stage, end) in stages.into_iter().enumerate() {
+            // A short fine region has too few lines for all stages, and a kernel needs at least one block.
+            if first < end {
+                let bins = memory.glimpses.part(stage * each..(stage + 1) * each);
+                start_bins(ctx, list, &(first..end), grouping, bins)?;
+            }
+            first = end;
+        }
         ctx.start(Glimpse {
             params: memory.params,
             span,
@@ -257,7 +267,7 @@ impl<G: Gpu> HostLook<'_, G> {
     /// glimpses, no host is dismissed.
     fn left(&self, skip: usize) -> List<'_, G::Memory> {
         let list = List { skip: skip as u32, ..self.list };
-        match self.ctx.params.glimpse_positions() {
+        match self.ctx.params.glimpse_stages() {
             Some(_) => List {
                 numbers: self.memory.left.part(0..list.numbers.bytes),
                 count: self.memory.total(Total::Left),

@@ -1,5 +1,6 @@
 //! Tests of the kernels that tally the hosts in a list and record the hosts that may be super points.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -110,9 +111,11 @@ pub(crate) fn assert_looks(
     let tally = |host, positions| TaggedCounter::tally(lines, host, span, 0..positions);
     let (ages, groups) = (Grouping::of_ages(span), Grouping::for_bound(span));
     let numbers: Vec<u32> = (0..hosts.len() as u32).rev().collect();
-    let (positions, room) = (glimpse::positions(&params), hosts.len());
+    let (stages, room) = (glimpse::stages(&params), hosts.len());
     let list = List { linear, hosts, numbers: &numbers };
-    let seen = bins(&params, list, groups, 0..positions, 0, room, seed);
+    let starts = iter::once(0).chain(stages);
+    let added = |(start, end): (u32, u32)| bins(&params, list, groups, start..end, 0, room, seed);
+    let seen: Vec<u32> = starts.zip(stages).flat_map(added).collect();
     let (left, left_count) = (zeros(hosts.len()), zeros(1));
     for (count, expected) in [(hosts.len() as u32, hosts.len()), (hosts.len() as u32 + 1, 0)] {
         // If the list is incomplete, the kernel must not select any host.
@@ -126,7 +129,11 @@ pub(crate) fn assert_looks(
         let mut listed = loaded(filled(left, left_count[0].load(Relaxed)));
         listed.sort_unstable();
         let stays = |&number: &usize| {
-            glimpse::may_reach(&params, &span, by_group(tally(hosts[number], positions), span))
+            let may_reach = |&positions: &u32| {
+                let count = by_group(tally(hosts[number], positions), span);
+                glimpse::may_reach(&params, &span, positions, count)
+            };
+            stages.iter().all(may_reach)
         };
         let stay: Vec<u32> = (0..expected).filter(stays).map(|number| number as u32).collect();
         assert_eq!(listed, stay);

@@ -101,17 +101,21 @@ impl Bins {
     #[inline(always)]
     pub(super) fn grouped(&self, grouping: Grouping) -> [[u32; MOST_GROUPS]; KINDS] {
         let mut grouped = [[0; MOST_GROUPS]; KINDS];
-        let (len, ages_per_group) = (grouping.groups() as usize, grouping.ages_per_group());
         for (kind, groups) in grouped.iter_mut().enumerate() {
-            // Ages outside the window have no positions. A fine region has at most 57,344 positions, so the sum of two
-            // bins fits into 16 bits.
-            let [even, odd] = self
-                .tables
-                .each_ref()
-                .map(|table| table[kind * AGES..][..AGES].chunks_exact(ages_per_group));
-            for (group, (even, odd)) in groups[..len].iter_mut().zip(even.zip(odd)) {
-                *group = even.iter().zip(odd).map(|(&even, &odd)| u32::from(even + odd)).sum();
+            let [even, odd] =
+                self.tables.each_ref().map(|table| table[kind * AGES..].first_chunk::<AGES>());
+            let (Some(even), Some(odd)) = (even, odd) else { continue };
+            // Ages outside the window have no positions. A fine region has at most 57,344 positions, so all sums fit
+            // into 16 bits.
+            let mut sums: [u16; AGES] = core::array::from_fn(|age| even[age] + odd[age]);
+            for _ in 0..grouping.shift() {
+                let twos = sums;
+                for (sum, two) in sums.iter_mut().zip(twos.as_chunks::<2>().0) {
+                    *sum = two[0] + two[1];
+                }
+                sums[AGES / 2..].fill(0);
             }
+            *groups = core::array::from_fn(|group| u32::from(sums[group]));
         }
         grouped
     }

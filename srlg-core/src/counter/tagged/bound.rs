@@ -43,20 +43,19 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// Computes the bound over `span` for `positions` positions. `count` returns the number of positions of a kind in a
-    /// group of [`Grouping::for_bound`].
+    /// Computes the bound over `span` for the fine region. `count` returns the number of positions of a kind in a group
+    /// of [`Grouping::for_bound`].
     #[inline(always)]
     pub(super) fn new(
         params: &TaggedParams,
         span: &Span,
-        positions: u32,
         count: impl Fn(usize, usize) -> u32,
     ) -> Self {
-        let (other_tags, unit) = (other_tags(params), u64::from(positions) << FRACTION);
+        let (other_tags, unit) = (other_tags(params), u64::from(params.width()) << FRACTION);
         let groups = Grouping::for_bound(*span).groups() as usize;
         let is_cut = span.oldest_slices < span.oldest_length;
         let (mut total, mut more, mut less) = (Counts::default(), 0u64, 0u64);
-        let (mut at_risk, mut is_bound) = (u64::from(positions), true);
+        let (mut at_risk, mut is_bound) = (u64::from(params.width()), true);
         for group in 0..groups {
             let counts = Counts::new(|kind| count(kind, group));
             let before = at_risk * other_tags;
@@ -87,7 +86,7 @@ impl Bound {
 #[inline(always)]
 #[must_use]
 pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
-    let Bound { counts, hosts } = Bound::new(params, span, params.width(), count);
+    let Bound { counts, hosts } = Bound::new(params, span, count);
     let Some(hosts) = hosts else { return true };
     // The floating-point estimate is a sum of at most a thousand terms, whose rounding error is below one unit.
     let is_below = hosts + 1 < params.threshold_at(params.width());
@@ -177,7 +176,7 @@ pub(super) mod tests {
         let ages: std::vec::Vec<_> = (0..300).map(|age| (age, 3, 26, 26, 0)).collect();
         let fine = histograms(&ages);
         let found = estimate(&params, &[Tally::Visible(fine)], span).cardinality;
-        let bound = Bound::new(&params, &span, 32_768, by_group(&fine, span)).hosts.unwrap();
+        let bound = Bound::new(&params, &span, by_group(&fine, span)).hosts.unwrap();
         let share = params.regions.share(0) * f64::from(1 << FRACTION);
         let ratio = bound as f64 / share / found;
         assert!((1.0..1.025).contains(&ratio), "{ratio}");

@@ -61,13 +61,6 @@ impl Counts {
         self.all - self.own + self.hidden_twice - self.excluded_twice
     }
 
-    /// Returns an upper bound on the number of chances for a false match. Unlike [`chances`](Self::chances), this
-    /// function does not subtract the positions in `excluded_twice`.
-    #[inline(always)]
-    pub(super) fn most_chances(self) -> u64 {
-        self.all - self.own + self.hidden_twice
-    }
-
     /// Returns T - 1 times a lower bound on the number of `positions` that are at risk at every age of the window. The
     /// false matches expected at hidden positions are subtracted, because a position with a false match is not at risk.
     /// Each hidden position counts as two chances for a false match.

@@ -53,9 +53,10 @@ impl Grouping {
         Self { ages: if span.ages < most { span.ages } else { most }, shift: 0 }
     }
 
-    /// Returns the number of ages in a group. Some ages of the last group may be outside the window.
-    pub(super) const fn ages_per_group(self) -> usize {
-        1 << self.shift
+    /// Returns the binary logarithm of the number of ages in a group. Some ages of the last group may be outside the
+    /// window.
+    pub(super) const fn shift(self) -> u32 {
+        self.shift
     }
 
     /// Returns the number of groups.

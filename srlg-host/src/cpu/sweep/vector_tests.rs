@@ -8,7 +8,6 @@ use srlg_core::{
 
 use super::*;
 use crate::vectors::{cut, on_all_levels};
-use srlg_core::counter::Accumulator;
 
 /// Returns `len` words. About half of them are near 0, like words within a window.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
@@ -83,6 +82,16 @@ proptest! {
                 counted.tally()
             });
             prop_assert!(tally == Of::tally(array, host.into(), span, positions.clone()));
+            let mut counted = <Of as Counter>::Accumulator::new(span);
+            let next = (host.into(), 0);
+            look_at::<Of>(array, &Look { host: host.into(), positions: 0..256, next }, &mut counted);
+            on_all_levels!(may_reach<Of> as level => level(Of::params(params.counter()), 256, &counted));
+            let mut tally = <Of as Counter>::Accumulator::new(span).tally();
+            on_all_levels!(tally_into<Of> as level => {
+                level(&counted, &mut tally);
+                tally
+            });
+            prop_assert!(tally == counted.tally());
         });
     }
 }

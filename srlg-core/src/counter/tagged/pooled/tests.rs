@@ -3,7 +3,7 @@ use crate::Config;
 use crate::counter::estimate::EstimateRange;
 use crate::counter::tagged::AGES;
 use crate::counter::tagged::bound::tests::by_group;
-use crate::counter::tagged::glimpse::{may_reach, positions};
+use crate::counter::tagged::glimpse::{may_reach, stages};
 use crate::counter::tagged::visible::estimate_run;
 extern crate std;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
@@ -122,8 +122,10 @@ proptest! {
             prop_assert!(found.cardinality.is_finite() && found.cardinality >= 0.0, "{:?}", found);
             prop_assert!(found.std_error.is_finite() && found.std_error >= 0.0, "{:?}", found);
         }
-        if fine.all.iter().sum::<u32>() <= positions(&params) {
-            let _: bool = may_reach(&params, &span, by_group(&fine, span));
+        for positions in stages(&params) {
+            if fine.all.iter().sum::<u32>() <= positions {
+                let _: bool = may_reach(&params, &span, positions, by_group(&fine, span));
+            }
         }
     }
 
