@@ -21,7 +21,7 @@ use state::State;
 #[derive(Args)]
 pub(crate) struct Algorithm {
     /// Seed of the traffic and of the hashes
-    #[arg(long, default_value = "4", value_parser = number::integer)]
+    #[arg(long, default_value = "3", value_parser = number::integer)]
     seed: u64,
     /// Repeat the example with this many seeds, and compare its estimates with the true values
     #[arg(long, default_value = "0", value_parser = number::integer)]

@@ -356,12 +356,12 @@ impl From<&SliceReport> for Summary {
     }
 }
 
-/// Overload of the finder. If the finder is overloaded, super points may be missing.
+/// Overload of a detector. If a detector is overloaded, super points may be missing.
 #[repr(C)]
 pub enum Overload {
-    /// The finder is not overloaded.
+    /// The detector is not overloaded.
     None = 0,
-    /// There are too many pairs for the cells. Small super points may be missing.
+    /// There are too many pairs for the memory. Small super points may be missing.
     Crowded = 1,
     /// The number of candidates exceeds the limit. Small super points may be missing.
     Raised = 2,

@@ -101,8 +101,8 @@ pub struct Config {
     pub linear_width: u32,
     /// Number of pairs of which the counter counts one: a power of two, at most θ/32, or 1 in the paper's scheme. The
     /// hash of a pair decides whether it is counted. If the share is k, the standard error of an estimate of n peers is
-    /// `sqrt(k² σ² + n (k - 1))`, where σ is the standard error of counting n/k peers at a k-th of the load. Under heavy load, a larger share reduces the
-    /// error. The finder uses every pair.
+    /// `sqrt(k² σ² + n (k - 1))`. Here, σ is the standard error of counting n/k peers in a k-th of the positions, at a
+    /// k-th of the load. Under heavy load, a larger share reduces the error. The finder uses every pair.
     pub share: u32,
     /// Maximum number of candidates per slice that the finder returns. If there are more candidates, the requirement
     /// for candidates is raised, so small super points may be missed. When a slice is closed, the detector reads the

@@ -100,7 +100,7 @@ pub enum ConfigError {
         WayOut(.least)
     )]
     PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32, least: Option<usize> },
-    /// A plan would have too many distinct pairs per recorder.
+    /// A plan would have too many touches per recorder.
     #[error(
         "{distinct_pairs} distinct pairs are too many for the {recorders} recorders of the linear estimator array (at most 2.7 each); {}",
         WayOut(.least)

@@ -267,36 +267,40 @@ impl Params {
         }
     }
 
-    /// Returns whether a host with this `estimate` over `span`, computed from `tallies`, is a super point: whether the
-    /// estimate is at least θ.
-    ///
-    /// If the tagged counter is [crowded](Self::is_crowded), the excess over θ must also be at least three standard
-    /// errors. If the estimate is beyond the range, its standard error has no meaning, and the touches that are visible
-    /// must suffice.
+    /// Returns whether the touches of other hosts hide nearly all old touches of a host over `span`, judging by its
+    /// `tallies`. This is a hint that the counter [is crowded](Self::is_crowded), and much cheaper than its load.
     #[must_use]
-    pub fn is_super_point(&self, estimate: &Estimate, tallies: &[Tally], span: Span) -> bool {
-        let excess = estimate.cardinality - f64::from(self.threshold());
-        if excess < 0.0 {
-            return false;
-        }
+    pub fn seems_crowded(&self, tallies: &[Tally], span: Span) -> bool {
         match (self.counter(), tallies) {
-            (CounterPart::Tagged(params), [Tally::Visible(fine), ..])
-                if pooled::is_crowded(params, fine, span) =>
-            {
-                match estimate.range {
-                    EstimateRange::Beyond => pooled::shows_super_point(params, fine, span),
-                    _ => excess >= CLEAR * estimate.std_error,
-                }
+            (CounterPart::Tagged(params), [Tally::Visible(fine), ..]) => {
+                pooled::seems_crowded(params, fine, span)
             }
-            _ => true,
+            _ => false,
         }
     }
 
     /// Returns whether the tagged counter has more touches per recorder than its estimates tolerate, judging by this
-    /// [load](Self::counter_load): more than 4.
+    /// [load](Self::counter_load): more than 4. Only hosts that are [clearly](Self::is_clear) super points are then
+    /// reported.
     #[must_use]
     pub fn is_crowded(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load > load::CROWDED_LOAD
+    }
+
+    /// Returns whether a host with this `estimate` over `span`, computed from `tallies`, is a super point even if the
+    /// counter is crowded: whether the estimate exceeds θ by at least three standard errors. If the estimate is beyond
+    /// the range, its standard error has no meaning, and the touches that are visible must suffice.
+    #[must_use]
+    pub fn is_clear(&self, estimate: &Estimate, tallies: &[Tally], span: Span) -> bool {
+        match (self.counter(), estimate.range) {
+            (CounterPart::Tagged(params), EstimateRange::Beyond) => {
+                pooled::shows_super_point(params, tallies, span)
+            }
+            _ => {
+                let excess = estimate.cardinality - f64::from(self.threshold());
+                excess >= CLEAR * estimate.std_error
+            }
+        }
     }
 
     /// Returns whether estimates depend on the number of recorders within the span in each row of the counter.

@@ -108,7 +108,7 @@ impl fmt::Display for Overload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Crowded => {
-                "too many pairs for the memory, so small super points may be missing; configure more memory or a larger share"
+                "too many pairs for the memory, so small super points may be missing; configure more memory, or plan for more pairs"
             }
             Self::Raised => {
                 "candidate_limit or hot_limit was exceeded, so small super points may be missing; raise the exceeded limit"

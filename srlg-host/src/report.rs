@@ -192,9 +192,9 @@ pub struct Health {
     /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. Reports of this
     /// scheme contain false super points if the value is above about 0.01 (docs/limits.md).
     pub background: f64,
-    /// λ: the number of touches by the distinct pairs in the window divided by the number of recorders in the SLEA (in the
-    /// paper's scheme, in one of its rows). It is estimated from the share of recorders in the first row that were touched in
-    /// the window.
+    /// λ: the number of touches by the distinct pairs in the window divided by the number of recorders in the SLEA (in
+    /// the paper's scheme, in one of its rows). It is estimated from the share of recorders in the first row that were
+    /// touched in the window.
     ///
     /// Errors grow with λ, which is infinite if all recorders of the first row were touched.
     pub load: f64,
@@ -221,7 +221,7 @@ impl Health {
         let factor = |&row_weight| background::setting_factor(row_len, row_weight);
         let load = params.counter_load(row_weights);
         let is_crowded = params.is_crowded(load);
-        let overload = finder.overload.or(is_crowded.then_some(Overload::Crowded));
+        let overload = if is_crowded { Some(Overload::Crowded) } else { finder.overload };
         Self {
             setting_factors: row_weights.iter().map(factor).collect(),
             background: background::share(row_len, row_weights),

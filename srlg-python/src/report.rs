@@ -166,7 +166,7 @@ pub(crate) struct Health {
     found_from: f64,
     /// The number of peers from which 99 % of IPv6 hosts are found.
     found_from_v6: Option<f64>,
-    /// The kind of overload if there were too many pairs for the finder ("crowded", "raised" or "saturated"), or None.
+    /// The kind of overload if there were too many pairs ("crowded", "raised" or "saturated"), or None.
     overload: Option<String>,
 }
 

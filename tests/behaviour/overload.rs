@@ -2,12 +2,13 @@
 
 use srlg_traffic::family::{ip, v6_pairs};
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use srlg::config::{HashFamily, RsraSizes, Scheme};
-use srlg::report::{FinderFill, Health, Overload};
+use srlg::report::{EstimateRange, FinderFill, Health, Overload};
 use srlg::{Config, IpPair, SliceReport};
-use srlg_traffic::synthetic::distinct_pairs;
+use srlg_traffic::synthetic::{distinct_pairs, mix};
 
 use crate::fixture::{self, detector, hosts};
 
@@ -294,4 +295,55 @@ fn a_crowded_counter_reports_that_its_errors_no_longer_hold() {
     assert!((5.0..8.0).contains(&health.load) && !health.errors_hold, "{}", health.load);
     let health = report(Config::default(), 60_000).health;
     assert!((0.003..0.006).contains(&health.load) && health.errors_hold, "{}", health.load);
+}
+
+/// Returns the report of a window of four slices, in which each of `background` hosts has ten peers, and `SCANNER` has
+/// `peers` peers in the first slice. The traffic of each slice is new, and the window before was like this one.
+fn report_of_crowd(config: Config, background: u32, peers: u32) -> SliceReport {
+    let mut detector = detector(Config { window: 4, ..config });
+    for slice in 0..8u32 {
+        detector.skip_to(slice.into()).unwrap();
+        let hosts = (0..background).filter(|host| host % 4 == slice % 4);
+        let pairs = hosts.flat_map(|host| {
+            let inside = 0x0b00_0000 | slice / 4 << 20 | host;
+            (0..10)
+                .map(move |peer| IpPair { inside, peer: mix(u64::from(inside) << 8 | peer) as u32 })
+        });
+        detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+        if slice == 4 {
+            let pairs = (0..peers).map(|peer| IpPair { inside: SCANNER, peer });
+            detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+        }
+    }
+    detector.close_slice().unwrap()
+}
+
+// Without the rule for crowded counters, hosts with ten peers are reported.
+#[test]
+fn a_crowded_counter_reports_no_host_with_few_peers() {
+    for (linear_width, share) in [(32_768, 1), (32_768, 8), (448, 1)] {
+        let scheme = Scheme::Tagged { cell_bits: 20, lines: 2_304, tags: 64 };
+        let threshold = if linear_width == 448 { 128 } else { 1024 };
+        let config = Config { scheme, linear_width, share, threshold, ..Config::default() };
+        // The load is 8 in each case.
+        let background = 59_000 * share;
+        let report = report_of_crowd(config, background, 0);
+        assert!(report.health.load > 6.0, "{}", report.health.load);
+        assert_eq!(report.health.finder.overload, Some(Overload::Crowded));
+        assert_eq!(hosts(&report), Vec::<IpAddr>::new(), "{linear_width} {share}");
+    }
+}
+
+// The touches of a giant fill its positions, and later touches of other hosts hide a part of them. A hint of this host
+// alone would then suggest a crowded counter.
+#[test]
+fn a_burst_of_a_giant_beyond_the_range_is_reported_under_ordinary_load() {
+    for (linear_width, threshold) in [(1024, 2048), (1024, 512)] {
+        let scheme = Scheme::Tagged { cell_bits: 14, lines: 20_000, tags: 64 };
+        let config = Config { scheme, linear_width, threshold, ..Config::default() };
+        let report = report_of_crowd(config, 45_000, 8_000_000);
+        assert!(report.health.load < 1.2, "{}", report.health.load);
+        assert_eq!(hosts(&report), [ip(SCANNER)]);
+        assert_eq!(report.super_points[0].range, EstimateRange::Beyond);
+    }
 }

@@ -132,6 +132,8 @@ pub(super) struct Step {
 
 pub(super) struct State {
     pub(super) c_min: u32,
+    /// Shares of the hosts with θ peers that are missed if `c_min` cells are required, and if one more is.
+    missed: [f64; 2],
     pub(super) pairs_in_window: usize,
     pub(super) cells: Vec<Cell>,
     /// Indices of the cells that the subject touched in the window and that other hosts have overwritten.
@@ -190,7 +192,9 @@ impl State {
         let cells = arrays.cells.in_window();
         let mut counts = vec![0; WINDOW as usize];
         cells.iter().for_each(|cell| counts[cell.age as usize] += 1);
-        let c_min = AgeHistogram::new(arrays.cells.params, &counts, span).c_min();
+        let histogram = AgeHistogram::new(arrays.cells.params, &counts, span);
+        let c_min = histogram.c_min();
+        let missed = [c_min, c_min + 1].map(|cells| histogram.miss(histogram.threshold(), cells));
 
         let closing = detector.begin_close()?;
         let mut hosts: Vec<Host> = Vec::new();
@@ -226,6 +230,7 @@ impl State {
         );
         Ok(Self {
             c_min,
+            missed,
             pairs_in_window: ages.len(),
             cells,
             lost,
@@ -256,11 +261,13 @@ impl State {
     pub(super) fn summary(&self) -> String {
         let (subject, (n, std_error)) = (self.subject(), self.estimate_by_steps());
         format!(
-            "{} pairs in the window, {} of {} cells, c_min {}\n{}: {} cells, {} lost, {n:.1} ± {std_error:.1}, truth {}; {} positions shown only by their echo",
+            "{} pairs in the window, {} of {} cells, c_min {} (misses {:.3} %, the next {:.3} %)\n{}: {} cells, {} lost, {n:.1} ± {std_error:.1}, truth {}; {} positions shown only by their echo",
             self.pairs_in_window,
             self.cells.len(),
             1 << CELL_BITS,
             self.c_min,
+            100.0 * self.missed[0],
+            100.0 * self.missed[1],
             subject.address,
             subject.cells,
             self.lost.len(),

@@ -150,6 +150,42 @@ impl TaggedModel {
         score + 8 * unit > kappa * mean / unit + false_matches / other_tags
     }
 
+    /// Returns λ, computed from the share of recorders that were touched in the window.
+    pub(super) fn load(&self) -> f64 {
+        let (ages, _) = self.span(self.config.window, self.epoch);
+        let touched = |&&word: &&u16| u32::from(word) < ages as u32 * self.tags;
+        let touched = self.slea.iter().filter(touched).count();
+        -libm::log1p(-(touched as f64 / self.slea.len() as f64))
+    }
+
+    /// Returns whether less than e^-4 of the fine positions that `host` does not show to have touched are at risk at
+    /// every age.
+    pub(super) fn seems_crowded(&self, host: IpAddr) -> bool {
+        let fine = &self.tallies(host, self.config.window)[0];
+        let width = self.regions[0].width;
+        let sum = |counts: &[u32]| counts.iter().sum::<u32>();
+        f64::from(width - sum(&fine.all)) < libm::exp(-4.0) * f64::from(width - sum(&fine.own))
+    }
+
+    /// Returns whether `estimate` exceeds θ by at least three standard errors. If it is beyond the range, returns whether
+    /// the visible touches in a region alone make a super point of `host`.
+    pub(super) fn is_clear(&self, host: IpAddr, estimate: TaggedEstimate) -> bool {
+        let threshold = f64::from(self.config.threshold);
+        if estimate.range != EstimateRange::Beyond {
+            return estimate.cardinality - threshold >= 3.0 * estimate.std_error;
+        }
+        let tallies = self.tallies(host, self.config.window);
+        tallies.iter().enumerate().any(|(number, tally)| {
+            let sum = |counts: &[u32]| counts.iter().map(|&count| f64::from(count)).sum::<f64>();
+            let (own, twice) = (sum(&tally.own), sum(&tally.hidden_twice));
+            let chances = sum(&tally.all) - own + twice - sum(&tally.excluded_twice);
+            let false_matches = chances / f64::from(self.tags - 1);
+            let touched = own - false_matches - 6.0 * false_matches.sqrt();
+            let share = self.rate(number) * f64::from(self.regions[number].width);
+            touched > 0.0 && touched - 3.0 * touched.sqrt() >= threshold * share
+        })
+    }
+
     /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The
     /// Kaplan-Meier estimate of the share of positions without a touch of the host is a product with one factor per
     /// age. Linear counting converts this share to a cardinality. The variance is Greenwood's, plus the variance from a

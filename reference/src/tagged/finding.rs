@@ -26,7 +26,7 @@ type Point = (u32, u32);
 
 impl TaggedModel {
     /// Returns the super points: the hosts in `candidates` whose estimate is at least θ. The largest estimate comes
-    /// first.
+    /// first. If the counter is crowded, only hosts that are clearly super points are returned.
     ///
     /// To save time, the fast code first dismisses hosts by their glimpse. At θ = 1024, this dismisses at most
     /// three in 100,000 hosts that have θ peers.
@@ -35,6 +35,9 @@ impl TaggedModel {
         let estimate = |&host| (host, self.estimate(host, self.config.window));
         let mut points: Vec<_> = candidates.iter().map(estimate).collect();
         points.retain(|(_, n)| n.cardinality >= f64::from(self.config.threshold));
+        if points.iter().any(|&(host, _)| self.seems_crowded(host)) && self.load() > 4.0 {
+            points.retain(|&(host, n)| self.is_clear(host, n));
+        }
         points.sort_by(|a, b| b.1.cardinality.total_cmp(&a.1.cardinality).then(a.0.cmp(&b.0)));
         points
     }

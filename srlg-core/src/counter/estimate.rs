@@ -11,7 +11,7 @@ pub struct Estimate {
     /// Standard error of `cardinality`. It has no meaning if `range` is [`EstimateRange::Beyond`].
     ///
     /// In the tagged scheme, the interval of ±1.96 standard errors covers the true value in 88 to 97 % of cases. This
-    /// coverage applies to hosts with at least 100 peers and to loads of up to 3 distinct pairs per recorder.
+    /// coverage applies to hosts with at least 100 peers and to loads of up to 3 touches per recorder.
     /// [`Params::errors_hold`](crate::Params::errors_hold) checks the load. If two hosts have the same peers, their
     /// errors are correlated. In the paper's scheme, errors under load are larger than stated.
     pub std_error: f64,

@@ -11,6 +11,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use srlg_core::{Ages, Estimate, Params};
@@ -235,30 +236,50 @@ impl<'a> Closing<'a> {
     }
 }
 
-/// Returns the candidates whose estimates reach the threshold, in the order of a report.
+/// A candidate whose estimate reaches the threshold.
+struct Found {
+    point: SuperPoint,
+    /// The sampled peers, if the device returned their words with the tallies.
+    peers: Option<Vec<SamplePeer>>,
+    /// Whether the host is reported even if the counter is crowded.
+    is_clear: bool,
+}
+
+/// Returns the super points among the candidates, in the order of a report.
 fn super_points(
     params: &Params,
     backend: &mut dyn Backend,
     slice: u64,
     candidates: &Candidates,
 ) -> Result<Vec<SuperPoint>, Error> {
-    let points = Mutex::new(Vec::new());
+    let (found, seems_crowded) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let (threshold, span) = (f64::from(params.threshold()), candidates.span);
     let row_weights = candidates.row_weights.as_deref().unwrap_or_default();
     let visit = |&HostTallies { host, tallies, words }: &HostTallies<'_>| {
-        let estimate = params.estimate(tallies, candidates.span, row_weights);
-        if params.is_super_point(&estimate, tallies, candidates.span) {
+        let estimate = params.estimate(tallies, span, row_weights);
+        if estimate.cardinality >= threshold {
             let peers = words.map(|words| peers_of(params, slice, host, words));
-            let point = (SuperPoint::new(host, estimate, Vec::new()), peers);
-            points.lock().expect("no thread panics while it holds the lock").push(point);
+            let is_clear = params.is_clear(&estimate, tallies, span);
+            let point = SuperPoint::new(host, estimate, Vec::new());
+            seems_crowded.fetch_or(params.seems_crowded(tallies, span), Relaxed);
+            let found = &mut *found.lock().expect("no thread panics while it holds the lock");
+            found.push(Found { point, peers, is_clear });
         }
     };
     backend.tally(candidates, &visit)?;
-    let mut points = points.into_inner().expect("no thread panics while it holds the lock");
-    points.sort_by(|(a, _), (b, _)| a.order(b));
-    let asked = points.iter().filter(|(_, peers)| peers.is_none());
-    let hosts: Vec<IpAddr> = asked.map(|(point, _)| point.host).collect();
+    let mut found = found.into_inner().expect("no thread panics while it holds the lock");
+    // The load is counted only if a host suggests it, because the count reads the whole array.
+    if seems_crowded.into_inner() {
+        let touched = backend.count_and_age(span, Ages::default())?;
+        if params.is_crowded(params.counter_load(&[touched])) {
+            found.retain(|it| it.is_clear);
+        }
+    }
+    found.sort_by(|a, b| a.point.order(&b.point));
+    let asked = found.iter().filter(|it| it.peers.is_none());
+    let hosts: Vec<IpAddr> = asked.map(|it| it.point.host).collect();
     let mut brought = sample_peers(params, backend, &hosts, slice)?.into_iter();
-    let points = points.into_iter().map(|(point, peers)| {
+    let points = found.into_iter().map(|Found { point, peers, .. }| {
         let peers = peers.or_else(|| brought.next()).unwrap_or_default();
         SuperPoint { peers, ..point }
     });

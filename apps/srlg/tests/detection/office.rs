@@ -113,7 +113,7 @@ fn attacks() -> Vec<Attack> {
     };
     let inside_scan = scan(client(20), "198.18.0.0/16", 100.0);
     // The whole network within an hour.
-    let outside_scan = scan(outsider, "10.20.0.0/16", 18.2);
+    let outside_scan = scan(outsider, "10.20.0.0/16", 19.0);
     let worm = Actor::Worm { port: 445, rate: 40.0 };
     let infected = std::array::from_fn::<_, 10, _>(|index| ("fan-out", client(index as u64)));
     let carpet = "10.20.7.0/24";

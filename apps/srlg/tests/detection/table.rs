@@ -298,7 +298,7 @@ fn scans() -> Vec<Scenario> {
         },
         Scenario {
             seconds: 600,
-            otherwise: missed(Spot::SlowScans, Setting::Hour, outside(520)),
+            otherwise: missed(Spot::SlowScans, Setting::Hour, outside(530)),
             ..scenario("Slow scan", scan(network("10.20.0.0/16"), 2.0), Outcome::NotFound)
         },
         Scenario {

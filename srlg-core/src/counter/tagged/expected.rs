@@ -1,8 +1,8 @@
 //! The expected error of the [visible](super::visible) estimate.
 //!
 //! Contacts are assumed to be spread evenly over the window, to have been equally frequent before the window, and never
-//! to repeat. The load λ is the number of touches by distinct pairs in a window, divided by the number of recorders. A time u is
-//! relative to the window: 0 is now, and 1 is the start of the window. A touch of the host at time u is not visible if
+//! to repeat. The load λ is the number of touches by distinct pairs in a window, divided by the number of recorders. A
+//! time u is relative to the window: 0 is now, and 1 is the start of the window. A touch of the host at time u is not visible if
 //! both places of its position are covered:
 //!
 //! - The place of the touch is covered if another host touched it later. The probability is `1 - e^(-λu)`.
@@ -112,6 +112,9 @@ impl Expectation {
 
     /// Returns the inverse of the variance of an estimate from this region, for a Poisson-distributed number of peers.
     fn information(&self) -> f64 {
+        if self.width == 0.0 {
+            return 0.0; // The share leaves no whole line in use.
+        }
         // Within one age, the share of positions without a touch of the host decreases by a factor of e^(t/K).
         let step = libm::exp(self.t / f64::from(self.ages));
         let (mut own, mut false_matches, mut untouched, mut covered) = (0.0, 0.0, 1.0, 0.0);

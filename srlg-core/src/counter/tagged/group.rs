@@ -93,7 +93,7 @@ pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
             let bit = left.trailing_zeros() as usize;
             let (line, place) = (bit % 8, 8 * eighth + bit / 8);
             let at = found.count % ROOM;
-            found.positions[at] = first + (LINE as usize * line + place) as u16;
+            found.positions[at] = first.wrapping_add((LINE as usize * line + place) as u16);
             found.touches[at] = group[line][place];
             found.echoes[at] = group[line][(place ^ twist as usize) % LINE as usize];
             found.count += 1;

@@ -199,30 +199,35 @@ pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
     parts > 0 && counts.at_risk(params, params.width()) * u64::from(PARTS) <= most
 }
 
-/// Returns whether other hosts hide so many touches of the oldest age that the counter is crowded. `fine` is the tally of
-/// the fine region of any host.
+/// Returns whether less than e^-4 of the positions that the host does not show to have touched are at risk at every age,
+/// as in a crowded counter. `fine` is the tally of the fine region.
 ///
-/// Under a load of λ, a share of about e^-λ of the positions that the host did not touch is at risk at every age. The
-/// number is binomial, and three of its standard deviations are subtracted, so a host with few such positions does not
-/// seem to be in a crowded counter.
-pub(crate) fn is_crowded(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
+/// The result may also be true if the counter is not crowded, for example if hidden touches of a giant look like
+/// untouched positions.
+pub(crate) fn seems_crowded(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
     let counts = Counts::of(fine, span);
     let untouched = u64::from(params.width()) - counts.own;
     let at_risk = u64::from(params.width()) - counts.all;
-    let expected = libm::exp(-CROWDED_LOAD) * untouched as f64;
-    (at_risk as f64) < expected - 3.0 * libm::sqrt(expected)
+    (at_risk as f64) < libm::exp(-CROWDED_LOAD) * untouched as f64
 }
 
-/// Returns whether the visible touches in `fine` alone make a super point of a host. `fine` is the tally of the fine
-/// region.
+/// Returns whether the visible touches in one of the `tallies` alone make a super point of a host.
 ///
-/// Each position with an own touch is at least one peer. If one pair in k is counted, it stands for k peers. The number
-/// of false matches is Poisson-distributed, and six of its standard deviations are subtracted.
-pub(crate) fn shows_super_point(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
-    let counts = Counts::of(fine, span);
-    let false_matches = counts.chances() as f64 / other_tags(params) as f64;
-    let touched = counts.own as f64 - false_matches - 6.0 * libm::sqrt(false_matches);
-    touched >= f64::from(params.threshold) * params.regions.share(0)
+/// Each position of region r with an own touch is at least one peer, and a share p_r of the peers touches the region.
+/// The number of false matches is Poisson-distributed, and six of its standard deviations are subtracted. Of the
+/// remaining number, three standard deviations are subtracted, because p_r n is the mean of a random number.
+pub(crate) fn shows_super_point(params: &TaggedParams, tallies: &[Tally], span: Span) -> bool {
+    let threshold = f64::from(params.threshold);
+    tallies.iter().enumerate().any(|(region, tally)| {
+        let Tally::Visible(histograms) = tally else {
+            panic!("the tally belongs to a different counter")
+        };
+        let counts = Counts::of(histograms, span);
+        let false_matches = counts.chances() as f64 / other_tags(params) as f64;
+        let touched = counts.own as f64 - false_matches - 6.0 * libm::sqrt(false_matches);
+        touched > 0.0
+            && touched - 3.0 * libm::sqrt(touched) >= threshold * params.regions.share(region)
+    })
 }
 
 fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {

@@ -50,11 +50,17 @@ pub struct Region {
 }
 
 impl Region {
+    /// Returns the position that `hash` selects, whether it is in use or not.
+    #[inline(always)]
+    pub(super) fn selected(&self, hash: u32) -> u32 {
+        self.first + hash::reduce(hash, self.full)
+    }
+
     /// Returns the position that `hash` selects, or `None` if this position is not in use.
     #[inline(always)]
     pub(super) fn position(&self, hash: u32) -> Option<u32> {
-        let within = hash::reduce(hash, self.full);
-        (within < self.width).then_some(self.first + within)
+        let position = self.selected(hash);
+        (position - self.first < self.width).then_some(position)
     }
 }
 

@@ -68,7 +68,7 @@ impl Contact {
     /// Returns the touch in the fine region. `aged` is the word of the contact's age, without a tag.
     #[inline(always)]
     pub(super) fn fine(self, params: &TaggedParams, aged: u32) -> Touch {
-        self.touch(params, params.regions.fine(), aged)
+        self.touch::<false>(params, params.regions.fine(), aged)
     }
 
     /// Returns the touch in a coarse region, or `None` if the peer does not belong to one.
@@ -76,15 +76,16 @@ impl Contact {
     pub(super) fn coarse(self, params: &TaggedParams, aged: u32) -> Option<Touch> {
         let regions = &params.regions;
         let is_coarse = regions.is_coarse(self.hash);
-        is_coarse.then(|| self.touch(params, regions.coarse(self.hash), aged))
+        is_coarse.then(|| self.touch::<false>(params, regions.coarse(self.hash), aged))
     }
 
-    /// Returns the touch in `region`, which is empty if the position of the peer is not in use.
+    /// Returns the touch in `region`, which is empty if the position of the peer is not in use. If `ALL` is true, all
+    /// positions must be in use.
     #[inline(always)]
-    fn touch(self, params: &TaggedParams, region: &Region, aged: u32) -> Touch {
+    fn touch<const ALL: bool>(self, params: &TaggedParams, region: &Region, aged: u32) -> Touch {
         let HostLayout { places, tagger } = self.host;
         let found = region.position(self.hash);
-        let position = found.unwrap_or(0);
+        let position = if ALL { region.selected(self.hash) } else { found.unwrap_or(0) };
         let tags = tagger.tags(position as u16);
         let delay = params.step(params.echo_delay);
         let word = |aged: u32, tag| (aged + u32::from(tag)).min(u16::MAX.into()) as u16;
@@ -92,7 +93,7 @@ impl Contact {
             u32::from(word(aged, tags.touch)) | u32::from(word(aged + delay, tags.echo)) << 16;
         let places = places.of(params, position);
         // Selections vectorise, and branches do not. The line of an empty touch stays in the caches.
-        let is_used = found.is_some();
+        let is_used = ALL || found.is_some();
         Touch {
             places: places.map(|place| if is_used { place } else { 0 }),
             words: if is_used { words } else { u32::MAX },
@@ -114,21 +115,39 @@ pub struct Touches {
 impl Touches {
     /// Creates the touches of `pairs` in the lines of `params`, for contacts `age` epochs ago.
     #[inline(always)]
+    #[must_use]
+    pub fn new(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
+        // If all positions are in use, the loop needs no selections.
+        match params.regions.fine().width == params.regions.fine().full {
+            true => Self::of_positions::<true>(params, pairs, age),
+            false => Self::of_positions::<false>(params, pairs, age),
+        }
+    }
+
+    #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
         reason = "a loop with one index into several arrays vectorises"
     )]
-    #[must_use]
-    pub fn new(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
+    fn of_positions<const ALL: bool>(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
         let aged = params.step(age);
         by_family!(params, |params| {
             let mut touches = Self { places: [[0; BATCH]; 2], words: [0; BATCH], coarse: 0 };
+            let mut hashes = [0; BATCH];
             for i in 0..BATCH {
                 let contact = Contact::new(params, &pairs.get(i));
-                let touch = contact.fine(params, aged);
+                let touch = contact.touch::<ALL>(params, params.regions.fine(), aged);
                 [touches.places[0][i], touches.places[1][i]] = touch.places;
                 touches.words[i] = touch.words;
-                touches.coarse |= u64::from(params.regions.is_coarse(contact.hash)) << i;
+                hashes[i] = contact.hash;
+            }
+            // Halves of 32 bits vectorise better than all bits.
+            for (half, hashes) in hashes.as_chunks::<32>().0.iter().enumerate() {
+                let mut bits = 0u32;
+                for i in 0..32 {
+                    bits |= u32::from(params.regions.is_coarse(hashes[i])) << i;
+                }
+                touches.coarse |= u64::from(bits) << (32 * half);
             }
             touches
         })
