@@ -305,7 +305,7 @@ fn report_of_crowd(config: Config, background: u32, peers: u32) -> SliceReport {
         detector.skip_to(slice.into()).unwrap();
         let hosts = (0..background).filter(|host| host % 4 == slice % 4);
         let pairs = hosts.flat_map(|host| {
-            let inside = 0x0b00_0000 | slice / 4 << 20 | host;
+            let inside = 0x0b00_0000 | (slice / 4) << 20 | host;
             (0..10)
                 .map(move |peer| IpPair { inside, peer: mix(u64::from(inside) << 8 | peer) as u32 })
         });
