@@ -17,8 +17,8 @@ fn giants_are_estimated_within_their_stated_errors() {
 
 #[test]
 fn what_foreigners_cover_is_beyond_range_with_a_bound() {
-    let covered = "--lines 400 --linear-width 4096 --cardinalities 1024";
-    let line = format!("giants --load 120k --window 4 --trials 20 {covered}");
+    let covered = "--lines 520 --linear-width 4096 --cardinalities 1024";
+    let line = format!("giants --load 156k --window 4 --trials 20 {covered}");
     let rows = objects(&mut program(&line));
     let sum = |name: &str| rows.iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
     assert!(sum("beyond") > 5, "{rows:?}");
