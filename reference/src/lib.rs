@@ -20,7 +20,7 @@
 //! use srlg_reference::TaggedModel;
 //! use std::net::{IpAddr, Ipv4Addr};
 //!
-//! let scheme = Scheme::Tagged { cell_bits: 12, lines: 2000, tags: 109 };
+//! let scheme = Scheme::Tagged { cell_bits: 12, lines: 2500, tags: 109 };
 //! let mut model = TaggedModel::new(Config { scheme, ..Config::default() })?;
 //! for peer in 0..500 {
 //!     model.touch(IpPair { inside: 0x0a00_0001, peer: 0x0808_0000 + peer }, 0);
