@@ -93,11 +93,11 @@ typedef enum {
   SRLG_RANGE_OTHER = 255,
 } srlg_range;
 
-// Overload of the finder. If the finder is overloaded, super points may be missing.
+// Overload of a detector. If a detector is overloaded, super points may be missing.
 typedef enum {
-  // The finder is not overloaded.
+  // The detector is not overloaded.
   SRLG_OVERLOAD_NONE = 0,
-  // There are too many pairs for the cells. Small super points may be missing.
+  // There are too many pairs for the memory. Small super points may be missing.
   SRLG_OVERLOAD_CROWDED = 1,
   // The number of candidates exceeds the limit. Small super points may be missing.
   SRLG_OVERLOAD_RAISED = 2,
@@ -221,8 +221,8 @@ typedef struct {
   uint32_t overload;
   // Minimum number of cells that a host must hold to be a candidate.
   uint32_t least_cells;
-  // Reserved member. It is always 0.
-  uint32_t reserved;
+  // Number of pairs of which one is counted.
+  uint32_t share;
 } srlg_health;
 
 // Handle to the bytes of a snapshot or a delta.

@@ -404,8 +404,8 @@ pub struct Health {
     pub overload: u32,
     /// Minimum number of cells that a host must hold to be a candidate.
     pub least_cells: u32,
-    /// Reserved member. It is always 0.
-    pub reserved: u32,
+    /// Number of pairs of which one is counted.
+    pub share: u32,
 }
 
 impl Versioned for Health {
@@ -442,7 +442,7 @@ impl From<&report::Health> for Health {
             errors_hold: of.errors_hold.into(),
             overload: overload as u32,
             least_cells,
-            reserved: 0,
+            share: of.share,
         }
     }
 }

@@ -65,6 +65,7 @@ int main(void) {
     MEMBER(srlg_health, errors_hold);
     MEMBER(srlg_health, overload);
     MEMBER(srlg_health, least_cells);
+    MEMBER(srlg_health, share);
     VALUE(SRLG_ABI_VERSION);
     VALUE(SRLG_HOST_TEXT);
     VALUE(SRLG_PEERS);

@@ -224,6 +224,21 @@ impl Params {
         }
     }
 
+    /// Returns the same params while one pair in `share` is counted and estimates use only pairs that one in `largest`
+    /// counts. `largest` is the largest share in the window.
+    ///
+    /// # Errors
+    /// Returns [`ConfigError::Share`] or [`ConfigError::FullEstimator`] if a share breaks the rules of
+    /// [`Config::share`].
+    pub fn with_shares(&self, share: u32, largest: u32) -> Result<Self, ConfigError> {
+        let counter = match self.counter {
+            CounterPart::Tagged(params) => CounterPart::Tagged(params.with_shares(share, largest)?),
+            CounterPart::Rows(_) if (share, largest) == (1, 1) => self.counter,
+            CounterPart::Rows(_) => return Err(ConfigError::Share { share, max: 1 }),
+        };
+        Ok(Self { counter, ..*self })
+    }
+
     /// Returns the range of positions of each region in a linear estimator. The fine region comes first and is counted
     /// for all candidates that a glimpse does not dismiss. The coarse regions follow and are counted for hosts that
     /// [need](Self::needs_coarse) them.

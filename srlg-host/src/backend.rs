@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
-use srlg_core::{Ages, HostId, RecentRange, Span, Tally};
+use srlg_core::{Ages, HostId, Params, RecentRange, Span, Tally};
 
 use crate::device::Device;
 use crate::error::Error;
@@ -105,6 +105,10 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Waits until all pairs have updated their recorders.
     fn flush(&self) -> Result<(), Error>;
+
+    /// Replaces the params by `params`, which may differ only in the [shares](Params::with_shares). Pairs that were
+    /// already ingested keep the former shares.
+    fn set_params(&mut self, params: Params) -> Result<(), Error>;
 
     /// Sets the maximum number of CPU threads that closing a slice uses, if the CPU does the work.
     fn set_threads(&mut self, threads: NonZeroUsize);

@@ -18,6 +18,7 @@ use crate::ingest::pairs::Family;
 use crate::open;
 use crate::peers::sample_peers;
 use crate::report::{Health, SamplePeer, SliceReport};
+use crate::shares::Shares;
 
 pub use closing::Closing;
 use closing::{ExclusiveDetector, LastReport};
@@ -54,6 +55,8 @@ pub struct SlidingDetector {
     backend: LentBackend,
     last: LastReport,
     candidate_limit: u32,
+    shares: Shares,
+    most_share: u32,
 }
 
 impl fmt::Debug for SlidingDetector {
@@ -78,8 +81,9 @@ impl SlidingDetector {
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
         let last = LastReport::untouched(&params, Vec::new());
-        let candidate_limit = params.candidate_limit();
-        Self { params, backend: LentBackend::new(backend, params), last, candidate_limit }
+        let (candidate_limit, share) = (params.candidate_limit(), params.counter_sizes().share);
+        let (backend, shares) = (LentBackend::new(backend, params), Shares::new(share));
+        Self { params, backend, last, candidate_limit, shares, most_share: share }
     }
 
     /// Sets the maximum number of threads that a close uses. The default is 1.
@@ -103,6 +107,35 @@ impl SlidingDetector {
     /// miss. Snapshots and deltas do not contain the limit.
     pub fn set_candidate_limit(&mut self, limit: u32) {
         self.candidate_limit = limit.clamp(1, self.params.candidate_limit());
+    }
+
+    /// Counts one pair in `share` from now on, instead of one in [`Config::share`].
+    ///
+    /// `share` must satisfy the same rules. Snapshots and deltas contain the shares of the window, and detectors with
+    /// different shares can be merged. Estimates have the standard error of the largest share in the window, which is
+    /// [`Health::share`].
+    ///
+    /// # Errors
+    /// Returns [`Error::Config`] if `share` is not valid, or another error if a GPU fails.
+    pub fn set_share(&mut self, share: u32) -> Result<(), Error> {
+        self.params.with_shares(share, share)?;
+        let slice = self.slice();
+        self.exclusive_until(slice)?.change_shares(|shares| shares.set(share, slice))
+    }
+
+    /// Returns the number of pairs of which one is counted.
+    #[must_use]
+    pub fn share(&self) -> u32 {
+        self.shares.share()
+    }
+
+    /// Lets closes change the [share](Self::set_share), up to one pair in `most`. By default, closes do not change it.
+    ///
+    /// If too many pairs make the counter [crowded](crate::report::Overload::Crowded), each close doubles the share
+    /// until the slices since the last doubling have a load of at most 2. The share is halved, but not below
+    /// [`Config::share`], after a whole window with a load below 1.
+    pub fn set_most_share(&mut self, most: u32) {
+        self.most_share = most;
     }
 
     /// Closes the running slice, reports the super points of the window that ends with it, and moves the window by one
@@ -172,9 +205,10 @@ impl SlidingDetector {
 
     /// Returns the detector for exclusive use. Pairs that feeds ingest meanwhile belong to the slice `next`.
     fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveDetector<'_>, Error> {
-        let Self { params, backend, last, candidate_limit } = self;
+        let Self { params, backend, last, candidate_limit, shares, most_share } = self;
         let (backend, candidate_limit) = (backend.exclusive_until(next)?, *candidate_limit);
-        Ok(ExclusiveDetector { params, backend, last, candidate_limit })
+        let most_share = *most_share;
+        Ok(ExclusiveDetector { params, backend, last, candidate_limit, shares, most_share })
     }
 
     fn check_not_past(&self, slice: u64) -> Result<(), Error> {

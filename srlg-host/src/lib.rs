@@ -85,6 +85,7 @@ mod open;
 mod peers;
 pub mod report;
 mod share;
+mod shares;
 pub mod state;
 pub mod time;
 mod vectors;

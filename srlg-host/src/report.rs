@@ -204,6 +204,8 @@ pub struct Health {
     /// are valid up to a `load` of 5 (see [`Params::errors_hold`]). In the paper's scheme, the value is always false.
     /// With a plan of `Config::for_load`, the value is true at the planned load.
     pub errors_hold: bool,
+    /// Number of pairs of which one was counted: the largest [`share`](crate::SlidingDetector::set_share) in the window.
+    pub share: u32,
     /// Fill of the finder, and its probability of missing a host.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub finder: FinderHealth,
@@ -212,11 +214,18 @@ pub struct Health {
 impl Health {
     pub(crate) fn untouched(params: &Params) -> Self {
         let nothing = vec![0; params.counter_sizes().rows as usize];
-        Self::new(params, &nothing, untouched(params))
+        Self::new(params, &nothing, untouched(params), params.counter_sizes().share)
     }
 
     /// Creates the health from `row_weights`, the number of recorders touched in the window per row of the counter.
-    pub(crate) fn new(params: &Params, row_weights: &[u32], finder: FinderHealth) -> Self {
+    ///
+    /// `share` is the largest share of the pairs in the window.
+    pub(crate) fn new(
+        params: &Params,
+        row_weights: &[u32],
+        finder: FinderHealth,
+        share: u32,
+    ) -> Self {
         let row_len = params.counter_sizes().row_len;
         let factor = |&row_weight| background::setting_factor(row_len, row_weight);
         let load = params.counter_load(row_weights);
@@ -227,6 +236,7 @@ impl Health {
             background: background::share(row_len, row_weights),
             load,
             errors_hold: params.errors_hold(load),
+            share,
             finder: FinderHealth { overload, ..finder },
         }
     }

@@ -150,6 +150,8 @@ pub(crate) struct Health {
     load: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
     errors_hold: bool,
+    /// The number of pairs of which one is counted.
+    share: u32,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers.
@@ -176,6 +178,7 @@ impl From<&report::Health> for Health {
         Self {
             load: health.load,
             errors_hold: health.errors_hold,
+            share: health.share,
             cells_in_use: match finder.fill {
                 FinderFill::Cells { in_use, .. } => Some(in_use),
                 _ => None,

@@ -81,7 +81,9 @@ fn headers_are_as_they_are_documented() {
                 let (window, tags) = (params.window().into(), params.counter_sizes().tags.into());
                 let is_tagged = u64::from(params.counter().tagged().is_some());
                 let size = |number: usize| of(64 + number * 4, 4);
-                assert_eq!((size(0), size(2), size(3), size(16)), (is_tagged, 32, window, tags));
+                let threshold = params.threshold().into();
+                assert_eq!((size(0), size(2)), (is_tagged, threshold));
+                assert_eq!((size(3), size(16)), (window, tags));
                 assert_eq!(&bytes[bytes.len() - 16..bytes.len() - 4], b"kept with it");
             }
         }
@@ -113,6 +115,13 @@ fn other_versions_are_distinguished_from_a_damaged_number() {
             assert!(is_right, "{name} {version}: {error}");
         }
     }
+}
+
+/// Reads the shares as docs/format.md describes them. Returns the numbers of both columns, and the bytes after the shares.
+fn shares(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
+    let end = (0..).step_by(5).find(|&at| bytes[at] == 255).unwrap();
+    let entry = |entry: &[u8]| (1 << entry[0], number(entry, 1, 4));
+    (bytes[..end].chunks(5).map(entry).collect(), &bytes[end + 1..])
 }
 
 /// Reads a section as docs/format.md describes it. Returns the index and the word of each recorder, and the bytes after
@@ -179,14 +188,19 @@ fn bodies_are_as_they_are_documented() {
             let start = if slices.is_none() { 144 } else { 64 };
             let frame = &bytes[start..start + number(&bytes, 48, 8) as usize];
             let body = zstd::bulk::decompress(frame, number(&bytes, 40, 8) as usize).unwrap();
-            let (rough, rest) = section(&body);
+            let (shares, sections) = shares(&body);
+            match name.ends_with("shares") {
+                true => assert_eq!(shares, [(2, 2), (4, 2)], "{name}"),
+                false => assert_eq!(shares, [(1, (detector.slice() + 1).min(8))], "{name}"),
+            }
+            let (rough, rest) = section(sections);
             let (linear, end) = section(rest);
             assert_eq!(body.len(), number(&bytes, 40, 8) as usize, "{name}");
             match slices {
                 None => assert_eq!(hosts(end), reported_hosts(name), "{name}"),
                 Some(_) => assert!(end.is_empty(), "{name}"),
             }
-            layouts[usize::from(body[16])] += rough.len();
+            layouts[usize::from(sections[16])] += rough.len();
             layouts[usize::from(rest[16])] += linear.len();
             // Slices 2 to 6 were touched, and a delta contains the last ones.
             let rough: Vec<u64> =

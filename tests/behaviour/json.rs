@@ -73,6 +73,7 @@ fn a_report_is_written_whole() {
             "miss_probability_v6",
             "overload",
             "setting_factors",
+            "share",
         ]
     );
     assert_eq!(health["overload"], Value::Null);

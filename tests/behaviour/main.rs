@@ -23,6 +23,7 @@ mod mesh;
 mod overload;
 mod paper_errata;
 mod peers;
+mod shares;
 mod sliding;
 mod small;
 mod texts;

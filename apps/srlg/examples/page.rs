@@ -103,6 +103,7 @@ fn view(name: &str, hosts: u32, second: u32) -> ViewOverview {
         overloads: 0,
         close_seconds: 0.012 * wave(second, 3),
         load: 0.4 * wave(second, hosts),
+        share: 1,
         memory_bytes: 31_600_000,
         late: slices * u64::from(hosts),
         too_late: u64::from(hosts) / 9,

@@ -199,6 +199,14 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok(())
     }
 
+    // A pair that was not counted may be counted from now on.
+    fn set_params(&mut self, params: Params) -> Result<(), Error> {
+        self.inboxes.drain(&self.arrays);
+        self.inboxes.forget();
+        self.arrays.params = params;
+        Ok(())
+    }
+
     fn set_threads(&mut self, threads: NonZeroUsize) {
         self.threads = threads.get();
     }

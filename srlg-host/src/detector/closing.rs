@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::ingest::feed::lent::ExclusiveBackend;
 use crate::peers::{peers_of, sample_peers};
 use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
+use crate::shares::Shares;
 
 /// A slice that is being closed. Its window can be queried until [`end`](Self::end) moves it.
 ///
@@ -58,10 +59,12 @@ pub struct Closing<'a> {
 
 /// Exclusive access to a detector. While it exists, no feed uses the backend.
 pub(super) struct ExclusiveDetector<'a> {
-    pub(super) params: &'a Params,
+    pub(super) params: &'a mut Params,
     pub(super) backend: ExclusiveBackend<'a>,
     pub(super) last: &'a mut LastReport,
     pub(super) candidate_limit: u32,
+    pub(super) shares: &'a mut Shares,
+    pub(super) most_share: u32,
 }
 
 /// The parts of the last report that a detector keeps.
@@ -92,7 +95,51 @@ impl ExclusiveDetector<'_> {
             self.backend.age(ages)?;
         }
         self.backend.set_slice(slice);
+        let params = *self.params;
+        self.change_shares(|shares| shares.forget(slice, &params))
+    }
+
+    /// Changes the shares, and the positions that pairs touch and estimates use.
+    pub(super) fn change_shares(&mut self, change: impl FnOnce(&mut Shares)) -> Result<(), Error> {
+        let used = |shares: &Shares| (shares.share(), shares.largest());
+        let former = used(self.shares);
+        change(self.shares);
+        let (share, largest) = used(self.shares);
+        if (share, largest) != former {
+            let params = self.params.with_shares(share, largest);
+            *self.params = params.expect("the shares are valid");
+            self.backend.set_params(*self.params)?;
+        }
         Ok(())
+    }
+
+    /// Adds the shares of another detector whose running slice was `slice`.
+    pub(super) fn merge_shares(&mut self, other: &Shares, slice: u64) -> Result<(), Error> {
+        let (running, params) = (self.slice(), *self.params);
+        self.change_shares(|shares| {
+            shares.merge(other, slice);
+            shares.forget(running, &params);
+        })
+    }
+
+    /// Adapts the shares to the `load` of the window that ended with the slice before the running one.
+    fn adapt_shares(&mut self, load: f64) -> Result<(), Error> {
+        let (running, most, params) = (self.slice(), self.most_share, *self.params);
+        let backend = &mut *self.backend;
+        let load_of = |slices| {
+            if slices == params.window() {
+                return Ok(load);
+            }
+            // The running slice has no touches.
+            let span = params.span(running, slices + 1);
+            let touched = backend.count_and_age(span, Ages::default())?;
+            Ok::<_, Error>(params.counter_load(&[touched]))
+        };
+        let share = self.shares.adapted(&params, running - 1, load, most, load_of)?;
+        self.change_shares(|shares| {
+            shares.set(share, running - 1);
+            shares.forget(running, &params);
+        })
     }
 }
 
@@ -108,7 +155,7 @@ impl<'a> Closing<'a> {
     /// Finds the super points of the window that ends with the running slice.
     pub(super) fn new(mut detector: ExclusiveDetector<'a>) -> Result<Self, Error> {
         let start = Instant::now();
-        let ExclusiveDetector { params, backend, last, candidate_limit } = &mut detector;
+        let ExclusiveDetector { params, backend, last, candidate_limit, .. } = &mut detector;
         backend.is_busy = true;
         let (slice, mut stages) = (backend.slice(), std::mem::take(&mut backend.delays));
         let span = params.span(slice, params.window());
@@ -214,7 +261,7 @@ impl<'a> Closing<'a> {
     /// Closes the slice like [`end`](Self::end), but keeps the exclusive access to the detector.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
-        let ExclusiveDetector { params, backend, last, .. } = &mut detector;
+        let ExclusiveDetector { params, backend, last, shares, .. } = &mut detector;
         backend.is_busy = true;
         let slice = backend.slice();
         let next = slice.checked_add(1).ok_or(Error::LastSlice { running: slice })?;
@@ -225,11 +272,12 @@ impl<'a> Closing<'a> {
         };
         stages.age = ageing.elapsed();
         backend.set_slice(next);
-        backend.is_busy = false;
-        let health = Health::new(params, &row_weights, candidates.health);
+        let health = Health::new(params, &row_weights, candidates.health, shares.largest());
         let most = params.candidate_limit() as usize;
         let kept = super_points.iter().take(most).map(|point| point.host);
         **last = LastReport { health: health.clone(), kept: kept.collect() };
+        detector.adapt_shares(health.load)?;
+        detector.backend.is_busy = false;
         stages.complete_since(start);
         let candidates = candidates.count;
         Ok((SliceReport { slice, super_points, candidates, health, stages }, detector))

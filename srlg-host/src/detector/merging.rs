@@ -19,7 +19,8 @@ impl SlidingDetector {
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let backend = self.backend.settled()?;
         let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
-        Ok(Snapshot::new(&self.params, self.slice(), words, KeptHosts::new(self.last.kept.clone())))
+        let kept = KeptHosts::new(self.last.kept.clone());
+        Ok(Snapshot::new(&self.params, self.slice(), words, self.shares.clone(), kept))
     }
 
     /// Replaces the state of this detector, including the running slice, with the state in `snapshot`.
@@ -31,12 +32,13 @@ impl SlidingDetector {
     /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match, or an error if a GPU fails.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
-        let mut backend = self.backend.exclusive_until(snapshot.slice())?;
+        let mut detector = self.exclusive_until(snapshot.slice())?;
         // This makes all recorders untouched.
-        backend.age(Ages::FOREVER)?;
-        merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
-        backend.set_slice(snapshot.slice());
-        drop(backend);
+        detector.backend.age(Ages::FOREVER)?;
+        merge_words(&mut *detector.backend, snapshot, [0; ARRAYS])?;
+        detector.backend.set_slice(snapshot.slice());
+        detector.change_shares(|shares| *shares = snapshot.shares.clone())?;
+        drop(detector);
         let kept = snapshot.kept.first(&self.params);
         self.last = LastReport::untouched(&self.params, kept);
         Ok(())
@@ -54,7 +56,10 @@ impl SlidingDetector {
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
-        merge_words(&mut *self.backend.exclusive()?, snapshot, steps)?;
+        let mut detector = self.exclusive_until(self.slice())?;
+        merge_words(&mut *detector.backend, snapshot, steps)?;
+        detector.merge_shares(&snapshot.shares, snapshot.slice())?;
+        drop(detector);
         let kept = snapshot.kept.united(&self.last.kept);
         self.last.kept = kept.first(&self.params);
         Ok(())
@@ -83,7 +88,7 @@ impl SlidingDetector {
             backend.recent(array, range, coder)?;
         }
         drop(backend);
-        Ok(Delta::new(&self.params, self.slice(), slices, touched))
+        Ok(Delta::new(&self.params, self.slice(), slices, touched, self.shares.clone()))
     }
 
     /// Merges `delta`, the recent touches of another detector.
@@ -101,9 +106,12 @@ impl SlidingDetector {
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
-        let mut backend = self.backend.exclusive()?;
+        let mut detector = self.exclusive_until(ours)?;
         let mut sections = delta.sections().into_iter().zip(steps).enumerate();
-        sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
+        sections.try_for_each(|(array, (section, step))| {
+            detector.backend.apply(array, &section, step)
+        })?;
+        detector.merge_shares(&delta.shares, delta.slice())
     }
 
     /// Returns the steps by which the words of a state taken in `slice` must be aged, one per array.

@@ -35,7 +35,6 @@ use crate::error::Error;
 const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 
 pub(super) struct LookMemory<G: Gpu> {
-    params: TaggedParams,
     /// All numbers below [`LIST_ROOM`].
     numbers: G::Memory,
     totals: G::Memory,
@@ -64,7 +63,6 @@ impl<G: Gpu> LookMemory<G> {
         let answer = records_in(longest, PART).end + LIST_ROOM * ENTRY_BYTES;
         let copy = || gpu.pin(answer.max(count_bytes(ctx.params)));
         let memory = Self {
-            params,
             numbers: numbers(LIST_ROOM)?,
             totals: gpu.allocate(TOTALS_BYTES)?,
             glimpses: gpu.allocate(STAGES * LIST_ROOM * groups)?,
@@ -113,6 +111,10 @@ pub(super) struct Giant {
 }
 
 impl<G: Gpu> HostLook<'_, G> {
+    fn params(&self) -> TaggedParams {
+        *TaggedCounter::params(self.ctx.params.counter())
+    }
+
     /// Starts all steps, and the copy of the records of `turn` to the first buffer.
     pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
         if let Some(stages) = self.ctx.params.glimpse_stages() {
@@ -192,7 +194,7 @@ impl<G: Gpu> HostLook<'_, G> {
         ctx.clear(memory.total(Total::Left))?;
         let mut first = 0;
         for (stage, end) in stages.into_iter().enumerate() {
-            // A short fine region has too few lines for all stages, and a kernel needs at least one block.
+            // A short fine region has too few lines for all stages.
             if first < end {
                 let bins = memory.glimpses.part(stage * each..(stage + 1) * each);
                 start_bins(ctx, list, &(first..end), grouping, bins)?;
@@ -200,7 +202,7 @@ impl<G: Gpu> HostLook<'_, G> {
             first = end;
         }
         ctx.start(Glimpse {
-            params: memory.params,
+            params: self.params(),
             span,
             numbers: list.numbers.buffer(),
             count: list.count.buffer(),
@@ -217,7 +219,7 @@ impl<G: Gpu> HostLook<'_, G> {
         let groups = memory.groups.part(0..self.room() * bin_bytes(Grouping::for_bound(span)));
         ctx.clear(bins)?;
         ctx.clear(memory.total(Total::Reached))?;
-        start_bins(ctx, left, &(0..memory.params.width()), Grouping::of_ages(span), bins)?;
+        start_bins(ctx, left, &(0..self.params().width()), Grouping::of_ages(span), bins)?;
         ctx.start(Regroup {
             span,
             skip: left.skip,
@@ -227,7 +229,7 @@ impl<G: Gpu> HostLook<'_, G> {
             groups: groups.buffer(),
         })?;
         ctx.start(Reach {
-            params: memory.params,
+            params: self.params(),
             span,
             skip: left.skip,
             numbers: left.numbers.buffer(),

@@ -10,6 +10,7 @@ use super::section::{self, Section};
 use super::words::{StateWord, Words, with_width};
 use super::{Fingerprints, StateKind};
 use crate::error::{Error, FormatError, wrong};
+use crate::shares::{self, Shares};
 
 /// The recorders touched in the last slices of a detector, and their words.
 ///
@@ -53,20 +54,31 @@ use crate::error::{Error, FormatError, wrong};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     pub(crate) fingerprints: Fingerprints,
+    pub(crate) shares: Shares,
     slice: u64,
     slices: u32,
     shapes: [ArrayShape; ARRAYS],
-    /// One checked section for each array.
+    /// The shares, and one checked section for each array.
     body: Vec<u8>,
+    /// Length of the shares, in bytes.
+    start: usize,
 }
 
 impl Delta {
     /// Creates the delta of the recorders that were touched in the `slices` slices up to `slice`.
-    pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
+    pub(crate) fn new(
+        params: &Params,
+        slice: u64,
+        slices: u32,
+        touched: [Coder; ARRAYS],
+        shares: Shares,
+    ) -> Self {
         let mut body = Vec::new();
+        shares.write(slice, &mut body);
+        let start = body.len();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
         let (fingerprints, shapes) = (Fingerprints::of(params), params.arrays());
-        Self { fingerprints, slice, slices, shapes, body }
+        Self { fingerprints, shares, slice, slices, shapes, body, start }
     }
 
     /// Returns the slice that was running when the delta was taken.
@@ -87,14 +99,16 @@ impl Delta {
         self.sections().iter().map(Section::len).sum()
     }
 
-    /// Returns the memory used for the recorders, in bytes.
+    /// Returns the memory used for the shares and the recorders, in bytes.
     #[must_use]
     pub fn body_bytes(&self) -> usize {
         self.body.len()
     }
 
     pub(crate) fn sections(&self) -> [Section<'_>; ARRAYS] {
-        sections(&self.body, self.shapes).expect("the sections of the body are valid").0
+        sections(&self.body[self.start..], self.shapes)
+            .expect("the sections of the body are valid")
+            .0
     }
 
     /// Returns the delta as bytes that [`from_bytes`](Self::from_bytes) reads. The format is documented in
@@ -127,19 +141,23 @@ impl Delta {
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Delta, params)?;
         let shapes = params.arrays();
-        let body = opened.body(shapes.map(section::most).iter().sum())?;
+        let most: usize = shapes.map(section::most).iter().sum();
+        let body = opened.body(shares::MOST_BYTES + most)?;
         let Contents { fingerprints, slice, slices, attachment, .. } = opened.contents;
         if slices == 0 || !attachment.is_empty() {
             return Err(wrong("the delta has no slices or has an attachment").into());
         }
-        let (sections, rest) = sections(&body, shapes)?;
+        let mut rest = &body[..];
+        let shares = Shares::take(&mut rest, slice, params)?;
+        let start = body.len() - rest.len();
+        let (sections, rest) = sections(rest, shapes)?;
         if !rest.is_empty() {
             return Err(wrong("the delta has bytes after its two sections").into());
         }
         for section in sections {
             with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
         }
-        Ok(Self { fingerprints, slice, slices, shapes, body })
+        Ok(Self { fingerprints, shares, slice, slices, shapes, body, start })
     }
 
     /// Splits the delta into deltas of at most `max_bytes` each and returns them as bytes.
@@ -198,7 +216,7 @@ impl Parts<'_> {
     }
 
     fn part(&self, range: Range<usize>) -> Delta {
-        let (mut body, mut first) = (Vec::new(), 0);
+        let (mut body, mut first) = (self.whole.body[..self.whole.start].to_vec(), 0);
         for (section, (places, words)) in self.whole.sections().iter().zip(&self.lists) {
             let mut coder = Coder::new(section.shape(), section.fold());
             let place = |number: usize| number.saturating_sub(first).min(places.len());
@@ -209,7 +227,7 @@ impl Parts<'_> {
             coder.finish(&mut body);
             first += places.len();
         }
-        Delta { body, ..*self.whole }
+        Delta { body, shares: self.whole.shares.clone(), ..*self.whole }
     }
 }
 

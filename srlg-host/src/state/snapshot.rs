@@ -13,6 +13,7 @@ use super::words::{StateWord, Words, with_width};
 use super::{Fingerprints, StateKind};
 use crate::error::{Error, FormatError, wrong};
 use crate::kept::{self, KeptHosts};
+use crate::shares::{self, Shares};
 
 /// The whole state of a detector.
 ///
@@ -29,6 +30,7 @@ pub struct Snapshot {
     slice: u64,
     shapes: [ArrayShape; ARRAYS],
     pub(crate) words: [Words; ARRAYS],
+    pub(crate) shares: Shares,
     pub(crate) kept: KeptHosts,
     attachment: Vec<u8>,
 }
@@ -38,6 +40,7 @@ impl Snapshot {
         params: &Params,
         slice: u64,
         words: [Words; ARRAYS],
+        shares: Shares,
         kept: KeptHosts,
     ) -> Self {
         Self {
@@ -46,6 +49,7 @@ impl Snapshot {
             slice,
             shapes: params.arrays(),
             words,
+            shares,
             kept,
             attachment: Vec::new(),
         }
@@ -75,8 +79,9 @@ impl Snapshot {
     /// # Errors
     /// Returns [`Error::Compress`] if there is not enough memory for compression.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let Self { fingerprints, sizes, slice, shapes, words, kept, attachment } = self;
+        let Self { fingerprints, sizes, slice, shapes, words, shares, kept, attachment } = self;
         let mut body = Vec::new();
+        shares.write(*slice, &mut body);
         for (words, shape) in words.iter().zip(shapes) {
             with_width!(shape.width, W => write(W::of(words), *shape, &mut body));
         }
@@ -104,18 +109,20 @@ impl Snapshot {
         let opened = open(bytes, StateKind::Snapshot, params)?;
         let shapes = params.arrays();
         let most: usize = shapes.map(section::most).iter().sum();
-        let body = opened.body(most + kept::MOST_BYTES)?;
+        let body = opened.body(shares::MOST_BYTES + most + kept::MOST_BYTES)?;
         let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
         if slices != 0 {
             return Err(wrong("the number of slices in the snapshot is not 0").into());
         }
         let read =
             |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));
-        let ([finder, counter], rest) = sections(&body, shapes)?;
+        let mut rest = &body[..];
+        let shares = Shares::take(&mut rest, slice, params)?;
+        let ([finder, counter], rest) = sections(rest, shapes)?;
         let words = [read(finder)?, read(counter)?];
         let kept = KeptHosts::read(rest, params)?;
         let (sizes, attachment) = (Sizes::read(sizes)?, attachment.into());
-        Ok(Self { fingerprints, sizes, slice, shapes, words, kept, attachment })
+        Ok(Self { fingerprints, sizes, slice, shapes, words, shares, kept, attachment })
     }
 }
 

@@ -34,7 +34,8 @@ const PAUSE: u64 = 8;
 /// contacts per second therefore take longer to close than to read. A `Deferral` counts the cells that each host may
 /// hold. As long as no host may hold as many cells as a candidate needs, a close cannot find a super point. The
 /// detector then ingests nothing and closes nothing, and the pairs wait. They are ingested as late pairs before the
-/// first close that may find a candidate, so all reports have the same super points as without the deferral.
+/// first close that may find a candidate, so all reports have the same super points as without the deferral. Only a share
+/// that closes have [doubled](SlidingDetector::set_most_share) may be halved later than without the deferral.
 #[derive(Debug)]
 pub struct Deferral {
     params: Params,

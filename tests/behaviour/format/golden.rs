@@ -1,4 +1,4 @@
-//! The golden files of version 2, and the detectors that wrote them.
+//! The golden files of version 3, and the detectors that wrote them.
 
 use std::path::PathBuf;
 
@@ -44,12 +44,22 @@ fn reported(mut detector: SlidingDetector) -> SlidingDetector {
     detector
 }
 
-/// Returns the name and the detector of each golden file of version 2, and the number of slices if the file is a delta.
+/// Returns a detector that counted one pair in 4 in slice 6 and counts one pair in 2 afterwards.
+fn shared() -> SlidingDetector {
+    let config = Config { threshold: 128, linear_width: 256, ..tagged() };
+    let mut detector = seen(config, 2000);
+    [4, 2].into_iter().for_each(|share| detector.set_share(share).unwrap());
+    aged(detector)
+}
+
+/// Returns the name and the detector of each golden file of version 3, and the number of slices if the file is a delta.
 pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
     vec![
         ("tagged-snapshot", seen(tagged(), 2000), None),
         ("tagged-snapshot-aged", aged(seen(tagged(), 2000)), None),
         ("tagged-snapshot-reported", reported(seen(tagged(), 2000)), None),
+        ("tagged-snapshot-shares", shared(), None),
+        ("tagged-delta-shares", shared(), Some(4)),
         ("tagged-delta-dense", seen(tagged(), 2000), Some(2)),
         ("tagged-delta-sparse", seen(tagged(), 20), Some(1)),
         ("tagged-delta-empty", seen(tagged(), 0), Some(1)),

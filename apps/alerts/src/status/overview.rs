@@ -145,6 +145,8 @@ pub struct ViewOverview {
     /// Load of the detector: the number of distinct pairs in the window divided by the number of recorders.
     /// `docs/sizing.md` explains it.
     pub load: f64,
+    /// Number of pairs of which one is counted.
+    pub share: u32,
     /// Memory of the recorders, in bytes.
     pub memory_bytes: u64,
     /// Number of contacts that arrived after their slice had closed, but within the window.

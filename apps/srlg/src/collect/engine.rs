@@ -433,6 +433,7 @@ impl Engine {
                     threshold: detector.params().threshold(),
                     memory_bytes: detector.memory_bytes() as u64,
                     load: detector.health().load,
+                    share: detector.health().share,
                     ..view_alerts.overview(&[])
                 }
             });

@@ -3,6 +3,7 @@
 //! Invariant: [`ViewAlerts`] receives the slices in order. It receives every slice, except that the first slices of a
 //! long silence are skipped.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use std::ops::Range;
 use anyhow::{Context as _, Result};
 use srlg_host::{SliceReport, SlidingDetector};
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
+use tracing::{info, warn};
 
 use crate::measure::close_budget::CloseBudget;
 use crate::measure::completeness::Completeness;
@@ -164,9 +166,22 @@ impl SliceConsumer for Alerting {
         if let Some(budget) = &self.budget {
             budget.apply(detector);
         }
+        let former = detector.share();
         let mut closing = detector.begin_close()?;
         let sightings = view_alerts.sightings(&mut closing)?;
         let report = closing.end()?;
+        let (share, slice) = (detector.share(), report.slice + 1);
+        match share.cmp(&former) {
+            Ordering::Equal => {}
+            Ordering::Greater => warn!(
+                "view {}: too many pairs for the memory: from slice {slice}, one pair in {share} is counted, and errors are larger; to count more pairs, set a higher `memory`",
+                view_alerts.name
+            ),
+            Ordering::Less => info!(
+                "view {}: fewer pairs: from slice {slice}, one pair in {share} is counted",
+                view_alerts.name
+            ),
+        }
         if let Some(budget) = &mut self.budget {
             budget.record(*at, &view_alerts.name, detector, &report);
         }

@@ -57,7 +57,11 @@ impl Monitor {
         let times = SliceTimes { slice: general.slice, grace: general.grace };
         let view = |view: &ViewConfig| {
             let ViewConfig { name, view, sizes, rules, .. } = view;
-            SiteView::new(name, view, Sizes { seed, ..*sizes }, general.device, times, rules)
+            let sizes = Sizes { seed, ..*sizes };
+            let mut view = SiteView::new(name, view, sizes, general.device, times, rules)?;
+            // More pairs than planned must not make the counts of an attack useless.
+            view.detector.set_most_share(u32::MAX);
+            anyhow::Ok(view)
         };
         let views = config.views.iter().map(view).collect::<Result<_>>()?;
         let slice_ms = u64::try_from(general.slice.as_millis())?;

@@ -51,7 +51,7 @@ impl<C: SliceConsumer> Site<C> {
             let counts = &track.filter.counts;
             view.threshold = detector.params().threshold();
             view.memory_bytes = detector.memory_bytes() as u64;
-            view.load = detector.health().load;
+            (view.load, view.share) = (detector.health().load, detector.health().share);
             view.late = counts.late;
             view.allowed = counts.allowed;
             view.without_port = counts.without_port;

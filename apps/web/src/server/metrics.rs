@@ -86,6 +86,7 @@ fn search(to: &mut Exposition, view: &ViewOverview) {
     to.gauge("srlg_left_out_hosts", &[("view", of)], view.left_out as f64);
     to.gauge("srlg_slice_close_seconds", &[("view", of)], view.close_seconds);
     to.gauge("srlg_health_load", &[("view", of)], view.load);
+    to.gauge("srlg_health_share", &[("view", of)], view.share.into());
     for (severity, count) in Severity::ALL.into_iter().zip(view.alerts) {
         let severity = severity.to_string();
         to.gauge("srlg_alerts", &[("view", of), ("severity", &severity)], count as f64);

@@ -55,14 +55,7 @@ impl TaggedParams {
         if width > MOST_POSITIONS || !width.is_multiple_of(LINE) {
             return Err(ConfigError::TaggedWidth { width, max: MOST_POSITIONS });
         }
-        let max = most_share(threshold);
-        if !share.is_power_of_two() || share > max {
-            return Err(ConfigError::Share { share, max });
-        }
-        let least = full::least_width(width, share, threshold);
-        if width < least {
-            return Err(ConfigError::FullEstimator { width, threshold, least });
-        }
+        check_share(width, share, threshold)?;
         let regions = Regions::new(width, share);
         let least = regions.positions() / LINE;
         if lines < least {
@@ -96,6 +89,18 @@ impl TaggedParams {
 
 hashing!(TaggedParams);
 
+fn check_share(width: u32, share: u32, threshold: u32) -> Result<(), ConfigError> {
+    let max = most_share(threshold);
+    if !share.is_power_of_two() || share > max {
+        return Err(ConfigError::Share { share, max });
+    }
+    let least = full::least_width(width, share, threshold);
+    if width < least {
+        return Err(ConfigError::FullEstimator { width, threshold, least });
+    }
+    Ok(())
+}
+
 /// Minimum number of counted peers of a host with θ peers, unless every pair is counted. The standard error of the
 /// estimate is then at most 18 % of θ, apart from other errors.
 const COUNTED: u32 = 32;
@@ -127,7 +132,15 @@ impl TaggedParams {
         epoch_slices,
     }
 
-    /// Returns the number of fine positions of a linear estimator that are in use.
+    /// Returns the same params while one pair in `share` is counted, and estimates use the positions of `largest`.
+    pub(crate) fn with_shares(&self, share: u32, largest: u32) -> Result<Self, ConfigError> {
+        let width = self.regions.fine().full;
+        check_share(width, share, self.threshold)?;
+        check_share(width, largest, self.threshold)?;
+        Ok(Self { regions: self.regions.with_shares(share, largest), ..*self })
+    }
+
+    /// Returns the number of fine positions of a linear estimator that estimates use.
     #[inline]
     #[must_use]
     pub const fn width(&self) -> u32 {

@@ -23,6 +23,9 @@
 //! If only one pair in k is counted, only the first whole lines of every region are in use, up to a k-th of its
 //! positions. Peers that select another position touch nothing. A larger k therefore uses a part of the positions of a
 //! smaller k, and these positions are the same.
+//!
+//! A detector can therefore change k while it runs. Pairs touch the positions of the running k, and estimates use the
+//! positions of the largest k in the window, which pairs have touched in all of its slices.
 
 use crate::hash;
 
@@ -40,9 +43,11 @@ pub const REGIONS: usize = 3;
 pub struct Region {
     /// First position of the region.
     pub first: u32,
-    /// Number of positions in use, a multiple of [`LINE`].
+    /// Number of positions that estimates use, a multiple of [`LINE`].
     pub width: u32,
-    /// Number of positions that are in use if all pairs are counted.
+    /// Number of positions that pairs touch, a multiple of [`LINE`].
+    pub touched: u32,
+    /// Number of positions that pairs touch if all pairs are counted.
     pub full: u32,
     /// Number of values of the low 16 bits of a hash with which it belongs to the region, unless it belongs to a coarser
     /// coarse region. Every hash belongs to the fine region.
@@ -50,18 +55,23 @@ pub struct Region {
 }
 
 impl Region {
-    /// Returns the position that `hash` selects, whether it is in use or not.
+    /// Returns the position that `hash` selects, whether pairs touch it or not.
     #[inline(always)]
     pub(super) fn selected(&self, hash: u32) -> u32 {
         self.first + hash::reduce(hash, self.full)
     }
 
-    /// Returns the position that `hash` selects, or `None` if this position is not in use.
+    /// Returns the position that `hash` selects, or `None` if pairs do not touch this position.
     #[inline(always)]
     pub(super) fn position(&self, hash: u32) -> Option<u32> {
         let position = self.selected(hash);
-        (position - self.first < self.width).then_some(position)
+        (position - self.first < self.touched).then_some(position)
     }
+}
+
+/// Returns the number of positions of a region that are in use if one pair in `share` is counted.
+fn used(full: u32, share: u32) -> u32 {
+    full / share / LINE * LINE
 }
 
 /// All regions of a linear estimator, the fine one first. Each region is at least twice as coarse as its predecessor.
@@ -74,13 +84,13 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Creates the regions of an estimator with `width` fine positions, of which one pair in `share` uses any.
+    /// Creates the regions of an estimator with `width` fine positions. One pair in `share` is counted.
     pub(crate) fn new(width: u32, share: u32) -> Self {
         let one_in = |c: u32| PARTS / c;
         let bits = width.ilog2();
         let region = |first, full: u32, parts: u32| {
-            let width = full / share / LINE * LINE;
-            Region { first, width, full, parts }
+            let width = used(full, share);
+            Region { first, width, touched: width, full, parts }
         };
         let fine = region(0, width, PARTS);
         match width {
@@ -102,6 +112,14 @@ impl Regions {
         }
     }
 
+    /// Returns the same regions while one pair in `share` is counted and one in `largest` was counted at least.
+    pub(crate) fn with_shares(mut self, share: u32, largest: u32) -> Self {
+        for region in &mut self.regions {
+            (region.touched, region.width) = (used(region.full, share), used(region.full, largest));
+        }
+        self
+    }
+
     /// Returns the regions, the fine one first.
     #[inline]
     #[must_use]
@@ -115,7 +133,7 @@ impl Regions {
         &self.regions[0]
     }
 
-    /// Returns the number of positions, fine and coarse, that are in use if all pairs are counted.
+    /// Returns the number of positions, fine and coarse, that pairs touch if all pairs are counted.
     pub(crate) const fn positions(&self) -> u32 {
         let last = self.regions[self.count as usize - 1];
         last.first + last.full
@@ -144,7 +162,8 @@ impl Regions {
         f64::from(self.as_slice()[region].width) * self.rate(region)
     }
 
-    /// Returns the probability that a peer touches a given position in use of region number `region`.
+    /// Returns the probability that a peer touches a given position, of those that pairs touch, of region number
+    /// `region`.
     pub(super) fn rate(&self, region: usize) -> f64 {
         let coarser = if region == 0 { None } else { self.as_slice().get(region + 1) };
         let Region { parts, full, .. } = self.as_slice()[region];

@@ -118,7 +118,7 @@ impl Touches {
     #[must_use]
     pub fn new(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
         // If all positions are in use, the loop needs no selections.
-        match params.regions.fine().width == params.regions.fine().full {
+        match params.regions.fine().touched == params.regions.fine().full {
             true => Self::of_positions::<true>(params, pairs, age),
             false => Self::of_positions::<false>(params, pairs, age),
         }

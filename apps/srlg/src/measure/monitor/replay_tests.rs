@@ -1,8 +1,10 @@
 //! A replay that defers pairs must have the notifications of a replay that closes every slice.
 
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use srlg_alerts::Status;
+use srlg_traffic::synthetic::mix;
 
 use super::*;
 
@@ -17,13 +19,18 @@ const SECOND_FLOOD: u64 = 3_000;
 
 /// Returns a monitor of two views with windows of 20 seconds and 5 minutes.
 fn monitor() -> Monitor {
+    monitor_with(1_000_000, "20s = 200, 5m = 600")
+}
+
+/// Returns a monitor of two views with `memory` bytes each, and these `thresholds`.
+fn monitor_with(memory: usize, thresholds: &str) -> Monitor {
     let view = |name, role| {
-        format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
+        format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = {memory}\n")
     };
     let views = view("fan-in", "destination") + &view("fan-out", "source");
     let text = format!(
         "inside = ['10.0.0.0/8']\n[input]\ninput = ['-']\n{views}\
-         [[rule]]\nname = 'r'\nthresholds = {{ 20s = 200, 5m = 600 }}\nhold = '5s'\nrepeat = '1m'\n"
+         [[rule]]\nname = 'r'\nthresholds = {{ {thresholds} }}\nhold = '5s'\nrepeat = '1m'\n"
     );
     Monitor::new(&Config::parse(&text).unwrap(), 7).unwrap()
 }
@@ -85,5 +92,36 @@ fn deferred_pairs_change_no_notification() {
     assert_eq!(closed(&mut deferred), closed(&mut plain));
     for (plain, deferred) in plain.site.views.iter().zip(&deferred.site.views) {
         assert!(plain.detector.snapshot().unwrap() == deferred.detector.snapshot().unwrap());
+    }
+}
+
+/// Number of other hosts that have new peers in every second of a flood of forged addresses.
+const HOSTS: u64 = 16_384;
+
+// Each of the hosts has about 22 peers in a window.
+#[test]
+fn more_pairs_than_planned_raise_the_share_and_no_alert_of_an_ordinary_host() {
+    let mut monitor = monitor_with(150_000, "20s = 200");
+    let mut notified = Vec::new();
+    for second in 0..50 {
+        let others = (0..18_000_u64).map(|number| {
+            let random = mix(second << 32 | number);
+            ((random % HOSTS) as u32, (random >> 32) as u32)
+        });
+        let own = (0..25).map(|number| (u32::MAX, ((second * 25 + number) << 2) as u32));
+        for (host, peer) in others.chain(own) {
+            let host = Ipv4Addr::from_bits(0x0a00_0000 | host & 0x00ff_ffff);
+            let peer = Ipv4Addr::from_bits(0xc000_0000 | peer >> 2);
+            let time_ns = (START + second) * 1_000_000_000;
+            monitor.ingest(&Contact::new(time_ns, peer.into(), host.into())).unwrap();
+        }
+        notified.extend(monitor.notifications().unwrap());
+    }
+    let views = monitor.overview(&InputStatus::default()).views;
+    assert!(views[0].share > 1 && views[0].load < 4.0, "{} {}", views[0].share, views[0].load);
+    assert_eq!((views[1].share, views[1].load), (1, 0.0));
+    assert!(!notified.is_empty());
+    for notification in notified {
+        assert_eq!(notification.host.to_string(), "10.255.255.255", "{notification:?}");
     }
 }

@@ -120,7 +120,7 @@ function updateHost(node, host, view) {
 // A probe counts, but does not search for super points.
 function viewFacts(view) {
   const found = last.probe ? [`window of ${windowName(view.window_ms)}`] : [`${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${windowName(view.window_ms)}`];
-  const searched = last.probe ? [] : [`slice closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`, `${view.load === null ? "∞" : view.load.toFixed(2)} touches per recorder`];
+  const searched = last.probe ? [] : [`slice closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`, `${view.load === null ? "∞" : view.load.toFixed(2)} touches per recorder`, ...(view.share > 1 ? [`one pair in ${view.share} counted`] : [])];
   const parts = [...found, megabytes(view.memory_bytes), ...searched];
   for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "from the future"], [view.allowed, "ignored (allow lists)"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
     if (count) parts.push(`${round(count)} ${text}`);

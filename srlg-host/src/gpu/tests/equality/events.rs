@@ -44,6 +44,11 @@ pub(super) enum Event {
     Skip {
         slices: u64,
     },
+    /// A share for the running slice, and the maximum for closes that change the share.
+    Share {
+        bits: u32,
+        most_bits: u32,
+    },
     /// A merge of data from a second node: a delta or, if `delta` is `None`, a snapshot. If `reports` is true, the
     /// snapshot contains kept hosts.
     Merge {
@@ -109,6 +114,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (0..HOSTS.len(), 1u32..8).prop_map(|(host, window)| Event::Query { host, window }),
         3 => Just(Event::Close),
         1 => (0u32..8).prop_map(|candidates| Event::Limit { candidates }),
+        1 => (0u32..3, 0u32..3).prop_map(|(bits, most_bits)| Event::Share { bits, most_bits }),
         1 => (0u64..5).prop_map(|slices| Event::Skip { slices }),
         1 => (0..HOSTS.len()).prop_map(|host| Event::Peers { host }),
         1 => (contacts(), any::<bool>())
@@ -185,6 +191,11 @@ pub(super) fn happen(
         Event::Limit { candidates } => {
             detector.set_candidate_limit(*candidates);
             String::new()
+        }
+        // The result is an error in the paper's scheme.
+        Event::Share { bits, most_bits } => {
+            detector.set_most_share(1 << most_bits);
+            format!("{:?}", detector.set_share(1 << bits))
         }
         Event::Skip { slices } => format!("{:?}", detector.skip_to(detector.slice() + slices)),
         Event::Peers { host } => {
