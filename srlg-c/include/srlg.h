@@ -221,7 +221,7 @@ typedef struct {
   uint32_t overload;
   // Minimum number of cells that a host must hold to be a candidate.
   uint32_t least_cells;
-  // Number of pairs of which one is counted.
+  // Number of pairs of which one was counted, the largest in the window.
   uint32_t share;
 } srlg_health;
 

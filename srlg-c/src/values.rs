@@ -404,7 +404,7 @@ pub struct Health {
     pub overload: u32,
     /// Minimum number of cells that a host must hold to be a candidate.
     pub least_cells: u32,
-    /// Number of pairs of which one is counted.
+    /// Number of pairs of which one was counted, the largest in the window.
     pub share: u32,
 }
 

@@ -112,7 +112,7 @@ pub struct CounterSizes {
     pub echo_delay: u32,
     /// Number of slices per epoch.
     pub epoch_slices: u32,
-    /// Number of pairs of which one is counted.
+    /// [`Config::share`], which a running detector may change.
     pub share: u32,
 }
 

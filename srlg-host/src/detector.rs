@@ -56,7 +56,8 @@ pub struct SlidingDetector {
     last: LastReport,
     candidate_limit: u32,
     shares: Shares,
-    most_share: u32,
+    /// Maximum share that a close chooses, or `None` if closes do not change the share.
+    most_share: Option<u32>,
 }
 
 impl fmt::Debug for SlidingDetector {
@@ -80,10 +81,11 @@ impl SlidingDetector {
     }
 
     pub(crate) fn with_backend(params: Params, backend: Box<dyn Backend>) -> Self {
-        let last = LastReport::untouched(&params, Vec::new());
-        let (candidate_limit, share) = (params.candidate_limit(), params.counter_sizes().share);
+        let share = params.counter_sizes().share;
+        let last = LastReport::untouched(&params, Vec::new(), share);
         let (backend, shares) = (LentBackend::new(backend, params), Shares::new(share));
-        Self { params, backend, last, candidate_limit, shares, most_share: share }
+        let candidate_limit = params.candidate_limit();
+        Self { params, backend, last, candidate_limit, shares, most_share: None }
     }
 
     /// Sets the maximum number of threads that a close uses. The default is 1.
@@ -120,7 +122,8 @@ impl SlidingDetector {
     pub fn set_share(&mut self, share: u32) -> Result<(), Error> {
         self.params.with_shares(share, share)?;
         let slice = self.slice();
-        self.exclusive_until(slice)?.change_shares(|shares| shares.set(share, slice))
+        self.exclusive_until(slice)?
+            .change_shares(|shares, params| shares.set(share, slice, params))
     }
 
     /// Returns the number of pairs of which one is counted.
@@ -131,11 +134,14 @@ impl SlidingDetector {
 
     /// Lets closes change the [share](Self::set_share), up to one pair in `most`. By default, closes do not change it.
     ///
-    /// If too many pairs make the counter [crowded](crate::report::Overload::Crowded), each close doubles the share
-    /// until the slices since the last doubling have a load of at most 2. The share is halved, but not below
-    /// [`Config::share`], after a whole window with a load below 1.
+    /// If too many pairs make the counter [crowded](crate::report::Overload::Crowded), closes double the share until
+    /// the slices since the last change have a load of at most 2. If the load is below 1.375, a close halves the share,
+    /// but not below [`Config::share`], and only once per window or per 60 slices, whichever is longer.
+    ///
+    /// Do not call this for a detector that merges the states of others, because its share does not reduce the load of
+    /// their touches.
     pub fn set_most_share(&mut self, most: u32) {
-        self.most_share = most;
+        self.most_share = Some(most);
     }
 
     /// Closes the running slice, reports the super points of the window that ends with it, and moves the window by one

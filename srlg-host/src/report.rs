@@ -158,7 +158,7 @@ pub struct StageTimes {
     pub search: Duration,
     /// Time spent computing the tallies and estimates of the candidates.
     pub estimate: Duration,
-    /// Time spent moving the window by one slice.
+    /// Time spent moving the window by one slice and adapting the share of the pairs.
     pub age: Duration,
     /// Time spent on all remaining work, such as creating the report and letting feeds ingest again.
     pub other: Duration,
@@ -204,7 +204,7 @@ pub struct Health {
     /// are valid up to a `load` of 5 (see [`Params::errors_hold`]). In the paper's scheme, the value is always false.
     /// With a plan of `Config::for_load`, the value is true at the planned load.
     pub errors_hold: bool,
-    /// Number of pairs of which one was counted: the largest [`share`](crate::SlidingDetector::set_share) in the window.
+    /// Number of pairs of which one is counted: the largest [share](crate::SlidingDetector::set_share) in the window.
     pub share: u32,
     /// Fill of the finder, and its probability of missing a host.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -212,9 +212,9 @@ pub struct Health {
 }
 
 impl Health {
-    pub(crate) fn untouched(params: &Params) -> Self {
+    pub(crate) fn untouched(params: &Params, share: u32) -> Self {
         let nothing = vec![0; params.counter_sizes().rows as usize];
-        Self::new(params, &nothing, untouched(params), params.counter_sizes().share)
+        Self::new(params, &nothing, untouched(params), share)
     }
 
     /// Creates the health from `row_weights`, the number of recorders touched in the window per row of the counter.

@@ -1,17 +1,20 @@
-//! [`Shares`]: which share of the pairs a detector counts, and which shares it has counted in the window.
+//! [`Shares`]: the shares of the pairs that a detector has counted in its window.
 //!
-//! If one pair in k is counted, pairs touch the first k-th of the positions of a host, so the positions of a larger k are
-//! among those of a smaller k. Only the positions of the largest k in the window have been touched in all of its slices,
-//! and estimates use only these. It is therefore sufficient to know in which slice each larger k was last in use.
+//! If one pair in k is counted, pairs touch the first k-th of the positions of a host, so the positions of a larger k
+//! are among those of a smaller k. Only the positions of the largest k in the window have been touched in all of its
+//! slices, and estimates use only these. It is therefore sufficient to know in which slice each larger k was last in
+//! use.
 //!
 //! # Adaptation
-//! A detector may choose k itself. It doubles k if its counter is crowded and the slices since the last change alone have
-//! a load of more than 2. Slices before the change, which may still make the counter crowded for a whole window, thus do
-//! not increase k further. It halves k after a whole window with a load below 1, which then becomes at most 2.
+//! A detector may choose k itself. It doubles k if its counter is crowded and the slices since the last change alone
+//! have a load of more than 2. Slices before the change, which may still make the counter crowded for a whole window,
+//! thus do not increase k further. It halves k if the load is below half of the largest load of a plan. The last change
+//! must then be a whole window ago, and at least 60 slices, so that a flood with pauses does not begin with a small k
+//! each time.
 
 use std::collections::BTreeMap;
 
-use srlg_core::Params;
+use srlg_core::{ConfigError, Params};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -20,15 +23,19 @@ use crate::error::{FormatError, wrong};
 /// Load of the slices since the last change above which k is doubled in a crowded counter.
 const HIGH_LOAD: f64 = 2.0;
 
-/// Load of the window below which k is halved.
-const LOW_LOAD: f64 = 1.0;
+/// Load of the window below which k is halved. After a window with half of k, the load is at most 2.75, the largest
+/// load of a plan.
+const LOW_LOAD: f64 = 1.375;
+
+/// Minimum number of slices from a change of k until k is halved.
+const LEAST_SLICES: u32 = 60;
 
 /// The shares in the window of a detector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shares {
     /// The running k.
     share: u32,
-    /// First whole slice with the running k, or first slice of the window if that is later.
+    /// First slice whose epoch has only the running k. If this is long ago, the first slice that matters for halving.
     since: u64,
     /// The last slice of each larger k in the window.
     larger: BTreeMap<u32, u64>,
@@ -39,16 +46,19 @@ pub(crate) struct Shares {
 #[repr(C)]
 struct Entry {
     bits: u8,
-    /// For the running k, the number of whole slices with this k, at most the window. For a larger k, the number of
-    /// slices since its last slice.
+    /// For the running k, the number of slices that count since the last change. For a larger k, the number of slices
+    /// since its last slice.
     slices: U32,
 }
 
 /// The byte after the last entry. No share has this binary logarithm.
 const END: u8 = u8::MAX;
 
-/// Maximum number of bytes that [`Shares::write`] appends. The largest valid k is 2^11.
-pub(crate) const MOST_BYTES: usize = 12 * size_of::<Entry>() + 1;
+/// Number of valid shares. The largest one, with θ = 114,688, is 2^11.
+const SHARES: u8 = 12;
+
+/// Maximum number of bytes that [`Shares::write`] appends.
+pub(crate) const MOST_BYTES: usize = SHARES as usize * size_of::<Entry>() + 1;
 
 impl Shares {
     /// Creates the shares of a new detector.
@@ -67,10 +77,10 @@ impl Shares {
     }
 
     /// Changes k to `share`. Some pairs of `slice` may already belong to the former k.
-    pub(crate) fn set(&mut self, share: u32, slice: u64) {
+    pub(crate) fn set(&mut self, share: u32, slice: u64, params: &Params) {
         let former = std::mem::replace(&mut self.share, share);
         if share != former {
-            self.since = slice.saturating_add(1);
+            self.since = slice.saturating_add(1).next_multiple_of(epoch_slices(params));
             self.note(former, slice);
             self.larger.retain(|&larger, _| larger > share);
         }
@@ -91,13 +101,15 @@ impl Shares {
 
     /// Removes the shares that have left the window when `slice` is running.
     pub(crate) fn forget(&mut self, slice: u64, params: &Params) {
-        self.since = self.since.max(slice.saturating_add(1).saturating_sub(params.window().into()));
+        let counted = u64::from(params.window().max(LEAST_SLICES));
+        self.since = self.since.max(slice.saturating_add(1).saturating_sub(counted));
         self.larger.retain(|_, &mut last| slice.saturating_sub(last) < reach(params));
     }
 
-    /// Returns the k after `slice` closed with this `load` of its window: the running k, twice as many or half as many,
-    /// but at most `most`, and at least the k of the configuration. `load_of` returns the load of the last slices, whose
-    /// number it is given.
+    /// Returns the k after `slice` closed with this `load` of its window: the running k, twice as many if this is at
+    /// most
+    /// `most`, or half as many if this is at least the k of the configuration. `load_of` returns the load of the last
+    /// slices, whose number it is given.
     pub(crate) fn adapted<E>(
         &self,
         params: &Params,
@@ -106,19 +118,25 @@ impl Shares {
         most: u32,
         load_of: impl FnOnce(u32) -> Result<f64, E>,
     ) -> Result<u32, E> {
-        let (slices, window) = (self.whole_slices(slice), params.window());
+        let (slices, window) = (self.slices(slice), params.window());
         let (double, half) = (self.share.saturating_mul(2), self.share / 2);
         let may_double = double <= most && params.with_shares(double, double).is_ok();
-        if params.is_crowded(load) && may_double && slices > 0 && load_of(slices)? > HIGH_LOAD {
-            return Ok(double);
+        if params.is_crowded(load) && may_double && slices > 0 {
+            let since = if slices >= window { load } else { load_of(slices)? };
+            return Ok(if since > HIGH_LOAD { double } else { self.share });
         }
-        let may_halve = half >= params.counter_sizes().share && slices == window;
+        let may_halve = half >= params.counter_sizes().share && slices >= window.max(LEAST_SLICES);
         Ok(if may_halve && load < LOW_LOAD { half } else { self.share })
     }
 
-    /// Returns the number of whole slices with the running k up to `slice`, at most the window.
-    fn whole_slices(&self, slice: u64) -> u32 {
+    /// Returns the number of slices that count since the last change, up to `slice`.
+    fn slices(&self, slice: u64) -> u32 {
         slice.saturating_add(1).saturating_sub(self.since) as u32
+    }
+
+    /// Checks that `params` allow these shares.
+    pub(crate) fn check(&self, params: &Params) -> Result<(), ConfigError> {
+        params.with_shares(self.share, self.largest()).map(drop)
     }
 
     /// Appends the shares to the body of a state that was taken in `slice`.
@@ -127,7 +145,7 @@ impl Shares {
             let entry = Entry { bits: share.ilog2() as u8, slices: slices.into() };
             body.extend_from_slice(entry.as_bytes());
         };
-        add(self.share, self.whole_slices(slice));
+        add(self.share, self.slices(slice));
         self.larger.iter().for_each(|(&share, &last)| add(share, (slice - last) as u32));
         body.push(END);
     }
@@ -143,27 +161,32 @@ impl Shares {
             let Ok((Entry { bits, slices }, after)) = Entry::read_from_prefix(rest) else {
                 return Err(wrong("the state ends before the end of its shares of the pairs"));
             };
-            let share = 1_u32.checked_shl(bits.into()).unwrap_or(0);
-            let is_valid = params.with_shares(share, share).is_ok();
-            let is_ascending = shares.last().is_none_or(|&(last, _)| last < share);
-            if !is_valid || !is_ascending || u64::from(slices.get()) > reach(params) {
+            let is_ascending = shares.last().is_none_or(|&(last, _)| last < bits);
+            if bits >= SHARES || !is_ascending {
                 return Err(wrong("a share of the pairs in the state is wrong"));
             }
-            shares.push((share, u64::from(slices.get())));
+            shares.push((bits, u64::from(slices.get())));
             *rest = after;
         }
-        let mut shares = shares.into_iter();
+        let mut shares = shares.into_iter().map(|(bits, slices)| (1 << bits, slices));
         let (share, slices) = shares.next().ok_or_else(|| wrong("the state has no share"))?;
         let since = slice.saturating_add(1).saturating_sub(slices);
         let larger = shares.map(|(share, slices)| (share, slice.saturating_sub(slices))).collect();
-        Ok(Self { share, since, larger })
+        let mut shares = Self { share, since, larger };
+        shares.forget(slice, params);
+        Ok(shares)
     }
+}
+
+/// Returns the number of slices in an epoch of the counter, whose touches look alike.
+fn epoch_slices(params: &Params) -> u64 {
+    params.counter_sizes().epoch_slices.into()
 }
 
 /// Returns the number of slices whose touches can be in a window. An epoch that is partly in the window counts as a
 /// whole.
 fn reach(params: &Params) -> u64 {
-    u64::from(params.window()) + u64::from(params.counter_sizes().epoch_slices) - 1
+    u64::from(params.window()) + epoch_slices(params) - 1
 }
 
 #[cfg(test)]
@@ -189,10 +212,10 @@ mod tests {
             shares.forget(slice, &params);
             (shares.share(), shares.largest())
         };
-        shares.set(4, 99);
+        shares.set(4, 99, &params);
         assert_eq!(largest(&mut shares, 100), (4, 4));
-        shares.set(2, 104);
-        shares.set(1, 106);
+        shares.set(2, 104, &params);
+        shares.set(1, 106, &params);
         assert_eq!(largest(&mut shares, 113), (1, 4));
         assert_eq!(largest(&mut shares, 114), (1, 2));
         assert_eq!(largest(&mut shares, 116), (1, 1));
@@ -203,7 +226,7 @@ mod tests {
     fn a_share_in_an_epoch_that_is_partly_in_the_window_is_used() {
         let (params, mut shares) = (params(600), Shares::new(2));
         assert_eq!(params.counter_sizes().epoch_slices, 2);
-        shares.set(1, 0);
+        shares.set(1, 0, &params);
         shares.forget(600, &params);
         assert_eq!(shares.largest(), 2);
         shares.forget(601, &params);
@@ -214,7 +237,7 @@ mod tests {
     fn merges_in_any_order_keep_the_last_slice_of_each_larger_share() {
         let others = [(2, 7), (8, 5), (1, 8), (2, 6)].map(|(share, slice)| {
             let mut other = Shares::new(share);
-            other.set(1, slice);
+            other.set(1, slice, &params(10));
             other
         });
         let merged = |order: [usize; 6]| {
@@ -240,19 +263,31 @@ mod tests {
         assert_eq!(adapted(&shares, 20, 4.1, 1, None), Ok(1));
         assert_eq!(adapted(&shares, 20, 4.0, 32, None), Ok(1));
         assert_eq!(adapted(&shares, 20, 4.1, 32, Some(2.1)), Ok(2));
-        shares.set(32, 20);
+        shares.set(32, 20, &params);
         // No whole slice has passed since the change.
         assert_eq!(adapted(&shares, 20, 9.0, u32::MAX, None), Ok(32));
         // With θ = 1024, a share of 64 is not valid.
         assert_eq!(adapted(&shares, 21, 9.0, u32::MAX, None), Ok(32));
-        assert_eq!(adapted(&shares, 30, 1.0, 32, None), Ok(32));
-        assert_eq!(adapted(&shares, 29, 0.9, 32, None), Ok(32));
-        assert_eq!(adapted(&shares, 30, 0.9, 32, None), Ok(16));
-        shares.set(16, 30);
-        assert_eq!(adapted(&shares, 31, 4.1, 32, Some(2.0)), Ok(16));
-        assert_eq!(adapted(&shares, 31, 4.1, 32, Some(2.1)), Ok(32));
+        assert_eq!(adapted(&shares, 80, 1.375, 32, None), Ok(32));
+        assert_eq!(adapted(&shares, 79, 1.374, 32, None), Ok(32));
+        assert_eq!(adapted(&shares, 80, 1.374, 32, None), Ok(16));
+        shares.set(16, 80, &params);
+        assert_eq!(adapted(&shares, 81, 4.1, 32, Some(2.0)), Ok(16));
+        assert_eq!(adapted(&shares, 81, 4.1, 32, Some(2.1)), Ok(32));
+        // After a whole window, all of its slices count.
+        assert_eq!(adapted(&shares, 90, 4.1, 32, None), Ok(32));
         // The share of the configuration is the minimum.
-        assert_eq!(adapted(&Shares::new(1), 30, 0.0, 32, None), Ok(1));
+        assert_eq!(adapted(&Shares::new(1), 80, 0.0, 32, None), Ok(1));
+    }
+
+    // A part of an epoch with the former share would count as a whole.
+    #[test]
+    fn slices_count_from_the_first_epoch_without_the_former_share() {
+        let (params, mut shares) = (params(600), Shares::new(1));
+        shares.set(2, 8, &params);
+        assert_eq!([8, 9, 10, 11].map(|slice| shares.slices(slice)), [0, 0, 1, 2]);
+        shares.set(4, 21, &params);
+        assert_eq!([21, 22].map(|slice| shares.slices(slice)), [0, 1]);
     }
 
     #[test]
@@ -261,7 +296,7 @@ mod tests {
         for slice in 0..30 {
             shares.forget(slice, &params);
             if slice % 4 == 1 {
-                shares.set([8, 2, 4, 1][slice as usize / 4 % 4], slice);
+                shares.set([8, 2, 4, 1][slice as usize / 4 % 4], slice, &params);
             }
             let body = [&bytes(&shares, slice)[..], b"rest"].concat();
             assert!(body.len() <= MOST_BYTES + 4);
@@ -279,12 +314,13 @@ mod tests {
     #[test]
     fn bytes_that_no_detector_writes_are_refused() {
         let read = |bytes: &[u8]| Shares::take(&mut &bytes[..], 50, &params(10)).unwrap();
-        assert_eq!(read(&[5, 10, 0, 0, 0, END]).share(), 32);
-        let refused: [&[u8]; 6] = [
+        assert_eq!(read(&[11, 10, 0, 0, 0, END]).share(), 2048);
+        // The second share has left the window.
+        assert_eq!(read(&[0, 10, 0, 0, 0, 1, 10, 0, 0, 0, END]).largest(), 1);
+        assert_eq!(read(&[0, 10, 0, 0, 0, 1, 9, 0, 0, 0, END]).largest(), 2);
+        let refused: [&[u8]; 4] = [
             &[END],
-            &[6, 0, 0, 0, 0, END],
-            &[32, 0, 0, 0, 0, END],
-            &[0, 11, 0, 0, 0, END],
+            &[12, 0, 0, 0, 0, END],
             &[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, END],
             &[2, 0, 0, 0, 0, 1, 0, 0, 0, 0, END],
         ];

@@ -150,7 +150,7 @@ pub(crate) struct Health {
     load: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
     errors_hold: bool,
-    /// The number of pairs of which one is counted.
+    /// The number of pairs of which one was counted, the largest in the window.
     share: u32,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,

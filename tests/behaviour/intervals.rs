@@ -181,9 +181,9 @@ fn lower_bounds_hold_up_to_five_pairs_per_recorder() {
 /// Numbers of peers of the hosts in the tests of shares. Of 2,000 peers, 125 are counted with a share of 16.
 const SHARED: [u32; 2] = [2_000, 10_000];
 
-/// Fills two windows of four slices with 300,000 other pairs each. The share of each slice is given. Hosts with a number
-/// of peers in `SHARED` have contacts only in the second window. Asserts that 95 % of the intervals hold. Since the
-/// number of counted peers is small and binomial, the true share differs by about one percentage point.
+/// Fills two windows of four slices with 300,000 other pairs each. The share of each slice is given. Hosts with a
+/// number of peers in `SHARED` have contacts only in the second window. Asserts that 95 % of the intervals hold. Since
+/// the number of counted peers is small and binomial, the true share differs by about one percentage point.
 fn assert_intervals_hold(shares: [u32; 8]) {
     const OTHERS: u64 = 300_000;
     let mut counts = [IntervalCounts::default(); SHARED.len()];

@@ -64,7 +64,7 @@ pub(super) struct ExclusiveDetector<'a> {
     pub(super) last: &'a mut LastReport,
     pub(super) candidate_limit: u32,
     pub(super) shares: &'a mut Shares,
-    pub(super) most_share: u32,
+    pub(super) most_share: Option<u32>,
 }
 
 /// The parts of the last report that a detector keeps.
@@ -77,9 +77,9 @@ pub(super) struct LastReport {
 
 impl LastReport {
     /// Creates the `LastReport` of a new or restored detector. If the detector was restored from a snapshot, `kept`
-    /// contains the super points of the snapshot's last report.
-    pub(super) fn untouched(params: &Params, kept: Vec<IpAddr>) -> Self {
-        Self { health: Health::untouched(params), kept }
+    /// contains the super points of the snapshot's last report. `share` is the largest share in the window.
+    pub(super) fn untouched(params: &Params, kept: Vec<IpAddr>, share: u32) -> Self {
+        Self { health: Health::untouched(params, share), kept }
     }
 }
 
@@ -90,55 +90,65 @@ impl ExclusiveDetector<'_> {
 
     pub(super) fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.backend.is_busy = true;
-        let ages = self.params.ages_between(self.slice(), slice);
+        let former = self.slice();
+        let ages = self.params.ages_between(former, slice);
         if ages != Ages::default() {
             self.backend.age(ages)?;
         }
         self.backend.set_slice(slice);
-        let params = *self.params;
-        self.change_shares(|shares| shares.forget(slice, &params))
+        let may_change = self.most_share.is_some();
+        self.change_shares(|shares, params| {
+            // Nothing was counted in the window, so the former share has no reason any more.
+            if may_change && slice - former >= u64::from(params.window()) {
+                shares.set(params.counter_sizes().share, former, params);
+            }
+            shares.forget(slice, params);
+        })
     }
 
-    /// Changes the shares, and the positions that pairs touch and estimates use.
-    pub(super) fn change_shares(&mut self, change: impl FnOnce(&mut Shares)) -> Result<(), Error> {
-        let used = |shares: &Shares| (shares.share(), shares.largest());
-        let former = used(self.shares);
-        change(self.shares);
-        let (share, largest) = used(self.shares);
-        if (share, largest) != former {
-            let params = self.params.with_shares(share, largest);
-            *self.params = params.expect("the shares are valid");
-            self.backend.set_params(*self.params)?;
+    /// Changes the shares, and the positions that pairs touch and estimates use. If the result is an error, nothing
+    /// changes.
+    pub(super) fn change_shares(
+        &mut self,
+        change: impl FnOnce(&mut Shares, &Params),
+    ) -> Result<(), Error> {
+        let mut shares = self.shares.clone();
+        change(&mut shares, self.params);
+        let params = self.params.with_shares(shares.share(), shares.largest())?;
+        if params != *self.params {
+            self.backend.set_params(params)?;
+            *self.params = params;
         }
+        *self.shares = shares;
         Ok(())
     }
 
     /// Adds the shares of another detector whose running slice was `slice`.
     pub(super) fn merge_shares(&mut self, other: &Shares, slice: u64) -> Result<(), Error> {
-        let (running, params) = (self.slice(), *self.params);
-        self.change_shares(|shares| {
+        let running = self.slice();
+        self.change_shares(|shares, params| {
             shares.merge(other, slice);
-            shares.forget(running, &params);
+            shares.forget(running, params);
         })
     }
 
     /// Adapts the shares to the `load` of the window that ended with the slice before the running one.
     fn adapt_shares(&mut self, load: f64) -> Result<(), Error> {
-        let (running, most, params) = (self.slice(), self.most_share, *self.params);
+        let (running, params) = (self.slice(), *self.params);
         let backend = &mut *self.backend;
         let load_of = |slices| {
-            if slices == params.window() {
-                return Ok(load);
-            }
             // The running slice has no touches.
             let span = params.span(running, slices + 1);
             let touched = backend.count_and_age(span, Ages::default())?;
             Ok::<_, Error>(params.counter_load(&[touched]))
         };
-        let share = self.shares.adapted(&params, running - 1, load, most, load_of)?;
-        self.change_shares(|shares| {
-            shares.set(share, running - 1);
-            shares.forget(running, &params);
+        let share = match self.most_share {
+            Some(most) => self.shares.adapted(&params, running - 1, load, most, load_of)?,
+            None => self.shares.share(),
+        };
+        self.change_shares(|shares, params| {
+            shares.set(share, running - 1, params);
+            shares.forget(running, params);
         })
     }
 }
@@ -270,13 +280,13 @@ impl<'a> Closing<'a> {
             Some(row_weights) => backend.age(ages).map(|()| row_weights)?,
             None => vec![backend.count_and_age(candidates.span, ages)?],
         };
-        stages.age = ageing.elapsed();
         backend.set_slice(next);
         let health = Health::new(params, &row_weights, candidates.health, shares.largest());
         let most = params.candidate_limit() as usize;
         let kept = super_points.iter().take(most).map(|point| point.host);
         **last = LastReport { health: health.clone(), kept: kept.collect() };
         detector.adapt_shares(health.load)?;
+        stages.age = ageing.elapsed();
         detector.backend.is_busy = false;
         stages.complete_since(start);
         let candidates = candidates.count;

@@ -29,18 +29,20 @@ impl SlidingDetector {
     /// Until the next close, [`health`](Self::health) returns the health of a new detector.
     ///
     /// # Errors
-    /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match, or an error if a GPU fails.
+    /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match, [`Error::Config`] if a
+    /// share of the snapshot is not valid for θ, or an error if a GPU fails.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
+        snapshot.shares.check(&self.params)?;
         let mut detector = self.exclusive_until(snapshot.slice())?;
         // This makes all recorders untouched.
         detector.backend.age(Ages::FOREVER)?;
         merge_words(&mut *detector.backend, snapshot, [0; ARRAYS])?;
         detector.backend.set_slice(snapshot.slice());
-        detector.change_shares(|shares| *shares = snapshot.shares.clone())?;
+        detector.change_shares(|shares, _| *shares = snapshot.shares.clone())?;
         drop(detector);
         let kept = snapshot.kept.first(&self.params);
-        self.last = LastReport::untouched(&self.params, kept);
+        self.last = LastReport::untouched(&self.params, kept, self.shares.largest());
         Ok(())
     }
 
@@ -52,10 +54,12 @@ impl SlidingDetector {
     ///
     /// # Errors
     /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match. Returns
-    /// [`Error::FromFuture`] if the snapshot is from a slice after the running one, or an error if a GPU fails.
+    /// [`Error::FromFuture`] if the snapshot is from a slice after the running one, [`Error::Config`] if a share of the
+    /// snapshot is not valid for θ, or an error if a GPU fails.
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
+        snapshot.shares.check(&self.params)?;
         let mut detector = self.exclusive_until(self.slice())?;
         merge_words(&mut *detector.backend, snapshot, steps)?;
         detector.merge_shares(&snapshot.shares, snapshot.slice())?;
@@ -106,6 +110,7 @@ impl SlidingDetector {
         if ours - delta.slice() >= u64::from(window) {
             return Err(Error::OlderThanWindow { ours, theirs: delta.slice(), window });
         }
+        delta.shares.check(&self.params)?;
         let mut detector = self.exclusive_until(ours)?;
         let mut sections = delta.sections().into_iter().zip(steps).enumerate();
         sections.try_for_each(|(array, (section, step))| {

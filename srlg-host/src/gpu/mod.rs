@@ -231,13 +231,13 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         })
     }
 
-    // The device does the work of a close, so the number of CPU threads has no effect.
     fn set_params(&mut self, params: Params) -> Result<(), Error> {
         self.flush()?;
         self.params = params;
         Ok(())
     }
 
+    // The device does the work of a close, so the number of CPU threads has no effect.
     fn set_threads(&mut self, _: NonZeroUsize) {}
 
     fn candidates(&mut self, span: Span, kept: &[IpAddr], limit: u32) -> Result<Candidates, Error> {

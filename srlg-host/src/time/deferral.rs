@@ -34,8 +34,9 @@ const PAUSE: u64 = 8;
 /// contacts per second therefore take longer to close than to read. A `Deferral` counts the cells that each host may
 /// hold. As long as no host may hold as many cells as a candidate needs, a close cannot find a super point. The
 /// detector then ingests nothing and closes nothing, and the pairs wait. They are ingested as late pairs before the
-/// first close that may find a candidate, so all reports have the same super points as without the deferral. Only a share
-/// that closes have [doubled](SlidingDetector::set_most_share) may be halved later than without the deferral.
+/// first close that may find a candidate, so all reports have the same super points as without the deferral. However,
+/// if closes may change the [share](SlidingDetector::set_most_share), a share that was doubled may be halved in a
+/// different slice, which changes estimates within their errors.
 #[derive(Debug)]
 pub struct Deferral {
     params: Params,
@@ -80,7 +81,7 @@ impl Deferral {
             slice: 0,
             super_points: Vec::new(),
             candidates: 0,
-            health: Health::untouched(&params),
+            health: Health::untouched(&params, detector.share()),
             stages: StageTimes::default(),
         };
         Some(Self {

@@ -145,7 +145,7 @@ pub struct ViewOverview {
     /// Load of the detector: the number of distinct pairs in the window divided by the number of recorders.
     /// `docs/sizing.md` explains it.
     pub load: f64,
-    /// Number of pairs of which one is counted.
+    /// Number of pairs of which one was counted, the largest in the window.
     pub share: u32,
     /// Memory of the recorders, in bytes.
     pub memory_bytes: u64,

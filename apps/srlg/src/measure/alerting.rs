@@ -174,11 +174,11 @@ impl SliceConsumer for Alerting {
         match share.cmp(&former) {
             Ordering::Equal => {}
             Ordering::Greater => warn!(
-                "view {}: too many pairs for the memory: from slice {slice}, one pair in {share} is counted, and errors are larger; to count more pairs, set a higher `memory`",
+                "view {}: there are too many pairs for the memory: from slice {slice}, one pair in {share} is counted, and errors are larger; to count more pairs, set a higher `memory`",
                 view_alerts.name
             ),
             Ordering::Less => info!(
-                "view {}: fewer pairs: from slice {slice}, one pair in {share} is counted",
+                "view {}: there are fewer pairs again: from slice {slice}, one pair in {share} is counted",
                 view_alerts.name
             ),
         }

@@ -49,8 +49,8 @@ pub struct Region {
     pub touched: u32,
     /// Number of positions that pairs touch if all pairs are counted.
     pub full: u32,
-    /// Number of values of the low 16 bits of a hash with which it belongs to the region, unless it belongs to a coarser
-    /// coarse region. Every hash belongs to the fine region.
+    /// Number of values of the low 16 bits of a hash with which it belongs to the region, unless it belongs to a
+    /// coarser coarse region. Every hash belongs to the fine region.
     parts: u32,
 }
 
@@ -173,7 +173,9 @@ impl Regions {
 
     /// Returns the mean number of positions that a pair touches.
     pub(super) fn touches(&self) -> f64 {
-        (0..self.as_slice().len()).map(|region| self.share(region)).sum()
+        let touches =
+            |(number, region): (usize, &Region)| f64::from(region.touched) * self.rate(number);
+        self.as_slice().iter().enumerate().map(touches).sum()
     }
 }
 
