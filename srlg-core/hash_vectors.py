@@ -53,8 +53,7 @@ def tags(aip, z, count):              # of a touch and of its echo
     return x * count >> 16, y * count >> 16
 
 def own(aip, bip):                    # the hash of a peer in the estimator of a host
-    seed = h(aip, columns[0])
-    return (h(bip, position) + seed) * (seed * 0x9E3779B1 | 1) & M32
+    return h(bip + h(aip, columns[0]) & M32, position)
 
 def slot(aip, bip, tau):              # of a pair in cells; None where it is not sampled
     t = h(aip, columns[0]) * 0x9E3779B1 & M32 ^ h(bip, position)

@@ -232,11 +232,10 @@ impl TaggedModel {
     /// Returns the positions of `host` that its contacts with `peer` touch: one in the fine region, and one in a coarse
     /// region if the peer belongs to one. Positions that are not in use are left out.
     ///
-    /// Each host permutes the hashes of peers, so that a popular peer touches different positions of different hosts,
+    /// The hash of a peer depends on the host, so that a popular peer touches different positions of different hosts,
     /// and hosts with the same peers do not have the same errors.
     fn positions(&self, host: Id, peer: Id) -> Vec<u32> {
-        let hash = self.hash(peer.lo, POSITION_KEY).wrapping_add(self.host_seed(host));
-        let hash = hash.wrapping_mul(self.spread(host) | 1);
+        let hash = self.hash(peer.lo.wrapping_add(self.host_seed(host)), POSITION_KEY);
         let (fine, coarse) = self.regions.split_first().expect("a fine region");
         let coarse = coarse.iter().rfind(|region| hash % 65_536 < region.parts);
         [fine].into_iter().chain(coarse).filter_map(|region| region.position(hash)).collect()
@@ -251,8 +250,7 @@ impl TaggedModel {
         [touch as usize, (touch ^ twist) as usize]
     }
 
-    /// Returns the bits of a host that determine its twist, the order of its positions, and which of its pairs are
-    /// sampled.
+    /// Returns the bits of a host that determine its twist, and which of its pairs are sampled.
     fn spread(&self, host: Id) -> u32 {
         self.host_seed(host).wrapping_mul(0x9e37_79b1)
     }

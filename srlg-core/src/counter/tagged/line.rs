@@ -12,12 +12,12 @@ use super::sizes::LINE;
 use super::tag::Tagger;
 use crate::hash;
 use crate::ids::HostId;
+use crate::pair::Address;
 
 /// The places of the touches and echoes of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TouchLayout {
     seed: u32,
-    factor: u32,
     pub(super) twist: u32,
 }
 
@@ -25,23 +25,18 @@ impl TouchLayout {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, host: HostId) -> Self {
         let seed = params.hash.of(host.lo, params.host_key);
-        let spread = seed.wrapping_mul(0x9e37_79b1);
-        Self {
-            seed,
-            // An even factor would lose bits.
-            factor: spread | 1,
-            // The twist is never 0, because an echo must not be in the place of its touch.
-            twist: 1 + hash::reduce(spread, LINE - 1),
-        }
+        // The twist is never 0, because an echo must not be in the place of its touch.
+        let twist = 1 + hash::reduce(seed.wrapping_mul(0x9e37_79b1), LINE - 1);
+        Self { seed, twist }
     }
 
-    /// Returns the hash of a peer in the estimator of this host. `hash` is the peer's hash in all estimators.
+    /// Returns the hash of `peer` in the estimator of this host.
     ///
-    /// Each host permutes the hashes. Otherwise, a peer of many hosts would touch the same place in their lines, and
-    /// hosts with the same peers would have the same errors.
+    /// The hash depends on the host. Otherwise, a peer of many hosts would touch the same place in their lines, and hosts
+    /// with the same peers would have the same errors.
     #[inline(always)]
-    pub(super) fn own_hash(self, hash: u32) -> u32 {
-        hash.wrapping_add(self.seed).wrapping_mul(self.factor)
+    pub(super) fn hash_of(self, params: &TaggedParams, peer: Address) -> u32 {
+        params.hash.of(peer.wrapping_add(self.seed), params.position_key)
     }
 
     /// Returns the index of the first recorder of the line that contains `position`.
@@ -81,12 +76,11 @@ mod tests {
     fn hashes_of_peers_in_the_estimators_of_hosts_equal_the_pinned_vectors() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         for (inside, peer, expected) in [
-            (0x0a00_0001, 0x0808_0808, 0xe45b_045d),
-            (0xc0a8_0101, 0x0808_0808, 0x7c91_32f2),
-            (u32::MAX, 7, 0x59e1_2087),
+            (0x0a00_0001, 0x0808_0808, 0x87fe_0045),
+            (0xc0a8_0101, 0x0808_0808, 0xa406_1284),
+            (u32::MAX, 7, 0x74db_117b),
         ] {
-            let hash = params.hash.of(peer, params.position_key);
-            let own = TouchLayout::new(&params, inside.into()).own_hash(hash);
+            let own = TouchLayout::new(&params, inside.into()).hash_of(&params, peer);
             assert_eq!(own, expected, "{inside:#x} {peer:#x}");
         }
     }

@@ -56,8 +56,7 @@ impl Contact {
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, pair: &impl PairIds) -> Self {
         let host = HostLayout::new(params, pair.host());
-        let hash = params.hash.of(pair.peer(), params.position_key);
-        Self { host, hash: host.places.own_hash(hash) }
+        Self { host, hash: host.places.hash_of(params, pair.peer()) }
     }
 
     #[inline(always)]
