@@ -11,6 +11,8 @@
 //! would publish an acknowledgement to any reply subject, even to a subject of the stream API. With accounts, an
 //! acknowledgement cannot leave the account of the probe.
 
+use std::fmt;
+
 use super::PART_BYTES;
 use crate::network::bucket;
 use crate::network::subjects::{
@@ -24,32 +26,85 @@ pub(super) const HEADROOM: usize = 4096;
 /// probes are in lower case, so no probe has an account with this name.
 const ACCOUNT: &str = "SRLG";
 
-/// Returns the configuration of a broker for `probes`. `keys` contains the name and public key of each client.
-pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> String {
-    let max_payload = PART_BYTES + HEADROOM;
-    let accounts = keys.iter().map(|(client, key)| match *client {
-        COLLECTOR => collector(probes, &user(client, key)),
-        probe => of_probe(probe, &user(probe, key)),
-    });
-    let accounts = accounts.collect::<String>();
-    format!(
-        "# Created by srlg setup. Paths are relative to the folder in which the broker is started:\n\
-         #   cd FOLDER && nats-server -c nats.conf\n\
-         server_name: srlg\n\
-         host: 0.0.0.0\n\
-         port: {port}\n\
-         max_payload: {max_payload}\n\
-         jetstream {{ store_dir: jetstream }}\n\
-         tls {{ cert_file: server.pem, key_file: server.key, timeout: 5 }}\n\
-         authorization {{ timeout: 5 }}\n\
-         accounts {{\n{accounts}}}\n"
-    )
+/// The broker's configuration file. Its accounts can change, and the text around them is kept.
+#[derive(Debug, PartialEq)]
+pub(super) struct Conf {
+    /// Text before the accounts.
+    before: String,
+    /// Accounts of the probes.
+    pub(super) probes: Vec<Account>,
+    /// Public key of the collector.
+    collector: String,
+    /// Text after the accounts.
+    after: String,
+}
+
+/// Account of a probe.
+#[derive(Debug, PartialEq)]
+pub(super) struct Account {
+    /// Name of the probe.
+    pub(super) probe: String,
+    /// Public key of the probe.
+    pub(super) key: String,
+}
+
+/// Text between the settings of the broker and its accounts.
+const START: &str = "\naccounts {\n";
+
+/// Text after the last account.
+const END: &str = "\n}\n";
+
+impl Conf {
+    /// Returns the configuration of a broker that listens on `port`. `collector` is the public key of the collector.
+    pub(super) fn new(port: u16, probes: Vec<Account>, collector: String) -> Self {
+        let max_payload = PART_BYTES + HEADROOM;
+        let before = format!(
+            "# Created by srlg setup. Paths are relative to the folder in which the broker is started:\n\
+             #   cd FOLDER && nats-server -c nats.conf\n\
+             server_name: srlg\n\
+             host: 0.0.0.0\n\
+             port: {port}\n\
+             max_payload: {max_payload}\n\
+             jetstream {{ store_dir: jetstream }}\n\
+             tls {{ cert_file: server.pem, key_file: server.key, timeout: 5 }}\n\
+             authorization {{ timeout: 5 }}"
+        );
+        Self { before, probes, collector, after: String::new() }
+    }
+
+    /// Returns the configuration in `text`, or `None` if its accounts differ from those that this program writes.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (before, rest) = text.split_once(START)?;
+        let (accounts, after) = rest.split_once(END)?;
+        let (mut name, mut probes) = (None, Vec::new());
+        for line in accounts.lines() {
+            if let Some(account) = line.strip_suffix(" {") {
+                name = Some(account.trim().trim_matches('"').to_owned());
+            } else if let Some((_, key)) = line.split_once("nkey: ") {
+                let key = key.split_once(',')?.0.to_owned();
+                probes.push(Account { probe: name.take()?, key });
+            }
+        }
+        let collector = probes.pop()?.key;
+        let [before, after] = [before, after].map(str::to_owned);
+        let conf = Self { before, probes, collector, after };
+        (conf.to_string() == text).then_some(conf)
+    }
+}
+
+impl fmt::Display for Conf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, probes, collector, after } = self;
+        let accounts =
+            probes.iter().map(of_probe).collect::<String>() + &of_collector(probes, collector);
+        write!(f, "{before}{START}{accounts}{END}{after}")
+    }
 }
 
 /// Returns the configuration entry of the account that the collector and the streams share. The account exports each
 /// probe's subjects to that probe.
-fn collector(probes: &[String], user: &str) -> String {
-    let export = |probe: &String| {
+fn of_collector(probes: &[Account], key: &str) -> String {
+    let export = |Account { probe, .. }: &Account| {
         let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
         format!(
             "      {{ service: \"{delta}\", accounts: [\"{probe}\"] }}\n\
@@ -58,17 +113,17 @@ fn collector(probes: &[String], user: &str) -> String {
         )
     };
     let exports = probes.iter().map(export).collect::<String>();
-    let question = bucket::QUESTION;
+    let (question, user) = (bucket::QUESTION, user(COLLECTOR, key));
     format!(
         "  {ACCOUNT} {{\n    jetstream: enabled\n    users: [{user}]\n    exports: [\n\
          \x20     {{ service: \"{question}\" }}\n\
-         \x20     {{ stream: \"{WATCHLIST}\" }}\n{exports}    ]\n  }}\n"
+         \x20     {{ stream: \"{WATCHLIST}\" }}\n{exports}    ]\n  }}"
     )
 }
 
-fn of_probe(probe: &str, user: &str) -> String {
+fn of_probe(Account { probe, key }: &Account) -> String {
     let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
-    let question = bucket::QUESTION;
+    let (question, user) = (bucket::QUESTION, user(probe, key));
     format!(
         "  \"{probe}\" {{\n    users: [{user}]\n    imports: [\n\
          \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{question}\" }} }}\n\
