@@ -1,4 +1,4 @@
-//! Flows from Kafka topics and from NATS streams and subjects.
+//! Flows from Kafka topics and from NATS streams and subjects, and sites that join and leave a network.
 //!
 //! If `kcat` or `nats-server` is missing, the tests that need it are skipped with a message. With
 //! `SRLG_REQUIRE_KAFKA=1`, tests that need `kcat` fail instead. With `SRLG_REQUIRE_NATS=1`, tests that need
@@ -17,3 +17,4 @@ mod reading;
 mod running;
 #[path = "../program/nats.rs"]
 mod server;
+mod sites;
