@@ -169,7 +169,7 @@ impl<const BYTES: usize> CompactTable<BYTES> {
         Self { layout, places, used: 0, random: 0 }
     }
 
-    /// Returns whether so many slots are in use that further pairs would have to move many others.
+    /// Returns whether the table is nearly full, so that further pairs would have to move many others.
     pub(super) fn is_full(&self) -> bool {
         self.used >= self.places.len() / 20 * 19
     }

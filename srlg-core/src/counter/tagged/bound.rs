@@ -32,6 +32,16 @@ use crate::epoch::Span;
 /// Number of fractional bits in a fixed-point number of peers.
 pub(super) const FRACTION: u32 = 16;
 
+impl TaggedParams {
+    /// Returns the number of peers, out of θ, that are expected to touch the first `positions` fine positions. The
+    /// result is in units of 2^-16 peers and rounded down.
+    #[inline(always)]
+    pub(super) fn threshold_at(&self, positions: u32) -> u64 {
+        let threshold = u64::from(self.threshold) << FRACTION;
+        threshold * u64::from(positions) / u64::from(self.regions.fine().full)
+    }
+}
+
 /// The counts of some positions of a host, and the upper bound that is computed from them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {

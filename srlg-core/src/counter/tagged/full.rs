@@ -48,8 +48,7 @@ const HIDDEN_LINE: f64 = LINE as f64 * (1.0 + 2.0 / (LEAST_TAGS - 1) as f64);
 const MOST_VARIANCE: f64 = 1.5;
 
 /// Returns the minimum number of recorders, at least `width`, of a linear estimator that is at least `threshold` when
-/// it is full. `width` must be a multiple of [`LINE`] and at least half of `threshold`.
-/// Only one pair in `share` is counted.
+/// it is full. `width` must be a multiple of [`LINE`] and at least half of `threshold`. One pair in `share` is counted.
 pub(super) fn least_width(width: u32, share: u32, threshold: u32) -> u32 {
     let reaches = |width: &u32| least_full_estimate(*width, share) >= f64::from(threshold);
     let longer = (width..).step_by(LINE as usize).find(reaches);

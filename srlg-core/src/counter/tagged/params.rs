@@ -4,18 +4,16 @@
 //! [`TaggedParams::new`] is the only constructor and checks all sizes, so every index that is computed from the params
 //! is in range.
 
-use super::bound::FRACTION;
 use super::full;
 use super::region::Regions;
 use super::sizes::{LEAST_TAGS, LINE, MOST_POSITIONS, MOST_TAGS};
-use super::touch::Contact;
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
 use crate::epoch::{LARGEST_AGE, shortest_epoch, window_ages};
 use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{HashFamily, Key, Keys, hashing};
-use crate::ids::{IdKeys, Ip6Ids, PairIds};
+use crate::ids::{IdKeys, Ip6Ids};
 use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
 
@@ -147,14 +145,6 @@ impl TaggedParams {
         self.regions.fine().width
     }
 
-    /// Returns the number of peers, out of θ, that are expected to touch the first `positions` fine positions. The
-    /// result is in units of 2^-16 peers and rounded down.
-    #[inline(always)]
-    pub(super) fn threshold_at(&self, positions: u32) -> u64 {
-        let threshold = u64::from(self.threshold) << FRACTION;
-        threshold * u64::from(positions) / u64::from(self.regions.fine().full)
-    }
-
     /// Returns the amount by which the word of a recorder grows in `epochs` epochs.
     #[inline]
     #[must_use]
@@ -182,11 +172,5 @@ impl TaggedParams {
     #[must_use]
     pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
-    }
-
-    /// Returns the fine position of its host that `pair` touches, or `None` if the pair is not counted.
-    #[must_use]
-    pub fn position(&self, pair: &impl PairIds) -> Option<u32> {
-        self.regions.fine().position(Contact::new(self, pair).hash())
     }
 }

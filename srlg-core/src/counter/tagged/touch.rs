@@ -100,6 +100,14 @@ impl Contact {
     }
 }
 
+impl TaggedParams {
+    /// Returns the fine position of its host that `pair` touches, or `None` if the pair is not counted.
+    #[must_use]
+    pub fn position(&self, pair: &impl PairIds) -> Option<u32> {
+        self.regions.fine().position(Contact::new(self, pair).hash())
+    }
+}
+
 /// The touches of a batch of pairs in the fine region.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
