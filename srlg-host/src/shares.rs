@@ -80,7 +80,8 @@ impl Shares {
     pub(crate) fn set(&mut self, share: u32, slice: u64, params: &Params) {
         let former = std::mem::replace(&mut self.share, share);
         if share != former {
-            self.since = slice.saturating_add(1).next_multiple_of(epoch_slices(params));
+            let next = slice.saturating_add(1).checked_next_multiple_of(epoch_slices(params));
+            self.since = next.unwrap_or(u64::MAX);
             self.note(former, slice);
             self.larger.retain(|&larger, _| larger > share);
         }
@@ -107,9 +108,8 @@ impl Shares {
     }
 
     /// Returns the k after `slice` closed with this `load` of its window: the running k, twice as many if this is at
-    /// most
-    /// `most`, or half as many if this is at least the k of the configuration. `load_of` returns the load of the last
-    /// slices, whose number it is given.
+    /// most `most`, or half as many if this is at least the k of the configuration. `load_of` returns the load of the
+    /// last slices, whose number it is given.
     pub(crate) fn adapted<E>(
         &self,
         params: &Params,
@@ -288,6 +288,9 @@ mod tests {
         assert_eq!([8, 9, 10, 11].map(|slice| shares.slices(slice)), [0, 0, 1, 2]);
         shares.set(4, 21, &params);
         assert_eq!([21, 22].map(|slice| shares.slices(slice)), [0, 1]);
+        // No epoch begins after the last slice.
+        shares.set(8, u64::MAX, &params);
+        assert_eq!((shares.share(), shares.slices(u64::MAX)), (8, 0));
     }
 
     #[test]
