@@ -245,6 +245,8 @@ pub enum StateKind {
     Snapshot = 1,
     /// A [`Delta`](crate::state::Delta).
     Delta = 2,
+    /// A [`SlicePairs`](crate::state::SlicePairs).
+    Pairs = 3,
 }
 
 impl Display for StateKind {
@@ -252,6 +254,7 @@ impl Display for StateKind {
         f.write_str(match self {
             Self::Snapshot => "snapshot",
             Self::Delta => "delta",
+            Self::Pairs => "list of pairs",
         })
     }
 }

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`Snapshot`] | The whole state of a detector, at most about 32 MB by default |
 //! | [`Delta`] | The recorders touched in the last slices, about 4 to 6 bytes per new pair |
+//! | [`SlicePairs`] | The distinct pairs of one slice, about 4 bytes per IPv4 pair, for a detector of any sizes |
 //! | [`Checkpoints`] | A folder of snapshots, the last of which survives a crash |
 //!
 //! The format of snapshots and deltas is documented in docs/format.md.
@@ -43,9 +44,11 @@
 
 mod checkpoint;
 mod coder;
+mod column;
 mod delta;
 mod envelope;
 mod leb128;
+mod pairs;
 mod pick;
 mod section;
 mod sizes;
@@ -61,6 +64,7 @@ pub use crate::error::{FormatError, StateKind};
 pub use checkpoint::{Checkpoints, DamagedCheckpoint, LatestCheckpoint};
 pub(crate) use coder::Coder;
 pub use delta::Delta;
+pub use pairs::SlicePairs;
 pub(crate) use pick::code;
 pub(crate) use section::Section;
 pub(crate) use sizes::Sizes;
@@ -74,6 +78,9 @@ pub(crate) struct Fingerprints {
 }
 
 impl Fingerprints {
+    /// The fingerprints of a state that any detector may merge.
+    const NONE: Self = Self { sizes: 0, seed: 0 };
+
     fn of(params: &Params) -> Self {
         Self { sizes: params.sizes_fingerprint(), seed: params.seed_fingerprint() }
     }

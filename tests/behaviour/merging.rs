@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use srlg::config::{Params, Scheme};
-use srlg::state::{Delta, Snapshot, StateKind};
+use srlg::config::{HashFamily, Params, Scheme};
+use srlg::ingest::PairBatch;
+use srlg::state::{Delta, SlicePairs, Snapshot, StateKind};
 use srlg::{Config, Error, IpPair, SlidingDetector};
 use srlg_reference::PaperModel;
 use srlg_traffic::synthetic::mix;
 
-use crate::fixture::detector;
-use crate::small::{paper, tagged};
+use crate::fixture::{self, detector};
+use crate::small::{self, paper, tagged};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -198,4 +199,69 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
         scope.spawn(|| many.ingest_late(&pairs[..1000], 2).unwrap());
     });
     assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());
+}
+
+/// Returns the pairs of node `node` in `slice`. Both nodes have some pairs in common, and every pair occurs twice.
+fn batch(node: u64, slice: u64) -> PairBatch {
+    let mut batch = PairBatch::new();
+    for number in 0..1_500 {
+        let random = mix(slice << 40 | (number % 750 + 300 * node) << 1);
+        let inside = small::host(random as u32 % 40);
+        batch.push(inside, small::host((random >> 32) as u32 % 5_000 + 40));
+    }
+    batch
+}
+
+#[test]
+fn pairs_of_slices_make_the_recorders_that_deltas_make_in_any_order() {
+    let sizes = [tagged(), Config { hash: HashFamily::HalfSip13, seed: 7, ..tagged() }];
+    for config in sizes {
+        let mut nodes = [detector(config), detector(config)];
+        let (mut by_deltas, mut one) = (detector(config), detector(config));
+        let mut messages = Vec::new();
+        for slice in 0..12 {
+            for (number, node) in (0..).zip(&mut nodes) {
+                let batch = batch(number, slice);
+                node.skip_to(slice).unwrap();
+                batch.ingest(node).unwrap();
+                batch.ingest(&one).unwrap();
+                by_deltas.merge_delta(&node.delta(1).unwrap()).unwrap();
+                messages.push(SlicePairs::new(&batch, slice).unwrap().to_bytes().unwrap());
+            }
+            if slice < 11 {
+                assert_eq!(by_deltas.close_slice().unwrap(), one.close_slice().unwrap());
+            }
+        }
+        // The detector is late with all slices, receives some twice, and receives the newest first.
+        let mut by_pairs = detector(config);
+        by_pairs.skip_to(11).unwrap();
+        let repeated = messages.iter().rev().chain(&messages[18..20]);
+        let results = repeated.map(|message| {
+            let pairs = SlicePairs::from_bytes(message, 1_500).unwrap();
+            (pairs.slice(), by_pairs.merge_pairs(&pairs))
+        });
+        for (slice, result) in results {
+            // Slices before slice 4 have left the window.
+            match result {
+                Err(Error::OlderThanWindow { ours: 11, theirs, window: 8 }) => {
+                    assert!(theirs == slice && slice < 4);
+                }
+                result => assert!(result.is_ok() && slice >= 4, "{result:?}"),
+            }
+        }
+        let reports =
+            [by_pairs, by_deltas, one].map(|mut it| it.close_slice().unwrap().super_points);
+        assert_eq!(reports[0], reports[1]);
+        assert_eq!(reports[0], reports[2]);
+        assert!(reports[0].len() > 10);
+    }
+}
+
+#[test]
+fn pairs_from_the_future_are_refused_and_change_nothing() {
+    let detector = detector(tagged());
+    let pairs = SlicePairs::new(&batch(0, 3), 3).unwrap();
+    let error = detector.merge_pairs(&pairs).unwrap_err();
+    assert!(matches!(error, Error::FromFuture { stored: StateKind::Pairs, ours: 0, theirs: 3 }));
+    assert_eq!(detector.snapshot().unwrap(), fixture::detector(tagged()).snapshot().unwrap());
 }

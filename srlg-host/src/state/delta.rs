@@ -127,7 +127,7 @@ impl Delta {
     /// # Errors
     /// Returns the errors of [`from_bytes`](Self::from_bytes), except errors in the body.
     pub fn slice_of(bytes: &[u8], params: &Params) -> Result<u64, Error> {
-        Ok(open(bytes, StateKind::Delta, params)?.contents.slice)
+        Ok(open(bytes, StateKind::Delta, Some(params))?.contents.slice)
     }
 
     /// Reads the delta in `bytes` for a detector with `params`.
@@ -139,7 +139,7 @@ impl Delta {
     /// they have an unsupported format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not
     /// match `params`.
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, StateKind::Delta, params)?;
+        let opened = open(bytes, StateKind::Delta, Some(params))?;
         let shapes = params.arrays();
         let most: usize = shapes.map(section::most).iter().sum();
         let body = opened.body(shares::MOST_BYTES + most)?;

@@ -1,4 +1,4 @@
-//! The envelope of a snapshot or delta: header, sizes, body, attachment and checksum.
+//! The envelope of a state: header, sizes, body, attachment and checksum.
 //!
 //! Lengths in the data are not trusted. Before memory is allocated, each length is compared with the number of
 //! available bytes or with the limits of `Params`.
@@ -84,18 +84,19 @@ impl Contents<'_> {
     }
 }
 
-/// A serialised snapshot or delta that has a valid checksum.
+/// A serialised state that has a valid checksum.
 pub(super) struct Envelope<'a> {
     pub(super) contents: Contents<'a>,
     body_len: u64,
     frame: &'a [u8],
 }
 
-/// Opens the envelope in `bytes`, which must be of the given `kind` and match a detector with `params`.
+/// Opens the envelope in `bytes`, which must be of the given `kind`. It must match a detector with `params`, or any
+/// detector if `params` is `None`.
 pub(super) fn open<'a>(
     bytes: &'a [u8],
     kind: StateKind,
-    params: &Params,
+    params: Option<&Params>,
 ) -> Result<Envelope<'a>, Error> {
     let opened = Header::read_from_prefix(bytes);
     let (header, rest) = opened.map_err(|_| length(bytes, size_of::<Header>() as u64))?;
@@ -112,7 +113,11 @@ pub(super) fn open<'a>(
     }
     let (sizes, rest) = rest.split_at(sizes_len);
     let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
-    fingerprints.check(kind, Sizes::read(sizes).ok(), params)?;
+    match params {
+        Some(params) => fingerprints.check(kind, Sizes::read(sizes).ok(), params)?,
+        None if fingerprints == Fingerprints::NONE => {}
+        None => return Err(wrong("a fingerprint of the pairs is not 0").into()),
+    }
     // All lengths in the header are at most the length of `bytes`.
     let (frame, attachment) = rest.split_at(header.frame.get() as usize);
     let (slice, slices) = (header.slice.get(), header.slices.get());

@@ -34,7 +34,7 @@ pub(super) fn write_all(places: &[u32], bytes: &mut Vec<u8>) {
     places.iter().zip(next).for_each(|(one, next)| write(next - one - 1, bytes));
 }
 
-fn write(mut value: u32, bytes: &mut Vec<u8>) {
+pub(super) fn write(mut value: u32, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;

@@ -106,7 +106,7 @@ impl Snapshot {
     /// they have an unsupported format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not
     /// match `params`.
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
-        let opened = open(bytes, StateKind::Snapshot, params)?;
+        let opened = open(bytes, StateKind::Snapshot, Some(params))?;
         let shapes = params.arrays();
         let most: usize = shapes.map(section::most).iter().sum();
         let body = opened.body(shares::MOST_BYTES + most + kept::MOST_BYTES)?;
