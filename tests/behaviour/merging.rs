@@ -206,8 +206,8 @@ fn batch(node: u64, slice: u64) -> PairBatch {
     let mut batch = PairBatch::new();
     for number in 0..1_500 {
         let random = mix(slice << 40 | (number % 750 + 300 * node) << 1);
-        let inside = small::host(random as u32 % 40);
-        batch.push(inside, small::host((random >> 32) as u32 % 5_000 + 40));
+        let inside = small::host(random as u32 % 5);
+        batch.push(inside, small::host((random >> 32) as u32 % 150 + 40));
     }
     batch
 }
@@ -253,7 +253,7 @@ fn pairs_of_slices_make_the_recorders_that_deltas_make_in_any_order() {
             [by_pairs, by_deltas, one].map(|mut it| it.close_slice().unwrap().super_points);
         assert_eq!(reports[0], reports[1]);
         assert_eq!(reports[0], reports[2]);
-        assert!(reports[0].len() > 10);
+        assert_eq!(reports[0].len(), 5);
     }
 }
 
