@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
-use srlg_core::{Ages, HostId, Params, RecentRange, Span, Tally};
+use srlg_core::{Ages, HostId, Ip6Pair, IpPair, Params, RecentRange, Span, Tally};
 
 use crate::device::Device;
 use crate::error::Error;
@@ -47,6 +47,13 @@ impl Pairs<'_> {
             Self::Resident(pairs) => pairs.view().family(),
         }
     }
+}
+
+/// Distinct pairs whose newest contacts have the same age.
+pub(crate) struct PairsOfAges {
+    pub(crate) ages: Ages,
+    pub(crate) v4: Vec<IpPair>,
+    pub(crate) v6: Vec<Ip6Pair>,
 }
 
 pub(crate) struct Candidates {
@@ -105,6 +112,20 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Waits until all pairs have updated their recorders.
     fn flush(&self) -> Result<(), Error>;
+
+    /// Returns the memory that is in use now, in bytes.
+    fn memory_bytes(&self) -> usize;
+
+    /// Returns the pairs since the last call to [`take_pairs`](Self::take_pairs), or `None` if the backend does not
+    /// list them.
+    fn pairs(&self) -> Option<Vec<PairsOfAges>> {
+        None
+    }
+
+    /// Returns the listed pairs like [`pairs`](Self::pairs), and begins a new list if the backend can list pairs.
+    fn take_pairs(&mut self) -> Option<Vec<PairsOfAges>> {
+        None
+    }
 
     /// Replaces the params by `params`, which may differ only in the [shares](Params::with_shares). Pairs that were
     /// already ingested keep the former shares.

@@ -3,6 +3,7 @@
 mod closing;
 mod ingesting;
 mod merging;
+mod sparse;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -315,10 +316,11 @@ impl SlidingDetector {
         &self.params
     }
 
-    /// Returns the size of the recorders in memory, in bytes. The size is fixed at creation.
+    /// Returns the size of the recorders in memory, in bytes. The size is fixed at creation, unless the detector is
+    /// [sparse](Self::sparse). Until a sparse detector has recorders, this is the size of its list.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.params.recorder_bytes()
+        self.backend.shared().memory_bytes()
     }
 }
 

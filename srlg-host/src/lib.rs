@@ -86,6 +86,7 @@ mod peers;
 pub mod report;
 mod share;
 mod shares;
+mod sparse;
 pub mod state;
 pub mod time;
 mod vectors;

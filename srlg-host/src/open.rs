@@ -10,11 +10,20 @@ use crate::error::Error;
 use crate::gpu::{self, cuda::Cuda};
 
 pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>, Error> {
+    backend_or(device, params, cpu::backend)
+}
+
+/// Creates a backend on `device`. If the device is the CPU, calls `on_cpu`.
+pub(crate) fn backend_or(
+    device: Device,
+    params: Params,
+    on_cpu: impl FnOnce(Params) -> Result<Box<dyn Backend>, Error>,
+) -> Result<Box<dyn Backend>, Error> {
     match device {
-        Device::Cpu => cpu::backend(params),
+        Device::Cpu => on_cpu(params),
         Device::Cuda(ordinal) => on_gpu(ordinal, params),
         Device::Auto => match on_gpu(0, params) {
-            Err(error) if is_absence(&error) => cpu::backend(params),
+            Err(error) if is_absence(&error) => on_cpu(params),
             backend => backend,
         },
     }
@@ -22,7 +31,7 @@ pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>
 
 /// Returns whether `error` means that the machine has no usable GPU, or that CUDA is not built in.
 ///
-/// For all other errors, [`backend`] fails, so that a detector does not silently run on the CPU.
+/// For all other errors, [`backend_or`] fails, so that a detector does not silently run on the CPU.
 fn is_absence(error: &Error) -> bool {
     use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
     matches!(

@@ -26,4 +26,5 @@ mod peers;
 mod shares;
 mod sliding;
 mod small;
+mod sparse;
 mod texts;

@@ -48,6 +48,14 @@ pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     for_scheme!(&params, Types => Ok(Box::new(CpuBackend::<Types>::new(params)?)))
 }
 
+/// Allocates at least `bytes` bytes of zeroed ordinary memory for pairs.
+pub(crate) fn pin(bytes: usize) -> Result<Box<dyn PairMemory>, Error> {
+    let (mut memory, words) = (Vec::new(), bytes.div_ceil(size_of::<u64>()));
+    memory.try_reserve_exact(words).map_err(|_| Error::PinnedMemory { bytes })?;
+    memory.resize(words, 0u64);
+    Ok(Box::new(memory))
+}
+
 /// Number of hosts that a thread takes at a time.
 const HOSTS_PER_PIECE: usize = 64;
 
@@ -188,10 +196,11 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error> {
-        let (mut memory, words) = (Vec::new(), bytes.div_ceil(size_of::<u64>()));
-        memory.try_reserve_exact(words).map_err(|_| Error::PinnedMemory { bytes })?;
-        memory.resize(words, 0u64);
-        Ok(Box::new(memory))
+        pin(bytes)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.arrays.params.recorder_bytes()
     }
 
     fn flush(&self) -> Result<(), Error> {

@@ -231,6 +231,10 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         })
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.params.recorder_bytes()
+    }
+
     fn set_params(&mut self, params: Params) -> Result<(), Error> {
         self.flush()?;
         self.params = params;

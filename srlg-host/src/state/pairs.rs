@@ -45,12 +45,15 @@ impl SlicePairs {
     /// # Errors
     /// Returns an error only if the batch is in the memory of a GPU that fails.
     pub fn new(batch: &PairBatch, slice: u64) -> Result<Self, Error> {
-        let (mut v4, mut v6) = (batch.v4()?.into_owned(), batch.v6()?.into_owned());
+        Ok(Self::of(slice, batch.v4()?.into_owned(), batch.v6()?.into_owned()))
+    }
+
+    pub(crate) fn of(slice: u64, mut v4: Vec<IpPair>, mut v6: Vec<Ip6Pair>) -> Self {
         v4.sort_unstable();
         v4.dedup();
         v6.sort_unstable();
         v6.dedup();
-        Ok(Self { slice, v4, v6 })
+        Self { slice, v4, v6 }
     }
 
     /// Returns the slice of the contacts.
