@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use srlg_cli::network::payload::{pack, unpack};
+use srlg_cli::network::payload::Payload;
 use srlg_cli::network::subjects::{Part, delta, probe_of};
 use srlg_cli::network::{NetworkVersion, VersionId};
 use srlg_input::contact::Sampling;
@@ -31,11 +31,11 @@ fn description(json: &[u8]) {
 }
 
 fn payload(bytes: &[u8]) {
-    let Some(payload) = unpack(Bytes::copy_from_slice(bytes)) else { return };
-    assert_eq!(pack(payload.version, &payload.deltas, usize::MAX), [bytes]);
-    let parts = pack(payload.version, &payload.deltas, 64);
-    let parts = parts.into_iter().map(|part| unpack(part.into()).expect("as packed"));
-    assert!(parts.flat_map(|part| part.deltas).eq(payload.deltas));
+    let Some(payload) = Payload::unpack(Bytes::copy_from_slice(bytes)) else { return };
+    assert_eq!(payload.pack(usize::MAX), [bytes]);
+    let parts = payload.pack(64);
+    let parts = parts.into_iter().map(|part| Payload::unpack(part.into()).expect("as packed"));
+    assert!(parts.flat_map(|part| part.states).eq(payload.states));
 }
 
 fn names(text: &str) {

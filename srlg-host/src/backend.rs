@@ -116,6 +116,10 @@ pub(crate) trait Backend: Send + Sync {
     /// Returns the memory that is in use now, in bytes.
     fn memory_bytes(&self) -> usize;
 
+    fn has_recorders(&self) -> bool {
+        true
+    }
+
     /// Returns the pairs since the last call to [`take_pairs`](Self::take_pairs), or `None` if the backend does not
     /// list them.
     fn pairs(&self) -> Option<Vec<PairsOfAges>> {

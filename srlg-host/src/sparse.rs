@@ -22,9 +22,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use srlg_core::{Ages, HostId, Params, RecentRange, Span, Tally};
 
-use crate::backend::{
-    Backend, Candidates, HostAnswers, Pairs, PairsOfAges, TallyVisitor,
-};
+use crate::backend::{Backend, Candidates, HostAnswers, Pairs, PairsOfAges, TallyVisitor};
 use crate::cpu;
 use crate::device::Device;
 use crate::error::Error;
@@ -147,6 +145,10 @@ impl Backend for SparseBackend {
     fn memory_bytes(&self) -> usize {
         let recorders = self.recorders.get().map_or(0, |recorders| recorders.memory_bytes());
         recorders + self.list().as_ref().map_or(0, PairList::memory_bytes)
+    }
+
+    fn has_recorders(&self) -> bool {
+        self.recorders.get().is_some()
     }
 
     fn take_pairs(&mut self) -> Option<Vec<PairsOfAges>> {

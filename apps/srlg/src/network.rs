@@ -41,7 +41,7 @@ use tracing::warn;
 pub use report::is_same_when_written;
 use srlg_alerts::rules::Allow;
 
-/// Valid sizes of one part of a delta, in bytes. The lower limit leaves room for the header of a delta. The upper limit
+/// Valid sizes of one part of a slice, in bytes. The lower limit leaves room for the header of a state. The upper limit
 /// is the maximum message size that NATS recommends.
 const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
@@ -53,8 +53,11 @@ pub struct Network {
     pub slice_ms: u64,
     /// Time for which a slice stays open after its end for late contacts, in milliseconds.
     pub grace_ms: u64,
-    /// Maximum size of one part of a delta, in bytes. Larger deltas are sent in several parts.
+    /// Maximum size of one part of a slice, in bytes. Larger slices are sent in several parts.
     pub part_bytes: usize,
+    /// Maximum number of distinct pairs of a slice that a probe sends as a list, for each view. A pair with an IPv6
+    /// address counts as four. If a slice has more pairs, a probe needs a sketch and sends a delta.
+    pub most_pairs: usize,
     /// Views. The number of a view in messages is its index in this list.
     pub views: Vec<NetworkView>,
 }
@@ -114,7 +117,12 @@ pub enum NetworkError {
     Slice { slice_ms: u64 },
     #[error("part_bytes: must be {} to {}, got {part_bytes}", PART_BYTES.start(), PART_BYTES.end())]
     PartBytes { part_bytes: usize },
+    #[error("most_pairs: must be at most {MOST_PAIRS}, got {most_pairs}")]
+    MostPairs { most_pairs: usize },
 }
+
+/// Maximum value of `most_pairs`. A collector accepts lists of this length, which occupy 128 MiB.
+const MOST_PAIRS: usize = 1 << 22;
 
 /// Latest time whose number of nanoseconds since the Unix epoch fits into 64 bits, in milliseconds since the epoch.
 const LAST_MS: u64 = u64::MAX / 1_000_000;
@@ -145,12 +153,15 @@ impl Network {
 
     /// Checks that the values of this description are valid and that detectors can be created from it.
     pub fn check(&self) -> Result<(), NetworkError> {
-        let Self { slice_ms, part_bytes, views, .. } = self;
+        let Self { slice_ms, part_bytes, most_pairs, views, .. } = self;
         if *slice_ms == 0 || self.slice() > LONGEST_SLICE {
             return Err(NetworkError::Slice { slice_ms: *slice_ms });
         }
         if !PART_BYTES.contains(part_bytes) {
             return Err(NetworkError::PartBytes { part_bytes: *part_bytes });
+        }
+        if *most_pairs > MOST_PAIRS {
+            return Err(NetworkError::MostPairs { most_pairs: *most_pairs });
         }
         if !(1..=MOST_VIEWS).contains(&views.len()) {
             return Err(NetworkError::Views { count: views.len() });

@@ -1,7 +1,7 @@
 //! The command `srlg probe`, which counts the traffic of one site and sends each slice to the broker.
 //!
 //! ```text
-//! input --contacts--> ProbeSite --delta per slice--> Outbox (spool on disk) --> SlicePublisher --> broker
+//! input --contacts--> ProbeSite --state per slice--> Outbox (spool on disk) --> SlicePublisher --> broker
 //!  [counting]          [sending] --report per slice--> [outbox], [spool] --> Reporter  [publish], [reporter]
 //! ```
 //!
@@ -32,6 +32,7 @@ use srlg_notify::alert_store::AlertStore;
 use srlg_notify::delivery::Delivery;
 
 mod counting;
+mod counts;
 mod description;
 mod operator;
 mod outbox;

@@ -48,6 +48,12 @@ impl SlidingDetector {
         Ok(Self::with_backend(params, open::backend_or(device, params, on_cpu)?))
     }
 
+    /// Returns whether the detector has a list of pairs and no recorders.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        !self.backend.shared().has_recorders()
+    }
+
     /// Returns the listed pairs by slice, the oldest slice first, or `None` if the detector has no list.
     ///
     /// If slices are in epochs because the window has more than 511 slices, contacts are assigned to the newest slice
@@ -95,11 +101,11 @@ impl SlidingDetector {
         let oldest = (running + 1).saturating_sub(params.window().into());
         // Several slices of an epoch have the same ages. The newest one is inserted last.
         let key = |ages: Ages| [ages.finder, ages.counter];
-        let slices = (oldest..=running).map(|slice| (key(params.ages_between(slice, running)), slice));
+        let slices =
+            (oldest..=running).map(|slice| (key(params.ages_between(slice, running)), slice));
         let slices: HashMap<[u32; 2], u64> = slices.collect();
-        let of_slice = |PairsOfAges { ages, v4, v6 }| {
-            Some(SlicePairs::of(*slices.get(&key(ages))?, v4, v6))
-        };
+        let of_slice =
+            |PairsOfAges { ages, v4, v6 }| Some(SlicePairs::of(*slices.get(&key(ages))?, v4, v6));
         let mut pairs: Vec<_> = pairs.into_iter().filter_map(of_slice).collect();
         pairs.sort_by_key(SlicePairs::slice);
         pairs

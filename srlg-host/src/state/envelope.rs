@@ -91,6 +91,17 @@ pub(super) struct Envelope<'a> {
     frame: &'a [u8],
 }
 
+impl StateKind {
+    /// Returns the kind that the header of `bytes` states. The rest of `bytes` is not checked. Returns `None` if there
+    /// is no such header.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let (header, _) = Header::read_from_prefix(bytes).ok()?;
+        let kinds = [Self::Snapshot, Self::Delta, Self::Pairs];
+        kinds.into_iter().find(|kind| header.magic == MAGIC && header.kind == *kind as u8)
+    }
+}
+
 /// Opens the envelope in `bytes`, which must be of the given `kind`. It must match a detector with `params`, or any
 /// detector if `params` is `None`.
 pub(super) fn open<'a>(

@@ -68,6 +68,12 @@ impl SlicePairs {
         self.v4.len() + self.v6.len()
     }
 
+    /// Returns the memory used for the pairs, in bytes.
+    #[must_use]
+    pub fn body_bytes(&self) -> usize {
+        size_of_val(&self.v4[..]) + size_of_val(&self.v6[..])
+    }
+
     /// Returns whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -86,6 +92,40 @@ impl SlicePairs {
         let (kind, fingerprints) = (StateKind::Pairs, Fingerprints::NONE);
         let slice = self.slice;
         Contents { kind, fingerprints, slice, slices: 1, sizes: &[], attachment: &[] }.seal(&body)
+    }
+
+    /// Returns the [`slice`](Self::slice) of the pairs in `bytes` without reading them.
+    ///
+    /// # Errors
+    /// Returns the errors of [`from_bytes`](Self::from_bytes), except errors in the body.
+    pub fn slice_of(bytes: &[u8]) -> Result<u64, Error> {
+        Ok(open(bytes, StateKind::Pairs, None)?.contents.slice)
+    }
+
+    /// Splits the pairs into states of at most `max_bytes` each and returns them as bytes.
+    ///
+    /// Merging all parts, in any order, has the same effect as merging the whole state. If the whole state fits, it is
+    /// the only part.
+    ///
+    /// # Errors
+    /// Returns [`Error::PartSize`] if a state with a single pair is too large. Also returns the errors of
+    /// [`to_bytes`](Self::to_bytes).
+    pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let (bytes, slice) = (self.to_bytes()?, self.slice);
+        if bytes.len() <= max_bytes {
+            return Ok(vec![bytes]);
+        }
+        if self.len() < 2 {
+            return Err(Error::PartSize { max_bytes, least: bytes.len() });
+        }
+        // The number of pieces is correct if all pairs take the same number of bytes. If they do not, pieces are split
+        // again.
+        let pieces = bytes.len().div_ceil(max_bytes.max(1)).clamp(2, self.len());
+        let len = self.len().div_ceil(pieces);
+        let v4 = self.v4.chunks(len).map(|v4| Self { slice, v4: v4.to_vec(), v6: Vec::new() });
+        let v6 = self.v6.chunks(len).map(|v6| Self { slice, v4: Vec::new(), v6: v6.to_vec() });
+        let parts = v4.chain(v6).map(|part| part.into_parts(max_bytes));
+        Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Reads the pairs in `bytes`, of which there may be at most `most`.
@@ -235,6 +275,12 @@ mod tests {
         fn pairs_are_read_as_they_were_written(pairs in pairs()) {
             let bytes = pairs.to_bytes().unwrap();
             prop_assert_eq!(&SlicePairs::from_bytes(&bytes, pairs.len()).unwrap(), &pairs);
+            let parts = pairs.clone().into_parts(400).unwrap();
+            prop_assert!(parts.iter().all(|part| part.len() <= 400));
+            let parts = parts.iter().map(|part| SlicePairs::from_bytes(part, 99).unwrap());
+            let (mut v4, mut v6) = (Vec::new(), Vec::new());
+            parts.for_each(|part| (v4.extend(part.v4), v6.extend(part.v6)).0);
+            prop_assert_eq!((&v4, &v6), (&pairs.v4, &pairs.v6));
             if let Some(fewer) = pairs.len().checked_sub(1) {
                 prop_assert!(SlicePairs::from_bytes(&bytes, fewer).is_err());
             }

@@ -1,36 +1,33 @@
 //! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection.
 //!
-//! Only the subject of a message is trusted, because the broker restricts each probe to its own subjects. Invariant: an
-//! accepted delta has the sizes and the seed of this network, and its slice is at most a day ahead of the system clock.
+//! Only the subject of a message is trusted, because the broker restricts each probe to its own subjects. Invariants: an
+//! accepted delta has the sizes and the seed of this network, an accepted list has at most the number of pairs that the
+//! network allows, and their slice is at most a day ahead of the system clock.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
 
 use srlg_host::Error;
 use srlg_host::config::Params;
-use srlg_host::state::Delta;
 use srlg_input::contact::Sampling;
 
 use super::reader::Message;
 use super::rule::{DeltaArrival, Refusal};
 use crate::measure::SKEW;
 use crate::network::VersionId;
-use crate::network::payload::{Payload, ViewDelta, unpack};
+use crate::network::payload::{Payload, STATE_FRAME, SiteState, ViewState};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
 /// Maximum accepted slice number, regardless of the system clock. With slices of one millisecond, this slice lies in
 /// about the year 2,300,000.
 const HIGHEST: u64 = 1 << 56;
 
-/// Memory of a delta in addition to its body, in bytes.
-const FRAME: usize = 256;
-
 /// Content of a message.
 #[derive(Debug)]
 pub(super) struct SiteSlice {
     pub(super) slice: u64,
-    /// Deltas, each with the index of its view.
-    pub(super) deltas: Vec<(usize, Delta)>,
+    /// States, each with the index of its view.
+    pub(super) states: Vec<(usize, SiteState)>,
     pub(super) sampling: Sampling,
 }
 
@@ -42,11 +39,11 @@ pub(super) enum Rejection {
     NoPart,
     #[error("the header {SAMPLING_HEADER} is invalid: {0}")]
     Sampling(#[from] serde_json::Error),
-    #[error("the message is malformed or contains a delta of an unknown view")]
+    #[error("the message is malformed or contains data of an unknown view")]
     Payload,
     #[error("the message has network version {version}, but the network now has version {current}")]
     Version { version: VersionId, current: VersionId },
-    #[error("the message has deltas of different slices, {slice} and {other}")]
+    #[error("the message is about slice {slice}, but contains the changes of slice {other}")]
     Slices { slice: u64, other: u64 },
     #[error(
         "slice {slice} is more than a day ahead of the system clock (the highest accepted slice is {latest}); correct the wrong clock"
@@ -102,10 +99,12 @@ pub(super) struct Accepted<'a> {
     pub(super) version: VersionId,
     /// Sizes and seeds of the detectors, in the order of the views.
     pub(super) params: Vec<&'a Params>,
+    /// Maximum number of pairs in a list.
+    pub(super) most_pairs: usize,
     pub(super) latest: u64,
 }
 
-/// Reads the deltas in a message of `probe`. If `judge` refuses the slice or the part, no delta is decompressed.
+/// Reads the states in a message of `probe`. If `judge` refuses the slice or the part, no state is decompressed.
 pub(super) fn read(
     message: &Message,
     probe: usize,
@@ -117,19 +116,17 @@ pub(super) fn read(
     let sampling = message.headers.get(SAMPLING_HEADER);
     let sampling = sampling.map(|text| serde_json::from_str(text.as_str()));
     let sampling = sampling.transpose()?.unwrap_or_default();
-    let Payload { version, deltas } = unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
-    let &Accepted { version: current, ref params, latest } = accepted;
+    let payload = Payload::unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
+    let Payload { version, slice, states } = payload;
+    let &Accepted { version: current, ref params, most_pairs, latest } = accepted;
     if version != current {
         return Err(Rejection::Version { version, current });
     }
-    let of = |delta: &ViewDelta| params.get(usize::from(delta.view)).ok_or(Rejection::Payload);
+    let of = |state: &ViewState| params.get(usize::from(state.view)).ok_or(Rejection::Payload);
     // The heads are checked before any body is decompressed.
-    let head = |delta: &ViewDelta| Ok::<_, Rejection>(Delta::slice_of(&delta.bytes, of(delta)?)?);
-    let mut slices = deltas.iter().map(head);
-    let slice = slices.next().ok_or(Rejection::Payload)??;
-    for other in slices {
-        let other = other?;
-        if other != slice {
+    for state in &states {
+        let other = state.slice(of(state)?)?;
+        if other > slice || other < slice && !state.may_be_late() {
             return Err(Rejection::Slices { slice, other });
         }
     }
@@ -139,21 +136,22 @@ pub(super) fn read(
     if let Some(refusal) = judge(slice, part) {
         return Err(refusal.into());
     }
-    let read = |delta: ViewDelta| {
-        Ok::<_, Rejection>((usize::from(delta.view), Delta::from_bytes(&delta.bytes, of(&delta)?)?))
+    let read = |state: ViewState| {
+        let read = state.read(of(&state)?, most_pairs)?;
+        Ok::<_, Rejection>((usize::from(state.view), read))
     };
-    let deltas = deltas.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let bytes = deltas.iter().map(|(_, delta)| delta.body_bytes() + FRAME).sum();
-    let delta = SiteSlice { slice, deltas, sampling };
+    let states = states.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let bytes = STATE_FRAME + states.iter().map(|(_, state)| state.bytes()).sum::<usize>();
+    let delta = SiteSlice { slice, states, sampling };
     Ok(DeltaArrival { probe, slice, part, sequence: message.sequence, bytes, delta })
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use srlg_host::{Config, Device, SlidingDetector};
 
     use super::*;
-    use crate::network::payload::pack;
     use std::time::Duration;
 
     const VERSION: VersionId = VersionId { number: 3, tag: 0 };
@@ -161,21 +159,19 @@ mod tests {
     /// The middle of 2026, as printed by `date -u -d 2026-07-01 +%s`.
     const NOW: Duration = Duration::from_secs(1_782_864_000);
 
+    fn payload(slice: u64, bytes: Bytes) -> Bytes {
+        let states = vec![ViewState { view: 0, bytes }];
+        Payload { version: VERSION, slice, states }.pack(1 << 20).remove(0).into()
+    }
+
     fn message(slice: u64) -> Message {
         let mut detector = SlidingDetector::new(Config::default(), Device::Cpu).unwrap();
         detector.skip_to(slice).unwrap();
         let mut headers = async_nats::HeaderMap::new();
         headers.insert(PART_HEADER, "1/1");
         let bytes = detector.delta(1).unwrap().to_bytes().unwrap().into();
-        let payload = pack(VERSION, &[ViewDelta { view: 0, bytes }], 1 << 20).remove(0);
-        Message {
-            subject: subjects::delta("a"),
-            headers,
-            payload: payload.into(),
-            sequence: 1,
-            time: 0,
-            unread: 0,
-        }
+        let payload = payload(slice, bytes);
+        Message { subject: subjects::delta("a"), headers, payload, sequence: 1, time: 0, unread: 0 }
     }
 
     #[test]
@@ -195,7 +191,8 @@ mod tests {
             (u64::MAX >> 1, 1, Some("from_the_future")),
         ] {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
-            let accepted = Accepted { version: VERSION, params: vec![&params], latest };
+            let accepted =
+                Accepted { version: VERSION, params: vec![&params], most_pairs: 5, latest };
             let read = read(&message(slice), 0, &accepted, |_, _| None);
             let refused = read.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
@@ -206,21 +203,25 @@ mod tests {
     fn a_delta_is_counted_by_its_body_which_is_not_read_if_its_slice_is_refused() {
         let params = Config::default().validate().unwrap();
         let mut message = message(7);
-        let payload = unpack(message.payload.clone()).unwrap();
-        let [delta] = &payload.deltas[..] else { panic!() };
+        let whole = Payload::unpack(message.payload.clone()).unwrap();
+        let [delta] = &whole.states[..] else { panic!() };
         let mut bytes = delta.bytes.to_vec();
         let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
         let arrive = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
-            read(message, 0, &Accepted { version: VERSION, params: vec![&params], latest }, judge)
+            read(
+                message,
+                0,
+                &Accepted { version: VERSION, params: vec![&params], most_pairs: 5, latest },
+                judge,
+            )
         };
         let whole = arrive(&message, 7, &|_, _| None).unwrap();
-        assert_eq!(whole.bytes as u64, FRAME as u64 + body);
+        assert_eq!(whole.bytes as u64, 2 * STATE_FRAME as u64 + body);
         let end = bytes.len() - 4;
         bytes[64..end].fill(0);
         let checksum = crc32fast::hash(&bytes[..end]);
         bytes[end..].copy_from_slice(&checksum.to_le_bytes());
-        let delta = ViewDelta { view: 0, bytes: bytes.into() };
-        message.payload = pack(VERSION, &[delta], 1 << 20).remove(0).into();
+        message.payload = payload(7, bytes.into());
         let reason = |latest, running: Option<u64>| {
             let judge = |slice, _| running.map(|running| Refusal::Old { slice, running });
             arrive(&message, latest, &judge).unwrap_err().reason()

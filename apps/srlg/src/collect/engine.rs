@@ -198,6 +198,7 @@ impl Engine {
         let accepted = Accepted {
             version: self.plan.version,
             params: self.detectors.iter().map(SlidingDetector::params).collect(),
+            most_pairs: self.plan.network.most_pairs,
             latest: arrival::latest(SystemTime::now(), self.plan.network.slice_ms),
         };
         let judge = |slice, part| self.rule.judge(self.progress.now, probe, slice, part);
@@ -230,15 +231,12 @@ impl Engine {
     }
 
     fn merge(&mut self, measured: &SiteSlice) -> Result<()> {
-        let SiteSlice { slice, deltas, sampling } = measured;
+        let SiteSlice { slice, states, sampling } = measured;
         self.sampling.merge(*slice, *sampling);
         self.console.log_sampling(*sampling);
-        for (view, delta) in deltas {
-            let detector = &mut self.detectors[*view];
-            // Another view may have a longer window, so this detector may no longer have the slice.
-            if slice + u64::from(detector.params().window()) > detector.slice() {
-                detector.merge_delta(delta).context("cannot merge a delta")?;
-            }
+        for (view, state) in states {
+            let merged = state.merge_into(&mut self.detectors[*view]);
+            merged.context("cannot merge the slice of a probe")?;
         }
         Ok(())
     }

@@ -147,6 +147,14 @@ pub(crate) struct SliceTimes {
     pub(crate) grace: Duration,
 }
 
+impl SliceTimes {
+    /// Returns the clock of a view with the given window. Pairs that are later than a whole window do not count.
+    pub(crate) fn clock(self, window: u32) -> Result<SliceClock> {
+        let clock = SliceClock::new(self.slice, window - 1, Duration::MAX)?;
+        Ok(clock.with_grace(self.grace))
+    }
+}
+
 impl SiteView {
     /// Creates the view `name`, whose slices have the given `times`.
     pub(crate) fn new(
@@ -157,10 +165,8 @@ impl SiteView {
         times: SliceTimes,
         rules: &Rules,
     ) -> Result<Self> {
-        // Pairs that are later than a whole window do not count.
-        let clock = SliceClock::new(times.slice, sizes.window - 1, Duration::MAX)?;
         let detector = detector(name, sizes, device)?;
-        Self::of(view, clock.with_grace(times.grace), detector, sizes.seed, rules)
+        Self::of(view, times.clock(sizes.window)?, detector, sizes.seed, rules)
     }
 
     /// Creates a view with this `detector`, whose slices have the times of `clock`. The sample of its hosts' peers

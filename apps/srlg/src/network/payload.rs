@@ -1,72 +1,146 @@
-//! Payload of a message, which contains deltas of one slice and the numbers of their views.
+//! Payload of a message, which contains states of one slice and the numbers of their views.
 //!
-//! A payload begins with the number and tag of the network version. The view number (one byte), the length and the
-//! bytes of each delta follow. All integers except view numbers are little-endian u32 values. A slice that does not fit
-//! into one message is sent as several parts.
+//! A payload begins with the number and tag of the network version, and with the number of the slice (u64). The view
+//! number (one byte), the length and the bytes of each state follow. All integers except view numbers and the slice are
+//! u32 values, and all are little-endian. A slice that does not fit into one message is sent as several parts.
 
 use bytes::{Buf, Bytes};
+use srlg_host::config::Params;
+use srlg_host::state::{Delta, SlicePairs, StateKind};
+use srlg_host::{Error, SlidingDetector};
 
 use super::VersionId;
 
-/// Size of the network version at the start of a payload, in bytes.
-const VERSION: usize = 8;
+/// Size of the network version and slice at the start of a payload, in bytes.
+const START: usize = 16;
 
-/// Size of the view number and length before each delta, in bytes.
+/// Size of the view number and length before each state, in bytes.
 const HEAD: usize = 5;
+
+/// Memory of a state in addition to its body, in bytes.
+pub const STATE_FRAME: usize = 256;
 
 /// Content of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// Network version of the deltas.
+    /// Network version of the states.
     pub version: VersionId,
-    /// One or more deltas.
-    pub deltas: Vec<ViewDelta>,
+    /// Slice that the states complete. They may contain contacts of earlier slices that arrived late.
+    pub slice: u64,
+    /// Any number of states.
+    pub states: Vec<ViewState>,
 }
 
-/// A delta of a view, or one part of a delta that is too large for a message.
+/// A state of a view: a delta, the pairs of a slice, or a part of either that is too large for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ViewDelta {
+pub struct ViewState {
     /// Number of the view.
     pub view: u8,
-    /// Encoded delta.
+    /// Encoded state.
     pub bytes: Bytes,
 }
 
-/// Returns the maximum size of a delta that fits into a payload of `most` bytes.
-#[must_use]
-pub const fn delta_bytes(most: usize) -> usize {
-    most - VERSION - HEAD
+/// A decoded state.
+#[derive(Debug)]
+pub enum SiteState {
+    /// Changes of a sketch.
+    Delta(Delta),
+    /// Pairs of one slice.
+    Pairs(SlicePairs),
 }
 
-/// Packs `deltas` of a network `version` into payloads of at most `most` bytes each. A delta that is too large gets a
-/// separate, larger payload.
-#[must_use]
-pub fn pack(version: VersionId, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
-    let VersionId { number, tag } = version;
-    let version = [number.to_le_bytes(), tag.to_le_bytes()].concat();
-    let mut payloads: Vec<Vec<u8>> = Vec::new();
-    for ViewDelta { view, bytes } in deltas {
-        let delta = [&[*view], &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
-        match payloads.last_mut().filter(|payload| payload.len() + delta.len() <= most) {
-            Some(payload) => payload.extend(delta),
-            None => payloads.push([&version[..], &delta].concat()),
+impl ViewState {
+    /// Returns whether the state may be of an earlier slice than its payload. Pairs that arrived late are states of
+    /// their own, while a delta contains late contacts.
+    #[must_use]
+    pub fn may_be_late(&self) -> bool {
+        StateKind::of(&self.bytes) == Some(StateKind::Pairs)
+    }
+
+    /// Returns the slice of the state without reading its body.
+    pub fn slice(&self, params: &Params) -> Result<u64, Error> {
+        match StateKind::of(&self.bytes) {
+            Some(StateKind::Pairs) => SlicePairs::slice_of(&self.bytes),
+            _ => Delta::slice_of(&self.bytes, params),
         }
     }
-    payloads
+
+    /// Decodes the state for a detector with `params`. A list may have at most `most_pairs` pairs.
+    pub fn read(&self, params: &Params, most_pairs: usize) -> Result<SiteState, Error> {
+        match StateKind::of(&self.bytes) {
+            Some(StateKind::Pairs) => {
+                SlicePairs::from_bytes(&self.bytes, most_pairs).map(SiteState::Pairs)
+            }
+            _ => Delta::from_bytes(&self.bytes, params).map(SiteState::Delta),
+        }
+    }
 }
 
-/// Unpacks the output of [`pack`]. Returns `None` if `payload` is malformed.
-#[must_use]
-pub fn unpack(mut payload: Bytes) -> Option<Payload> {
-    let version =
-        VersionId { number: payload.try_get_u32_le().ok()?, tag: payload.try_get_u32_le().ok()? };
-    let mut deltas = Vec::new();
-    while !payload.is_empty() {
-        let (view, length) = (payload.try_get_u8().ok()?, payload.try_get_u32_le().ok()?);
-        let length = usize::try_from(length).ok().filter(|length| *length <= payload.len())?;
-        deltas.push(ViewDelta { view, bytes: payload.split_to(length) });
+impl SiteState {
+    /// Returns the memory of the state, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        STATE_FRAME
+            + match self {
+                Self::Delta(delta) => delta.body_bytes(),
+                Self::Pairs(pairs) => pairs.body_bytes(),
+            }
     }
-    (!deltas.is_empty()).then_some(Payload { version, deltas })
+
+    /// Merges the state into `detector`, unless its slice has left the window.
+    pub fn merge_into(&self, detector: &mut SlidingDetector) -> Result<(), Error> {
+        let merged = match self {
+            Self::Delta(delta) => detector.merge_delta(delta),
+            Self::Pairs(pairs) => detector.merge_pairs(pairs),
+        };
+        match merged {
+            // Another view may have a longer window, and late pairs may be older than their payload.
+            Err(Error::OlderThanWindow { .. }) => Ok(()),
+            merged => merged,
+        }
+    }
+}
+
+/// Returns the maximum size of a state that fits into a payload of `most` bytes.
+#[must_use]
+pub const fn state_bytes(most: usize) -> usize {
+    most - START - HEAD
+}
+
+impl Payload {
+    /// Packs the states into one or more payloads of at most `most` bytes each. A state that is too large gets a
+    /// separate, larger payload.
+    #[must_use]
+    pub fn pack(&self, most: usize) -> Vec<Vec<u8>> {
+        let VersionId { number, tag } = self.version;
+        let mut start = [number.to_le_bytes(), tag.to_le_bytes()].concat();
+        start.extend(self.slice.to_le_bytes());
+        let mut payloads = vec![start.clone()];
+        for ViewState { view, bytes } in &self.states {
+            let state = [&[*view], &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+            match payloads.last_mut() {
+                Some(last) if last.len() == START || last.len() + state.len() <= most => {
+                    last.extend(state);
+                }
+                _ => payloads.push([&start[..], &state].concat()),
+            }
+        }
+        payloads
+    }
+
+    /// Unpacks one of the payloads that [`pack`](Self::pack) returns. Returns `None` if `payload` is malformed.
+    #[must_use]
+    pub fn unpack(mut payload: Bytes) -> Option<Self> {
+        let (number, tag) = (payload.try_get_u32_le().ok()?, payload.try_get_u32_le().ok()?);
+        let (version, slice) = (VersionId { number, tag }, payload.try_get_u64_le().ok()?);
+        let mut states = Vec::new();
+        while !payload.is_empty() {
+            let (view, length) = (payload.try_get_u8().ok()?, payload.try_get_u32_le().ok()?);
+            let length = usize::try_from(length).ok().filter(|length| *length <= payload.len())?;
+            states.push(ViewState { view, bytes: payload.split_to(length) });
+        }
+        Some(Self { version, slice, states })
+    }
 }
 
 #[cfg(test)]
@@ -77,27 +151,31 @@ mod tests {
 
     proptest! {
         #[test]
-        fn deltas_come_back_in_payloads_that_are_as_few_as_their_order_allows(
-            lengths in prop::collection::vec(0..60_usize, 1..20),
+        fn states_come_back_in_payloads_that_are_as_few_as_their_order_allows(
+            lengths in prop::collection::vec(0..60_usize, 0..20),
+            slice: u64,
         ) {
-            let delta = |(view, length)| ViewDelta { view, bytes: vec![view; length].into() };
-            let deltas: Vec<_> = (0..).zip(lengths).map(delta).collect();
+            let state = |(view, length)| ViewState { view, bytes: vec![view; length].into() };
+            let states: Vec<_> = (0..).zip(lengths).map(state).collect();
             let version = VersionId { number: 7, tag: 1 };
-            let payloads = pack(version, &deltas, 100);
+            let whole = Payload { version, slice, states };
+            let payloads = whole.pack(100);
             prop_assert!(payloads.iter().all(|payload| payload.len() <= 100));
             for two in payloads.windows(2) {
-                let next = unpack(two[1].clone().into()).unwrap().deltas[0].bytes.len();
+                let next = Payload::unpack(two[1].clone().into()).unwrap().states[0].bytes.len();
                 prop_assert!(two[0].len() + HEAD + next > 100);
             }
-            let unpacked = payloads.into_iter().map(|it| unpack(it.into()).unwrap());
-            let unpacked: Vec<_> = unpacked.inspect(|it| assert_eq!(it.version, version)).collect();
-            prop_assert_eq!(unpacked.into_iter().flat_map(|it| it.deltas).collect::<Vec<_>>(), deltas);
+            let unpacked = payloads.into_iter().map(|it| Payload::unpack(it.into()).unwrap());
+            let unpacked: Vec<_> =
+                unpacked.inspect(|it| assert_eq!((it.version, it.slice), (version, slice))).collect();
+            let states: Vec<_> = unpacked.into_iter().flat_map(|it| it.states).collect();
+            prop_assert_eq!(states, whole.states);
         }
 
         #[test]
-        fn nonsense_makes_no_delta_longer_than_it_is(payload in prop::collection::vec(any::<u8>(), 0..60)) {
-            if let Some(Payload { version, deltas }) = unpack(payload.clone().into()) {
-                prop_assert_eq!(pack(version, &deltas, usize::MAX >> 1).concat(), payload);
+        fn nonsense_makes_no_state_longer_than_it_is(payload in prop::collection::vec(any::<u8>(), 0..80)) {
+            if let Some(unpacked) = Payload::unpack(payload.clone().into()) {
+                prop_assert_eq!(unpacked.pack(usize::MAX >> 1).concat(), payload);
             }
         }
     }

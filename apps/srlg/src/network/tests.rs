@@ -18,6 +18,7 @@ fn of_sizes(sizes: Sizes) -> Network {
         slice_ms: 1000,
         grace_ms: 100,
         part_bytes: 1 << 20,
+        most_pairs: 100_000,
         views: vec![NetworkView { name: "in".to_owned(), view, allows, sizes }],
     }
 }
@@ -67,6 +68,7 @@ fn what_breaks_a_rule_is_refused() {
     let texts = [
         Network { slice_ms: 0, ..network() },
         Network { part_bytes: 100, ..network() },
+        Network { most_pairs: (1 << 22) + 1, ..network() },
         of_sizes(Sizes { window: 0, ..Sizes::default() }),
         Network { views: Vec::new(), ..network() },
     ]

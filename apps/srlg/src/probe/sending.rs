@@ -1,9 +1,11 @@
-//! Slices of a probe, each with one delta per view, which are put into the outbox.
+//! Slices of a probe, each with the pairs or a delta of each view, which are put into the outbox.
 //!
 //! Invariants:
 //! - Slices are put into the outbox once and in order. Empty slices are included as heartbeats. If time advances by
 //!   more than the longest window at once, the first empty slices are skipped.
 //! - Only closed slices are sent, and all parts of a slice are sent together.
+//! - A view sends the pairs of a slice if its detector lists them all, and otherwise a delta. If a detector is sparse, the
+//!   pairs of a slice are all that the probe has of it.
 //! - Slices up to the newest slice that was ever in the spool are skipped, because they have already been spooled.
 
 use std::collections::BTreeMap;
@@ -14,17 +16,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use bytes::Bytes;
+use srlg_host::Config as Sizes;
+use srlg_host::state::SlicePairs;
 use srlg_input::contact::{Contact, Sampling};
 use tracing::{info, warn};
 
+use super::counts::SiteCounts;
 use super::outbox::Outbox;
 use super::pace::Pacer;
 use crate::measure::completeness::Completeness;
 use crate::measure::pipeline::Pushed;
 use crate::measure::site::{RunningView, SiteView, SliceConsumer};
 use crate::network::options::Pace;
-use crate::network::payload::{self, ViewDelta};
+use crate::network::payload::{self, Payload, ViewState};
 use crate::network::report::{
     HOSTS_PER_REPORT, HostReport, InputState, SiteReport, WatchedView, Watchlist,
 };
@@ -45,8 +49,8 @@ pub(super) struct Sending {
     outbox: Arc<Outbox>,
     part_bytes: usize,
     mark: Option<u64>,
-    /// Deltas of slices that have not closed in all views.
-    deltas: BTreeMap<u64, Vec<ViewDelta>>,
+    /// States of slices that have not closed in all views.
+    states: BTreeMap<u64, Vec<ViewState>>,
     /// Unsent reports about watched hosts.
     hosts: Vec<HostReport>,
     slice_ms: u64,
@@ -62,12 +66,17 @@ pub(super) struct Sending {
 struct SentView {
     name: String,
     unit: Unit,
-    window: u32,
+    sizes: Sizes,
     rules: Rules,
     /// Number of closed slices.
     closed: u64,
     /// Oldest slice that contains a pair counted since the last delta.
     oldest: Option<u64>,
+    /// Number of peers of the hosts, or `None` if the detector of the view is on a GPU and has recorders from the
+    /// beginning.
+    counts: Option<SiteCounts>,
+    /// Whether the detector has recorders, because a slice in the window had too many pairs for a list.
+    is_dense: bool,
 }
 
 /// Totals of a run.
@@ -93,10 +102,12 @@ impl Sending {
         let view = |view: &NetworkView| SentView {
             name: view.name.clone(),
             unit: Unit::of(view.view.peers(), Direction::from(view.view.role)),
-            window: view.sizes.window,
+            sizes: view.sizes,
             rules: Rules::new(Vec::new(), view.allows.clone()),
             closed: 0,
             oldest: None,
+            counts: None,
+            is_dense: false,
         };
         Self {
             version: *version,
@@ -106,7 +117,7 @@ impl Sending {
             mark: outbox.mark(*version),
             outbox,
             part_bytes: network.part_bytes,
-            deltas: BTreeMap::new(),
+            states: BTreeMap::new(),
             hosts: Vec::new(),
             slice_ms: network.slice_ms,
             sampling: BTreeMap::new(),
@@ -122,7 +133,7 @@ impl Sending {
         let view = |view: &SentView| ViewOverview {
             name: view.name.clone(),
             unit: view.unit,
-            window_ms: u64::from(view.window) * self.slice_ms,
+            window_ms: u64::from(view.sizes.window) * self.slice_ms,
             slices: view.closed,
             ..ViewOverview::default()
         };
@@ -140,8 +151,8 @@ impl Sending {
 
     fn send(&mut self, slice: u64) -> Result<()> {
         let sampling = self.sampling_up_to(slice);
-        let deltas = self.deltas.remove(&slice).unwrap_or_default();
-        let parts = payload::pack(self.version, &deltas, self.part_bytes);
+        let states = self.states.remove(&slice).unwrap_or_default();
+        let parts = Payload { version: self.version, slice, states }.pack(self.part_bytes);
         self.outbox.sleep(self.pacer.wait(Instant::now()))?;
         self.totals.slices += 1;
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
@@ -168,7 +179,52 @@ impl Sending {
         self.outbox.reports.send_replace(reports);
     }
 
-    /// Removes and returns the sampling of the contacts in the delta of `slice`, including late contacts.
+    /// Adds what the view has counted since its last slice to the slice that it closes. Returns the pairs if they are
+    /// listed, and otherwise an empty list.
+    fn add_state(&mut self, view: &mut RunningView<'_>) -> Result<Vec<SlicePairs>> {
+        let (at, slice, most) = (view.at, *view.running, payload::state_bytes(self.part_bytes));
+        // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that pipelines push before the
+        // next slice opens will be late.
+        let touched = self.views[at].oldest.take().map_or(1, |oldest| slice - oldest + 1);
+        let (taken, parts) = match view.detector.take_pairs()? {
+            Some(pairs) => {
+                let filled = pairs.iter().filter(|pairs| !pairs.is_empty());
+                let parts = filled.map(|pairs| pairs.clone().into_parts(most));
+                let parts = parts.collect::<Result<Vec<_>, _>>()?.concat();
+                (pairs, parts)
+            }
+            None => {
+                let touched = touched.min(view.detector.params().window().into()) as u32;
+                (Vec::new(), view.detector.delta(touched)?.into_parts(most)?)
+            }
+        };
+        self.log_recorders(view);
+        let parts =
+            parts.into_iter().map(|bytes| ViewState { view: at as u8, bytes: bytes.into() });
+        self.states.entry(slice).or_default().extend(parts);
+        Ok(taken)
+    }
+
+    /// Logs whether the detector of the view has recorders, if this has changed.
+    fn log_recorders(&mut self, view: &RunningView<'_>) {
+        let SentView { name, is_dense, counts, .. } = &mut self.views[view.at];
+        let (was, slice) = (*is_dense, *view.running);
+        *is_dense = !view.detector.is_sparse();
+        let megabytes = view.detector.params().recorder_bytes() as f64 / 1e6;
+        match (was, *is_dense) {
+            (false, true) if counts.is_some() => info!(
+                "slice {slice} of view {name} has too many pairs for a list: its sketch of {megabytes:.1} MB was allocated"
+            ),
+            (true, false) => {
+                info!(
+                    "the slices of view {name} are sent as lists again: its sketch of {megabytes:.1} MB was freed"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes and returns the sampling of the contacts in the states of `slice`, including late contacts.
     fn sampling_up_to(&mut self, slice: u64) -> Sampling {
         let later = self.sampling.split_off(&(slice + 1));
         let mut sampling = Sampling::default();
@@ -185,6 +241,10 @@ impl SliceConsumer for Sending {
     }
 
     fn start(&mut self, view: &mut RunningView<'_>, slice: u64) -> Result<()> {
+        let of = &mut self.views[view.at];
+        if view.detector.is_sparse() {
+            of.counts = Some(SiteCounts::new(of.sizes)?);
+        }
         self.open(view, slice)?;
         self.input.start(slice);
         if let Some(mark) = self.mark.filter(|mark| slice <= *mark && self.is_last(view.at)) {
@@ -236,7 +296,7 @@ impl SliceConsumer for Sending {
         }
     }
 
-    /// Adds the delta of the view to the slice. If this is the last view, the slice is then sent with the deltas of all
+    /// Adds the state of the view to the slice. If this is the last view, the slice is then sent with the states of all
     /// views. If several slices close together, reports are sent only for the newest one.
     fn close(&mut self, view: &mut RunningView<'_>, pushed: Pushed, is_newest: bool) -> Result<()> {
         let (at, slice) = (view.at, *view.running);
@@ -246,20 +306,11 @@ impl SliceConsumer for Sending {
         self.totals.pairs += pushed.pairs;
         let is_spooled = self.is_spooled(slice);
         if !is_spooled {
-            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that pipelines push before
-            // the next slice opens will be late.
-            let touched = self.views[at].oldest.take().map_or(1, |oldest| slice - oldest + 1);
-            let touched = touched.min(view.detector.params().window().into()) as u32;
-            let delta = view.detector.delta(touched)?;
-            let parts = delta.into_parts(payload::delta_bytes(self.part_bytes))?;
-            let parts = parts.into_iter().map(Bytes::from);
-            let deltas = parts.map(|bytes| ViewDelta { view: at as u8, bytes });
-            self.deltas.entry(slice).or_default().extend(deltas);
-            if is_newest {
-                let end_ms = slice.saturating_add(1).saturating_mul(self.slice_ms);
-                let watchlist = self.outbox.watchlist(self.version);
-                self.hosts.extend(report_hosts(view, watchlist.as_deref(), end_ms)?);
-            }
+            let pairs = self.add_state(view)?;
+            let watchlist = self.outbox.watchlist(self.version).filter(|_| is_newest);
+            let end_ms = slice.saturating_add(1).saturating_mul(self.slice_ms);
+            let counts = self.views[at].counts.as_mut();
+            self.hosts.extend(report_hosts(view, watchlist.as_deref(), end_ms, counts, &pairs)?);
         }
         if !self.is_last(at) {
             return Ok(());
@@ -295,33 +346,47 @@ impl SliceConsumer for Sending {
 }
 
 /// Collects details of the hosts of `view` on `watchlist` after a slice has closed, and returns reports about these
-/// hosts.
+/// hosts. `pairs` are the listed pairs of the slice.
 fn report_hosts(
     view: &mut RunningView<'_>,
     watchlist: Option<&Watchlist>,
     end_ms: u64,
+    counts: Option<&mut SiteCounts>,
+    pairs: &[SlicePairs],
 ) -> Result<Vec<HostReport>> {
-    let RunningView { at, detector, details, pipelines, .. } = view;
+    let RunningView { at, detector, details, pipelines, running, .. } = view;
     let watched = watchlist.and_then(|list| list.views.get(*at));
-    let Some(WatchedView { windows, hosts }) = watched else { return Ok(Vec::new()) };
-    let hosts: Vec<_> = hosts.iter().copied().collect();
-    details.track_hosts(&hosts, end_ms);
-    pipelines.track_hosts(&hosts, end_ms);
+    let nothing = WatchedView::default();
+    let WatchedView { windows, hosts } = watched.unwrap_or(&nothing);
+    if watched.is_some() {
+        let hosts: Vec<_> = hosts.iter().copied().collect();
+        details.track_hosts(&hosts, end_ms);
+        pipelines.track_hosts(&hosts, end_ms);
+    }
     let longest = detector.params().window();
-    let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
-    let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = details.hosts().unzip();
-    let mut counts = vec![Vec::new(); hosts.len()];
-    for &window in windows {
-        let estimates = detector.cardinalities_within(&hosts, window)?;
-        for (counts, estimate) in counts.iter_mut().zip(estimates) {
-            counts.push((window, estimate.cardinality));
+    let windows = windows.iter().copied().filter(|window| (1..=longest).contains(window));
+    let windows: Vec<u32> = windows.collect();
+    let asked = details.hosts().filter(|_| watched.is_some());
+    let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = asked.unzip();
+    let mut counted = match counts {
+        Some(counts) => counts.close(**running, pairs, &hosts, &windows)?,
+        None => vec![vec![0.0; windows.len()]; hosts.len()],
+    };
+    // During a flood, the recorders have counted all pairs since its beginning, and the counts of the site only those
+    // that were listed.
+    if !detector.is_sparse() {
+        for (number, &window) in windows.iter().enumerate() {
+            let estimates = detector.cardinalities_within(&hosts, window)?;
+            for (counts, estimate) in counted.iter_mut().zip(estimates) {
+                counts[number] = counts[number].max(estimate.cardinality);
+            }
         }
     }
-    let reports = hosts.into_iter().zip(details).zip(counts);
-    let report = |((host, details), counts): ((IpAddr, &HostDetails), Vec<_>)| HostReport {
+    let reports = hosts.into_iter().zip(details).zip(counted);
+    let report = |((host, details), counts): ((IpAddr, &HostDetails), Vec<f64>)| HostReport {
         view: *at as u8,
         host,
-        counts,
+        counts: windows.iter().copied().zip(counts).collect(),
         details: details.clone(),
     };
     Ok(reports.map(report).collect())

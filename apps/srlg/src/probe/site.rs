@@ -8,8 +8,8 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use srlg_host::Device;
+use anyhow::{Context, Result};
+use srlg_host::{Device, SlidingDetector};
 use srlg_input::contact::IpNet;
 use srlg_input::live::ContactSink;
 use srlg_input::{Contact, Status};
@@ -191,8 +191,12 @@ impl SiteOptions {
         let times = SliceTimes { slice: network.slice(), grace: Duration::from_millis(grace_ms) };
         let sending = Sending::new(version, self.pace, Arc::clone(outbox));
         let view = |(at, view): (usize, &NetworkView)| {
-            let rules = sending.rules(at);
-            SiteView::new(&view.name, &view.view, view.sizes, self.device, times, rules)
+            let (sizes, place) =
+                (view.sizes, || format!("cannot create the detector of view {}", view.name));
+            let detector = SlidingDetector::sparse(sizes, self.device, network.most_pairs);
+            let detector = detector.with_context(place)?;
+            let clock = times.clock(sizes.window)?;
+            SiteView::of(&view.view, clock, detector, sizes.seed, sending.rules(at))
         };
         let views = network.views.iter().enumerate().map(view).collect::<Result<_>>()?;
         Ok(Site::new(views, times, exporters, sending))

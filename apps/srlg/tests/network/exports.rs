@@ -111,10 +111,9 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     let (last, deltas) = (slices[slices.len() - 1], run(net.deltas("a")));
     merged.skip_to(last).unwrap();
     for ((slice, _), payload) in deltas.iter().filter(|((slice, _), _)| *slice <= last) {
-        for delta in unpacked(payload) {
-            assert_eq!(delta.slice(), *slice);
-            merged.merge_delta(&delta).unwrap();
-        }
+        let (of, states) = unpacked(payload);
+        assert_eq!(of, *slice);
+        states.iter().for_each(|state| state.merge_into(&mut merged).unwrap());
     }
     expected.skip_to(now - 2).unwrap();
     expected.ingest(&pairs(1, 1000)).unwrap();

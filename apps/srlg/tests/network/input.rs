@@ -55,7 +55,7 @@ pub fn assert_deltas_are(
         expected.skip_to(slice).unwrap();
         expected.ingest(&pairs(slice)).unwrap();
         for payload in deltas.range((slice, String::new())..(slice + 1, String::new())) {
-            unpacked(payload.1).iter().for_each(|delta| merged.merge_delta(delta).unwrap());
+            unpacked(payload.1).1.iter().for_each(|state| state.merge_into(&mut merged).unwrap());
         }
         assert!(
             merged.snapshot().unwrap() == expected.snapshot().unwrap(),

@@ -11,11 +11,10 @@ use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, stream};
 use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::{Access, Link};
-use srlg_cli::network::payload::unpack;
+use srlg_cli::network::payload::{Payload, SiteState};
 use srlg_cli::network::setup;
 use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
 use srlg_cli::network::{Network, NetworkVersion, bucket};
-use srlg_host::state::Delta;
 use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
@@ -169,7 +168,7 @@ impl Net {
             if subject != format!("srlg.delta.{probe}") {
                 continue;
             }
-            let slice = unpacked(&payload)[0].slice();
+            let slice = unpacked(&payload).0;
             let before = deltas.insert((slice, part), payload.clone());
             assert!(before.is_none_or(|before| before == payload), "slice {slice} differs");
         }
@@ -205,11 +204,12 @@ pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
     write_secret(&folder.join("network.json"), &json).unwrap();
 }
 
-/// Returns the deltas of a message.
-pub fn unpacked(payload: &[u8]) -> Vec<Delta> {
+/// Returns the slice and the states of a message.
+pub fn unpacked(payload: &[u8]) -> (u64, Vec<SiteState>) {
     let params = sizes().validate().unwrap();
-    let payload = unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
-    payload.deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
+    let payload = Payload::unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
+    let read = payload.states.iter().map(|state| state.read(&params, 1 << 20).unwrap());
+    (payload.slice, read.collect())
 }
 
 pub fn run<T>(work: impl Future<Output = T>) -> T {

@@ -11,7 +11,7 @@ use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::future::join_all;
 use serde_json::Value;
 use srlg_cli::network::connect::Access;
-use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
+use srlg_cli::network::payload::{Payload, ViewState, state_bytes};
 use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
 use srlg_cli::network::{NetworkVersion, bucket};
 use srlg_host::{Device, IpPair, SlidingDetector};
@@ -48,15 +48,15 @@ fn prepare(version: &NetworkVersion, site: usize, first: u64, slices: u64) -> Ve
         .map(|view| SlidingDetector::new(view.sizes, Device::Cpu).unwrap())
         .collect();
     let mut of_slice = |slice| {
-        let mut deltas = Vec::new();
+        let mut states = Vec::new();
         for (view, detector) in (0..).zip(&mut detectors) {
             detector.skip_to(slice).unwrap();
             detector.ingest(&pairs(&mut random)).unwrap();
-            let parts = detector.delta(1).unwrap().into_parts(delta_bytes(network.part_bytes));
-            let delta = |bytes: Vec<u8>| ViewDelta { view, bytes: bytes.into() };
-            deltas.extend(parts.unwrap().into_iter().map(delta));
+            let parts = detector.delta(1).unwrap().into_parts(state_bytes(network.part_bytes));
+            let delta = |bytes: Vec<u8>| ViewState { view, bytes: bytes.into() };
+            states.extend(parts.unwrap().into_iter().map(delta));
         }
-        pack(*id, &deltas, network.part_bytes)
+        Payload { version: *id, slice, states }.pack(network.part_bytes)
     };
     (first..first + slices).map(&mut of_slice).collect()
 }

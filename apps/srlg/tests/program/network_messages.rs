@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use async_nats::HeaderMap;
-use srlg_cli::network::payload::{ViewDelta, delta_bytes, pack};
+use srlg_cli::network::payload::{Payload, ViewState, state_bytes};
 use srlg_cli::network::subjects::{PART_HEADER, Part};
 use srlg_host::{Config, Device, IpPair, SlidingDetector};
 
@@ -48,9 +48,9 @@ pub(crate) fn of_pairs(
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(called).unwrap();
     detector.ingest(pairs).unwrap();
-    let parts = detector.delta(1).unwrap().into_parts(delta_bytes(bytes)).unwrap();
-    let parts = parts.into_iter().map(|part| ViewDelta { view: 0, bytes: part.into() });
-    let parts = pack(VERSION, &parts.collect::<Vec<_>>(), bytes);
+    let parts = detector.delta(1).unwrap().into_parts(state_bytes(bytes)).unwrap();
+    let states = parts.into_iter().map(|part| ViewState { view: 0, bytes: part.into() }).collect();
+    let parts = Payload { version: VERSION, slice: called, states }.pack(bytes);
     let count = parts.len() as u32;
     let message = |(number, payload)| {
         let part = Part { number, count }.to_string();

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::collect::{Args, open};
-use crate::network::payload::{ViewDelta, pack};
+use crate::network::payload::{Payload, ViewState};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 use crate::network::{Network, NetworkVersion, VersionId};
 use crate::service::Service;
@@ -54,16 +54,12 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
     if let Some(sampling) = sampling {
         headers.insert(SAMPLING_HEADER, sampling);
     }
+    let states = vec![ViewState { view: 0, bytes: delta.to_bytes().unwrap().into() }];
+    let payload = Payload { version: VERSION, slice: delta.slice(), states };
     Event::Message(Message {
         subject: subjects::delta(probe),
         headers,
-        payload: pack(
-            VERSION,
-            &[ViewDelta { view: 0, bytes: delta.to_bytes().unwrap().into() }],
-            1 << 20,
-        )
-        .remove(0)
-        .into(),
+        payload: payload.pack(1 << 20).remove(0).into(),
         sequence,
         time: 0,
         unread: 0,

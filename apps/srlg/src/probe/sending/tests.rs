@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use srlg_host::ingest::PairBatch;
-use srlg_host::state::{Delta, Snapshot};
+use srlg_host::state::Snapshot;
 use srlg_host::{Config, Device, IpPair, SlidingDetector};
 use srlg_input::Position;
 use srlg_input::contact::Role;
@@ -22,6 +22,9 @@ use srlg_alerts::exporters::ExporterNames;
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
+/// Numbers of pairs that a list takes: of no slice with pairs, of some slices of [`contacts`], and of all slices.
+const MOST_PAIRS: [usize; 3] = [0, 700, 100_000];
+
 /// Returns a network that has a single view, in which the destination of a contact is the host.
 pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     let sizes = Config {
@@ -32,7 +35,7 @@ pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     };
     let view = srlg_input::ViewOptions { role: Role::Destination, ..Default::default() };
     let view = NetworkView { name: "in".to_owned(), view, allows: Vec::new(), sizes };
-    Network { slice_ms: 1000, grace_ms: 0, part_bytes, views: vec![view] }
+    Network { slice_ms: 1000, grace_ms: 0, part_bytes, most_pairs: 100_000, views: vec![view] }
 }
 
 fn site(network: &Network, folder: &Path) -> (ProbeSite, Arc<Outbox>) {
@@ -92,11 +95,11 @@ fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Sn
     detector.skip_to(slice).unwrap();
     for slice in outbox.from(0, usize::MAX) {
         for part in outbox.read(slice).unwrap().parts {
-            let deltas = payload::unpack(part).unwrap().deltas.into_iter();
-            for ViewDelta { bytes, .. } in deltas.filter(|delta| delta.view == number) {
-                let delta = Delta::from_bytes(&bytes, detector.params()).unwrap();
-                assert_eq!(delta.slice(), slice);
-                detector.merge_delta(&delta).unwrap();
+            let payload = Payload::unpack(part).unwrap();
+            assert_eq!(payload.slice, slice);
+            for state in payload.states.iter().filter(|state| state.view == number) {
+                let state = state.read(detector.params(), network.most_pairs).unwrap();
+                state.merge_into(&mut detector).unwrap();
             }
         }
     }
@@ -124,15 +127,22 @@ fn expected(
 
 #[test]
 fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
-    for part_bytes in [1024, 1 << 20] {
-        let (folder, network) = (tempfile::tempdir().unwrap(), network(part_bytes));
+    for (part_bytes, most_pairs) in
+        [1024, 1 << 20].into_iter().flat_map(|it| MOST_PAIRS.map(|most| (it, most)))
+    {
+        let network = Network { most_pairs, ..network(part_bytes) };
+        let folder = tempfile::tempdir().unwrap();
         let (mut site, outbox) = site(&network, folder.path());
         take(&mut site, contacts(100..110));
         let totals = site.finish().unwrap();
         assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 3000, 0));
         assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
         let seen = expected(&network, contacts(100..110), 109);
-        assert_eq!(merged(&network, &outbox, 109), seen, "parts of {part_bytes} bytes");
+        assert_eq!(
+            merged(&network, &outbox, 109),
+            seen,
+            "parts of {part_bytes} bytes, lists of {most_pairs}"
+        );
     }
 }
 
@@ -217,15 +227,18 @@ impl Threaded {
 
 #[test]
 fn threads_that_read_measure_what_one_thread_does() {
-    let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
-    let mut threaded = threaded(&network, folder.path());
-    threaded.take(100..110, 0);
-    let Threaded { mut site, outbox } = threaded;
-    let totals = site.finish().unwrap();
-    assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
-    assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
-    let expected = expected(&network, contacts(100..110), 109);
-    (0..2).for_each(|view| assert_eq!(merged_view(view, &network, &outbox, 109), expected));
+    for most_pairs in MOST_PAIRS {
+        let network = Network { most_pairs, ..two_views() };
+        let folder = tempfile::tempdir().unwrap();
+        let mut threaded = threaded(&network, folder.path());
+        threaded.take(100..110, 0);
+        let Threaded { mut site, outbox } = threaded;
+        let totals = site.finish().unwrap();
+        assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
+        assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
+        let expected = expected(&network, contacts(100..110), 109);
+        (0..2).for_each(|view| assert_eq!(merged_view(view, &network, &outbox, 109), expected));
+    }
 }
 
 #[test]
@@ -246,8 +259,13 @@ fn skipped_slices_lose_no_contacts_of_threads() {
 }
 
 #[test]
-fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
-    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+fn pairs_that_come_between_a_slice_and_the_next_one_go_out_with_that() {
+    MOST_PAIRS.into_iter().for_each(pairs_between_slices_go_out);
+}
+
+fn pairs_between_slices_go_out(most_pairs: usize) {
+    let network = Network { most_pairs, ..network(1 << 20) };
+    let folder = tempfile::tempdir().unwrap();
     let mut threaded = threaded(&network, folder.path());
     let mut sink = threaded.sink();
     let Threaded { mut site, outbox } = threaded;
@@ -322,7 +340,9 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     const THREADS: u64 = 3;
     const SLICES: u64 = 19;
     const BLOCKS: u64 = 40;
-    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    // Threads fill some lists, and most slices have fewer pairs than a list takes.
+    let network = Network { most_pairs: 45_000, ..network(1 << 20) };
+    let folder = tempfile::tempdir().unwrap();
     let mut threaded = threaded(&network, folder.path());
     // Each block has contacts of the last two seconds, and there are 40 blocks per second.
     let pair = |thread: u64, block: u64, index: u64| {
