@@ -122,7 +122,7 @@ pub enum NetworkError {
 }
 
 /// Maximum value of `most_pairs`. A collector accepts lists of this length, which occupy 128 MiB.
-const MOST_PAIRS: usize = 1 << 22;
+pub(crate) const MOST_PAIRS: usize = 1 << 22;
 
 /// Latest time whose number of nanoseconds since the Unix epoch fits into 64 bits, in milliseconds since the epoch.
 const LAST_MS: u64 = u64::MAX / 1_000_000;

@@ -59,7 +59,8 @@ impl Simulation {
     fn of(text: &str, keys: &str, seed: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let files = CollectorFiles::of(folder.path());
-        let network = Network::of(&Config::parse(text).unwrap(), seed);
+        let with_keys = text.replace("[network]\n", &format!("[network]\n{keys}"));
+        let network = Network::of(&Config::parse(&with_keys).unwrap(), seed);
         let version = version(network);
         let simulation = Self { folder, version, files, stream: Vec::new() };
         simulation.configure(text, "10s", keys);

@@ -2,11 +2,9 @@
 
 use srlg_host::Config as Sizes;
 
-use crate::config::Config;
+use crate::config::{Config, Task};
+use crate::network::options::NetworkOptions;
 use crate::network::{Network, NetworkView, setup};
-
-/// Maximum number of pairs that a probe sends as a list. Lists of about 100,000 IPv4 pairs are as large as deltas.
-const MOST_PAIRS: usize = 100_000;
 
 impl Network {
     /// Creates the network description that `config` defines. Its detectors use `seed`.
@@ -24,11 +22,15 @@ impl Network {
                 .collect(),
             sizes: Sizes { seed, ..view.sizes },
         });
+        let most_pairs = match &config.task {
+            Task::Collector(options) => options.most_pairs,
+            _ => NetworkOptions::default().most_pairs,
+        };
         Self {
             slice_ms: config.general.slice.as_millis() as u64,
             grace_ms: config.general.grace.as_millis() as u64,
             part_bytes: setup::PART_BYTES,
-            most_pairs: MOST_PAIRS,
+            most_pairs,
             views: views.collect(),
         }
     }

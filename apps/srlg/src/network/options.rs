@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::network::MOST_PAIRS;
 #[cfg(feature = "network")]
 use crate::network::connect;
 use crate::network::subjects::check_name;
@@ -32,6 +33,11 @@ pub struct NetworkOptions {
     /// are further ahead are rejected. [default: two windows, at least 3600]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_skew: Option<u64>,
+    /// Maximum number of distinct pairs per view and slice that a probe lists and sends. A pair with an IPv6 address
+    /// counts as four. If a slice has more pairs, the probe allocates a sketch as large as that of the collector and
+    /// sends a delta. With 0, all probes always have sketches.
+    #[cfg_attr(test, schemars(range(max = 4194304)))]
+    pub most_pairs: usize,
     /// Memory for deltas whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes early.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub pending_mb: usize,
@@ -53,6 +59,7 @@ impl Default for NetworkOptions {
             broker: "localhost:4222".to_owned(),
             deadline: Duration::from_secs(10),
             max_skew: None,
+            most_pairs: 100_000,
             pending_mb: 512,
             stream_age: None,
             stream_mb: 4096,
@@ -89,7 +96,9 @@ impl NetworkOptions {
                 problems.push((key, text));
             }
         };
-        let Self { probes, deadline, max_skew, pending_mb, stream_age, stream_mb, .. } = self;
+        let Self {
+            probes, deadline, max_skew, most_pairs, pending_mb, stream_age, stream_mb, ..
+        } = self;
         check(!probes.is_empty(), "probes", "probes: name at least one probe".to_owned());
         for (at, name) in probes.iter().enumerate() {
             if let Err(error) = check_name(name) {
@@ -117,6 +126,8 @@ impl NetworkOptions {
                 stream_age.unwrap_or_default()
             ),
         );
+        let text = format!("most-pairs: must be at most {MOST_PAIRS}, got {most_pairs}");
+        check(*most_pairs <= MOST_PAIRS, "most-pairs", text);
         check(*pending_mb > 0, "pending-mb", "pending-mb: must be at least 1, got 0".to_owned());
         check(*stream_mb > 0, "stream-mb", "stream-mb: must be at least 1, got 0".to_owned());
         problems

@@ -54,10 +54,14 @@ fn hosts_below_the_threshold_at_each_of_three_probes_are_super_points_of_the_net
     for probe in 0..3 {
         assert_eq!(super_points(&OneNode::of(&[probe], SLICES)), []);
     }
-    let mut network = Simulation::new();
-    let (mut collector, mut probes) = (network.collector(), probes(&network));
-    measure(&mut network, &mut probes, |network| collector.read(&network.stream));
-    network.assert_is(collector, &one);
+    // The probes send deltas, or lists of pairs.
+    for most_pairs in [0, 100_000] {
+        let mut network =
+            Simulation::with(&format!("deadline = '1h'\nmost-pairs = {most_pairs}\n"));
+        let (mut collector, mut probes) = (network.collector(), probes(&network));
+        measure(&mut network, &mut probes, |network| collector.read(&network.stream));
+        network.assert_is(collector, &one);
+    }
 }
 
 #[test]

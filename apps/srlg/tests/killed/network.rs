@@ -144,12 +144,13 @@ fn feed(mut pipe: ChildStdin, site: usize, target: &AtomicU64) {
     }
 }
 
-/// Returns the configuration of the network. An alert ends if the flood pauses for the 3 s of the window and the hold.
+/// Returns the configuration of the network. A probe lists the pairs of a slice with one flooded host, and sends a delta
+/// of a slice with two flooded hosts. An alert ends if the flood pauses for the 3 s of the window and the hold.
 /// Feeders of contacts may pause for a shorter time on a busy machine.
 fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String {
     format!(
         "inside = ['10.0.0.0/8']\nslice = '200ms'\nstate = 'state'\ncheckpoint = '600ms'\nhttp = '127.0.0.1:0'\n\
-         [network]\nprobes = ['a', 'b', 'c']\nbroker = '{broker}'\ndeadline = '1s'\n\
+         [network]\nprobes = ['a', 'b', 'c']\nbroker = '{broker}'\ndeadline = '1s'\nmost-pairs = 50\n\
          [[view]]\nname = 'in'\nrole = 'destination'\npairs = 20_000\nmemory = 3_000_000\n\
          [[rule]]\nname = 'r'\nthresholds = {{ 1s = 60 }}\nhold = '2s'\n\
          [[sink]]\ntype = 'file'\npath = 'alerts'\n\

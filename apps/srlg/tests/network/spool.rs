@@ -32,8 +32,9 @@ fn assert_complete(net: &Net) {
 
 #[test]
 fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
-    for part_bytes in [1024, 1 << 20] {
-        let Some(net) = Net::of(Network { part_bytes, ..network() }) else { return };
+    for (part_bytes, most_pairs) in [(1024, 0), (1 << 20, 0), (1 << 20, 200), (1 << 20, 199)] {
+        let network = Network { part_bytes, most_pairs, ..network() };
+        let Some(net) = Net::of(network) else { return };
         run(net.stream());
         let (code, said) = probe(&net, &net.spool(), &file(&net), "").end();
         assert_eq!(code, Some(0), "{said}");

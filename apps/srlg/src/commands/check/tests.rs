@@ -128,7 +128,7 @@ const FILES: &[Wrong] = &[
     wrong(Values, "state = 'DIR/state'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n", &[5]),
     // The table of a network.
     wrong(Values, "state = 'DIR/state'\n[network]\nfolder = 'DIR/good'\nprobes = ['a', 'a', 'b c']\nbroker = 'tls://host'\ndeadline = '2d'\n\
-        max-skew = 0\npending-mb = 0\nstream-mb = 0\nstream-age = '1s'\n", &[4, 4, 5, 6, 7, 8, 9, 10]),
+        max-skew = 0\npending-mb = 0\nstream-mb = 0\nstream-age = '1s'\nmost-pairs = 5000000\n", &[4, 4, 5, 6, 7, 8, 9, 10, 11]),
     // The table of a probe, and settings that only a collector has.
     wrong(Values, "state = 'DIR/state'\nslice = '1s'\nkeep = '1d'\n[probe]\nfolder = 'DIR/good'\nbroker = 'tls://host'\nkeep = 1\n\
         [[rule]]\nname = 'r'\nthresholds = { 60s = 1000 }\n[[sink]]\ntype = 'file'\npath = '-'\n", &[2, 3, 4, 6, 7, 8, 11]),

@@ -160,6 +160,7 @@ const NETWORK: &[Sample] = &[
     ("broker", "", "'nats.example'"),
     ("deadline", "", "'20s'"),
     ("max-skew", "", "7200"),
+    ("most-pairs", "", "0"),
     ("pending-mb", "", "1024"),
     ("stream-age", "", "'2d'"),
     ("stream-mb", "", "8192"),
