@@ -29,7 +29,10 @@ use crate::error::Error;
 use crate::ingest::pairs::PairSlice;
 use crate::ingest::pinned::PairMemory;
 use crate::state::{Coder, Section, Words};
-use list::PairList;
+use list::{PairList, V6_WEIGHT};
+
+/// Maximum weight of the pairs that are added before the weight of the list is compared with its maximum.
+const PIECE: usize = 1 << 10;
 
 pub(crate) struct SparseBackend {
     params: Params,
@@ -58,6 +61,11 @@ impl SparseBackend {
         }
     }
 
+    /// Returns the maximum memory of a list of up to `most` pairs, in bytes.
+    pub(crate) const fn list_bytes(most: usize) -> usize {
+        PairList::most_bytes(most.saturating_add(PIECE))
+    }
+
     fn list(&self) -> MutexGuard<'_, Option<PairList>> {
         // Each pair is added at once, so a panic leaves a list that is valid.
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
@@ -69,21 +77,30 @@ impl SparseBackend {
 
     fn scan_plain(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
         pairs.family().check(&self.params)?;
-        // If a thread still sees the former value, it finds no list.
-        if self.is_listing.load(Ordering::Acquire) {
-            let mut list = self.list();
-            if let Some(listed) = &mut *list {
-                listed.add(pairs, ages);
-                if let Some(recorders) = self.recorders.get() {
-                    recorders.scan(Pairs::Plain(pairs), ages)?;
-                }
-                if listed.weight() > self.most {
-                    self.end(&mut list)?;
-                }
-                return Ok(());
+        if !self.is_listing.load(Ordering::Acquire) {
+            return self.recorders()?.scan(Pairs::Plain(pairs), ages);
+        }
+        let mut piece = |pairs| self.scan_piece(pairs, ages);
+        match pairs {
+            PairSlice::V4(pairs) => pairs.chunks(PIECE).map(PairSlice::V4).try_for_each(&mut piece),
+            PairSlice::V6(pairs) => {
+                pairs.chunks(PIECE / V6_WEIGHT).map(PairSlice::V6).try_for_each(&mut piece)
             }
         }
-        self.recorders()?.scan(Pairs::Plain(pairs), ages)
+    }
+
+    /// Ingests up to [`PIECE`] pairs.
+    fn scan_piece(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
+        let mut list = self.list();
+        let Some(listed) = &mut *list else {
+            drop(list);
+            return self.recorders()?.scan(Pairs::Plain(pairs), ages);
+        };
+        listed.add(pairs, ages);
+        if let Some(recorders) = self.recorders.get() {
+            recorders.scan(Pairs::Plain(pairs), ages)?;
+        }
+        if listed.weight() > self.most { self.end(&mut list) } else { Ok(()) }
     }
 
     /// Returns the recorders. If there are none, they replace the list.

@@ -186,3 +186,22 @@ fn threads_that_fill_a_list_make_the_recorders_of_one_thread() {
     assert_eq!(listed.close_slice().unwrap(), one.close_slice().unwrap());
     assert_eq!(listed.snapshot().unwrap(), one.snapshot().unwrap());
 }
+
+#[test]
+fn a_list_takes_no_more_memory_than_is_stated() {
+    for most_pairs in [0, 14, 1_000, 100_000, 115_000] {
+        let mut detector = sparse(Config::default(), most_pairs);
+        let (most, mut largest) = (SlidingDetector::list_bytes(most_pairs), 0);
+        for number in 0..most_pairs as u32 {
+            detector.ingest(&[IpPair { inside: number, peer: 7 }]).unwrap();
+            largest = largest.max(detector.memory_bytes());
+        }
+        assert!(detector.is_sparse() && largest <= most, "{most_pairs}: {largest} {most}");
+        detector.take_pairs().unwrap();
+        let pairs: Vec<_> = (0..most_pairs as u32 / 4)
+            .map(|peer| Ip6Pair::new(host(5), host(peer * 3 + 2)))
+            .collect();
+        detector.ingest(&pairs).unwrap();
+        assert!(detector.is_sparse() && detector.memory_bytes() <= most, "{most_pairs}");
+    }
+}

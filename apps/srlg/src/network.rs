@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use srlg_host::Config as Sizes;
-use srlg_host::config::{ConfigError, random_seed};
+use srlg_host::config::{ConfigError, Scheme, random_seed};
 use srlg_input::ViewOptions;
 use tracing::warn;
 
@@ -172,6 +172,21 @@ impl Network {
         }
         Ok(())
     }
+}
+
+/// Returns the sizes of the sketch with which a probe counts the peers of watched hosts at its own site. `sizes` are
+/// those of the view's sketch in the network. The sketch does not find hosts, and takes at most 4.3 MB. With a window of
+/// 1.5 million pairs, the standard error at θ = 1024 is 3 %.
+pub(crate) fn site_sizes(sizes: Sizes) -> Sizes {
+    const CELL_BITS: u32 = 12;
+    const LINES: u32 = 1 << 16;
+    let scheme = match sizes.scheme {
+        Scheme::Tagged { lines, tags, .. } => {
+            Scheme::Tagged { cell_bits: CELL_BITS, lines: lines.min(LINES), tags }
+        }
+        paper => paper,
+    };
+    Sizes { scheme, ..sizes }
 }
 
 impl VersionId {

@@ -18,7 +18,7 @@ impl SlidingDetector {
     ///
     /// The recorders are allocated when there are more pairs, when a slice is closed, and when the detector is queried,
     /// saved or merged with recorders. From then on, the detector equals one that was created by [`new`](Self::new),
-    /// bit for bit. The list takes up to 25 bytes per pair of `most_pairs`. Ingestion into a list takes several times
+    /// bit for bit. Ingestion into a list takes several times
     /// as long as ingestion into recorders, and only one thread at a time adds pairs. On a GPU, the recorders are
     /// allocated at once.
     ///
@@ -46,6 +46,12 @@ impl SlidingDetector {
         let params = config.validate()?;
         let on_cpu = |params| Ok(Box::new(SparseBackend::new(params, most_pairs)) as Box<_>);
         Ok(Self::with_backend(params, open::backend_or(device, params, on_cpu)?))
+    }
+
+    /// Returns the maximum memory of a list of up to `most_pairs` pairs, in bytes.
+    #[must_use]
+    pub const fn list_bytes(most_pairs: usize) -> usize {
+        SparseBackend::list_bytes(most_pairs)
     }
 
     /// Returns whether the detector has a list of pairs and no recorders.

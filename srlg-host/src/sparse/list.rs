@@ -9,7 +9,10 @@ use crate::backend::PairsOfAges;
 use crate::ingest::pairs::PairSlice;
 
 /// Weight of a pair with an IPv6 address, which takes four times as many bytes as a pair of two IPv4 addresses.
-const V6_WEIGHT: usize = size_of::<Ip6Pair>() / size_of::<IpPair>();
+pub(super) const V6_WEIGHT: usize = size_of::<Ip6Pair>() / size_of::<IpPair>();
+
+/// Size of an entry for a pair of two IPv4 addresses, and its control byte.
+const BUCKET_BYTES: usize = size_of::<(IpPair, Ages)>() + 1;
 
 type Groups = BTreeMap<[u32; 2], PairsOfAges>;
 
@@ -46,9 +49,18 @@ impl PairList {
         groups.into_values().collect()
     }
 
-    /// Returns the approximate memory of the list, in bytes.
+    /// Returns the memory of the list, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         bytes(&self.v4) + bytes(&self.v6)
+    }
+
+    /// Returns the maximum memory of a list with the given `weight`, in bytes.
+    pub(super) const fn most_bytes(weight: usize) -> usize {
+        // A map with more than 4 entries has a power of two of buckets, of which at most 7 of 8 are used. It doubles when
+        // they are. Pairs of two IPv4 addresses take more bytes per weight than others.
+        let buckets = (weight.saturating_mul(8) / 7 + 1).next_power_of_two();
+        let buckets = if buckets < 16 { 16 } else { buckets };
+        buckets * BUCKET_BYTES
     }
 }
 
@@ -73,7 +85,8 @@ fn age(ages: &mut Ages, by: Ages, params: &Params) -> bool {
     steps[FINDER] < u64::MAX || steps[COUNTER] < u16::MAX.into()
 }
 
-/// Returns the memory of `map`, whose entries have a control byte each.
+/// Returns the memory of `map`. It has a power of two of buckets, of which up to 7 of 8 are used, and which have a control
+/// byte each.
 fn bytes<P>(map: &HashMap<P, Ages>) -> usize {
-    map.capacity() * (size_of::<(P, Ages)>() + 1)
+    map.capacity() * 8 / 7 * (size_of::<(P, Ages)>() + 1)
 }

@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use srlg_host::SlidingDetector;
 
 use crate::config::source::SourceOptions;
 use crate::config::{Checked, Config, General, Task};
 use crate::measure::pipeline::VIEW_BYTES;
+use crate::network::options::NetworkOptions;
+use crate::network::site_sizes;
 use srlg_alerts::Tracker;
 use srlg_alerts::exporters::Exporter;
 use srlg_alerts::manager::view::ViewConfig;
@@ -67,6 +70,17 @@ pub fn check(args: &Args) -> Result<String> {
     if let Task::Probe(_) = &config.task {
         writeln!(text, "{path} is valid; the collector determines the detectors and their memory")?;
         return Ok(text);
+    }
+    if let Task::Collector(NetworkOptions { most_pairs, .. }) = config.task {
+        let sizes = config.views.iter().map(|view| site_sizes(view.sizes).validate());
+        let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
+        let site: usize = sizes.iter().map(|sizes| sizes.recorder_bytes()).sum();
+        let lists = SlidingDetector::list_bytes(most_pairs) * config.views.len();
+        writeln!(
+            text,
+            "a probe needs up to {:.1} MB for its views; while a slice of a view has more than {most_pairs} distinct pairs, also the memory of the view",
+            (site + lists) as f64 / 1e6
+        )?;
     }
     let General { as_file, country_file, .. } = &config.general;
     let per_alert = if as_file.is_some() || country_file.is_some() { 12_000 } else { 3_000 };

@@ -152,3 +152,14 @@ fn a_first_slice_beyond_all_time_stamps_is_refused() {
     let error = read(&String::from_utf8(far.to_json().unwrap()).unwrap()).unwrap_err();
     assert!(matches!(error, NetworkError::FirstSlice { .. }), "{error}");
 }
+
+#[test]
+fn the_small_sketches_of_all_plans_are_valid() {
+    for (threshold, window) in [(16, 1), (64, 60), (1024, 300), (20_000, 3600), (1024, 65_534)] {
+        for (pairs, memory) in [(100_000, 1 << 20), (10_000_000, 1 << 28), (300_000_000, 1 << 30)] {
+            let Ok(plan) = Sizes::for_load(threshold, window, pairs, memory) else { continue };
+            let bytes = site_sizes(plan.config).validate().unwrap().recorder_bytes();
+            assert!(bytes <= 4_300_000 && bytes <= memory, "{threshold} {window} {pairs}");
+        }
+    }
+}

@@ -3,16 +3,10 @@
 use std::net::IpAddr;
 
 use anyhow::{Context, Result};
-use srlg_host::config::Scheme;
 use srlg_host::state::SlicePairs;
 use srlg_host::{Config, Device, SlidingDetector};
 
-/// Maximum number of lines of the sketch. They occupy 4 MB, and at θ = 1024, estimates have a standard error of 3 % for
-/// 1.5 million pairs per window.
-const LINES: u32 = 1 << 16;
-
-/// The smallest number of cells, because the sketch need not find hosts.
-const CELL_BITS: u32 = 12;
+use crate::network::site_sizes;
 
 /// Maximum share of the pairs, which lets the sketch take more pairs.
 const MOST_SHARE: u32 = 16;
@@ -24,7 +18,7 @@ pub(super) struct SiteCounts(SlidingDetector);
 impl SiteCounts {
     /// Creates the counts of a view whose sketch in the network has the given `sizes`.
     pub(super) fn new(sizes: Config) -> Result<Self> {
-        let mut detector = SlidingDetector::new(small(sizes), Device::Cpu)
+        let mut detector = SlidingDetector::new(site_sizes(sizes), Device::Cpu)
             .context("cannot create the sketch of this site")?;
         detector.set_most_share(MOST_SHARE);
         Ok(Self(detector))
@@ -53,36 +47,11 @@ impl SiteCounts {
     }
 }
 
-/// Returns the sizes of a sketch that answers questions about hosts, and that need not find them.
-fn small(sizes: Config) -> Config {
-    let scheme = match sizes.scheme {
-        Scheme::Tagged { lines, tags, .. } => {
-            Scheme::Tagged { cell_bits: CELL_BITS, lines: lines.min(LINES), tags }
-        }
-        other => other,
-    };
-    Config { scheme, ..sizes }
-}
-
 #[cfg(test)]
 mod tests {
     use srlg_host::ingest::PairBatch;
 
     use super::*;
-
-    #[test]
-    fn the_small_sketches_of_all_plans_are_valid() {
-        for (threshold, window) in [(16, 1), (64, 60), (1024, 300), (20_000, 3600), (1024, 65_534)]
-        {
-            for (pairs, memory) in
-                [(100_000, 1 << 20), (10_000_000, 1 << 28), (300_000_000, 1 << 30)]
-            {
-                let Ok(plan) = Config::for_load(threshold, window, pairs, memory) else { continue };
-                let bytes = small(plan.config).validate().unwrap().recorder_bytes();
-                assert!(bytes <= 4_300_000 && bytes <= memory, "{threshold} {window} {pairs}");
-            }
-        }
-    }
 
     #[test]
     fn counts_cover_the_windows_that_end_with_the_closed_slice() {
