@@ -130,35 +130,36 @@ pub enum Error {
          {ours:#018x}); use the same `Config::seed` as that detector"
     )]
     OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
-    /// A snapshot or delta was taken in a slice after the detector's running slice.
+    /// A snapshot, delta or list of pairs was taken in a slice after the detector's running slice.
     #[error(
         "cannot merge the {stored}: it was taken in slice {theirs}, but the detector is in slice {ours}; \
          advance the detector to slice {theirs} first"
     )]
     FromFuture { stored: StateKind, ours: u64, theirs: u64 },
-    /// A delta is too old: all of its contacts have left the window.
+    /// A delta or a list of pairs is too old: all of its contacts have left the window.
     #[error(
-        "cannot merge the delta: its slice {theirs} has left the window of {window} slices (the detector is in \
-         slice {ours}); merge a delta while its slice is in the window"
+        "cannot merge slice {theirs}: it has left the window of {window} slices (the detector is in slice {ours}); \
+         merge a slice while it is in the window"
     )]
     OlderThanWindow { ours: u64, theirs: u64, window: u32 },
-    /// The bytes are not a valid snapshot or delta.
-    #[error("cannot read a snapshot or delta: {0}")]
+    /// The bytes are not a valid snapshot, delta or list of pairs.
+    #[error("cannot read a snapshot, delta or list of pairs: {0}")]
     Format(#[from] FormatError),
     /// The format version of the bytes is newer than this version of srlg supports.
     #[error(
-        "cannot read a snapshot or delta of format version {theirs}: this version of srlg reads format versions up \
-         to {newest}; update srlg"
+        "cannot read format version {theirs}: this version of srlg reads format versions up to {newest}; update srlg"
     )]
     Version { theirs: u16, newest: u16 },
     /// The format version of the bytes is older than this version of srlg supports.
     #[error(
-        "cannot read a snapshot or delta of format version {theirs}: this version of srlg reads format version \
-         {oldest} and later; create it again with this version of srlg"
+        "cannot read format version {theirs}: this version of srlg reads format version {oldest} and later; create \
+         the data again with this version of srlg"
     )]
     FormerVersion { theirs: u16, oldest: u16 },
-    /// A snapshot or delta could not be compressed.
-    #[error("cannot compress a snapshot or delta: not enough memory; free some memory")]
+    /// A snapshot, delta or list of pairs could not be compressed.
+    #[error(
+        "cannot compress a snapshot, delta or list of pairs: not enough memory; free some memory"
+    )]
     Compress { source: std::io::Error },
     /// The requested maximum size of a delta's parts is too small.
     #[error(
@@ -202,7 +203,7 @@ pub enum Error {
     SliceLength { length: std::time::Duration },
 }
 
-/// The reason why bytes are not a valid snapshot or delta.
+/// The reason why bytes are not a valid snapshot, delta or list of pairs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -216,13 +217,18 @@ pub enum FormatError {
     #[error("the first bytes are {found:02x?} instead of SRLG")]
     Magic { found: [u8; 4] },
     /// The bytes are of a different kind than expected.
-    #[error("the kind is {found} instead of {expected} (1 is a snapshot, 2 is a delta)")]
+    #[error(
+        "the kind is {found} instead of {expected} (1 is a snapshot, 2 is a delta, 3 is a list of pairs)"
+    )]
     Kind { found: u8, expected: u8 },
     /// The bytes were damaged after they were written.
     #[error(
         "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
     )]
     Checksum { found: u32, named: u32 },
+    /// A list of pairs has more pairs than the reader allows.
+    #[error("there are more than {most} pairs, the limit of the reader; send fewer pairs at once")]
+    TooManyPairs { most: usize },
     /// A snapshot of the paper's scheme contains an IPv6 host, which this scheme cannot report.
     #[error(
         "the snapshot is of the paper's scheme but contains the IPv6 host {host}; it was not written by srlg"

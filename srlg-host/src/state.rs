@@ -16,7 +16,7 @@
 //! | [`SlicePairs`] | The distinct pairs of one slice, about 4 bytes per IPv4 pair, for a detector of any sizes |
 //! | [`Checkpoints`] | A folder of snapshots, the last of which survives a crash |
 //!
-//! The format of snapshots and deltas is documented in docs/format.md.
+//! The format of the first three is documented in docs/format.md.
 //!
 //! # Example
 //!

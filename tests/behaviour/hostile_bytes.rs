@@ -1,5 +1,7 @@
-//! Tests that read arbitrary bytes as a snapshot or a delta, and merge valid ones. Reading must return an error or the
-//! encoded state, and must not use more memory than docs/format.md allows.
+//! Tests that read arbitrary bytes as a snapshot, a delta or pairs, and merge valid ones. Reading must return an error
+//! or the encoded state, and must not use more memory than docs/format.md allows.
+
+mod pairs;
 
 use proptest::prelude::*;
 use srlg::config::MOST_CANDIDATES;
@@ -106,11 +108,11 @@ fn word_bytes(detector: &SlidingDetector) -> u64 {
     params.recorder_bytes() as u64
 }
 
-/// Reads `bytes` as a delta and as a snapshot, and merges the result if it is valid. Returns whether `bytes` is valid
-/// as either. Asserts that no more memory is allocated than docs/format.md allows.
+/// Reads `bytes` as a delta, as a snapshot and as pairs, and merges the result if it is valid. Returns whether `bytes`
+/// is valid as one of them. Asserts that no more memory is allocated than docs/format.md allows.
 fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     let (params, most) = (*detector.params(), most(detector));
-    let mut said = false;
+    let mut said = pairs::take(detector, bytes);
     let mut delta = None;
     let allocated = allocation_counter::measure(|| delta = Some(Delta::from_bytes(bytes, &params)));
     assert!(allocated.bytes_total <= most, "a delta: {} of {most} bytes", allocated.bytes_total);
@@ -143,14 +145,15 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     said
 }
 
-/// Returns the bytes of a delta and of a snapshot, each with the offset of its compressed frame.
-fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
+/// Returns the bytes of a delta, of a snapshot and of pairs, each with the offset of its compressed frame.
+fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 3] {
     let mut detector = filled(is_tagged, contacts);
     let delta = detector.delta(1).unwrap();
     // The snapshot includes the hosts of its report.
     detector.close_slice().unwrap();
     let snapshot = detector.snapshot().unwrap().with_attachment(vec![7; 30]);
-    [(delta.to_bytes().unwrap(), 64), (snapshot.to_bytes().unwrap(), 144)]
+    let pairs = pairs::original(contacts).to_bytes().unwrap();
+    [(delta.to_bytes().unwrap(), 64), (snapshot.to_bytes().unwrap(), 144), (pairs, 64)]
 }
 
 proptest! {
@@ -194,7 +197,7 @@ proptest! {
 #[test]
 fn detector_that_is_restored_at_the_end_of_time_stays_there() {
     let mut detector = filled(true, 10);
-    let [_, (mut bytes, _)] = originals(true, 10);
+    let [_, (mut bytes, _), _] = originals(true, 10);
     bytes[24..32].fill(0xff);
     fix_up(&mut bytes);
     detector.restore(&Snapshot::from_bytes(&bytes, detector.params()).unwrap()).unwrap();

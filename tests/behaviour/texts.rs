@@ -79,6 +79,7 @@ fn texts_of_errors_of_bytes() {
         FormatError::Magic { found: *b"ELF\x7f" },
         FormatError::Kind { found: 2, expected: 1 },
         FormatError::Checksum { found: 0x0a, named: 0x0b },
+        FormatError::TooManyPairs { most: 1000 },
         FormatError::Ip6InPaper { host: "2001:db8::7".parse().unwrap() },
         FormatError::Contents { what: "there is no version 0" },
     ];

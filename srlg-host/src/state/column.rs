@@ -4,15 +4,18 @@
 //! from its predecessor, minus 1. Plane i contains byte i of every stored number; byte 0 is the least significant byte.
 //! The high bytes of long runs are 0, and compression removes them.
 
+use std::marker::PhantomData;
+
 use crate::error::{FormatError, wrong};
 
 /// An unsigned integer.
-pub(super) trait Unsigned: Copy + Ord + Default {
+pub(super) trait Unsigned: Copy + Ord {
     const BYTES: usize;
 
     fn byte(self, number: usize) -> u8;
 
-    fn with_byte(self, number: usize, byte: u8) -> Self;
+    /// Returns the number whose [`byte`](Self::byte) number i is `byte(i)`.
+    fn of_bytes(byte: impl FnMut(usize) -> u8) -> Self;
 
     /// Returns the distance from the smaller number `before`, minus 1.
     fn gap(self, before: Self) -> Self;
@@ -32,8 +35,8 @@ macro_rules! unsigned {
             }
 
             #[inline(always)]
-            fn with_byte(self, number: usize, byte: u8) -> Self {
-                self | <$of>::from(byte) << (8 * number)
+            fn of_bytes(byte: impl FnMut(usize) -> u8) -> Self {
+                <$of>::from_le_bytes(std::array::from_fn(byte))
             }
 
             #[inline(always)]
@@ -69,30 +72,35 @@ pub(super) fn write<A: Unsigned>(
     }
 }
 
-/// Takes a column of `len` numbers in `runs` from the start of `rest`.
-pub(super) fn take<A: Unsigned>(
-    rest: &mut &[u8],
-    len: usize,
-    runs: impl Iterator<Item = u32>,
-) -> Result<Vec<A>, FormatError> {
-    let Some((planes, after)) = rest.split_at_checked(len * A::BYTES) else {
-        return Err(wrong("the state ends before the end of its addresses"));
-    };
-    *rest = after;
-    let mut numbers = vec![A::default(); len];
-    for (plane, bytes) in planes.chunks_exact(len.max(1)).enumerate() {
-        for (number, &byte) in numbers.iter_mut().zip(bytes) {
-            *number = number.with_byte(plane, byte);
-        }
-    }
-    let mut left = &mut numbers[..];
-    for run in runs {
-        let (run, after) = left.split_at_mut(run as usize);
-        left = after;
-        for i in 1..run.len() {
-            let next = run[i - 1].after(run[i]);
-            run[i] = next.ok_or_else(|| wrong("an address in the state is too large"))?;
-        }
-    }
-    Ok(numbers)
+/// Number of planes of the widest numbers.
+const MOST_PLANES: usize = size_of::<u128>();
+
+/// A column whose length has been checked.
+pub(super) struct Column<'a, A> {
+    planes: [&'a [u8]; MOST_PLANES],
+    numbers: PhantomData<A>,
 }
+
+impl<'a, A: Unsigned> Column<'a, A> {
+    /// Takes a column of `len` numbers from the start of `rest`.
+    pub(super) fn take(rest: &mut &'a [u8], len: usize) -> Result<Self, FormatError> {
+        let mut planes = [&[][..]; MOST_PLANES];
+        for plane in &mut planes[..A::BYTES] {
+            let taken = rest.split_off(..len);
+            *plane = taken.ok_or(wrong("the state ends before the end of its addresses"))?;
+        }
+        Ok(Self { planes, numbers: PhantomData })
+    }
+
+    /// Returns the number at index `at`. `before` is the number before it, or `None` if a run starts at `at`.
+    #[inline(always)]
+    pub(super) fn number(&self, at: usize, before: Option<A>) -> Result<A, FormatError> {
+        let stored = A::of_bytes(|plane| self.planes[plane][at]);
+        match before {
+            None => Ok(stored),
+            Some(before) => before.after(stored).ok_or(TOO_LARGE),
+        }
+    }
+}
+
+const TOO_LARGE: FormatError = wrong("an address in the state is too large");

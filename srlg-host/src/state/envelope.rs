@@ -87,7 +87,7 @@ impl Contents<'_> {
 /// A serialised state that has a valid checksum.
 pub(super) struct Envelope<'a> {
     pub(super) contents: Contents<'a>,
-    body_len: u64,
+    pub(super) body_len: u64,
     frame: &'a [u8],
 }
 

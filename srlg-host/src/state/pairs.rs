@@ -1,8 +1,10 @@
 //! [`SlicePairs`]: the distinct pairs of one slice.
 
-use srlg_core::{Ip6Pair, IpPair, Limbs};
+use std::ops::Range;
 
-use super::column::{self, Unsigned};
+use srlg_core::{Ip6Pair, IpPair, Limbs, host};
+
+use super::column::{self, Column, Unsigned};
 use super::envelope::{Contents, open};
 use super::{Fingerprints, StateKind, leb128};
 use crate::detector::SlidingDetector;
@@ -13,8 +15,9 @@ use crate::ingest::PairBatch;
 ///
 /// A node that counts nothing itself sends the pairs of each slice instead of a [`Delta`](super::Delta). It needs no
 /// recorders, and the receiver may have any sizes, seed and share. The recorders of the receiver are then the same as
-/// after merging deltas. Up to about 100,000 IPv4 pairs per slice, pairs are smaller than a delta and merged in less
-/// time. Pairs with IPv6 addresses are larger.
+/// after merging deltas. Reading and merging IPv4 pairs takes about a quarter of the time that a delta takes. Up to
+/// about 100,000 IPv4 pairs per slice, pairs are smaller than a delta, and creating them takes less time. Pairs with
+/// IPv6 addresses take up to four times as many bytes as a delta.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -49,9 +52,10 @@ impl SlicePairs {
     }
 
     pub(crate) fn of(slice: u64, mut v4: Vec<IpPair>, mut v6: Vec<Ip6Pair>) -> Self {
-        v4.sort_unstable();
+        // Comparing integers takes less time than comparing the words of addresses one by one.
+        v4.sort_unstable_by_key(|pair| u64::from(pair.inside) << 32 | u64::from(pair.peer));
         v4.dedup();
-        v6.sort_unstable();
+        v6.sort_unstable_by_key(|pair| [pair.inside, pair.peer].map(bits));
         v6.dedup();
         Self { slice, v4, v6 }
     }
@@ -130,24 +134,32 @@ impl SlicePairs {
 
     /// Reads the pairs in `bytes`, of which there may be at most `most`.
     ///
-    /// Reading allocates at most 105 bytes per pair of `most`, and 64 KiB.
+    /// Reading allocates at most 65 bytes per pair of `most`, and 64 KiB.
     ///
     /// # Errors
     /// Returns [`Error::Format`] if the bytes are damaged or there are more pairs. Returns [`Error::Version`] or
     /// [`Error::FormerVersion`] if they have an unsupported format version.
     pub fn from_bytes(bytes: &[u8], most: usize) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Pairs, None)?;
-        let body = opened.body(most.saturating_mul(MOST_BYTES_PER_PAIR).saturating_add(HEADERS))?;
+        let most_bytes = most.saturating_mul(MOST_BYTES_PER_PAIR).saturating_add(HEADERS);
+        if opened.body_len > most_bytes as u64 {
+            return Err(FormatError::TooManyPairs { most }.into());
+        }
+        let body = opened.body(most_bytes)?;
         let Contents { slice, slices, attachment, .. } = opened.contents;
         if slices != 1 || !attachment.is_empty() {
             return Err(wrong("the pairs are not those of one slice or have an attachment").into());
         }
         let mut rest = &body[..];
-        let v4 = read(&mut rest, most, |[inside, peer]| IpPair { inside, peer })?;
-        let v6 = read(&mut rest, most - v4.len(), |pair: [u128; 2]| {
+        let v4 = read(&mut rest, 0..most, |[inside, peer]| IpPair { inside, peer })?;
+        let v6 = read(&mut rest, v4.len()..most, |pair: [u128; 2]| {
             let [inside, peer] = pair.map(limbs);
             Ip6Pair { inside, peer }
         })?;
+        let is_v4 = |pair: &Ip6Pair| [pair.inside, pair.peer].iter().all(|&it| host(it).is_ipv4());
+        if v6.iter().any(is_v4) {
+            return Err(wrong("a pair of two IPv4 addresses has the form of IPv6").into());
+        }
         match rest {
             [] => Ok(Self { slice, v4, v6 }),
             _ => Err(wrong("the state has bytes after its pairs").into()),
@@ -180,8 +192,9 @@ impl SlidingDetector {
 /// Number of bytes before the hosts of both families: the numbers of hosts and pairs.
 const HEADERS: usize = 2 * 2 * size_of::<u32>();
 
-/// Maximum number of bytes of a pair: both addresses, and the number of its host's pairs.
-const MOST_BYTES_PER_PAIR: usize = 2 * size_of::<u128>() + 5;
+/// Maximum number of bytes of a pair: both addresses, and one byte for its host's number of pairs. If that number takes
+/// two bytes, the host has at least 128 pairs.
+const MOST_BYTES_PER_PAIR: usize = 2 * size_of::<u128>() + 1;
 
 fn bits(limbs: Limbs) -> u128 {
     limbs.into_iter().fold(0, |bits, limb| bits << 32 | u128::from(limb))
@@ -211,10 +224,11 @@ fn write<A: Unsigned>(pairs: impl Iterator<Item = [A; 2]>, body: &mut Vec<u8>) {
     column::write(&peers, counts.into_iter(), body);
 }
 
-/// Takes pairs that [`write`] appended, at most `most`, from the start of `rest`. `pair` creates a pair.
+/// Takes pairs that [`write`] appended from the start of `rest`. `pair` creates a pair. `room` starts with the number
+/// of pairs that were taken before and ends with the maximum number of pairs.
 fn read<A: Unsigned, P>(
     rest: &mut &[u8],
-    most: usize,
+    room: Range<usize>,
     pair: impl Fn([A; 2]) -> P,
 ) -> Result<Vec<P>, FormatError> {
     let ends = || wrong("the state ends before the end of its pairs");
@@ -224,24 +238,33 @@ fn read<A: Unsigned, P>(
         Ok(u32::from_le_bytes(*number) as usize)
     };
     let (hosts, pairs) = (number()?, number()?);
-    if pairs > most || hosts > pairs {
-        return Err(wrong("the number of pairs or hosts in the state is too large"));
+    if pairs > room.len() {
+        return Err(FormatError::TooManyPairs { most: room.end });
     }
-    let (mut counts, mut sum, mut bytes) = (Vec::with_capacity(hosts), 0_u64, rest.iter());
+    let counts = *rest;
+    let (mut bytes, mut sum) = (counts.iter(), 0_u64);
     for _ in 0..hosts {
         let count = leb128::read(&mut bytes).filter(|&count| count > 0).ok_or_else(ends)?;
         sum += u64::from(count);
-        counts.push(count);
     }
     if sum != pairs as u64 {
         return Err(wrong("the numbers of the hosts' pairs do not add up"));
     }
     *rest = bytes.as_slice();
-    let hosts = column::take::<A>(rest, hosts, [hosts as u32].into_iter())?;
-    let peers = column::take::<A>(rest, pairs, counts.iter().copied())?;
-    let (mut found, mut peers) = (Vec::with_capacity(pairs), peers.into_iter());
-    for (host, count) in hosts.into_iter().zip(counts) {
-        found.extend(peers.by_ref().take(count as usize).map(|peer| pair([host, peer])));
+    let hosts_column = Column::<A>::take(rest, hosts)?;
+    let peers_column = Column::<A>::take(rest, pairs)?;
+    let (mut found, mut counts) = (Vec::with_capacity(pairs), counts.iter());
+    let mut host = None;
+    for number in 0..hosts {
+        let inside = hosts_column.number(number, host)?;
+        let end = found.len() + leb128::read(&mut counts).ok_or_else(ends)? as usize;
+        let mut peer = None;
+        while found.len() < end {
+            let next = peers_column.number(found.len(), peer)?;
+            found.push(pair([inside, next]));
+            peer = Some(next);
+        }
+        host = Some(inside);
     }
     Ok(found)
 }
@@ -290,7 +313,7 @@ mod tests {
         fn bodies_of_any_bytes_are_pairs_in_ascending_order_or_refused(
             body in prop::collection::vec(prop_oneof![4 => 0u8..4, 1 => any::<u8>()], 0..80),
         ) {
-            if let Ok(found) = read::<u32, _>(&mut &body[..], 20, |pair| pair) {
+            if let Ok(found) = read::<u32, _>(&mut &body[..], 0..20, |pair| pair) {
                 prop_assert!(found.is_sorted_by(|a, b| a < b));
                 let mut written = Vec::new();
                 write(found.into_iter(), &mut written);
