@@ -1,11 +1,12 @@
 //! Tests that bytes of format version 3, which docs/format.md describes, can still be read.
 
 mod golden;
+mod pairs;
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use srlg::Error;
-use srlg::state::{Delta, Snapshot};
+use srlg::state::{Delta, SlicePairs, Snapshot};
 
 use golden::{bytes_of, golden, path, seen, tagged};
 
@@ -39,6 +40,11 @@ fn write_golden_files() {
             std::fs::write(path(name), bytes_of(&mut detector, slices)).unwrap();
         }
     }
+    for (name, pairs) in pairs::golden() {
+        if !path(name).exists() {
+            std::fs::write(path(name), pairs.to_bytes().unwrap()).unwrap();
+        }
+    }
 }
 
 fn number(bytes: &[u8], offset: usize, len: usize) -> u64 {
@@ -50,6 +56,12 @@ fn crc(bytes: &[u8]) -> u64 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
     (!bytes.iter().fold(u32::MAX, byte)).into()
+}
+
+fn correct_crc(bytes: &mut [u8]) {
+    let end = bytes.len() - 4;
+    let sum = crc(&bytes[..end]) as u32;
+    bytes[end..].copy_from_slice(&sum.to_le_bytes());
 }
 
 // The offsets come from docs/format.md.
@@ -93,27 +105,35 @@ fn headers_are_as_they_are_documented() {
 #[test]
 fn other_versions_are_distinguished_from_a_damaged_number() {
     for (name, detector, slices) in golden() {
-        let mut bytes = std::fs::read(path(name)).unwrap();
-        let read = |bytes: &[u8]| match slices {
-            None => Snapshot::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
-            Some(_) => Delta::from_bytes(bytes, detector.params()).map(drop).unwrap_err(),
+        let params = detector.params();
+        assert_versions_are_distinguished(name, |bytes| match slices {
+            None => Snapshot::from_bytes(bytes, params).map(drop).unwrap_err(),
+            Some(_) => Delta::from_bytes(bytes, params).map(drop).unwrap_err(),
+        });
+    }
+    for (name, _) in pairs::golden() {
+        assert_versions_are_distinguished(name, |bytes| {
+            SlicePairs::from_bytes(bytes, 1_000).map(drop).unwrap_err()
+        });
+    }
+}
+
+/// Asserts that `read` returns the right error for other versions of the golden file `name`.
+fn assert_versions_are_distinguished(name: &str, read: impl Fn(&[u8]) -> Error) {
+    let mut bytes = std::fs::read(path(name)).unwrap();
+    for version in [0, 1, 2, 4, 0x4001] {
+        bytes[4..6].copy_from_slice(&u16::to_le_bytes(version));
+        assert!(matches!(read(&bytes), Error::Format(_)), "{name} {version}: damaged");
+        correct_crc(&mut bytes);
+        let error = read(&bytes);
+        let is_right = match version {
+            0 => matches!(error, Error::Format(_)),
+            1 | 2 => {
+                matches!(error, Error::FormerVersion { theirs, oldest: 3 } if theirs == version)
+            }
+            _ => matches!(error, Error::Version { theirs, newest: 3 } if theirs == version),
         };
-        for version in [0, 1, 2, 4, 0x4001] {
-            bytes[4..6].copy_from_slice(&u16::to_le_bytes(version));
-            assert!(matches!(read(&bytes), Error::Format(_)), "{name} {version}: damaged");
-            let end = bytes.len() - 4;
-            let sum = crc(&bytes[..end]) as u32;
-            bytes[end..].copy_from_slice(&sum.to_le_bytes());
-            let error = read(&bytes);
-            let is_right = match version {
-                0 => matches!(error, Error::Format(_)),
-                1 | 2 => {
-                    matches!(error, Error::FormerVersion { theirs, oldest: 3 } if theirs == version)
-                }
-                _ => matches!(error, Error::Version { theirs, newest: 3 } if theirs == version),
-            };
-            assert!(is_right, "{name} {version}: {error}");
-        }
+        assert!(is_right, "{name} {version}: {error}");
     }
 }
 
@@ -122,6 +142,10 @@ fn shares(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     let end = (0..).step_by(5).find(|&at| bytes[at] == 255).unwrap();
     let entry = |entry: &[u8]| (1 << entry[0], number(entry, 1, 4));
     (bytes[..end].chunks(5).map(entry).collect(), &bytes[end + 1..])
+}
+
+fn leb128(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f))
 }
 
 /// Reads a section as docs/format.md describes it. Returns the index and the word of each recorder, and the bytes after
@@ -138,8 +162,7 @@ fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     } else if n > 0 {
         recorders.push(first);
         for gap in places.split_inclusive(|byte| byte & 0x80 == 0) {
-            let gap = gap.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f));
-            recorders.push(recorders[recorders.len() - 1] + 1 + gap);
+            recorders.push(recorders[recorders.len() - 1] + 1 + leb128(gap));
         }
     }
     let mut plane = |bit: u64| {
