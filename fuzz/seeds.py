@@ -202,6 +202,14 @@ def network():
                               "exporters": None, "hosts": [host]}))
 
 
+def slice_pairs():
+    """Returns the body of two pairs of an IPv4 host, and of two IPv6 hosts with one peer each."""
+    planes = lambda *numbers, width: bytes(number >> 8 * byte & 255 for byte in range(width) for number in numbers)
+    v4 = struct.pack("<IIB", 1, 2, 2) + planes(0x0A000001, width=4) + planes(0xC6336401, 299, width=4)
+    v6 = struct.pack("<IIBB", 2, 2, 1, 1) + planes(0x20010DB8 << 96, 7, width=16)
+    return v4 + v6 + planes(0x20010DB8 << 96 | 9, 0xFFFFC0000201, width=16)
+
+
 def configurations():
     add("config", (ROOT / "docs/srlg.example.toml").read_bytes())
     for page in sorted(ROOT.glob("docs/*.md")):
@@ -239,7 +247,8 @@ def main():
     requests()
     # Gzip is detected before the format.
     add("capture", gzip.compress((ROOT / "srlg-input/tests/inputs/captures/tunnels/tunnels.pcap").read_bytes(), mtime=0))
-    for target in ["delta", "snapshot"]:
+    add("pairs", b"\x02" + slice_pairs())
+    for target in ["delta", "pairs", "snapshot"]:
         for way in range(3):
             add(target, bytes([way]))
 

@@ -15,7 +15,7 @@ export RUSTC_BOOTSTRAP=1
 export ASAN_OPTIONS=quarantine_size_mb=16:detect_odr_violation=0
 
 seconds=${SRLG_FUZZ_SECONDS:-240} jobs=${SRLG_FUZZ_JOBS:-1}
-light="capture csv delta exporter_state exports frame framing logs snapshot"
+light="capture csv delta exporter_state exports frame framing logs pairs snapshot"
 messages="messages schema" program="api config network report"
 read -ra targets <<<"${*:-$light $messages $program}"
 # Without features, only about 60 packages are compiled.

@@ -27,8 +27,8 @@ pub fn detector(is_tagged: bool) -> SlidingDetector {
     detector
 }
 
-/// Returns the bytes that `input` describes. `envelope` is a valid snapshot or delta, whose compressed body starts at
-/// byte `start`.
+/// Returns the bytes that `input` describes. `envelope` is a valid snapshot, delta or list of pairs, whose compressed
+/// body starts at byte `start`.
 pub fn bytes_of(input: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
     let Some((way, rest)) = input.split_first() else { return Vec::new() };
     match way % 3 {
