@@ -44,16 +44,16 @@ typedef enum {
   SRLG_STATUS_DEVICE = 8,
   // The buffer is too short. If the call has a `len` argument, the required length was written to it.
   SRLG_STATUS_BUFFER = 9,
-  // The bytes are not a snapshot or a delta that this library can read.
+  // The bytes are not a snapshot, a delta or a list of pairs that this library can read.
   SRLG_STATUS_FORMAT = 10,
   // The snapshot or delta is from a detector that has different sizes, a different window or a different hash.
   // The thresholds of both detectors must lie between the same powers of two, such as 1024 to 2047.
   SRLG_STATUS_OTHER_SIZES = 11,
   // The snapshot or delta is from a detector with a different seed.
   SRLG_STATUS_OTHER_SEED = 12,
-  // The slice of the snapshot or delta is later than the running slice.
+  // The slice of the snapshot, delta or pairs is later than the running slice.
   SRLG_STATUS_FROM_FUTURE = 13,
-  // The slice of the delta has left the window.
+  // The slice of the delta or pairs has left the window.
   SRLG_STATUS_OLDER_THAN_WINDOW = 14,
   // The slice is already closed, or it has the highest possible number.
   SRLG_STATUS_SLICE = 15,
@@ -370,6 +370,12 @@ srlg_status srlg_detector_delta(srlg_detector detector,
 
 // Merges a delta of `len` bytes from another detector.
 srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
+
+// Merges the pairs of one slice, at most 2^24, that a Rust program has written with SlicePairs::to_bytes. The sizes and
+// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
+srlg_status srlg_detector_merge_pairs(srlg_detector detector,
+                                      const uint8_t *pairs,
+                                      size_t len);
 
 // Creates a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity`
 // pairs of each address family for the next slice.

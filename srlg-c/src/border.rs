@@ -22,7 +22,7 @@ use std::num::NonZeroUsize;
 use std::slice;
 
 use srlg_host::ingest::{Feed as LibraryFeed, Ip6Pair};
-use srlg_host::state::{Delta, Snapshot};
+use srlg_host::state::{Delta, SlicePairs, Snapshot};
 use srlg_host::{Error, IpPair, SliceReport, SlidingDetector};
 use zerocopy::{FromBytes, transmute_ref};
 
@@ -46,6 +46,9 @@ static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
 
 /// Maximum `size` of any struct of this header, now and in later versions.
 const LARGEST_STRUCT: usize = 1 << 16;
+
+/// Maximum number of pairs that are merged in one call.
+const MOST_MERGED_PAIRS: usize = 1 << 24;
 
 /// Number of IPv6 pairs that are converted at a time. They occupy 8 kB of the stack.
 const BLOCK: usize = 256;
@@ -536,6 +539,22 @@ pub unsafe extern "C" fn srlg_detector_merge_delta(
         let parse = |detector: &SlidingDetector| Ok(Delta::from_bytes(bytes, detector.params())?);
         let delta = DETECTORS.read(detector.id, parse)?;
         DETECTORS.write(detector.id, |detector| Ok(detector.merge_delta(&delta)?))
+    })
+}
+
+/// Merges the pairs of one slice, at most 2^24, that a Rust program has written with SlicePairs::to_bytes. The sizes and
+/// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_merge_pairs(
+    detector: Detector,
+    pairs: *const u8,
+    len: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let bytes = unsafe { elements(pairs, len, "pairs") }?;
+        let pairs = SlicePairs::from_bytes(bytes, MOST_MERGED_PAIRS)?;
+        DETECTORS.read(detector.id, |detector| Ok(detector.merge_pairs(&pairs)?))
     })
 }
 

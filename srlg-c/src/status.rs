@@ -32,16 +32,16 @@ pub enum Status {
     Device = 8,
     /// The buffer is too short. If the call has a `len` argument, the required length was written to it.
     Buffer = 9,
-    /// The bytes are not a snapshot or a delta that this library can read.
+    /// The bytes are not a snapshot, a delta or a list of pairs that this library can read.
     Format = 10,
     /// The snapshot or delta is from a detector that has different sizes, a different window or a different hash.
     /// The thresholds of both detectors must lie between the same powers of two, such as 1024 to 2047.
     OtherSizes = 11,
     /// The snapshot or delta is from a detector with a different seed.
     OtherSeed = 12,
-    /// The slice of the snapshot or delta is later than the running slice.
+    /// The slice of the snapshot, delta or pairs is later than the running slice.
     FromFuture = 13,
-    /// The slice of the delta has left the window.
+    /// The slice of the delta or pairs has left the window.
     OlderThanWindow = 14,
     /// The slice is already closed, or it has the highest possible number.
     Slice = 15,

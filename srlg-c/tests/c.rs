@@ -65,6 +65,11 @@ fn wrong_arguments_are_statuses() {
 }
 
 #[test]
+fn pairs_of_a_slice_are_merged() {
+    run(&folder().join("tests/pairs.c"));
+}
+
+#[test]
 fn threads_share_handles() {
     run(&folder().join("tests/threads.c"));
 }
