@@ -69,7 +69,7 @@ class DeviceError(Error):
     """A GPU cannot be used, or has failed."""
 
 class StateError(Error):
-    """A snapshot or a delta is damaged, or does not fit the detector."""
+    """A snapshot, a delta or a list of pairs is damaged, or does not fit the detector."""
 
 class InputError(Error):
     """A file or a table cannot be read, or too many rows of a table are too late."""

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use srlg::config::{ConfigError as SizeError, HashFamily};
-use srlg::state::{Delta, FormatError, Snapshot};
+use srlg::state::{Delta, FormatError, SlicePairs, Snapshot, StateKind};
 use srlg::{Config, Device, Error, SlidingDetector};
 
 use crate::error::{ConfigError, broken, busy, raised};
@@ -20,6 +20,9 @@ use crate::report::{Estimate, Health, Peer, Report};
 /// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests these
 /// pairs.
 const BLOCK: usize = 1 << 15;
+
+/// Maximum number of pairs that are merged in one call.
+const MOST_MERGED_PAIRS: usize = 1 << 24;
 
 /// A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices.
 ///
@@ -190,10 +193,14 @@ impl Detector {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Merges `state`, a snapshot or a delta of another detector. States may be merged late, repeatedly and in any
-    /// order.
+    /// Merges `state`, a snapshot or a delta of another detector, or at most 2**24 pairs of one slice. States may be
+    /// merged late, repeatedly and in any order.
     fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
+        const PAIRS: u8 = StateKind::Pairs as u8;
         self.change(py, |detector| match Delta::from_bytes(state, detector.params()) {
+            Err(Error::Format(FormatError::Kind { found: PAIRS, .. })) => {
+                detector.merge_pairs(&SlicePairs::from_bytes(state, MOST_MERGED_PAIRS)?)
+            }
             Err(Error::Format(FormatError::Kind { .. })) => {
                 let snapshot = Snapshot::from_bytes(state, detector.params())?;
                 detector.merge_snapshot(&snapshot)

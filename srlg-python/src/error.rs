@@ -19,7 +19,7 @@ create_exception!(
     srlg,
     StateError,
     Error,
-    "A snapshot or a delta is damaged, or does not fit the detector."
+    "A snapshot, a delta or a list of pairs is damaged, or does not fit the detector."
 );
 create_exception!(
     srlg,

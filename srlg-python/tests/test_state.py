@@ -2,7 +2,10 @@
 
 import copy
 import pickle
+import struct
+import zlib
 
+import numpy
 import pytest
 from pairs import one_host, pairs
 
@@ -63,6 +66,56 @@ def test_a_delta_has_the_last_slices() -> None:
     for slices in (0, 11):
         with pytest.raises(srlg.ConfigError):
             site.delta(slices)
+
+
+def list_of_pairs(slice_number: int, peers: int, claimed: int | None = None) -> bytes:
+    """Returns the pairs of 10.0.0.1 with `peers` peers from 198.18.0.0 on, as docs/format.md describes them.
+
+    They claim to be `claimed` pairs. The frame of zstd is not compressed.
+    """
+    body = struct.pack("<II", 1, peers if claimed is None else claimed)
+    body += bytes([peers & 127 | 128, peers >> 7]) + struct.pack("<I", 0x0A000001)
+    planes = (bytes([byte]) + bytes(peers - 1) for byte in struct.pack("<I", 0xC6120000))
+    body += b"".join(planes) + bytes(8)  # no pairs with IPv6 addresses
+    frame = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(body))
+    frame += struct.pack("<I", len(body) << 3 | 1)[:3] + body
+    numbers = (0, 0, slice_number, 1, len(body), len(frame), 0)
+    header = struct.pack("<4sHH7Q", b"SRLG", 3, 3, *numbers)
+    return header + frame + struct.pack("<I", zlib.crc32(header + frame))
+
+
+def test_pairs_are_merged_whatever_the_seed() -> None:
+    for seed in (None, 7):
+        by_pairs, direct = detector(seed), detector(seed)
+        for one in (by_pairs, direct):
+            one.skip_to(3)
+        by_pairs.merge(list_of_pairs(3, 1000))
+        by_pairs.merge(list_of_pairs(3, 1000))
+        hosts = numpy.full(1000, 0x0A000001, dtype=numpy.uint32)
+        direct.ingest(hosts, numpy.arange(0xC6120000, 0xC6120000 + 1000, dtype=numpy.uint32))
+        report = by_pairs.close_slice()
+        assert [point.host for point in report.super_points] == ["10.0.0.1"]
+        assert report == direct.close_slice()
+
+
+def test_pairs_that_are_too_many_too_old_or_damaged_are_rejected() -> None:
+    first = detector()
+    first.skip_to(20)
+    good = list_of_pairs(20, 1000)
+    for state in (
+        good[:-1],
+        good[:100] + b"\1" + good[101:],
+        list_of_pairs(21, 1000),
+        list_of_pairs(10, 1000),
+        list_of_pairs(20, 1000, claimed=1001),
+    ):
+        with pytest.raises(srlg.StateError):
+            first.merge(state)
+    with pytest.raises(srlg.StateError, match="more than 16777216 pairs"):
+        first.merge(list_of_pairs(20, 1000, claimed=(1 << 24) + 1))
+    with pytest.raises(srlg.StateError):
+        first.restore(good)
+    assert first.close_slice().super_points == []
 
 
 def test_a_seed_changes_what_is_touched() -> None:
