@@ -287,8 +287,10 @@ mod tests {
                 peer: limbs(peer, high),
             });
             let mut v6: Vec<_> = v6.collect();
-            (v4.sort_unstable(), v6.sort_unstable());
-            (v4.dedup(), v6.dedup());
+            v4.sort_unstable();
+            v4.dedup();
+            v6.sort_unstable();
+            v6.dedup();
             SlicePairs { slice, v4, v6 }
         })
     }
