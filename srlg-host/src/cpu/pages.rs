@@ -155,10 +155,13 @@ impl<R: Mappable> WordArray for Pages<R> {
     fn apply(&mut self, section: &Section<'_>, step: u64) {
         let step = R::saturated(step);
         self.exclusive(|recorders| {
-            let merged = section.walk(|place, word| {
-                let (word, recorder) = (R::aged(word, step), &mut recorders[place]);
-                if word < recorder.word() {
-                    *recorder = R::new(word);
+            let ours = R::freeze(recorders);
+            let merged = section.walk(|places, words| {
+                for (&place, &word) in places.iter().zip(words) {
+                    let (ours, word) = (&mut ours[place as usize], R::aged(word, step));
+                    if word < *ours {
+                        *ours = word;
+                    }
                 }
             });
             merged.expect("sections are checked when they are read");

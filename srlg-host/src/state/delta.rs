@@ -155,7 +155,7 @@ impl Delta {
             return Err(wrong("the delta has bytes after its two sections").into());
         }
         for section in sections {
-            with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
+            with_width!(section.shape().width, W => section.walk(|_, _: &[W]| ()))?;
         }
         Ok(Self { fingerprints, shares, slice, slices, shapes, body, start })
     }

@@ -42,6 +42,9 @@ pub(super) fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
+/// Number of bits in the first four bytes, which are below those of the fifth and last byte.
+pub(super) const LAST_SHIFT: u32 = 28;
+
 /// Returns the next gap, minus 1, or `None` if `bytes` does not start with a valid 32-bit value.
 #[inline(always)]
 pub(super) fn read<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> {

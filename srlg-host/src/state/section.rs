@@ -57,10 +57,20 @@ impl Fold {
         move |word| if word < split { word } else { word.wrapping_sub(shift) }
     }
 
+    /// Replaces `numbers` by the words that they represent. Returns an error if a word does not fit its array.
     #[inline(always)]
-    fn unfolded(self, number: u64) -> u64 {
-        let [split, shift] = [self.split, self.shift].map(|size| u64::from(size.get()));
-        if number < split { number } else { number + shift }
+    fn unfold<W: Word>(self, numbers: &mut [W]) -> Result<(), FormatError> {
+        if self.shift == 0 {
+            return Ok(());
+        }
+        let [split, shift] = [self.split, self.shift].map(|size| W::saturated(size.get()));
+        let mut largest = W::default();
+        for number in numbers {
+            largest = largest.max(*number);
+            *number = if *number < split { *number } else { number.saturating_add(shift) };
+        }
+        let fits = largest < split || largest <= W::MAX.wrapping_sub(shift);
+        if fits { Ok(()) } else { Err(wrong("a section has a word too large for its array")) }
     }
 }
 
@@ -71,6 +81,14 @@ pub(super) const SPARSE: u8 = 0;
 pub(super) const DENSE: u8 = 1;
 /// Number of planes of the widest words.
 pub(super) const MOST_PLANES: usize = 8;
+
+/// Number of bytes of gaps that are decoded together, and minimum number of recorders in a block of a bitmap. The lines
+/// of the recorders in a block fit into the first-level cache.
+const BLOCK: usize = 256;
+/// Maximum number of recorders that are decoded together.
+const MOST_PER_BLOCK: usize = 2 * BLOCK;
+/// Number of positions in a bitmap that are decoded together, even if fewer remain.
+const PLACES_PER_STEP: usize = 4;
 
 /// Returns the maximum size of a section in bytes.
 pub(super) fn most(shape: ArrayShape) -> usize {
@@ -135,83 +153,129 @@ impl<'a> Section<'a> {
         self.header.fold
     }
 
-    /// Calls `each` with every recorder and its word, in ascending order, until an error is found.
+    /// Calls `each` with the positions and words of a block of recorders at a time, in ascending order, until an error
+    /// is found. All positions are within the array.
     ///
     /// # Panics
     /// Panics if the words of the array are not as wide as `W`.
     #[inline]
-    pub(crate) fn walk<W: Word>(&self, mut each: impl FnMut(usize, W)) -> Result<(), FormatError> {
-        assert_eq!(W::WIDTH, self.shape.width, "the words differ in width from the array");
-        match self.header.layout {
-            SPARSE => self.walk_gaps(&mut each),
-            _ => self.walk_bits(&mut each),
-        }
-    }
-
-    /// Calls `each` with recorder `place` and its word, which is at index `at` of each plane.
-    #[inline(always)]
-    fn visit<W: Word>(
-        self,
-        at: usize,
-        place: usize,
-        each: &mut impl FnMut(usize, W),
+    pub(crate) fn walk<W: Word>(
+        &self,
+        mut each: impl FnMut(&[u32], &[W]),
     ) -> Result<(), FormatError> {
-        let number = W::of_bytes(|byte| self.planes[byte].map_or(0, |bytes| bytes[at]));
-        let word = W::try_from(self.header.fold.unfolded(number.into()));
-        let word = word.map_err(|_| wrong("a section has a word too large for its array"))?;
-        if place >= self.shape.recorders {
-            return Err(OUTSIDE);
+        assert_eq!(W::WIDTH, self.shape.width, "the words differ in width from the array");
+        let (mut at, mut words) = (0, [W::default(); MOST_PER_BLOCK]);
+        let visit = |places: &[u32]| {
+            let words = &mut words[..places.len()];
+            self.read_words(at, words)?;
+            at += places.len();
+            each(places, words);
+            Ok(())
+        };
+        match self.header.layout {
+            SPARSE => self.walk_gaps(visit)?,
+            _ => self.walk_bits(visit)?,
         }
-        each(place, word);
-        Ok(())
+        if at == self.len() { Ok(()) } else { Err(COUNT) }
     }
 
+    /// Reads the words of the recorders that start at index `at` of each plane.
     #[inline(always)]
-    fn walk_gaps<W: Word>(self, each: &mut impl FnMut(usize, W)) -> Result<(), FormatError> {
-        let first = self.header.first.get() as usize;
-        let (mut gaps, mut place) = (self.places.iter(), first);
-        for at in 0..self.len() {
-            if at > 0 {
-                let gap = leb128::read(&mut gaps).ok_or(GAPS)?;
-                // On 32-bit machines, the sum can exceed `usize::MAX`. Every array ends before that place.
-                place = place.saturating_add(gap as usize).saturating_add(1);
+    fn read_words<W: Word>(&self, at: usize, words: &mut [W]) -> Result<(), FormatError> {
+        words.fill(W::default());
+        if words.len() > self.len() - at {
+            return Err(COUNT);
+        }
+        for (number, plane) in self.planes.iter().enumerate() {
+            let Some(plane) = plane else { continue };
+            for (word, &byte) in words.iter_mut().zip(&plane[at..]) {
+                *word = *word | W::of_bytes(|other| if other == number { byte } else { 0 });
             }
-            self.visit(at, place, each)?;
         }
-        if gaps.next().is_some() { Err(GAPS) } else { Ok(()) }
+        self.header.fold.unfold(words)
     }
 
+    /// Calls `each` with the positions of a block of recorders at a time.
     #[inline(always)]
-    fn walk_bits<W: Word>(self, each: &mut impl FnMut(usize, W)) -> Result<(), FormatError> {
-        let first = self.header.first.get() as usize;
-        let bits = |byte: &u8| byte.count_ones() as usize;
-        if self.places.iter().map(bits).sum::<usize>() != self.len() {
-            return Err(wrong("a section has different numbers of bits and recorders"));
+    fn walk_gaps(
+        &self,
+        mut each: impl FnMut(&[u32]) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let first = self.header.first.get();
+        let (mut places, mut count) = ([first; MOST_PER_BLOCK], usize::from(self.len() > 0));
+        let (mut place, mut shift) = (u64::from(first), 0);
+        for bytes in self.places.chunks(BLOCK) {
+            let mut highest = 0;
+            // The loop has no branch, because the processor could not predict where gaps end.
+            for &byte in bytes {
+                let ends = byte < 0x80;
+                place = place.wrapping_add(u64::from(byte & 0x7f).wrapping_shl(shift));
+                place = place.wrapping_add(ends.into());
+                places[count % MOST_PER_BLOCK] = place as u32;
+                count += usize::from(ends);
+                highest = shift.max(highest);
+                shift = if ends { 0 } else { shift + 7 };
+            }
+            if highest > leb128::LAST_SHIFT {
+                return Err(GAPS);
+            }
+            if place >= self.shape.recorders as u64 {
+                return Err(OUTSIDE);
+            }
+            each(&places[..count])?;
+            count = 0;
         }
-        let mut at = 0;
-        for (bytes, place) in self.places.chunks(8).zip((first / 8 * 8..).step_by(64)) {
+        each(&places[..count])?;
+        if shift == 0 { Ok(()) } else { Err(GAPS) }
+    }
+
+    /// Calls `each` with the positions of a block of recorders at a time.
+    #[inline(always)]
+    fn walk_bits(
+        &self,
+        mut each: impl FnMut(&[u32]) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let (mut places, mut count) = ([0; MOST_PER_BLOCK], 0);
+        let first = u64::from(self.header.first.get()) / 8 * 8;
+        for (bytes, first) in self.places.chunks(8).zip((first..).step_by(64)) {
             let mut block = [0; 8];
             block[..bytes.len()].copy_from_slice(bytes);
             let mut bits = u64::from_le_bytes(block);
-            while bits != 0 {
-                self.visit(at, place + bits.trailing_zeros() as usize, each)?;
-                at += 1;
-                bits &= bits - 1;
+            if bits == 0 {
+                continue;
+            }
+            if first + u64::from(bits.ilog2()) >= self.shape.recorders as u64 {
+                return Err(OUTSIDE);
+            }
+            let last = count + bits.count_ones() as usize;
+            // Entries after the last one are overwritten later.
+            for at in (count..last).step_by(PLACES_PER_STEP) {
+                for at in at..at + PLACES_PER_STEP {
+                    places[at % MOST_PER_BLOCK] =
+                        (first as u32).wrapping_add(bits.trailing_zeros());
+                    bits &= bits.wrapping_sub(1);
+                }
+            }
+            count = last;
+            if count >= BLOCK {
+                each(&places[..count])?;
+                count = 0;
             }
         }
-        Ok(())
+        each(&places[..count])
     }
 
     pub(crate) fn list<W: Word>(&self) -> Result<(Vec<u32>, Vec<W>), FormatError> {
-        let (mut places, mut words) = (Vec::new(), Vec::new());
-        self.walk(|place, word| {
-            places.push(place as u32);
-            words.push(word);
+        let (mut all_places, mut all_words) = (Vec::new(), Vec::new());
+        self.walk(|places, words| {
+            all_places.extend_from_slice(places);
+            all_words.extend_from_slice(words);
         })?;
-        Ok((places, words))
+        Ok((all_places, all_words))
     }
 }
 
 const OUTSIDE: FormatError = wrong("a section has a recorder outside its array");
 const CUT: FormatError = wrong("a section is truncated");
-const GAPS: FormatError = wrong("a section has the wrong number of gaps for its recorders");
+const GAPS: FormatError = wrong("a section has a gap that is truncated or too long");
+const COUNT: FormatError = wrong("a section has different numbers of positions and recorders");

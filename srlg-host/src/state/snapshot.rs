@@ -135,7 +135,9 @@ fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
 
 /// Returns the words of an array. Recorders that are not in `section` are untouched (`W::MAX`).
 fn read<W: StateWord>(section: Section<'_>) -> Result<Words, FormatError> {
-    let mut words = vec![W::MAX; section.shape().recorders];
-    section.walk(|place, word| words[place] = word)?;
-    Ok(W::wrap(words))
+    let mut all = vec![W::MAX; section.shape().recorders];
+    section.walk(|places, words| {
+        places.iter().zip(words).for_each(|(&place, &word)| all[place as usize] = word);
+    })?;
+    Ok(W::wrap(all))
 }

@@ -95,7 +95,7 @@ fn walk(
         reserved: 0.into(),
     };
     let body = [header.as_bytes(), places, &vec![1; count as usize]].concat();
-    Section::take(&mut &body[..], shape)?.walk(|_, _: u16| ())
+    Section::take(&mut &body[..], shape)?.walk(|_, _: &[u16]| ())
 }
 
 #[test]
@@ -115,6 +115,58 @@ fn places_that_take_more_room_than_a_writer_needs_are_refused() {
     ] {
         let walked = walk(shape, count, 0, layout, places);
         assert_eq!(walked.is_ok(), is_taken, "{count} recorders, layout {layout}: {walked:?}");
+    }
+}
+
+#[test]
+fn positions_that_do_not_fit_the_number_of_recorders_are_refused() {
+    let shape = ArrayShape { recorders: 10_000, width: Width::W16 };
+    const WRONG_GAP: Result<(), FormatError> =
+        Err(wrong("a section has a gap that is truncated or too long"));
+    const WRONG_COUNT: Result<(), FormatError> =
+        Err(wrong("a section has different numbers of positions and recorders"));
+    const OUTSIDE: Result<(), FormatError> =
+        Err(wrong("a section has a recorder outside its array"));
+    for (count, layout, places, expected) in [
+        (1_001, SPARSE, &[0; 1_000][..], Ok(())),
+        (1_000, SPARSE, &[0; 1_000], WRONG_COUNT),
+        (1_002, SPARSE, &[0; 1_000], WRONG_COUNT),
+        (2, SPARSE, &[0x85, 0x80, 0x80, 0x80, 0], Ok(())),
+        (2, SPARSE, &[0x85, 0x80, 0x80, 0x80, 0x80, 0], WRONG_GAP),
+        (2, SPARSE, &[0x80; 1_000], WRONG_GAP),
+        (2, SPARSE, &[0, 0x80], WRONG_GAP),
+        (2, SPARSE, &[0x8e, 0x4e], Ok(())),
+        (2, SPARSE, &[0x8f, 0x4e], OUTSIDE),
+        (2, SPARSE, &[0x80, 0x80, 0x80, 0x80, 0x10], OUTSIDE),
+        (8_000, DENSE, &[0xff; 1_000], Ok(())),
+        (7_999, DENSE, &[0xff; 1_000], WRONG_COUNT),
+        (8_001, DENSE, &[0xff; 1_000], WRONG_COUNT),
+    ] {
+        let walked = walk(shape, count, 0, layout, places);
+        assert_eq!(walked, expected, "{count} recorders, layout {layout}, {}", places.len());
+    }
+}
+
+#[test]
+fn words_too_large_for_their_array_are_refused() {
+    let shape = ArrayShape { recorders: 10_000, width: Width::W16 };
+    // From 1 on, a number stands for a word that is larger by 64,999.
+    let fold = Fold::of(Width::W16, RecentRange { recent: 1, echo: 65_000 });
+    for (number, expected) in [
+        (0, Ok(0)),
+        (1, Ok(65_000)),
+        (536, Ok(65_535)),
+        (537, Err(wrong("a section has a word too large for its array"))),
+    ] {
+        let [low, high] = u16::to_le_bytes(number);
+        let (count, zero) = (1.into(), 0.into());
+        let (first, places, reserved, layout, planes) = (zero, zero, 0.into(), SPARSE, 3);
+        let header = SectionHeader { count, first, places, fold, layout, planes, reserved };
+        let body = [header.as_bytes(), &[low, high]].concat();
+        let mut found = Vec::new();
+        let section = Section::take(&mut &body[..], shape).unwrap();
+        let walked = section.walk(|_, words: &[u16]| found.extend_from_slice(words));
+        assert_eq!(walked.map(|()| found[0]), expected, "{number}");
     }
 }
 
