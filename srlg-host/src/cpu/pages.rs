@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use memmap2::MmapMut;
+use prefetch_index::prefetch_index;
 use self_cell::{MutBorrow, self_cell};
 use srlg_core::{RecentRange, Recorder, Recorder8, Recorder16, Recorder32, Recorder64};
 use zerocopy::FromBytes;
@@ -157,6 +158,8 @@ impl<R: Mappable> WordArray for Pages<R> {
         self.exclusive(|recorders| {
             let ours = R::freeze(recorders);
             let merged = section.walk(|places, words| {
+                // The recorders are rarely in a cache, so all lines of the block are requested at once.
+                places.iter().for_each(|&place| prefetch_index(&*ours, place as usize));
                 for (&place, &word) in places.iter().zip(words) {
                     let (ours, word) = (&mut ours[place as usize], R::aged(word, step));
                     if word < *ours {
