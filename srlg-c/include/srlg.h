@@ -371,7 +371,7 @@ srlg_status srlg_detector_delta(srlg_detector detector,
 // Merges a delta of `len` bytes from another detector.
 srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
 
-// Merges the pairs of one slice, at most 2^24, that a Rust program has written with SlicePairs::to_bytes. The sizes and
+// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes and
 // the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
 srlg_status srlg_detector_merge_pairs(srlg_detector detector,
                                       const uint8_t *pairs,

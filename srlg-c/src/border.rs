@@ -48,7 +48,7 @@ static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
 const LARGEST_STRUCT: usize = 1 << 16;
 
 /// Maximum number of pairs that are merged in one call.
-const MOST_MERGED_PAIRS: usize = 1 << 24;
+const MOST_MERGED_PAIRS: usize = 1 << 22;
 
 /// Number of IPv6 pairs that are converted at a time. They occupy 8 kB of the stack.
 const BLOCK: usize = 256;
@@ -542,7 +542,7 @@ pub unsafe extern "C" fn srlg_detector_merge_delta(
     })
 }
 
-/// Merges the pairs of one slice, at most 2^24, that a Rust program has written with SlicePairs::to_bytes. The sizes and
+/// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes and
 /// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_pairs(

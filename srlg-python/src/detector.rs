@@ -17,17 +17,21 @@ use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};
 use crate::report::{Estimate, Health, Peer, Report};
 
+/// Maximum number of pairs that a detector lists before it allocates its memory.
+const MOST_LISTED_PAIRS: usize = 100_000;
+
 /// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests these
 /// pairs.
 const BLOCK: usize = 1 << 15;
 
 /// Maximum number of pairs that are merged in one call.
-const MOST_MERGED_PAIRS: usize = 1 << 24;
+const MOST_MERGED_PAIRS: usize = 1 << 22;
 
 /// A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices.
 ///
-/// By default, a detector uses 31.6 MB of memory, which is sufficient for about 20 million distinct pairs per window.
-/// To plan for a different number, set `pairs`. The detector then uses at most `memory` bytes, which is 31.6 MB by
+/// By default, a detector uses 31.6 MB of memory, which is sufficient for about 20 million distinct pairs per window. It
+/// allocates this memory when a slice is closed, when it is queried or saved, or when it has more than 100,000 distinct
+/// pairs. Until then, it lists its pairs, and an IPv6 pair counts as four. To plan for a different number, set `pairs`. The detector then uses at most `memory` bytes, which is 31.6 MB by
 /// default.
 ///
 /// `seed` is a secret number below 2**64. If it is set, keyed hashes are used, which are safe even if an attacker
@@ -64,7 +68,8 @@ impl Detector {
             None => sizes,
         };
         let place: Device = device.parse().map_err(raised)?;
-        let detector = py.detach(|| SlidingDetector::new(config, place)).map_err(raised)?;
+        let detector = py.detach(|| SlidingDetector::sparse(config, place, MOST_LISTED_PAIRS));
+        let detector = detector.map_err(raised)?;
         Ok(Self {
             arguments: Arguments(threshold, window, memory, pairs, seed, device.to_owned()),
             exclusive: Mutex::new(()),
@@ -90,7 +95,7 @@ impl Detector {
         self.arguments.1
     }
 
-    /// The size of the detector's state in bytes, which never changes.
+    /// The memory of the detector's state in bytes. Once it is allocated, it never changes.
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.ask(py, |detector| Ok(detector.memory_bytes()))
@@ -186,6 +191,20 @@ impl Detector {
         })
     }
 
+    /// Returns the distinct pairs that the detector lists, as bytes for each slice, or None if it has allocated its
+    /// memory. Each of the bytes can be merged like a delta, by detectors with any arguments. The oldest slice comes
+    /// first.
+    fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
+        let pairs = self.ask(py, |detector| {
+            let pairs = detector.pairs()?;
+            let bytes = pairs.map(|pairs| pairs.iter().map(SlicePairs::to_bytes).collect());
+            bytes.transpose()
+        })?;
+        let bytes =
+            |pairs: Vec<Vec<u8>>| pairs.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
+        Ok(pairs.map(bytes))
+    }
+
     /// Returns the changes in the last `slices` slices, including the running one, as bytes.
     #[pyo3(signature = (slices=1))]
     fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
@@ -193,7 +212,7 @@ impl Detector {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Merges `state`, a snapshot or a delta of another detector, or at most 2**24 pairs of one slice. States may be
+    /// Merges `state`, a snapshot or a delta of another detector, or at most 2**22 pairs of one slice. States may be
     /// merged late, repeatedly and in any order.
     fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         const PAIRS: u8 = StateKind::Pairs as u8;

@@ -120,10 +120,15 @@ def test_health_describes_the_last_close(detector: srlg.Detector) -> None:
 def test_sizes_follow_the_arguments() -> None:
     detector = srlg.Detector(device="cpu")
     assert (detector.threshold, detector.window, detector.device) == (1024, 300, "cpu")
+    assert detector.memory_bytes < 1_000
+    detector.close_slice()
     assert detector.memory_bytes == 31_639_552
     small = srlg.Detector(pairs=100_000, memory=2_000_000, device="cpu")
+    small.close_slice()
     assert 1_000_000 < small.memory_bytes <= 2_000_000
-    assert srlg.Detector(pairs=20_000_000, device="cpu").memory_bytes <= 31_639_552
+    large = srlg.Detector(pairs=20_000_000, device="cpu")
+    large.close_slice()
+    assert 30_000_000 < large.memory_bytes <= 31_639_552
     large = srlg.Detector(threshold=100_000, device="cpu")
     assert large.threshold == 100_000
 

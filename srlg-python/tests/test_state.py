@@ -98,6 +98,31 @@ def test_pairs_are_merged_whatever_the_seed() -> None:
         assert report == direct.close_slice()
 
 
+def test_a_detector_lists_its_pairs_until_it_has_more_than_100_000() -> None:
+    first, centre, direct = detector(), detector(), detector(7)
+    for one in (first, centre, direct):
+        one.skip_to(2)
+    first.ingest(*one_host(2000))
+    first.skip_to(3)
+    first.ingest(*one_host(1000))
+    pairs = first.pairs()
+    assert pairs is not None and len(pairs) == 2 and first.memory_bytes < 100_000
+    for one in (centre, direct):
+        one.skip_to(3)
+        for state in reversed(pairs):
+            one.merge(state)
+    assert centre.close_slice() == first.close_slice()
+    assert [point.host for point in direct.close_slice().super_points] == ["10.0.0.1"]
+    assert first.pairs() is None
+    assert centre.snapshot() == first.snapshot()
+    large = detector()
+    numbers = numpy.arange(100_001, dtype=numpy.uint32)
+    large.ingest(numbers[:-1], numbers[:-1])
+    assert large.pairs() is not None
+    large.ingest(numbers, numbers)
+    assert large.pairs() is None
+
+
 def test_pairs_that_are_too_many_too_old_or_damaged_are_rejected() -> None:
     first = detector()
     first.skip_to(20)
@@ -111,8 +136,8 @@ def test_pairs_that_are_too_many_too_old_or_damaged_are_rejected() -> None:
     ):
         with pytest.raises(srlg.StateError):
             first.merge(state)
-    with pytest.raises(srlg.StateError, match="more than 16777216 pairs"):
-        first.merge(list_of_pairs(20, 1000, claimed=(1 << 24) + 1))
+    with pytest.raises(srlg.StateError, match="more than 4194304 pairs"):
+        first.merge(list_of_pairs(20, 1000, claimed=(1 << 22) + 1))
     with pytest.raises(srlg.StateError):
         first.restore(good)
     assert first.close_slice().super_points == []

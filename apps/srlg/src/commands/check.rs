@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use srlg_host::SlidingDetector;
+use srlg_host::config::Params;
 
 use crate::config::source::SourceOptions;
 use crate::config::{Checked, Config, General, Task};
@@ -74,7 +75,7 @@ pub fn check(args: &Args) -> Result<String> {
     if let Task::Collector(NetworkOptions { most_pairs, .. }) = config.task {
         let sizes = config.views.iter().map(|view| site_sizes(view.sizes).validate());
         let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
-        let site: usize = sizes.iter().map(|sizes| sizes.recorder_bytes()).sum();
+        let site: usize = sizes.iter().map(Params::recorder_bytes).sum();
         let lists = SlidingDetector::list_bytes(most_pairs) * config.views.len();
         writeln!(
             text,

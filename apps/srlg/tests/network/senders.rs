@@ -1,64 +1,205 @@
-//! A collector of fifty sites must close slices in time, and its memory must not grow.
+//! Collectors of many sites must close slices in time, and their memory must not grow. The sites are connections of this
+//! process, which send slices to the broker as probes do.
 //!
 //! `SRLG_SECONDS=600` sets the duration in seconds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{self, message::PublishMessage};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 use srlg_cli::network::connect::Access;
 use srlg_cli::network::payload::{Payload, ViewState, state_bytes};
 use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
 use srlg_cli::network::{NetworkVersion, bucket};
+use srlg_host::ingest::PairBatch;
+use srlg_host::state::SlicePairs;
 use srlg_host::{Device, IpPair, SlidingDetector};
 use srlg_system::now_ms;
+use srlg_traffic::synthetic::mix;
+use tokio::task::JoinSet;
 
 use crate::net::{run, start_broker};
 use crate::network_traffic::Random;
 use crate::process::Process;
 
-const SITES: usize = 50;
-
-/// Number of pairs per view, site and slice. One pair in ten belongs to the host that all sites see.
-const PAIRS: u32 = 5_000;
-
 /// Length of a slice. At least half of the slices must close before the next slice ends, so that the collector keeps
 /// up. Individual slices may take longer, because the senders and the broker use the same processors.
 const IN_TIME: Duration = Duration::from_secs(1);
 
-fn pairs(random: &mut Random) -> Vec<IpPair> {
-    let pair = |index| {
-        let inside = if index % 10 == 0 { 0 } else { random.below(65_536) as u32 };
-        IpPair { inside: 0x0A00_0000 + inside, peer: random.below(1 << 32) as u32 }
-    };
-    (0..PAIRS).map(pair).collect()
+/// What a site sends after a slice has ended.
+#[derive(Clone, Default)]
+struct Sent {
+    payloads: Vec<Vec<u8>>,
+    /// Whether the site sends everything twice.
+    is_repeated: bool,
+    /// Time after the end of the slice.
+    delay: Duration,
 }
 
-/// Returns the payloads of each slice of a site. A slice with several parts has several payloads.
-fn prepare(version: &NetworkVersion, site: usize, first: u64, slices: u64) -> Vec<Vec<Vec<u8>>> {
-    let NetworkVersion { id, network, .. } = version;
-    let mut random = Random(site as u64 + 1);
-    let mut detectors: Vec<_> = network
-        .views
-        .iter()
-        .map(|view| SlidingDetector::new(view.sizes, Device::Cpu).unwrap())
-        .collect();
-    let mut of_slice = |slice| {
-        let mut states = Vec::new();
-        for (view, detector) in (0..).zip(&mut detectors) {
-            detector.skip_to(slice).unwrap();
-            detector.ingest(&pairs(&mut random)).unwrap();
-            let parts = detector.delta(1).unwrap().into_parts(state_bytes(network.part_bytes));
-            let delta = |bytes: Vec<u8>| ViewState { view, bytes: bytes.into() };
-            states.extend(parts.unwrap().into_iter().map(delta));
+/// Sites that send slices.
+trait Sites: Sized {
+    const SITES: usize;
+    const VIEWS: usize;
+
+    /// Prepares the sites for `seconds` slices. Returns the first slice, which must not have begun.
+    fn prepare(version: &NetworkVersion, seconds: u64) -> (Self, u64);
+
+    /// Returns what the site sends of its slice number `second`, which is slice `slice`.
+    fn slice(&self, site: usize, second: u64, slice: u64) -> Sent;
+}
+
+/// Fifty sites with sketches, which send deltas.
+struct Deltas(Vec<Vec<Vec<Vec<u8>>>>);
+
+impl Deltas {
+    /// Number of pairs per view, site and slice. One pair in ten belongs to the host that all sites see.
+    const PAIRS: u32 = 5_000;
+
+    fn pairs(random: &mut Random) -> Vec<IpPair> {
+        let pair = |index| {
+            let inside = if index % 10 == 0 { 0 } else { random.below(65_536) as u32 };
+            IpPair { inside: 0x0A00_0000 + inside, peer: random.below(1 << 32) as u32 }
+        };
+        (0..Self::PAIRS).map(pair).collect()
+    }
+
+    /// Returns the payloads of each slice of a site. A slice with several parts has several payloads.
+    fn of_site(
+        version: &NetworkVersion,
+        site: usize,
+        first: u64,
+        slices: u64,
+    ) -> Vec<Vec<Vec<u8>>> {
+        let NetworkVersion { id, network, .. } = version;
+        let mut random = Random(site as u64 + 1);
+        let mut detectors: Vec<_> = network
+            .views
+            .iter()
+            .map(|view| SlidingDetector::new(view.sizes, Device::Cpu).unwrap())
+            .collect();
+        let mut of_slice = |slice| {
+            let mut states = Vec::new();
+            for (view, detector) in (0..).zip(&mut detectors) {
+                detector.skip_to(slice).unwrap();
+                detector.ingest(&Self::pairs(&mut random)).unwrap();
+                let parts = detector.delta(1).unwrap().into_parts(state_bytes(network.part_bytes));
+                let delta = |bytes: Vec<u8>| ViewState { view, bytes: bytes.into() };
+                states.extend(parts.unwrap().into_iter().map(delta));
+            }
+            Payload { version: *id, slice, states }.pack(network.part_bytes)
+        };
+        (first..first + slices).map(&mut of_slice).collect()
+    }
+}
+
+impl Sites for Deltas {
+    const SITES: usize = 50;
+    const VIEWS: usize = 3;
+
+    fn prepare(version: &NetworkVersion, seconds: u64) -> (Self, u64) {
+        // The time to prepare one site predicts the time to prepare all sites.
+        let begun = Instant::now();
+        drop(Self::of_site(version, 0, 1, 20));
+        let all = begun.elapsed() * (Self::SITES as u32 * u32::try_from(seconds).unwrap()) / 20;
+        let first = (now_ms() + all.as_millis() as u64) / 1_000 + 10;
+        println!("preparation takes about {all:.0?}");
+        let halves: Vec<Vec<_>> = std::thread::scope(|scope| {
+            let prepare = |half: usize| {
+                let sites = half * Self::SITES / 2..(half + 1) * Self::SITES / 2;
+                let of_site = move |site| Self::of_site(version, site, first, seconds);
+                scope.spawn(move || sites.map(of_site).collect())
+            };
+            let threads = [prepare(0), prepare(1)];
+            threads.map(|thread| thread.join().unwrap()).into()
+        });
+        (Self(halves.into_iter().flatten().collect()), first)
+    }
+
+    fn slice(&self, site: usize, second: u64, _: u64) -> Sent {
+        Sent { payloads: self.0[site][second as usize].clone(), ..Sent::default() }
+    }
+}
+
+/// A thousand sites without sketches, which send pairs. Some sites are silent, late, restarted or flooded, or repeat what
+/// they have sent.
+struct Pairs(NetworkVersion);
+
+impl Pairs {
+    /// Number of pairs per view, site and slice.
+    const PAIRS: u64 = 2_000;
+
+    /// Number of pairs from which those of a site are chosen.
+    const POOL: u64 = 10_000;
+
+    /// Returns a pair of a site. The hosts of the network have Zipf's distribution.
+    fn pair(site: u64, number: u64) -> IpPair {
+        let random = mix(site << 32 | number);
+        let rank = 65_536_f64.powf((random >> 40) as f64 / f64::from(1 << 24));
+        IpPair { inside: 0x0A00_0000 + rank as u32, peer: random as u32 }
+    }
+
+    fn batch(site: usize, second: u64, view: u8) -> PairBatch {
+        let (site, mut batch) = (site as u64, PairBatch::new());
+        let mut random = Random(site << 32 | second << 8 | u64::from(view));
+        let is_flooded = site < 20 && second % 120 >= 90;
+        for number in 0..Self::PAIRS {
+            let pair = match is_flooded && number % 2 == 0 {
+                // A flood from forged sources.
+                true => IpPair { inside: 0x0A01_0001, peer: random.below(1 << 32) as u32 },
+                false => Self::pair(site, random.below(Self::POOL)),
+            };
+            let [inside, peer] = [pair.inside, pair.peer].map(Ipv4Addr::from_bits);
+            batch.push(inside.into(), peer.into());
         }
-        Payload { version: *id, slice, states }.pack(network.part_bytes)
-    };
-    (first..first + slices).map(&mut of_slice).collect()
+        batch
+    }
+}
+
+impl Sites for Pairs {
+    const SITES: usize = 1_000;
+    const VIEWS: usize = 2;
+
+    fn prepare(version: &NetworkVersion, _: u64) -> (Self, u64) {
+        (Self(version.clone()), now_ms() / 1_000 + 60)
+    }
+
+    fn slice(&self, site: usize, second: u64, slice: u64) -> Sent {
+        let Self(NetworkVersion { id, network, .. }) = self;
+        let is_silent = site % 50 == 7 && second % 100 >= 50;
+        let state = |view: u8| {
+            let pairs = SlicePairs::new(&Self::batch(site, second, view), slice).unwrap();
+            ViewState { view, bytes: pairs.to_bytes().unwrap().into() }
+        };
+        let views = if is_silent { 0 } else { network.views.len() as u8 };
+        let payload = Payload { version: *id, slice, states: (0..views).map(state).collect() };
+        // A restarted probe sends what its spool has.
+        let is_restarting = site as u64 == 100 + second / 100 && second % 100 == 30;
+        let delay = match (is_restarting, site % 100 == 50) {
+            (true, _) => Duration::from_secs(3),
+            (false, true) => Duration::from_millis(300),
+            _ => Duration::ZERO,
+        };
+        let is_repeated = is_restarting || site % 10 == 3;
+        Sent { payloads: payload.pack(network.part_bytes), is_repeated, delay }
+    }
+}
+
+/// Returns the report of a site without watched hosts.
+fn report(version: &NetworkVersion, slice: u64) -> String {
+    let (id, ms) = (version.id, (slice + 1) * 1_000);
+    let spool = json!({ "slices": 60, "unsent": 1, "lost": 0 });
+    let datagrams = json!({ "received": slice, "refused": 0, "dropped": 0 });
+    let input =
+        json!({ "datagrams": datagrams, "newest_ms": ms, "is_lost": false, "seen_from_ms": 0 });
+    json!({
+        "version": id, "slice": slice, "spool": spool, "input": input, "exporters": null, "hosts": []
+    })
+    .to_string()
 }
 
 fn name(site: usize) -> String {
@@ -100,17 +241,41 @@ fn processor_seconds(process: u32) -> f64 {
     ticks.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
+/// Sends the parts of a slice and waits until the broker has stored them.
+async fn send(stream: &jetstream::Context, name: &str, payloads: &[Vec<u8>]) {
+    for (number, payload) in (1..).zip(payloads) {
+        let part = Part { number, count: payloads.len() as u32 };
+        let message = PublishMessage::build()
+            .payload(payload.clone().into())
+            .header(PART_HEADER, part.to_string().as_str());
+        stream.send_publish(delta(name), message).await.unwrap().await.unwrap();
+    }
+}
+
 #[test]
 #[ignore = "ten minutes: cargo test --release -p srlg-cli --test network senders -- --ignored --nocapture"]
 fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
-    let names: Vec<String> = (0..SITES).map(name).collect();
+    collect_in_time::<Deltas>();
+}
+
+#[test]
+#[ignore = "ten minutes: cargo test --release -p srlg-cli --test network thousand -- --ignored --nocapture"]
+fn a_collector_of_a_thousand_sites_closes_in_time_in_flat_memory() {
+    collect_in_time::<Pairs>();
+}
+
+fn collect_in_time<S: Sites>() {
+    let names: Vec<String> = (0..S::SITES).map(name).collect();
     let Some((folder, broker)) = start_broker(&names) else { return };
     let folder = folder.path();
     let seconds = std::env::var("SRLG_SECONDS").map_or(600, |text| text.parse().unwrap());
     let [config, reports] = ["srlg.toml", "reports.ndjson"].map(|name| folder.join(name));
+    let view = |number| format!("[[view]]\nname = 'v{number}'\nrole = 'destination'\n");
+    let views: String = (0..S::VIEWS).map(view).collect();
     let text = format!(
         "inside = ['10.0.0.0/8']\nstate = '{0}/state'\nhttp = '127.0.0.1:0'\n\
          [network]\nprobes = {names:?}\nfolder = '{0}'\nbroker = '{1}'\n\
+         [[rule]]\nname = 'all'\nthresholds = {{ 60s = 1024 }}\n{views}\
          [[sink]]\ntype = 'file'\npath = '{0}/notifications.ndjson'\n",
         folder.display(),
         broker.address()
@@ -129,56 +294,49 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
         let link = links(&names[0]).await;
         bucket::read(&link.client).await.unwrap().unwrap().version
     });
-    assert_eq!(version.network.views.len(), 3);
+    assert_eq!(version.network.views.len(), S::VIEWS);
 
-    // The time to prepare one site predicts the time to prepare all sites.
-    let begun = Instant::now();
-    drop(prepare(&version, 0, 1, 20));
-    let all = begun.elapsed() * (SITES as u32 * u32::try_from(seconds).unwrap()) / 20;
-    let first = (now_ms() + all.as_millis() as u64) / 1_000 + 10;
-    println!("preparation takes about {all:.0?}");
-    let halves: Vec<Vec<_>> = std::thread::scope(|scope| {
-        let prepare = |half: usize| {
-            let (version, sites) = (&version, half * SITES / 2..(half + 1) * SITES / 2);
-            scope.spawn(move || sites.map(|site| prepare(version, site, first, seconds)).collect())
-        };
-        let threads = [prepare(0), prepare(1)];
-        threads.map(|thread| thread.join().unwrap()).into()
-    });
-    let payloads: Vec<Vec<Vec<Vec<u8>>>> = halves.into_iter().flatten().collect();
+    let (sites, first) = S::prepare(&version, seconds);
     assert!(now_ms() < first * 1_000, "the preparation took too long");
 
     let process = collector.id();
     let reports = File::open(reports).unwrap();
     let mut closes = Closes { reports, rest: String::new(), seen: BTreeMap::new(), incomplete: 0 };
-    let mut resident = Vec::new();
+    let (mut resident, mut prepared_ms) = (Vec::new(), Vec::new());
     let used = processor_seconds(process);
     run(async {
         let links = join_all(names.iter().map(links)).await;
         let streams: Vec<_> =
             links.iter().map(|link| jetstream::new(link.client.clone())).collect();
+        assert!(now_ms() < first * 1_000, "the connections took too long");
+        let mut sending = JoinSet::new();
         for second in 0..seconds {
-            let end_ms = (first + second + 1) * 1_000;
+            let slice = first + second;
+            let sent: Vec<_> = (0..S::SITES).map(|site| sites.slice(site, second, slice)).collect();
+            let end_ms = (slice + 1) * 1_000;
+            prepared_ms.push(end_ms.saturating_sub(now_ms()));
             while now_ms() < end_ms {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 closes.update();
             }
             resident.push(resident_bytes(process));
-            let send = |(site, stream): (usize, &jetstream::Context)| {
-                let (parts, stream) = (&payloads[site][second as usize], stream.clone());
-                async move {
-                    for (number, payload) in (1..).zip(parts) {
-                        let part = Part { number, count: parts.len() as u32 };
-                        let message = PublishMessage::build()
-                            .payload(payload.clone().into())
-                            .header(PART_HEADER, part.to_string().as_str());
-                        let sent = stream.send_publish(delta(&name(site)), message).await;
-                        sent.unwrap().await.unwrap();
+            for (site, (sent, stream)) in sent.into_iter().zip(&streams).enumerate() {
+                let (stream, client, name) =
+                    (stream.clone(), links[site].client.clone(), name(site));
+                let report = report(&version, slice);
+                sending.spawn(async move {
+                    tokio::time::sleep(sent.delay).await;
+                    client.publish(format!("srlg.report.{name}"), report.into()).await.unwrap();
+                    for _ in 0..=usize::from(sent.is_repeated) {
+                        send(&stream, &name, &sent.payloads).await;
                     }
-                }
-            };
-            join_all(streams.iter().enumerate().map(send)).await;
+                });
+            }
+            while let Some(done) = sending.try_join_next() {
+                done.unwrap();
+            }
         }
+        sending.join_all().await;
     });
     let last = first + seconds - 1;
     let begun = Instant::now();
@@ -206,6 +364,8 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
         early / 1e6,
         late / 1e6
     );
+    let least = prepared_ms.iter().min();
+    println!("the senders were ready at least {least:?} ms before the end of a slice");
     assert_eq!((closes.seen.len() as u64, closes.incomplete), (seconds, 0));
     assert!(Duration::from_millis(median) <= IN_TIME, "closed after {median} ms");
     assert!(late <= 1.05 * early, "memory grew from {early} to {late}");
