@@ -1,4 +1,4 @@
-//! Collector: merges the deltas of all probes and closes slices.
+//! Collector: merges the slices of all probes and closes them.
 //!
 //! The work is divided among these modules:
 //!
@@ -7,7 +7,8 @@
 //! | `stream`, `reader` | Read all messages of the stream on the broker, in order |
 //! | `arrival` | Decode a message, or reject it |
 //! | `rule` | Decide when to merge a delta and when to close a slice, without I/O |
-//! | `engine` | Merge deltas and close slices in a separate thread, and save `checkpoint`s |
+//! | `engine` | Merge the states of slices and close them in a separate thread, `side_by_side` with others, and save `checkpoint`s |
+//! | `busy` | Measure how much of the time the thread works |
 //! | `agreement` | Agree with the broker on the network version |
 //! | `sites` | Receive the probes' reports about hosts and about themselves |
 //! | `durability` | Inform the probes of stored slices, and request lost slices again |
@@ -19,6 +20,7 @@
 
 mod agreement;
 mod arrival;
+mod busy;
 mod checkpoint;
 mod durability;
 mod engine;
@@ -27,6 +29,7 @@ mod options;
 mod reader;
 mod reports;
 mod rule;
+mod side_by_side;
 #[cfg(test)]
 pub(crate) mod simulated;
 mod sites;

@@ -1,4 +1,5 @@
-//! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection.
+//! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection. A message is opened before its states
+//! are decoded, so that several messages can be decoded at the same time.
 //!
 //! Only the subject of a message is trusted, because the broker restricts each probe to its own subjects. Invariants: an
 //! accepted delta has the sizes and the seed of this network, an accepted list has at most the number of pairs that the
@@ -104,13 +105,23 @@ pub(super) struct Accepted<'a> {
     pub(super) latest: u64,
 }
 
-/// Reads the states in a message of `probe`. If `judge` refuses the slice or the part, no state is decompressed.
-pub(super) fn read(
+/// A message that was accepted, and whose states have not been decoded.
+pub(super) struct OpenedMessage {
+    pub(super) probe: usize,
+    slice: u64,
+    part: Part,
+    sequence: u64,
+    states: Vec<ViewState>,
+    sampling: Sampling,
+}
+
+/// Opens a message of `probe`. Refuses it if `judge` refuses its slice or part.
+pub(super) fn open(
     message: &Message,
     probe: usize,
     accepted: &Accepted<'_>,
     judge: impl FnOnce(u64, Part) -> Option<Refusal>,
-) -> Result<DeltaArrival<SiteSlice>, Rejection> {
+) -> Result<OpenedMessage, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
     let part = part.ok_or(Rejection::NoPart)?;
     let sampling = message.headers.get(SAMPLING_HEADER);
@@ -118,14 +129,12 @@ pub(super) fn read(
     let sampling = sampling.transpose()?.unwrap_or_default();
     let payload = Payload::unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
     let Payload { version, slice, states } = payload;
-    let &Accepted { version: current, ref params, most_pairs, latest } = accepted;
+    let &Accepted { version: current, latest, .. } = accepted;
     if version != current {
         return Err(Rejection::Version { version, current });
     }
-    let of = |state: &ViewState| params.get(usize::from(state.view)).ok_or(Rejection::Payload);
-    // The heads are checked before any body is decompressed.
     for state in &states {
-        let other = state.slice(of(state)?)?;
+        let other = state.slice(accepted.params_of(state)?)?;
         if other > slice || other < slice && !state.may_be_late() {
             return Err(Rejection::Slices { slice, other });
         }
@@ -136,14 +145,30 @@ pub(super) fn read(
     if let Some(refusal) = judge(slice, part) {
         return Err(refusal.into());
     }
-    let read = |state: ViewState| {
-        let read = state.read(of(&state)?, most_pairs)?;
-        Ok::<_, Rejection>((usize::from(state.view), read))
-    };
-    let states = states.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let bytes = STATE_FRAME + states.iter().map(|(_, state)| state.bytes()).sum::<usize>();
-    let delta = SiteSlice { slice, states, sampling };
-    Ok(DeltaArrival { probe, slice, part, sequence: message.sequence, bytes, delta })
+    Ok(OpenedMessage { probe, slice, part, sequence: message.sequence, states, sampling })
+}
+
+impl OpenedMessage {
+    pub(super) fn decode(
+        self,
+        accepted: &Accepted<'_>,
+    ) -> Result<DeltaArrival<SiteSlice>, Rejection> {
+        let Self { probe, slice, part, sequence, states, sampling } = self;
+        let decode = |state: ViewState| {
+            let decoded = state.read(accepted.params_of(&state)?, accepted.most_pairs)?;
+            Ok::<_, Rejection>((usize::from(state.view), decoded))
+        };
+        let states = states.into_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        let bytes = STATE_FRAME + states.iter().map(|(_, state)| state.bytes()).sum::<usize>();
+        let delta = SiteSlice { slice, states, sampling };
+        Ok(DeltaArrival { probe, slice, part, sequence, bytes, delta })
+    }
+}
+
+impl Accepted<'_> {
+    fn params_of(&self, state: &ViewState) -> Result<&Params, Rejection> {
+        self.params.get(usize::from(state.view)).copied().ok_or(Rejection::Payload)
+    }
 }
 
 #[cfg(test)]
@@ -193,8 +218,8 @@ mod tests {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
             let accepted =
                 Accepted { version: VERSION, params: vec![&params], most_pairs: 5, latest };
-            let read = read(&message(slice), 0, &accepted, |_, _| None);
-            let refused = read.err().map(|rejection| rejection.reason());
+            let opened = open(&message(slice), 0, &accepted, |_, _| None);
+            let refused = opened.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
         }
     }
@@ -208,12 +233,9 @@ mod tests {
         let mut bytes = delta.bytes.to_vec();
         let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
         let arrive = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
-            read(
-                message,
-                0,
-                &Accepted { version: VERSION, params: vec![&params], most_pairs: 5, latest },
-                judge,
-            )
+            let params = vec![&params];
+            let accepted = Accepted { version: VERSION, params, most_pairs: 5, latest };
+            open(message, 0, &accepted, judge)?.decode(&accepted)
         };
         let whole = arrive(&message, 7, &|_, _| None).unwrap();
         assert_eq!(whole.bytes as u64, 2 * STATE_FRAME as u64 + body);

@@ -1,8 +1,8 @@
 //! The engine of a collector: one thread, which owns the state.
 //!
 //! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes and
-//! merges deltas, closes slices and waits for the disk, all of which would block an asynchronous runtime. No other
-//! thread uses the state, so it needs no lock. Time advances only while the thread has read all available messages and
+//! merges states, closes slices and waits for the disk, all of which would block an asynchronous runtime. Further threads
+//! decode messages and work on views side by side, but no other thread uses the state, so it needs no lock. Time advances only while the thread has read all available messages and
 //! waits for more. Therefore, a slow collector or broker does not make any probe late.
 //!
 //! Invariant: a checkpoint is taken between two messages, and durability messages report only slices in the
@@ -12,6 +12,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,13 +24,15 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::arrival::{self, Accepted, Rejection, SiteSlice};
+use super::arrival::{self, Accepted, OpenedMessage, Rejection, SiteSlice};
+use super::busy::BusyTime;
 use super::checkpoint::{self, Attachment};
 use super::incomplete::{Change, IncompleteSlices};
 use super::options::Plan;
 use super::reader::{Event, Message};
 use super::reports::{Reports, named};
 use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict};
+use super::side_by_side::side_by_side;
 use super::sites::Sites;
 use super::stream::{Position, Witness};
 use super::tally::Tally;
@@ -41,13 +44,16 @@ use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::service;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::manager::AlertManager;
-use srlg_alerts::manager::view_alerts::ClosedSlice;
+use srlg_alerts::manager::view_alerts::{ClosedSlice, ViewAlerts};
 use srlg_alerts::status::overview::{
     InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
 };
 use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Condition, Witnesses};
 use srlg_system::now_ms;
+
+/// Maximum number of events that are handled together.
+const BATCH: usize = 16;
 
 /// State of a collector.
 pub(super) struct Engine {
@@ -76,8 +82,9 @@ pub(super) struct Engine {
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Progress {
+    busy: BusyTime,
     now: Moment,
     /// Whether the clock is paused because the broker has unread messages or is unreachable.
     resting: bool,
@@ -97,29 +104,60 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn since(checkpoint: Option<u64>) -> Self {
-        Self { checkpoint, resting: true, newest_input_ms: now_ms(), ..Self::default() }
+        Self {
+            busy: BusyTime::since(Instant::now()),
+            now: Moment::default(),
+            resting: true,
+            reading: false,
+            unread: 0,
+            closes: 0,
+            checkpoint,
+            closed: BTreeMap::new(),
+            incomplete: IncompleteSlices::default(),
+            last: None,
+            newest_input_ms: now_ms(),
+            is_stopped: false,
+        }
     }
 }
 
 impl Engine {
-    /// Runs until a stop event or until the slice `until` was closed or skipped, and then saves a checkpoint. After an error, a
-    /// restarted collector reads the messages since the last checkpoint from the stream again.
+    /// Runs until a stop event or until the slice `until` was closed or skipped, and then saves a checkpoint. After an
+    /// error, a restarted collector reads the messages since the last checkpoint from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
         while !self.is_done() {
-            let waiting = Instant::now();
-            let Some(event) = events.blocking_recv() else { break };
-            self.step(event, waiting.elapsed())?;
+            let (waiting, mut ready) = (Instant::now(), Vec::new());
+            if events.blocking_recv_many(&mut ready, BATCH) == 0 {
+                break;
+            }
+            self.step(ready, waiting.elapsed())?;
         }
         self.finish()
     }
 
-    /// Handles an event, for which the engine has waited for the time `waited`, and closes the slices that may close
-    /// then.
-    pub(super) fn step(&mut self, event: Event, waited: Duration) -> Result<()> {
+    /// Handles events that have happened, after the engine has waited for the time `waited`, and closes the slices that
+    /// may close then.
+    pub(super) fn step(&mut self, events: Vec<Event>, waited: Duration) -> Result<()> {
         self.advance_clock(waited);
-        self.handle(event)?;
+        let begun = Instant::now();
+        let mut opened = Vec::new();
+        for event in events {
+            match event {
+                Event::Message(message) => opened.extend(self.open(&message)),
+                other => {
+                    self.read(mem::take(&mut opened))?;
+                    self.handle(&other);
+                }
+            }
+        }
+        self.read(opened)?;
+        let read = Instant::now();
         self.close_what_may()?;
+        let busy = &mut self.progress.busy;
+        busy.merging += read - begun;
+        busy.closing += read.elapsed();
+        busy.log(read);
         self.console.take_orders(&mut self.manager, now_ms())?;
         self.maintain();
         self.publish();
@@ -157,15 +195,14 @@ impl Engine {
         }
     }
 
-    fn handle(&mut self, event: Event) -> Result<()> {
-        match event {
+    /// Handles an event other than a message.
+    fn handle(&mut self, event: &Event) {
+        match *event {
             Event::Opened { created, unread, anew } => self.begin_stream(created, unread, anew),
-            Event::Message(message) => return self.read(&message),
-            Event::Tick => {}
+            Event::Message(_) | Event::Tick => {}
             Event::Away => (self.progress.resting, self.progress.reading) = (true, false),
             Event::Stop => self.progress.is_stopped = true,
         }
-        Ok(())
     }
 
     fn begin_stream(&mut self, created: i64, unread: u64, anew: bool) {
@@ -182,7 +219,8 @@ impl Engine {
         (self.progress.unread, self.progress.resting) = (unread, unread > 0);
     }
 
-    fn read(&mut self, message: &Message) -> Result<()> {
+    /// Opens a message, and counts it if it is rejected.
+    fn open(&mut self, message: &Message) -> Option<OpenedMessage> {
         self.position.sequence = message.sequence;
         if let Some(witness) = &mut self.position.witness {
             (witness.sequence, witness.time) = (message.sequence, message.time);
@@ -192,32 +230,38 @@ impl Engine {
             Ok(probe) => probe,
             Err(rejection) => {
                 self.tally.rejected(None, &rejection);
-                return Ok(());
+                return None;
             }
         };
-        let accepted = Accepted {
-            version: self.plan.version,
-            params: self.detectors.iter().map(SlidingDetector::params).collect(),
-            most_pairs: self.plan.network.most_pairs,
-            latest: arrival::latest(SystemTime::now(), self.plan.network.slice_ms),
-        };
+        let accepted = accepted(&self.plan, &self.detectors);
         let judge = |slice, part| self.rule.judge(self.progress.now, probe, slice, part);
-        match arrival::read(message, probe, &accepted, judge) {
-            Ok(arrival) => self.deliver(arrival),
-            Err(rejection) => {
-                self.tally.rejected(Some(probe), &rejection);
-                Ok(())
-            }
-        }
+        let opened = arrival::open(message, probe, &accepted, judge);
+        opened.map_err(|rejection| self.tally.rejected(Some(probe), &rejection)).ok()
     }
 
-    fn deliver(&mut self, arrival: DeltaArrival<SiteSlice>) -> Result<()> {
+    /// Decodes messages side by side, and merges what belongs to the running slice or an earlier one.
+    fn read(&mut self, messages: Vec<OpenedMessage>) -> Result<()> {
+        let accepted = accepted(&self.plan, &self.detectors);
+        let decode = |message: OpenedMessage| (message.probe, message.decode(&accepted));
+        let decoded = side_by_side(messages, decode);
+        let mut due = Vec::new();
+        for (probe, arrival) in decoded {
+            match arrival {
+                Ok(arrival) => due.extend(self.deliver(arrival)),
+                Err(rejection) => self.tally.rejected(Some(probe), &rejection),
+            }
+        }
+        self.merge(&due)
+    }
+
+    /// Passes `arrival` to the rule, and returns its content if it must be merged now.
+    fn deliver(&mut self, arrival: DeltaArrival<SiteSlice>) -> Option<SiteSlice> {
         let probe = arrival.probe;
         match self.rule.deliver(self.progress.now, arrival) {
             Verdict::Merge { delta, late } => {
                 let counts = &mut self.tally.counts[probe];
                 *if late > 0 { &mut counts.late } else { &mut counts.in_time } += 1;
-                self.merge(&delta)?;
+                return Some(delta);
             }
             // Deltas that arrived before the first slice was known are delivered again later.
             Verdict::Held if self.rule.running().is_none() => {}
@@ -227,18 +271,25 @@ impl Engine {
                 self.tally.rejected(Some(probe), &Rejection::Refused(refusal));
             }
         }
-        Ok(())
+        None
     }
 
-    fn merge(&mut self, measured: &SiteSlice) -> Result<()> {
-        let SiteSlice { slice, states, sampling } = measured;
-        self.sampling.merge(*slice, *sampling);
-        self.console.log_sampling(*sampling);
-        for (view, state) in states {
-            let merged = state.merge_into(&mut self.detectors[*view]);
-            merged.context("cannot merge the slice of a probe")?;
+    /// Merges slices into the detectors of all views, side by side.
+    fn merge(&mut self, slices: &[SiteSlice]) -> Result<()> {
+        if slices.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        for SiteSlice { slice, sampling, .. } in slices {
+            self.sampling.merge(*slice, *sampling);
+            self.console.log_sampling(*sampling);
+        }
+        let views = self.detectors.iter_mut().enumerate().collect();
+        let merged = side_by_side(views, |(view, detector): (usize, &mut SlidingDetector)| {
+            let states = slices.iter().flat_map(|slice| &slice.states);
+            let mut states = states.filter(|(of, _)| *of == view);
+            states.try_for_each(|(_, state)| state.merge_into(detector))
+        });
+        merged.into_iter().collect::<Result<(), _>>().context("cannot merge the slice of a probe")
     }
 
     fn skip_to(&mut self, slice: u64) -> Result<()> {
@@ -255,11 +306,11 @@ impl Engine {
                         "no probe sent a delta for a whole window: continuing with slice {slice}"
                     );
                     self.skip_to(slice)?;
-                    merge.iter().try_for_each(|delta| self.merge(delta))?;
+                    self.merge(&merge)?;
                 }
                 CollectorStep::Close { close, merge } => {
                     self.close(&close)?;
-                    merge.iter().try_for_each(|delta| self.merge(delta))?;
+                    self.merge(&merge)?;
                     self.after_close()?;
                 }
             }
@@ -270,7 +321,8 @@ impl Engine {
     fn begin(&mut self, slice: u64, waiting: Vec<DeltaArrival<SiteSlice>>) -> Result<()> {
         info!("starting with slice {slice}");
         self.skip_to(slice)?;
-        waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))
+        let due: Vec<_> = waiting.into_iter().filter_map(|arrival| self.deliver(arrival)).collect();
+        self.merge(&due)
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
@@ -302,11 +354,16 @@ impl Engine {
         }
         let mut watched = Vec::new();
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
-        for (view, detector) in detectors.iter_mut().enumerate() {
-            budget.apply(detector);
-            let mut closing = detector.begin_close()?;
-            let sightings = manager.by_view[view].sightings(&mut closing)?;
-            let report = closing.end()?;
+        detectors.iter_mut().for_each(|detector| budget.apply(detector));
+        let views = detectors.iter_mut().zip(&mut manager.by_view).collect();
+        let closed =
+            side_by_side(views, |(detector, alerts): (&mut SlidingDetector, &mut ViewAlerts)| {
+                let mut closing = detector.begin_close()?;
+                let sightings = alerts.sightings(&mut closing)?;
+                anyhow::Ok((closing.end()?, sightings))
+            });
+        for (view, (detector, closed)) in detectors.iter_mut().zip(closed).enumerate() {
+            let (report, sightings) = closed?;
             let is_limiting = budget.record(view, &network.views[view].name, detector, &report);
             let slice = ClosedSlice {
                 report,
@@ -483,5 +540,15 @@ impl Engine {
                 ..Overview::default()
             }
         });
+    }
+}
+
+/// Returns the properties of messages that are accepted now.
+fn accepted<'a>(plan: &Plan, detectors: &'a [SlidingDetector]) -> Accepted<'a> {
+    Accepted {
+        version: plan.version,
+        params: detectors.iter().map(SlidingDetector::params).collect(),
+        most_pairs: plan.network.most_pairs,
+        latest: arrival::latest(SystemTime::now(), plan.network.slice_ms),
     }
 }

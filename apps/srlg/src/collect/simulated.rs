@@ -93,7 +93,7 @@ impl SimulatedCollector {
     }
 
     fn step(&mut self, event: Event, waited: Duration) {
-        self.engine.step(event, waited).unwrap();
+        self.engine.step(vec![event], waited).unwrap();
     }
 
     pub(crate) fn receive_report(&self, subject: &str, payload: &[u8]) {
