@@ -31,7 +31,7 @@ use crate::process::Process;
 /// up. Individual slices may take longer, because the senders and the broker use the same processors.
 const IN_TIME: Duration = Duration::from_secs(1);
 
-/// What a site sends after a slice has ended.
+/// The messages of a site after a slice has ended.
 #[derive(Clone, Default)]
 struct Sent {
     payloads: Vec<Vec<u8>>,
