@@ -6,8 +6,10 @@ enum { PEERS = 300, MOST = 1 << 22 };
 static uint8_t message[8192];
 
 static uint8_t *put(uint8_t *at, uint64_t number, int bytes) {
-    for (int i = 0; i < bytes; i++)
-        *at++ = number >> 8 * i & 0xff;
+    for (int i = 0; i < bytes; i++) {
+        *at++ = number & 0xff;
+        number >>= 8;
+    }
     return at;
 }
 

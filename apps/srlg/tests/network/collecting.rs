@@ -69,8 +69,9 @@ impl Collector {
             "[network]\n",
             &format!(
                 "http = '127.0.0.1:0'\nstate = '{}'\ncheckpoint = '{checkpoint}s'\n[network]\nbroker = '{broker}'\n\
-                 deadline = '1h'\nmax-skew = {skew}\n",
-                state.display()
+                 deadline = '1h'\nmax-skew = {skew}\nmost-pairs = {}\n",
+                state.display(),
+                net.network.most_pairs
             ),
         );
         let sink = format!("[[sink]]\ntype = 'file'\npath = '{}'\n", alerts_of(&state).display());
