@@ -1,4 +1,4 @@
-"""Detection of hosts in contact with many distinct other hosts, within a sliding window and in fixed memory."""
+"""Detection of hosts in contact with many distinct other hosts, within a sliding window and in bounded memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

@@ -116,6 +116,12 @@ impl SparseBackend {
         Ok(&mut **self.recorders.get_mut().expect("a list ends when there are recorders"))
     }
 
+    /// Ends the list, which does not contain the touches that are about to be merged, and returns the recorders.
+    fn end_mut(&mut self) -> Result<&mut dyn Backend, Error> {
+        self.end(&mut self.list())?;
+        self.recorders_mut()
+    }
+
     /// Ends the list. If there are no recorders, the listed pairs update new ones. If the result is an error, nothing
     /// changes.
     fn end(&self, list: &mut Option<PairList>) -> Result<(), Error> {
@@ -234,7 +240,7 @@ impl Backend for SparseBackend {
     }
 
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error> {
-        self.recorders_mut()?.merge(array, words, step)
+        self.end_mut()?.merge(array, words, step)
     }
 
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error> {
@@ -242,6 +248,6 @@ impl Backend for SparseBackend {
     }
 
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error> {
-        self.recorders_mut()?.apply(array, section, step)
+        self.end_mut()?.apply(array, section, step)
     }
 }

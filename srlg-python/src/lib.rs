@@ -29,7 +29,7 @@ mod table;
 
 use pyo3::prelude::pymodule;
 
-/// Detection of hosts in contact with many distinct other hosts, within a sliding window and in fixed memory.
+/// Detection of hosts in contact with many distinct other hosts, within a sliding window and in bounded memory.
 #[pymodule(gil_used = false, name = "srlg")]
 mod module {
     #[pymodule_export]

@@ -51,6 +51,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn merge_another(detector: &mut SlidingDetector, config: Config, step: &Step) {
+    let mut other = fixture::detector(config);
+    other.skip_to(detector.slice()).unwrap();
+    ingest(&other, 2, 50, 1);
+    match step {
+        Step::MergeDelta => detector.merge_delta(&other.delta(2).unwrap()).unwrap(),
+        _ => detector.merge_snapshot(&other.snapshot().unwrap()).unwrap(),
+    }
+}
+
 fn ingest(detector: &SlidingDetector, hosts: u32, peers: u32, late: u32) {
     for peer in 0..peers {
         let pair = Ip6Pair::new(host(hosts), host(peer.wrapping_mul(7) % 120 + 9));
@@ -66,15 +76,7 @@ fn perform(config: Config, detector: &mut SlidingDetector, step: &Step) -> Strin
         Step::Close => return format!("{:?}", detector.close_slice().unwrap().super_points),
         Step::Query => return format!("{:?}", detector.cardinality(host(1)).unwrap()),
         Step::SetShare(share) => detector.set_share(share).unwrap(),
-        Step::MergeDelta | Step::MergeSnapshot => {
-            let mut other = fixture::detector(config);
-            other.skip_to(detector.slice()).unwrap();
-            ingest(&other, 2, 50, 1);
-            match step {
-                Step::MergeDelta => detector.merge_delta(&other.delta(2).unwrap()).unwrap(),
-                _ => detector.merge_snapshot(&other.snapshot().unwrap()).unwrap(),
-            }
-        }
+        Step::MergeDelta | Step::MergeSnapshot => merge_another(detector, config, step),
         Step::MergePairs => {
             let mut batch = PairBatch::new();
             (0..40).for_each(|peer| batch.push(host(4), host(peer + 30)));
@@ -201,7 +203,37 @@ fn a_list_takes_no_more_memory_than_is_stated() {
         let pairs: Vec<_> = (0..most_pairs as u32 / 4)
             .map(|peer| Ip6Pair::new(host(5), host(peer * 3 + 2)))
             .collect();
-        detector.ingest(&pairs).unwrap();
+        detector.ingest(&pairs[..pairs.len() / 2]).unwrap();
+        let rest = most_pairs as u32 / 2;
+        detector
+            .ingest(&(0..rest).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())
+            .unwrap();
         assert!(detector.is_sparse() && detector.memory_bytes() <= most, "{most_pairs}");
+    }
+}
+
+#[test]
+fn what_is_merged_is_passed_on_and_not_forgotten() {
+    for step in [Step::MergeDelta, Step::MergeSnapshot] {
+        let (mut relay, mut one) = (sparse(tagged(), 1_000), detector(tagged()));
+        let mut collector = detector(tagged());
+        for slice in 0..30 {
+            for node in [&mut relay, &mut one, &mut collector] {
+                node.skip_to(slice).unwrap();
+            }
+            for node in [&mut relay, &mut one] {
+                ingest(node, 1, 20, 0);
+                if slice % 11 < 3 {
+                    merge_another(node, tagged(), &step);
+                }
+            }
+            match relay.take_pairs().unwrap() {
+                Some(pairs) => pairs.iter().for_each(|it| collector.merge_pairs(it).unwrap()),
+                None => collector.merge_delta(&relay.delta(2).unwrap()).unwrap(),
+            }
+            let [seen, expected] =
+                [&collector, &one].map(|it| it.cardinality_within(host(2), 8).unwrap());
+            assert_eq!(seen, expected, "{slice}");
+        }
     }
 }

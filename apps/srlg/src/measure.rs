@@ -33,7 +33,12 @@ const MOST_CLOSE_THREADS: NonZeroUsize = NonZeroUsize::new(4).expect("4 is not 0
 pub(crate) fn detector(name: &str, sizes: Config, device: Device) -> Result<SlidingDetector> {
     let place = || format!("cannot create the detector of view {name}");
     let mut detector = SlidingDetector::new(sizes, device).with_context(place)?;
-    let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    detector.set_close_threads(processors.min(MOST_CLOSE_THREADS)).with_context(place)?;
+    set_close_threads(&mut detector).with_context(place)?;
     Ok(detector)
+}
+
+/// Lets closes use several processors.
+pub(crate) fn set_close_threads(detector: &mut SlidingDetector) -> Result<(), srlg_host::Error> {
+    let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    detector.set_close_threads(processors.min(MOST_CLOSE_THREADS))
 }

@@ -48,7 +48,8 @@ impl SlidingDetector {
         Ok(Self::with_backend(params, open::backend_or(device, params, on_cpu)?))
     }
 
-    /// Returns the maximum memory of a list of up to `most_pairs` pairs, in bytes.
+    /// Returns the maximum memory of a list of up to `most_pairs` pairs, in bytes. While it grows, it needs half as much
+    /// again.
     #[must_use]
     pub const fn list_bytes(most_pairs: usize) -> usize {
         SparseBackend::list_bytes(most_pairs)
@@ -75,8 +76,8 @@ impl SlidingDetector {
     /// Returns the listed pairs like [`pairs`](Self::pairs), and begins a new list.
     ///
     /// A node that counts nothing itself calls this at the end of each slice and sends the result. If the result is
-    /// `None`, the slice had more pairs than the list takes, and the node sends the [`delta`](Self::delta) of the
-    /// slice. The recorders are then kept until as many slices as a window have had a list, so that a flood does not
+    /// `None`, the slice had more pairs than the list takes, or states were merged, and the node sends the
+    /// [`delta`](Self::delta) of the slice. The recorders are then kept until as many slices as a window have had a list, so that a flood does not
     /// allocate them again and again. Without recorders, the detector forgets the pairs. With recorders, pairs are both
     /// listed and recorded.
     ///
@@ -104,7 +105,7 @@ impl SlidingDetector {
 
     fn by_slice(&self, pairs: Vec<PairsOfAges>) -> Vec<SlicePairs> {
         let (running, params) = (self.slice(), self.params());
-        let oldest = (running + 1).saturating_sub(params.window().into());
+        let oldest = running.saturating_sub(u64::from(params.window()) - 1);
         // Several slices of an epoch have the same ages. The newest one is inserted last.
         let key = |ages: Ages| [ages.finder, ages.counter];
         let slices =

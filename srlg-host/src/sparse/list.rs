@@ -11,9 +11,6 @@ use crate::ingest::pairs::PairSlice;
 /// Weight of a pair with an IPv6 address, which takes four times as many bytes as a pair of two IPv4 addresses.
 pub(super) const V6_WEIGHT: usize = size_of::<Ip6Pair>() / size_of::<IpPair>();
 
-/// Size of an entry for a pair of two IPv4 addresses, and its control byte.
-const BUCKET_BYTES: usize = size_of::<(IpPair, Ages)>() + 1;
-
 type Groups = BTreeMap<[u32; 2], PairsOfAges>;
 
 /// Distinct pairs, each with the age of its newest contact.
@@ -56,12 +53,20 @@ impl PairList {
 
     /// Returns the maximum memory of a list with the given `weight`, in bytes.
     pub(super) const fn most_bytes(weight: usize) -> usize {
-        // A map with more than 4 entries has a power of two of buckets, of which at most 7 of 8 are used. It doubles when
-        // they are. Pairs of two IPv4 addresses take more bytes per weight than others.
-        let buckets = (weight.saturating_mul(8) / 7 + 1).next_power_of_two();
-        let buckets = if buckets < 16 { 16 } else { buckets };
-        buckets * BUCKET_BYTES
+        let v6 = most_bytes::<Ip6Pair>(weight / V6_WEIGHT);
+        most_bytes::<IpPair>(weight).saturating_add(v6)
     }
+}
+
+/// Returns the maximum memory of a map of up to `count` pairs, in bytes. A map has a power of two of buckets, of which at
+/// most 7 of 8 are used, and each has a control byte.
+const fn most_bytes<P>(count: usize) -> usize {
+    let buckets = match (count.saturating_mul(8) / 7 + 1).checked_next_power_of_two() {
+        Some(..16) => 16,
+        Some(buckets) => buckets,
+        None => usize::MAX,
+    };
+    buckets.saturating_mul(size_of::<(P, Ages)>() + 1)
 }
 
 fn add<P: Copy + Eq + Hash>(list: &mut HashMap<P, Ages>, pairs: &[P], ages: Ages) {
@@ -85,8 +90,7 @@ fn age(ages: &mut Ages, by: Ages, params: &Params) -> bool {
     steps[FINDER] < u64::MAX || steps[COUNTER] < u16::MAX.into()
 }
 
-/// Returns the memory of `map`. It has a power of two of buckets, of which up to 7 of 8 are used, and which have a control
-/// byte each.
+/// Returns the memory of `map`, in bytes.
 fn bytes<P>(map: &HashMap<P, Ages>) -> usize {
     map.capacity() * 8 / 7 * (size_of::<(P, Ages)>() + 1)
 }

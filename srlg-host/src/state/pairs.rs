@@ -114,7 +114,7 @@ impl SlicePairs {
     /// # Errors
     /// Returns [`Error::PartSize`] if a state with a single pair is too large. Also returns the errors of
     /// [`to_bytes`](Self::to_bytes).
-    pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn to_parts(&self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
         let (bytes, slice) = (self.to_bytes()?, self.slice);
         if bytes.len() <= max_bytes {
             return Ok(vec![bytes]);
@@ -128,7 +128,7 @@ impl SlicePairs {
         let len = self.len().div_ceil(pieces);
         let v4 = self.v4.chunks(len).map(|v4| Self { slice, v4: v4.to_vec(), v6: Vec::new() });
         let v6 = self.v6.chunks(len).map(|v6| Self { slice, v4: Vec::new(), v6: v6.to_vec() });
-        let parts = v4.chain(v6).map(|part| part.into_parts(max_bytes));
+        let parts = v4.chain(v6).map(|part| part.to_parts(max_bytes));
         Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
@@ -300,7 +300,7 @@ mod tests {
         fn pairs_are_read_as_they_were_written(pairs in pairs()) {
             let bytes = pairs.to_bytes().unwrap();
             prop_assert_eq!(&SlicePairs::from_bytes(&bytes, pairs.len()).unwrap(), &pairs);
-            let parts = pairs.clone().into_parts(400).unwrap();
+            let parts = pairs.to_parts(400).unwrap();
             prop_assert!(parts.iter().all(|part| part.len() <= 400));
             let parts = parts.iter().map(|part| SlicePairs::from_bytes(part, 99).unwrap());
             let (mut v4, mut v6) = (Vec::new(), Vec::new());

@@ -44,7 +44,7 @@ use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::service;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::manager::AlertManager;
-use srlg_alerts::manager::view_alerts::{ClosedSlice, ViewAlerts};
+use srlg_alerts::manager::view_alerts::ClosedSlice;
 use srlg_alerts::status::overview::{
     InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
 };
@@ -147,17 +147,17 @@ impl Engine {
                 Event::Message(message) => opened.extend(self.open(&message)),
                 other => {
                     self.read(mem::take(&mut opened))?;
+                    // A stop must not leave open what the messages before it complete.
+                    self.close_what_may()?;
                     self.handle(&other);
                 }
             }
         }
         self.read(opened)?;
-        let read = Instant::now();
         self.close_what_may()?;
-        let busy = &mut self.progress.busy;
-        busy.merging += read - begun;
-        busy.closing += read.elapsed();
-        busy.log(read);
+        let now = Instant::now();
+        self.progress.busy.total += now - begun;
+        self.progress.busy.log(now);
         self.console.take_orders(&mut self.manager, now_ms())?;
         self.maintain();
         self.publish();
@@ -326,6 +326,7 @@ impl Engine {
     }
 
     fn close(&mut self, close: &Close) -> Result<()> {
+        let begun = Instant::now();
         let Self {
             plan, console, detectors, budget, manager, reports, progress, sites, rule, ..
         } = self;
@@ -354,16 +355,11 @@ impl Engine {
         }
         let mut watched = Vec::new();
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
-        detectors.iter_mut().for_each(|detector| budget.apply(detector));
-        let views = detectors.iter_mut().zip(&mut manager.by_view).collect();
-        let closed =
-            side_by_side(views, |(detector, alerts): (&mut SlidingDetector, &mut ViewAlerts)| {
-                let mut closing = detector.begin_close()?;
-                let sightings = alerts.sightings(&mut closing)?;
-                anyhow::Ok((closing.end()?, sightings))
-            });
-        for (view, (detector, closed)) in detectors.iter_mut().zip(closed).enumerate() {
-            let (report, sightings) = closed?;
+        for (view, detector) in detectors.iter_mut().enumerate() {
+            budget.apply(detector);
+            let mut closing = detector.begin_close()?;
+            let sightings = manager.by_view[view].sightings(&mut closing)?;
+            let report = closing.end()?;
             let is_limiting = budget.record(view, &network.views[view].name, detector, &report);
             let slice = ClosedSlice {
                 report,
@@ -399,6 +395,7 @@ impl Engine {
         self.console.delivery.deliver(manager, &notifications)?;
         sites.ask(watched, self.console.config.general.url.clone());
         self.record_close(close);
+        self.progress.busy.closing += begun.elapsed();
         Ok(())
     }
 

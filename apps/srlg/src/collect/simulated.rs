@@ -1,6 +1,7 @@
 //! A collector without threads and connection, for tests that simulate a network. Tests determine how long it waits.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,13 +72,18 @@ impl SimulatedCollector {
     pub(crate) fn read(&mut self, stream: &[StoredMessage]) {
         let unread = stream.len() as u64 - self.position;
         self.step(Event::Opened { created: 1, unread, anew: false }, Duration::ZERO);
+        let mut batch = Vec::new();
         while let Some(message) = stream.get(self.position as usize) {
             let StoredMessage { subject, headers, payload } = message.clone();
             self.position += 1;
             let (sequence, time) = (self.position, self.position as i64);
             let unread = stream.len() as u64 - sequence;
             let message = Message { subject, headers, payload, sequence, time, unread };
-            self.step(Event::Message(message), Duration::ZERO);
+            batch.push(Event::Message(message));
+            // Batches of one to five messages.
+            if unread == 0 || batch.len() as u64 > sequence % 5 {
+                self.engine.step(mem::take(&mut batch), Duration::ZERO).unwrap();
+            }
         }
     }
 

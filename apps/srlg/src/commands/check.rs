@@ -17,6 +17,9 @@ use srlg_alerts::exporters::Exporter;
 use srlg_alerts::manager::view::ViewConfig;
 use srlg_system::machine;
 
+/// Memory of the process, a reader thread with all templates that it accepts, and messages of brokers, in bytes.
+const BASE: usize = 256_000_000;
+
 /// Options of `srlg check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
@@ -76,10 +79,12 @@ pub fn check(args: &Args) -> Result<String> {
         let sizes = config.views.iter().map(|view| site_sizes(view.sizes).validate());
         let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
         let site: usize = sizes.iter().map(Params::recorder_bytes).sum();
-        let lists = SlidingDetector::list_bytes(most_pairs) * config.views.len();
+        // When a slice closes, the list, its pairs and the bytes to be sent are in memory at the same time.
+        let lists = 3 * SlidingDetector::list_bytes(most_pairs) * config.views.len();
+        let limit = (BASE + site + lists + all).div_ceil(1_000_000);
         writeln!(
             text,
-            "a probe needs up to {:.1} MB for its views; while a slice of a view has more than {most_pairs} distinct pairs, also the memory of the view",
+            "a probe needs up to {:.1} MB for its views, and the memory of a view while a slice of it has more than {most_pairs} distinct pairs; in its systemd unit, set MemoryMax={limit}M or more",
             (site + lists) as f64 / 1e6
         )?;
     }
@@ -98,8 +103,6 @@ pub fn check(args: &Args) -> Result<String> {
 /// Returns the memory that a service may need without alerts, in bytes, if its views need `all` bytes and the largest
 /// one `largest`.
 fn memory_limit(all: usize, largest: usize) -> usize {
-    // The base is for the process, a reader thread with all templates that it accepts, and messages of brokers.
-    const BASE: usize = 256_000_000;
     // The checkpoint of one view at a time is in memory, and needs up to three times the memory of the view.
     BASE + all + 3 * largest
 }

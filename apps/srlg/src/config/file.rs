@@ -328,9 +328,9 @@ pub(super) struct Tables {
     /// Source of contacts of `srlg run` and `srlg probe`: one of `input`, `interface`, `url`,
     /// or `listen` and `listen-tcp`.
     pub(super) input: InputOptions,
-    /// Network of probes, in place of `[input]`. `srlg collect` merges the deltas that the probes send.
+    /// Network of probes, in place of `[input]`. `srlg collect` merges the slices that the probes send.
     pub(super) network: Option<NetworkOptions>,
-    /// Probe of a network, which counts `[input]` with `srlg probe` and sends deltas to the collector. Apart from these
+    /// Probe of a network, which counts `[input]` with `srlg probe` and sends slices to the collector. Apart from these
     /// two tables, its file may have only the tables `[[exporter]]` and the keys `device`, `http`, `http-public`,
     /// `http-names`, `url`, `state` and `silent-after`. All other settings come from the collector.
     pub(super) probe: Option<ProbeOptions>,

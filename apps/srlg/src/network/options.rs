@@ -35,7 +35,7 @@ pub struct NetworkOptions {
     pub max_skew: Option<u64>,
     /// Maximum number of distinct pairs per view and slice that a probe lists and sends. A pair with an IPv6 address
     /// counts as four. If a slice has more pairs, the probe allocates a sketch as large as that of the collector and
-    /// sends a delta. With 0, all probes always have sketches.
+    /// sends a delta. With 0, probes send only deltas.
     #[cfg_attr(test, schemars(range(max = 4194304)))]
     pub most_pairs: usize,
     /// Memory for deltas whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes early.

@@ -189,7 +189,7 @@ impl Sending {
         let (taken, parts) = match view.detector.take_pairs()? {
             Some(pairs) => {
                 let filled = pairs.iter().filter(|pairs| !pairs.is_empty());
-                let parts = filled.map(|pairs| pairs.clone().into_parts(most));
+                let parts = filled.map(|pairs| pairs.to_parts(most));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?.concat();
                 (pairs, parts)
             }

@@ -18,6 +18,7 @@ use tracing::{info, warn};
 
 use super::outbox::Outbox;
 use super::sending::{Sending, Totals};
+use crate::measure::set_close_threads;
 use crate::measure::site::{Site, SiteView, SliceConsumer, SliceTimes};
 use crate::measure::track::Track;
 use crate::network::options::Pace;
@@ -194,7 +195,8 @@ impl SiteOptions {
             let (sizes, place) =
                 (view.sizes, || format!("cannot create the detector of view {}", view.name));
             let detector = SlidingDetector::sparse(sizes, self.device, network.most_pairs);
-            let detector = detector.with_context(place)?;
+            let mut detector = detector.with_context(place)?;
+            set_close_threads(&mut detector).with_context(place)?;
             let clock = times.clock(sizes.window)?;
             SiteView::of(&view.view, clock, detector, sizes.seed, sending.rules(at))
         };
