@@ -16,7 +16,7 @@ import sys
 
 # Generated pages and the changelog do not count towards the number of words in Markdown.
 NOT_COUNTED = {"CHANGELOG.md", "docs/configuration.md", "docs/detection.md", "docs/soak/README.md"}
-MOST_WORDS = 61_500
+MOST_WORDS = 62_000
 MOST_README_LINES = 90
 MOST_SENTENCE_WORDS = 25
 LEAST_WORDS = 4
