@@ -29,9 +29,8 @@ pub(crate) fn backend_or(
     }
 }
 
-/// Returns whether `error` means that the machine has no usable GPU, or that CUDA is not built in.
-///
-/// For all other errors, [`backend_or`] fails, so that a detector does not silently run on the CPU.
+/// Returns whether `error` means that the machine has no usable GPU, or that CUDA is not built in. After any other
+/// error, a detector on [`Device::Auto`] is not created, so that it does not silently run on the CPU.
 fn is_absence(error: &Error) -> bool {
     use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
     matches!(

@@ -122,14 +122,6 @@ impl Delta {
         Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
     }
 
-    /// Returns the [`slice`](Self::slice) of the delta in `bytes` without reading its recorders.
-    ///
-    /// # Errors
-    /// Returns the errors of [`from_bytes`](Self::from_bytes), except errors in the body.
-    pub fn slice_of(bytes: &[u8], params: &Params) -> Result<u64, Error> {
-        Ok(open(bytes, StateKind::Delta, Some(params))?.contents.slice)
-    }
-
     /// Reads the delta in `bytes` for a detector with `params`.
     ///
     /// Memory use is bounded for any input, as described in docs/format.md.

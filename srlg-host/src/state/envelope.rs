@@ -91,14 +91,50 @@ pub(super) struct Envelope<'a> {
     frame: &'a [u8],
 }
 
-impl StateKind {
-    /// Returns the kind that the header of `bytes` states. The rest of `bytes` is not checked. Returns `None` if there
-    /// is no such header.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let (header, _) = Header::read_from_prefix(bytes).ok()?;
-        let kinds = [Self::Snapshot, Self::Delta, Self::Pairs];
-        kinds.into_iter().find(|kind| header.magic == MAGIC && header.kind == *kind as u8)
+/// The properties of a serialised state that its header contains.
+///
+/// ```
+/// # use srlg_host as srlg;
+/// use srlg::ingest::PairBatch;
+/// use srlg::state::{SlicePairs, StateHeader, StateKind};
+///
+/// let mut batch = PairBatch::new();
+/// batch.push("10.0.0.1".parse()?, "192.0.2.7".parse()?);
+/// let header = StateHeader::read(&SlicePairs::new(&batch, 4)?.to_bytes()?)?;
+/// assert_eq!((header.kind, header.slice), (StateKind::Pairs, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateHeader {
+    /// The kind of the state.
+    pub kind: StateKind,
+    /// The running slice of a snapshot, the last slice of a delta, or the slice of the pairs.
+    pub slice: u64,
+    /// Number of slices that a delta covers, 1 for pairs, or 0 for a snapshot.
+    pub slices: u32,
+    /// Size of the body after decompression, in bytes.
+    pub body_bytes: u64,
+}
+
+impl StateHeader {
+    /// Reads the header of the state in `bytes`, and checks its length and checksum. The body is not read.
+    ///
+    /// # Errors
+    /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
+    /// they have an unsupported format version.
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let header = versioned(bytes)?;
+        let kinds = [StateKind::Snapshot, StateKind::Delta, StateKind::Pairs];
+        let kind = kinds.into_iter().find(|kind| header.kind == *kind as u8);
+        let kind = kind.ok_or(wrong("the kind of the state is unknown"))?;
+        check_whole(&header, kind, bytes)?;
+        Ok(Self {
+            kind,
+            slice: header.slice.get(),
+            slices: header.slices.get(),
+            body_bytes: header.body.get(),
+        })
     }
 }
 
@@ -109,20 +145,13 @@ pub(super) fn open<'a>(
     kind: StateKind,
     params: Option<&Params>,
 ) -> Result<Envelope<'a>, Error> {
-    let opened = Header::read_from_prefix(bytes);
-    let (header, rest) = opened.map_err(|_| length(bytes, size_of::<Header>() as u64))?;
-    check_version(&header, bytes)?;
+    let header = versioned(bytes)?;
     if header.kind != kind as u8 {
         return Err(FormatError::Kind { found: header.kind, expected: kind as u8 }.into());
     }
-    let sizes_len = if kind == StateKind::Snapshot { size_of::<Sizes>() } else { 0 };
-    check_length(&header, sizes_len, bytes)?;
-    check_sum(bytes)?;
-    let rest = &rest[..rest.len() - CHECKSUM];
-    if header.flags != 0 || header.reserved != 0 {
-        return Err(wrong("a reserved field is not 0").into());
-    }
-    let (sizes, rest) = rest.split_at(sizes_len);
+    check_whole(&header, kind, bytes)?;
+    let rest = &bytes[size_of::<Header>()..bytes.len() - CHECKSUM];
+    let (sizes, rest) = rest.split_at(sizes_len(kind));
     let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
     match params {
         Some(params) => fingerprints.check(kind, Sizes::read(sizes).ok(), params)?,
@@ -134,6 +163,29 @@ pub(super) fn open<'a>(
     let (slice, slices) = (header.slice.get(), header.slices.get());
     let contents = Contents { kind, fingerprints, slice, slices, sizes, attachment };
     Ok(Envelope { contents, body_len: header.body.get(), frame })
+}
+
+/// Reads the header of an envelope, whose format version must be supported.
+fn versioned(bytes: &[u8]) -> Result<Header, Error> {
+    let (header, _) =
+        Header::read_from_prefix(bytes).map_err(|_| length(bytes, size_of::<Header>() as u64))?;
+    check_version(&header, bytes)?;
+    Ok(header)
+}
+
+/// Checks the length, the checksum and the reserved fields of an envelope.
+fn check_whole(header: &Header, kind: StateKind, bytes: &[u8]) -> Result<(), Error> {
+    check_length(header, sizes_len(kind), bytes)?;
+    check_sum(bytes)?;
+    if header.flags != 0 || header.reserved != 0 {
+        return Err(wrong("a reserved field is not 0").into());
+    }
+    Ok(())
+}
+
+/// Returns the length of the sizes in an envelope of this `kind`, in bytes.
+fn sizes_len(kind: StateKind) -> usize {
+    if kind == StateKind::Snapshot { size_of::<Sizes>() } else { 0 }
 }
 
 fn check_length(header: &Header, sizes: usize, bytes: &[u8]) -> Result<(), Error> {

@@ -98,14 +98,6 @@ impl SlicePairs {
         Contents { kind, fingerprints, slice, slices: 1, sizes: &[], attachment: &[] }.seal(&body)
     }
 
-    /// Returns the [`slice`](Self::slice) of the pairs in `bytes` without reading them.
-    ///
-    /// # Errors
-    /// Returns the errors of [`from_bytes`](Self::from_bytes), except errors in the body.
-    pub fn slice_of(bytes: &[u8]) -> Result<u64, Error> {
-        Ok(open(bytes, StateKind::Pairs, None)?.contents.slice)
-    }
-
     /// Splits the pairs into states of at most `max_bytes` each and returns them as bytes.
     ///
     /// Merging all parts, in any order, has the same effect as merging the whole state. If the whole state fits, it is

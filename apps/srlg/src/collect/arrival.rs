@@ -3,13 +3,15 @@
 //!
 //! Only the subject of a message is trusted, because the broker restricts each probe to its own subjects. Invariants: an
 //! accepted delta has the sizes and the seed of this network, an accepted list has at most the number of pairs that the
-//! network allows, and their slice is at most a day ahead of the system clock.
+//! network allows, and their slice is at most a day ahead of the system clock. The states of a message are decoded only
+//! if they fit into the memory for states.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
 
 use srlg_host::Error;
 use srlg_host::config::Params;
+use srlg_host::state::{StateHeader, StateKind};
 use srlg_input::contact::Sampling;
 
 use super::reader::Message;
@@ -47,6 +49,10 @@ pub(super) enum Rejection {
     #[error("the message is about slice {slice}, but contains the changes of slice {other}")]
     Slices { slice: u64, other: u64 },
     #[error(
+        "the states of the message need {bytes} bytes of memory, more than the limit of {most} bytes; if the probe is not at fault, raise `pending-mb`"
+    )]
+    Large { bytes: u64, most: u64 },
+    #[error(
         "slice {slice} is more than a day ahead of the system clock (the highest accepted slice is {latest}); correct the wrong clock"
     )]
     Future { slice: u64, latest: u64 },
@@ -64,6 +70,7 @@ impl Rejection {
             Self::NoPart | Self::Sampling(_) => "headers",
             Self::Payload | Self::Slices { .. } => "corrupt",
             Self::Version { .. } => "other_network_version",
+            Self::Large { .. } => "too_large",
             Self::Future { .. } => "from_the_future",
             Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
             Self::Delta(Error::OtherSeed { .. }) => "other_seed",
@@ -96,12 +103,14 @@ pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
 }
 
 /// Properties of accepted messages.
-pub(super) struct Accepted<'a> {
+pub(super) struct Accepted {
     pub(super) version: VersionId,
     /// Sizes and seeds of the detectors, in the order of the views.
-    pub(super) params: Vec<&'a Params>,
+    pub(super) params: Vec<Params>,
     /// Maximum number of pairs in a list.
     pub(super) most_pairs: usize,
+    /// Maximum memory of the decoded states of a message, in bytes.
+    pub(super) most_bytes: u64,
     pub(super) latest: u64,
 }
 
@@ -113,13 +122,15 @@ pub(super) struct OpenedMessage {
     sequence: u64,
     states: Vec<ViewState>,
     sampling: Sampling,
+    /// Maximum memory of the decoded states, in bytes.
+    pub(super) most_bytes: u64,
 }
 
 /// Opens a message of `probe`. Refuses it if `judge` refuses its slice or part.
 pub(super) fn open(
     message: &Message,
     probe: usize,
-    accepted: &Accepted<'_>,
+    accepted: &Accepted,
     judge: impl FnOnce(u64, Part) -> Option<Refusal>,
 ) -> Result<OpenedMessage, Rejection> {
     let part = message.headers.get(PART_HEADER).and_then(|part| part.as_str().parse::<Part>().ok());
@@ -129,15 +140,22 @@ pub(super) fn open(
     let sampling = sampling.transpose()?.unwrap_or_default();
     let payload = Payload::unpack(message.payload.clone()).ok_or(Rejection::Payload)?;
     let Payload { version, slice, states } = payload;
-    let &Accepted { version: current, latest, .. } = accepted;
+    let &Accepted { version: current, latest, most_bytes: most, .. } = accepted;
     if version != current {
         return Err(Rejection::Version { version, current });
     }
+    let mut bytes = STATE_FRAME as u64;
     for state in &states {
-        let other = state.slice(accepted.params_of(state)?)?;
-        if other > slice || other < slice && !state.may_be_late() {
+        let header = state.header()?;
+        // Pairs that arrived late are states of their own, while a delta contains late contacts.
+        let (other, may_be_late) = (header.slice, header.kind == StateKind::Pairs);
+        if other > slice || other < slice && !may_be_late {
             return Err(Rejection::Slices { slice, other });
         }
+        bytes = bytes.saturating_add(most_decoded_bytes(header));
+    }
+    if bytes > most {
+        return Err(Rejection::Large { bytes, most });
     }
     if slice > latest {
         return Err(Rejection::Future { slice, latest });
@@ -145,15 +163,27 @@ pub(super) fn open(
     if let Some(refusal) = judge(slice, part) {
         return Err(refusal.into());
     }
-    Ok(OpenedMessage { probe, slice, part, sequence: message.sequence, states, sampling })
+    Ok(OpenedMessage {
+        probe,
+        slice,
+        part,
+        sequence: message.sequence,
+        states,
+        sampling,
+        most_bytes: bytes,
+    })
+}
+
+/// Returns the maximum memory of a decoded state, in bytes.
+fn most_decoded_bytes(StateHeader { kind, body_bytes, .. }: StateHeader) -> u64 {
+    // The body of a list contains at least the peers, which are half of the decoded pairs.
+    let factor = if kind == StateKind::Pairs { 2 } else { 1 };
+    body_bytes.saturating_mul(factor).saturating_add(STATE_FRAME as u64)
 }
 
 impl OpenedMessage {
-    pub(super) fn decode(
-        self,
-        accepted: &Accepted<'_>,
-    ) -> Result<DeltaArrival<SiteSlice>, Rejection> {
-        let Self { probe, slice, part, sequence, states, sampling } = self;
+    pub(super) fn decode(self, accepted: &Accepted) -> Result<DeltaArrival<SiteSlice>, Rejection> {
+        let Self { probe, slice, part, sequence, states, sampling, .. } = self;
         let decode = |state: ViewState| {
             let decoded = state.read(accepted.params_of(&state)?, accepted.most_pairs)?;
             Ok::<_, Rejection>((usize::from(state.view), decoded))
@@ -165,9 +195,9 @@ impl OpenedMessage {
     }
 }
 
-impl Accepted<'_> {
+impl Accepted {
     fn params_of(&self, state: &ViewState) -> Result<&Params, Rejection> {
-        self.params.get(usize::from(state.view)).copied().ok_or(Rejection::Payload)
+        self.params.get(usize::from(state.view)).ok_or(Rejection::Payload)
     }
 }
 
@@ -183,6 +213,13 @@ mod tests {
 
     /// The middle of 2026, as printed by `date -u -d 2026-07-01 +%s`.
     const NOW: Duration = Duration::from_secs(1_782_864_000);
+
+    const MOST_BYTES: u64 = 1 << 25;
+
+    fn accepted(params: Params, latest: u64) -> Accepted {
+        let (params, most_bytes) = (vec![params], MOST_BYTES);
+        Accepted { version: VERSION, params, most_pairs: 5, most_bytes, latest }
+    }
 
     fn payload(slice: u64, bytes: Bytes) -> Bytes {
         let states = vec![ViewState { view: 0, bytes }];
@@ -216,8 +253,7 @@ mod tests {
             (u64::MAX >> 1, 1, Some("from_the_future")),
         ] {
             let latest = latest(SystemTime::UNIX_EPOCH + NOW, slice_ms);
-            let accepted =
-                Accepted { version: VERSION, params: vec![&params], most_pairs: 5, latest };
+            let accepted = accepted(params, latest);
             let opened = open(&message(slice), 0, &accepted, |_, _| None);
             let refused = opened.err().map(|rejection| rejection.reason());
             assert_eq!(refused, reason, "slice {slice} of {slice_ms} ms");
@@ -233,8 +269,7 @@ mod tests {
         let mut bytes = delta.bytes.to_vec();
         let body = bytes[40..48].try_into().map(u64::from_le_bytes).unwrap();
         let arrive = |message: &Message, latest, judge: &dyn Fn(u64, Part) -> Option<Refusal>| {
-            let params = vec![&params];
-            let accepted = Accepted { version: VERSION, params, most_pairs: 5, latest };
+            let accepted = accepted(params, latest);
             open(message, 0, &accepted, judge)?.decode(&accepted)
         };
         let whole = arrive(&message, 7, &|_, _| None).unwrap();
@@ -250,5 +285,29 @@ mod tests {
         };
         let reasons = [reason(7, None), reason(6, None), reason(7, Some(999))];
         assert_eq!(reasons, ["corrupt", "from_the_future", "too_old"]);
+    }
+
+    #[test]
+    fn a_message_is_refused_before_it_is_decoded_if_its_states_do_not_fit_into_memory() {
+        let params = Config::default().validate().unwrap();
+        let mut message = message(7);
+        let [delta] = &Payload::unpack(message.payload.clone()).unwrap().states[..] else {
+            panic!()
+        };
+        let mut bytes = delta.bytes.to_vec();
+        let mut refused = |body: u64| {
+            let end = bytes.len() - 4;
+            bytes[40..48].copy_from_slice(&body.to_le_bytes());
+            let checksum = crc32fast::hash(&bytes[..end]);
+            bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+            let states = vec![ViewState { view: 0, bytes: bytes.clone().into() }; 4];
+            let payload = Payload { version: VERSION, slice: 7, states };
+            message.payload = payload.pack(1 << 20).remove(0).into();
+            let opened = open(&message, 0, &accepted(params, 7), |_, _| None);
+            opened.map(|opened| opened.most_bytes).map_err(|rejection| rejection.reason())
+        };
+        let most = (MOST_BYTES - 5 * STATE_FRAME as u64) / 4;
+        assert_eq!(refused(most), Ok(MOST_BYTES));
+        assert_eq!([most + 1, u64::MAX].map(refused), [Err("too_large"); 2]);
     }
 }

@@ -1,9 +1,10 @@
 //! The engine of a collector: one thread, which owns the state.
 //!
 //! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes and
-//! merges states, closes slices and waits for the disk, all of which would block an asynchronous runtime. Further threads
-//! decode messages and work on views side by side, but no other thread uses the state, so it needs no lock. Time advances only while the thread has read all available messages and
-//! waits for more. Therefore, a slow collector or broker does not make any probe late.
+//! merges states, closes slices and waits for the disk, all of which would block an asynchronous runtime. Further
+//! threads decode messages and merge the states of other views, but no other thread uses the state, so it needs no
+//! lock. Time advances only while the thread has read all available messages and waits for more. Therefore, a slow
+//! collector or broker does not make any probe late.
 //!
 //! Invariant: a checkpoint is taken between two messages, and durability messages report only slices in the
 //! last checkpoint.
@@ -141,19 +142,19 @@ impl Engine {
     pub(super) fn step(&mut self, events: Vec<Event>, waited: Duration) -> Result<()> {
         self.advance_clock(waited);
         let begun = Instant::now();
-        let mut opened = Vec::new();
+        let mut messages = Vec::new();
         for event in events {
             match event {
-                Event::Message(message) => opened.extend(self.open(&message)),
+                Event::Message(message) => messages.push(message),
                 other => {
-                    self.read(mem::take(&mut opened))?;
+                    self.read(mem::take(&mut messages))?;
                     // A stop must not leave open what the messages before it complete.
                     self.close_what_may()?;
                     self.handle(&other);
                 }
             }
         }
-        self.read(opened)?;
+        self.read(messages)?;
         self.close_what_may()?;
         let now = Instant::now();
         self.progress.busy.total += now - begun;
@@ -219,8 +220,36 @@ impl Engine {
         (self.progress.unread, self.progress.resting) = (unread, unread > 0);
     }
 
+    /// Opens messages, and decodes as many of them together as fit into the memory for states.
+    fn read(&mut self, messages: Vec<Message>) -> Result<()> {
+        let accepted = self.accepted();
+        let (mut opened, mut bytes) = (Vec::new(), 0);
+        for message in messages {
+            let Some(message) = self.open(&message, &accepted) else { continue };
+            if bytes + message.most_bytes > accepted.most_bytes {
+                self.decode(mem::take(&mut opened), &accepted)?;
+                bytes = 0;
+            }
+            bytes += message.most_bytes;
+            opened.push(message);
+        }
+        self.decode(opened, &accepted)
+    }
+
+    /// Returns the properties of messages that are accepted now.
+    fn accepted(&self) -> Accepted {
+        let Self { plan, detectors, .. } = self;
+        Accepted {
+            version: plan.version,
+            params: detectors.iter().map(|detector| *detector.params()).collect(),
+            most_pairs: plan.network.most_pairs,
+            most_bytes: plan.limits().max_pending as u64,
+            latest: arrival::latest(SystemTime::now(), plan.network.slice_ms),
+        }
+    }
+
     /// Opens a message, and counts it if it is rejected.
-    fn open(&mut self, message: &Message) -> Option<OpenedMessage> {
+    fn open(&mut self, message: &Message, accepted: &Accepted) -> Option<OpenedMessage> {
         self.position.sequence = message.sequence;
         if let Some(witness) = &mut self.position.witness {
             (witness.sequence, witness.time) = (message.sequence, message.time);
@@ -233,16 +262,14 @@ impl Engine {
                 return None;
             }
         };
-        let accepted = accepted(&self.plan, &self.detectors);
         let judge = |slice, part| self.rule.judge(self.progress.now, probe, slice, part);
-        let opened = arrival::open(message, probe, &accepted, judge);
+        let opened = arrival::open(message, probe, accepted, judge);
         opened.map_err(|rejection| self.tally.rejected(Some(probe), &rejection)).ok()
     }
 
     /// Decodes messages side by side, and merges what belongs to the running slice or an earlier one.
-    fn read(&mut self, messages: Vec<OpenedMessage>) -> Result<()> {
-        let accepted = accepted(&self.plan, &self.detectors);
-        let decode = |message: OpenedMessage| (message.probe, message.decode(&accepted));
+    fn decode(&mut self, messages: Vec<OpenedMessage>, accepted: &Accepted) -> Result<()> {
+        let decode = |message: OpenedMessage| (message.probe, message.decode(accepted));
         let decoded = side_by_side(messages, decode);
         let mut due = Vec::new();
         for (probe, arrival) in decoded {
@@ -537,15 +564,5 @@ impl Engine {
                 ..Overview::default()
             }
         });
-    }
-}
-
-/// Returns the properties of messages that are accepted now.
-fn accepted<'a>(plan: &Plan, detectors: &'a [SlidingDetector]) -> Accepted<'a> {
-    Accepted {
-        version: plan.version,
-        params: detectors.iter().map(SlidingDetector::params).collect(),
-        most_pairs: plan.network.most_pairs,
-        latest: arrival::latest(SystemTime::now(), plan.network.slice_ms),
     }
 }

@@ -75,7 +75,10 @@ pub fn check(args: &Args) -> Result<String> {
         writeln!(text, "{path} is valid; the collector determines the detectors and their memory")?;
         return Ok(text);
     }
-    if let Task::Collector(NetworkOptions { most_pairs, .. }) = config.task {
+    let mut messages = 0;
+    if let Task::Collector(NetworkOptions { most_pairs, pending_mb, .. }) = config.task {
+        // States that wait, and states that are being decoded.
+        messages = 2 * (pending_mb << 20);
         let sizes = config.views.iter().map(|view| site_sizes(view.sizes).validate());
         let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
         let site: usize = sizes.iter().map(Params::recorder_bytes).sum();
@@ -91,7 +94,7 @@ pub fn check(args: &Args) -> Result<String> {
     let General { as_file, country_file, .. } = &config.general;
     let per_alert = if as_file.is_some() || country_file.is_some() { 12_000 } else { 3_000 };
     let alerts = config.views.len() * Tracker::MOST_HOSTS * per_alert;
-    let limit = (alerts + memory_limit(all, largest)).div_ceil(1_000_000);
+    let limit = (messages + alerts + memory_limit(all, largest)).div_ceil(1_000_000);
     writeln!(
         text,
         "{path} is valid: the detectors need {:.1} MB; in a systemd unit, set MemoryMax={limit}M or more",

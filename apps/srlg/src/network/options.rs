@@ -29,8 +29,8 @@ pub struct NetworkOptions {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub deadline: Duration,
-    /// Maximum number of slices by which a delta may be ahead of the slice that most probes have reached. Deltas that
-    /// are further ahead are rejected. [default: two windows, at least 3600]
+    /// Maximum number of slices by which a message may be ahead of the slice that most probes have reached. Messages
+    /// that are further ahead are rejected. [default: two windows, at least 3600]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_skew: Option<u64>,
     /// Maximum number of distinct pairs per view and slice that a probe lists and sends. A pair with an IPv6 address
@@ -38,7 +38,8 @@ pub struct NetworkOptions {
     /// sends a delta. With 0, probes send only deltas.
     #[cfg_attr(test, schemars(range(max = 4194304)))]
     pub most_pairs: usize,
-    /// Memory for deltas whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes early.
+    /// Memory for states whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes early.
+    /// Messages that are being decoded may use the same amount, and a message that needs more is rejected.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub pending_mb: usize,
     /// Time for which the stream keeps messages, if the collector creates the stream. [default: two windows and 200

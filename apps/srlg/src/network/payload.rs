@@ -6,7 +6,7 @@
 
 use bytes::{Buf, Bytes};
 use srlg_host::config::Params;
-use srlg_host::state::{Delta, SlicePairs, StateKind};
+use srlg_host::state::{Delta, SlicePairs, StateHeader, StateKind};
 use srlg_host::{Error, SlidingDetector};
 
 use super::VersionId;
@@ -50,25 +50,15 @@ pub enum SiteState {
 }
 
 impl ViewState {
-    /// Returns whether the state may be of an earlier slice than its payload. Pairs that arrived late are states of
-    /// their own, while a delta contains late contacts.
-    #[must_use]
-    pub fn may_be_late(&self) -> bool {
-        StateKind::of(&self.bytes) == Some(StateKind::Pairs)
-    }
-
-    /// Returns the slice of the state without reading its body.
-    pub fn slice(&self, params: &Params) -> Result<u64, Error> {
-        match StateKind::of(&self.bytes) {
-            Some(StateKind::Pairs) => SlicePairs::slice_of(&self.bytes),
-            _ => Delta::slice_of(&self.bytes, params),
-        }
+    /// Returns the properties of the state without reading its body.
+    pub fn header(&self) -> Result<StateHeader, Error> {
+        StateHeader::read(&self.bytes)
     }
 
     /// Decodes the state for a detector with `params`. A list may have at most `most_pairs` pairs.
     pub fn read(&self, params: &Params, most_pairs: usize) -> Result<SiteState, Error> {
-        match StateKind::of(&self.bytes) {
-            Some(StateKind::Pairs) => {
+        match StateHeader::read(&self.bytes)?.kind {
+            StateKind::Pairs => {
                 SlicePairs::from_bytes(&self.bytes, most_pairs).map(SiteState::Pairs)
             }
             _ => Delta::from_bytes(&self.bytes, params).map(SiteState::Delta),

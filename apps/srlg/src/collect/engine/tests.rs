@@ -22,7 +22,7 @@ const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 /// Writes a configuration with a window of `window` seconds to `folder`, and returns its network.
 fn network(folder: &Path, probes: &[String], window: u32) -> Network {
     let text = format!(
-        "state = '{0}/state'\ncheckpoint = '10s'\n[network]\nprobes = {probes:?}\nfolder = '{0}'\n\
+        "state = '{0}/state'\ncheckpoint = '10s'\n[network]\nprobes = {probes:?}\nfolder = '{0}'\npending-mb = 1\n\
          [[view]]\nname = 'all'\n[[rule]]\nname = 'all'\nthresholds = {{ {window}s = 89 }}\n",
         folder.display()
     );
@@ -112,6 +112,21 @@ fn small_delta(config: Sizes, slice: u64) -> Delta {
     let pairs: Vec<_> = (0..200).map(|peer| IpPair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     detector.delta(1).unwrap()
+}
+
+#[test]
+fn messages_that_do_not_fit_into_memory_together_are_decoded_one_after_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let probes: Vec<String> = (0..16).map(|probe| format!("p{probe}")).collect();
+    let config = network(folder.path(), &probes, 3).views[0].sizes;
+    let of_probe = |(number, name): (u32, &String)| {
+        message(name, &delta(config, 1000, number), u64::from(number) + 1)
+    };
+    let messages: Vec<_> = (0..).zip(&probes).map(of_probe).collect();
+    let mut engine = engine(folder.path());
+    engine.step(vec![message("p0", &small_delta(config, 999), 0)], Duration::ZERO).unwrap();
+    engine.step(messages, Duration::ZERO).unwrap();
+    assert_eq!(engine.tally.counts.iter().map(|counts| counts.in_time).sum::<u64>(), 17);
 }
 
 fn reports(folder: &Path) -> Vec<serde_json::Value> {
