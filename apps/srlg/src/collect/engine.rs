@@ -9,6 +9,7 @@
 //! Invariant: a checkpoint is taken between two messages, and durability messages report only slices in the
 //! last checkpoint.
 
+mod publishing;
 #[cfg(test)]
 mod tests;
 
@@ -46,10 +47,6 @@ use crate::service;
 use srlg_alerts::details::HOSTS;
 use srlg_alerts::manager::AlertManager;
 use srlg_alerts::manager::view_alerts::ClosedSlice;
-use srlg_alerts::status::overview::{
-    InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
-};
-use srlg_alerts::status::problems::ProblemKind;
 use srlg_alerts::{Condition, Witnesses};
 use srlg_system::now_ms;
 
@@ -500,69 +497,5 @@ impl Engine {
     pub(super) fn announce_durable(&mut self) {
         let covered = (0..self.plan.options.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());
-    }
-
-    /// Updates the overview, at most four times per second.
-    fn publish(&mut self) {
-        let Self { console, plan, detectors, manager, progress, .. } = self;
-        let network = &plan.network;
-        console.publish(|| {
-            let views = detectors.iter().zip(&manager.by_view).map(|(detector, view_alerts)| {
-                ViewOverview {
-                    threshold: detector.params().threshold(),
-                    memory_bytes: detector.memory_bytes() as u64,
-                    load: detector.health().load,
-                    share: detector.health().share,
-                    ..view_alerts.overview(&[])
-                }
-            });
-            let mut views: Vec<_> = views.collect();
-            manager.label(&mut views);
-            let durable = self.durable.borrow();
-            let sites = (0..plan.options.probes.len()).map(|probe| {
-                let (newest, is_silent) = self.rule.heard(probe, progress.now);
-                let last = progress.last.as_ref();
-                let is_late = last.is_some_and(|last| !last.delivered.contains(&probe));
-                SiteOverview {
-                    newest,
-                    is_silent,
-                    is_late,
-                    durable: durable[probe],
-                    counts: self.tally.counts[probe],
-                    ..self.sites.overview(probe)
-                }
-            });
-            let mut refused = self.tally.refused.clone();
-            if self.sites.rejected() > 0 {
-                refused.insert("report", self.sites.rejected());
-            }
-            let mut input = InputOverview::default();
-            input.problems.add(ProblemKind::Refused, refused.values().sum());
-            Overview {
-                now_ms: manager.now_ms(),
-                slice_ms: network.slice_ms,
-                deadline_ms: plan.options.deadline.as_millis() as u64,
-                is_live: true,
-                is_input_lost: manager.by_view.iter().any(|view_alerts| view_alerts.is_input_lost),
-                memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),
-                alerts: manager.open_alerts(),
-                silences: manager.silences.all(),
-                views,
-                input,
-                network: Some(NetworkOverview {
-                    is_reading: progress.reading,
-                    running: self.rule.running(),
-                    front: self.rule.front(progress.now),
-                    pending_bytes: self.rule.pending(),
-                    sequence: self.position.sequence,
-                    unread: progress.unread,
-                    checkpoint: progress.checkpoint,
-                    closed: progress.closed.clone(),
-                    refused,
-                    sites: sites.collect(),
-                }),
-                ..Overview::default()
-            }
-        });
     }
 }
