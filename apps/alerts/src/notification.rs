@@ -118,7 +118,7 @@ pub struct Notification {
     /// confirmed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilentSource>,
-    /// Sites whose deltas had not arrived when the slice closed.
+    /// Sites whose data had not arrived when the slice closed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
     /// Peer count of the host within the main window, at each site that saw the host, in descending order.

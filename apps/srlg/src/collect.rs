@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `stream`, `reader` | Read all messages of the stream on the broker, in order |
 //! | `arrival` | Decode a message, or reject it |
-//! | `rule` | Decide when to merge a delta and when to close a slice, without I/O |
+//! | `rule` | Decide when to merge a message and when to close a slice, without I/O |
 //! | `engine` | Merge the states of slices and close them in a separate thread, `side_by_side` with others, and save `checkpoint`s |
 //! | `busy` | Measure how much of the time the thread works |
 //! | `agreement` | Agree with the broker on the network version |
@@ -16,7 +16,7 @@
 //!
 //! Invariant: if every slice of a window is complete when it closes, the result is bit-identical to that of a single
 //! node that sees all traffic. Killing the collector any number of times does not change this, because a checkpoint is
-//! consistent and merging a delta again changes nothing.
+//! consistent and merging a state again changes nothing.
 
 mod agreement;
 mod arrival;
@@ -227,7 +227,7 @@ async fn serve(
             engine.await
         }
     };
-    done.context("the thread that merges deltas panicked (this is a bug)")??;
+    done.context("the thread that merges slices panicked (this is a bug)")??;
     // The engine has stopped, so this task ends after the last messages.
     durability.await.context("the task that sends durability messages panicked (this is a bug)")
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input --contacts--> measure::site --slices of `run`----------+
-//!                          `--deltas of `probe`--> collect ----+--> srlg-alerts --> srlg-notify: sinks
+//!                          `--slices of `probe`--> collect ----+--> srlg-alerts --> srlg-notify: sinks
 //!                                                                              `--> srlg-web: page, API
 //! ```
 #![forbid(unsafe_code)]

@@ -44,9 +44,9 @@ struct Command {
 enum Task {
     /// Watch an input and raise alerts
     Run(Box<config::options::Options>),
-    /// Count the traffic of one site and send one delta per slice to the collector
+    /// Count the traffic of one site and send it to the collector slice by slice
     Probe(Box<probe::Args>),
-    /// Merge the deltas of all probes, and raise alerts for the whole network
+    /// Merge the slices of all probes, and raise alerts for the whole network
     Collect(collect::Args),
     /// List the super points of an input
     Detect(detect::Args),

@@ -2,7 +2,7 @@
 //!
 //! The collector derives the description from its configuration. Probes read it from a bucket on the broker (`bucket`).
 //! Among other settings, the description contains the views with their detector sizes, the secret seed, and the length
-//! of a slice. Each change creates a new [`NetworkVersion`], and deltas of different versions are never merged.
+//! of a slice. Each change creates a new [`NetworkVersion`], and states of different versions are never merged.
 //!
 //! Invariant: every [`Network`] that a configuration defines, or that [`NetworkVersion::from_json`] returns, describes
 //! valid detectors.

@@ -41,7 +41,7 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// Creates a network whose collector waits for an hour until it closes a slice without all deltas.
+    /// Creates a network whose collector waits for an hour until it closes a slice without all probes.
     fn new() -> Self {
         Self::with("deadline = '1h'\n")
     }
@@ -107,7 +107,7 @@ impl Simulation {
     /// Adds `messages` to the stream.
     fn publish(&mut self, messages: &[Message]) {
         self.stream.extend(messages.iter().map(|message| StoredMessage {
-            subject: subjects::delta(PROBES[message.probe]),
+            subject: subjects::slice(PROBES[message.probe]),
             headers: message.headers(),
             payload: message.payload.clone().into(),
         }));
@@ -115,7 +115,7 @@ impl Simulation {
 
     /// Adds the unsent messages of `probe` to the stream.
     fn send(&mut self, probe: &mut SimulatedProbe) {
-        let subject = subjects::delta(probe.name());
+        let subject = subjects::slice(probe.name());
         self.stream.extend(probe.send().into_iter().map(|part| StoredMessage {
             subject: subject.clone(),
             headers: part.headers,

@@ -39,7 +39,7 @@ pub struct Context {
     pub sampling: srlg_input::contact::Sampling,
     /// Age of the newest contact, in milliseconds.
     pub data_age_ms: u64,
-    /// Sites whose deltas had not arrived when the slice closed.
+    /// Sites whose data had not arrived when the slice closed.
     pub missing_sites: Vec<String>,
     /// Evidence from contacts and from sites.
     pub evidence: Evidence,

@@ -349,7 +349,7 @@ pub struct NetworkOverview {
     pub running: Option<u64>,
     /// Number of the slice that most sites have reached.
     pub front: Option<u64>,
-    /// Total size of the deltas whose slice has not closed, in bytes.
+    /// Total size of the states whose slice has not closed, in bytes.
     pub pending_bytes: usize,
     /// Sequence number of the last message that was read.
     pub sequence: u64,
@@ -382,8 +382,8 @@ pub struct ProbeOverview {
     pub newest: Option<u64>,
     /// Slice up to which the collector has stored all slices.
     pub durable: Option<u64>,
-    /// Size of the deltas since the start or the last change of the description, in bytes.
-    pub delta_bytes: u64,
+    /// Size of the slices since the start or the last change of the description, in bytes.
+    pub sent_bytes: u64,
     /// State of the spool.
     pub spool: SpoolOverview,
     /// Error of the spool, while slices wait because it cannot be written.

@@ -2,7 +2,7 @@
 //!
 //! [`agree`] finds the version of this configuration on the broker or in the database, or creates the next one.
 //! [`keep`] restores the version on a broker that has lost it. Invariant: two different descriptions have different
-//! version IDs, so the deltas of different descriptions are never mixed.
+//! version IDs, so the states of different descriptions are never mixed.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection. A message is opened before its states
+//! Message decoder, which returns an [`Arrival`] or the reason for a rejection. A message is opened before its states
 //! are decoded, so that several messages can be decoded at the same time.
 //!
 //! Only the subject of a message is trusted, because the broker restricts each probe to its own subjects. Invariants: an
@@ -15,7 +15,7 @@ use srlg_host::state::{StateHeader, StateKind};
 use srlg_input::contact::Sampling;
 
 use super::reader::Message;
-use super::rule::{DeltaArrival, Refusal};
+use super::rule::{Arrival, Refusal};
 use crate::measure::SKEW;
 use crate::network::VersionId;
 use crate::network::payload::{Payload, STATE_FRAME, SiteState, ViewState};
@@ -57,7 +57,7 @@ pub(super) enum Rejection {
     )]
     Future { slice: u64, latest: u64 },
     #[error(transparent)]
-    Delta(#[from] Error),
+    State(#[from] Error),
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -72,11 +72,11 @@ impl Rejection {
             Self::Version { .. } => "other_network_version",
             Self::Large { .. } => "too_large",
             Self::Future { .. } => "from_the_future",
-            Self::Delta(Error::OtherSizes { .. }) => "other_sizes",
-            Self::Delta(Error::OtherSeed { .. }) => "other_seed",
-            Self::Delta(Error::Version { .. }) => "later_version",
-            Self::Delta(Error::FormerVersion { .. }) => "former_version",
-            Self::Delta(_) => "corrupt",
+            Self::State(Error::OtherSizes { .. }) => "other_sizes",
+            Self::State(Error::OtherSeed { .. }) => "other_seed",
+            Self::State(Error::Version { .. }) => "later_version",
+            Self::State(Error::FormerVersion { .. }) => "former_version",
+            Self::State(_) => "corrupt",
             Self::Refused(Refusal::Old { .. }) => "too_old",
             Self::Refused(Refusal::Ahead { .. }) => "too_far_ahead",
             Self::Refused(Refusal::Parts { .. }) => "too_many_parts",
@@ -182,7 +182,7 @@ fn most_decoded_bytes(StateHeader { kind, body_bytes, .. }: StateHeader) -> u64 
 }
 
 impl OpenedMessage {
-    pub(super) fn decode(self, accepted: &Accepted) -> Result<DeltaArrival<SiteSlice>, Rejection> {
+    pub(super) fn decode(self, accepted: &Accepted) -> Result<Arrival<SiteSlice>, Rejection> {
         let Self { probe, slice, part, sequence, states, sampling, .. } = self;
         let decode = |state: ViewState| {
             let decoded = state.read(accepted.params_of(&state)?, accepted.most_pairs)?;
@@ -190,8 +190,8 @@ impl OpenedMessage {
         };
         let states = states.into_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         let bytes = STATE_FRAME + states.iter().map(|(_, state)| state.bytes()).sum::<usize>();
-        let delta = SiteSlice { slice, states, sampling };
-        Ok(DeltaArrival { probe, slice, part, sequence, bytes, delta })
+        let content = SiteSlice { slice, states, sampling };
+        Ok(Arrival { probe, slice, part, sequence, bytes, content })
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
         headers.insert(PART_HEADER, "1/1");
         let bytes = detector.delta(1).unwrap().to_bytes().unwrap().into();
         let payload = payload(slice, bytes);
-        Message { subject: subjects::delta("a"), headers, payload, sequence: 1, time: 0, unread: 0 }
+        Message { subject: subjects::slice("a"), headers, payload, sequence: 1, time: 0, unread: 0 }
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_is_counted_by_its_body_which_is_not_read_if_its_slice_is_refused() {
+    fn a_message_is_counted_by_its_bodies_which_is_not_read_if_its_slice_is_refused() {
         let params = Config::default().validate().unwrap();
         let mut message = message(7);
         let whole = Payload::unpack(message.payload.clone()).unwrap();

@@ -60,7 +60,7 @@ pub(super) async fn send(
     }
 }
 
-/// Returns the message to a probe whose deltas up to `slice` are durable.
+/// Returns the message to a probe whose slices up to `slice` are durable.
 pub(super) fn message(version: VersionId, slice: u64) -> String {
     format!("{version} {slice}")
 }

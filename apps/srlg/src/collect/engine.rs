@@ -33,7 +33,7 @@ use super::incomplete::{Change, IncompleteSlices};
 use super::options::Plan;
 use super::reader::{Event, Message};
 use super::reports::{Reports, named};
-use super::rule::{Close, CloseRule, CollectorStep, DeltaArrival, Moment, Verdict};
+use super::rule::{Arrival, Close, CloseRule, CollectorStep, Moment, Verdict};
 use super::side_by_side::side_by_side;
 use super::sites::Sites;
 use super::stream::{Position, Witness};
@@ -76,7 +76,7 @@ pub(super) struct Engine {
     pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
-    /// For each probe, the last slice up to which all of its deltas are in a checkpoint.
+    /// For each probe, the last slice up to which all of its messages are in a checkpoint.
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
 }
 
@@ -279,15 +279,15 @@ impl Engine {
     }
 
     /// Passes `arrival` to the rule, and returns its content if it must be merged now.
-    fn deliver(&mut self, arrival: DeltaArrival<SiteSlice>) -> Option<SiteSlice> {
+    fn deliver(&mut self, arrival: Arrival<SiteSlice>) -> Option<SiteSlice> {
         let probe = arrival.probe;
         match self.rule.deliver(self.progress.now, arrival) {
-            Verdict::Merge { delta, late } => {
+            Verdict::Merge { content, late } => {
                 let counts = &mut self.tally.counts[probe];
                 *if late > 0 { &mut counts.late } else { &mut counts.in_time } += 1;
-                return Some(delta);
+                return Some(content);
             }
-            // Deltas that arrived before the first slice was known are delivered again later.
+            // Messages that arrived before the first slice was known are delivered again later.
             Verdict::Held if self.rule.running().is_none() => {}
             Verdict::Held => self.tally.counts[probe].in_time += 1,
             Verdict::Repeated => self.tally.counts[probe].repeated += 1,
@@ -327,7 +327,7 @@ impl Engine {
                 CollectorStep::Begin { slice, waiting } => self.begin(slice, waiting)?,
                 CollectorStep::Skip { slice, merge } => {
                     warn!(
-                        "no probe sent a delta for a whole window: continuing with slice {slice}"
+                        "no probe sent a slice for a whole window: continuing with slice {slice}"
                     );
                     self.skip_to(slice)?;
                     self.merge(&merge)?;
@@ -342,7 +342,7 @@ impl Engine {
         Ok(())
     }
 
-    fn begin(&mut self, slice: u64, waiting: Vec<DeltaArrival<SiteSlice>>) -> Result<()> {
+    fn begin(&mut self, slice: u64, waiting: Vec<Arrival<SiteSlice>>) -> Result<()> {
         info!("starting with slice {slice}");
         self.skip_to(slice)?;
         let due: Vec<_> = waiting.into_iter().filter_map(|arrival| self.deliver(arrival)).collect();
@@ -356,7 +356,7 @@ impl Engine {
         } = self;
         let network = &plan.network;
         let delivered = close.delivered.iter().copied();
-        // Deltas of late probes may have data, too.
+        // Late probes may have data, too.
         let of_inputs = sites.condition(delivered.clone().chain(close.late.clone()), close.slice);
         let condition = Condition {
             is_input_lost: of_inputs.is_input_lost || close.delivered.is_empty(),

@@ -1,15 +1,15 @@
-//! The rule that decides when slices close and what happens to each delta. The rule does no I/O and reads no clock.
+//! The rule that decides when slices close and what happens to each message. The rule does no I/O and reads no clock.
 //!
-//! [`deliver`](CloseRule::deliver) takes an arriving delta and returns the verdict on it. [`step`](CloseRule::step)
+//! [`deliver`](CloseRule::deliver) takes an arriving message and returns the verdict on it. [`step`](CloseRule::step)
 //! returns the next step. Both functions receive the current time. Slices close in ascending order, and no slice closes
 //! twice. The running slice closes as soon as one of these conditions is met:
 //!
 //! - Every probe has delivered all parts of the slice.
 //! - The deadline, counted from the time at which the network's [`Front`] reached the slice, has expired.
-//! - Held deltas of later slices exceed the memory reserved for them.
+//! - Held messages of later slices exceed the memory reserved for them.
 //!
-//! A delta of the running slice is merged immediately. A delta of a later slice is held until that slice opens, because
-//! a detector cannot merge future slices. A delta of a slice before the running one is late, and it is merged into its
+//! A message of the running slice is merged immediately. A message of a later slice is held until that slice opens, because
+//! a detector cannot merge future slices. A message of a slice before the running one is late, and it is merged into its
 //! own slice while that slice is in the window.
 //!
 //! Invariant: all messages of slices that have not closed follow the message that
@@ -38,17 +38,17 @@ pub(super) struct CloseRule<T> {
     /// Running slice, or `None` before the first slice.
     running: Option<u64>,
     /// Deltas that are held until the first slice is known.
-    waiting: Vec<DeltaArrival<T>>,
+    waiting: Vec<Arrival<T>>,
     waiting_since: Option<Moment>,
-    /// Slices that have deltas and have not closed, by slice number.
+    /// Slices that have messages and have not closed, by slice number.
     open: BTreeMap<u64, Slot<T>>,
-    /// Memory of all held deltas, in bytes.
+    /// Memory of all held messages, in bytes.
     pending: usize,
     /// Delivered parts of the incomplete closed slices in the window, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
-    /// First slice from which `owed` is complete, for each probe. Repeated deltas of earlier slices are not recognised.
+    /// First slice from which `owed` is complete, for each probe. Repeated messages of earlier slices are not recognised.
     known_from: Vec<u64>,
-    /// Number of slices closed since the last slice with a delta.
+    /// Number of slices closed since the last slice with a message.
     silent: u64,
 }
 
@@ -68,8 +68,8 @@ impl<T> CloseRule<T> {
         }
     }
 
-    pub(super) fn deliver(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
-        let DeltaArrival { probe, slice, part, .. } = arrival;
+    pub(super) fn deliver(&mut self, now: Moment, arrival: Arrival<T>) -> Verdict<T> {
+        let Arrival { probe, slice, part, .. } = arrival;
         if let Some(refusal) = self.judge(now, probe, slice, part) {
             return Verdict::Refused(refusal);
         }
@@ -96,7 +96,7 @@ impl<T> CloseRule<T> {
         slot::check(part).err().or_else(|| self.too_far_ahead(now, slice))
     }
 
-    fn wait(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
+    fn wait(&mut self, now: Moment, arrival: Arrival<T>) -> Verdict<T> {
         self.waiting_since.get_or_insert(now);
         self.pending += arrival.bytes;
         self.waiting.push(arrival);
@@ -112,30 +112,30 @@ impl<T> CloseRule<T> {
         (skew > max_skew || takes_room).then_some(Refusal::Ahead { slice, skew, front })
     }
 
-    fn deliver_late(&mut self, running: u64, arrival: DeltaArrival<T>) -> Verdict<T> {
-        let DeltaArrival { probe, slice, part, delta, .. } = arrival;
+    fn deliver_late(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {
+        let Arrival { probe, slice, part, content, .. } = arrival;
         let late = running - slice;
         if slice < self.known_from[probe] {
-            return Verdict::Merge { delta, late };
+            return Verdict::Merge { content, late };
         }
         let Some(parts) = self.owed.get_mut(&(slice, probe)) else { return Verdict::Repeated };
         let is_new = parts.add(part);
         if parts.are_complete() {
             self.owed.remove(&(slice, probe));
         }
-        if is_new { Verdict::Merge { delta, late } } else { Verdict::Repeated }
+        if is_new { Verdict::Merge { content, late } } else { Verdict::Repeated }
     }
 
-    fn deliver_open(&mut self, running: u64, arrival: DeltaArrival<T>) -> Verdict<T> {
-        let DeltaArrival { probe, slice, part, sequence, bytes, delta } = arrival;
+    fn deliver_open(&mut self, running: u64, arrival: Arrival<T>) -> Verdict<T> {
+        let Arrival { probe, slice, part, sequence, bytes, content } = arrival;
         let slot = self.open.entry(slice).or_default();
         if !slot.add(probe, part, sequence) {
             return Verdict::Repeated;
         }
         if slice == running {
-            return Verdict::Merge { delta, late: 0 };
+            return Verdict::Merge { content, late: 0 };
         }
-        slot.hold(delta, bytes);
+        slot.hold(content, bytes);
         self.pending += bytes;
         Verdict::Held
     }
@@ -213,7 +213,7 @@ impl<T> CloseRule<T> {
         rule.silent = state.silent;
         for (probe, name) in names.iter().enumerate() {
             let Some(kept) = state.probes.get(name) else {
-                // Earlier deltas of a new probe are unknown, so none of its deltas counts as a repetition.
+                // Earlier messages of a new probe are unknown, so none of its messages counts as a repetition.
                 rule.known_from[probe] = state.running.unwrap_or(0);
                 continue;
             };
@@ -249,37 +249,37 @@ pub(super) struct Limits {
     pub(super) deadline: Duration,
     /// Time without a message after which a probe is silent and no longer affects the front.
     pub(super) quiet: Duration,
-    /// Maximum number of slices by which a delta may be ahead of the front.
+    /// Maximum number of slices by which a message may be ahead of the front.
     pub(super) max_skew: u64,
-    /// Maximum memory of held deltas, in bytes. Deltas that are more than a window ahead of the front are refused while
+    /// Maximum memory of held messages, in bytes. Messages that are more than a window ahead of the front are refused while
     /// more than half of this memory is in use.
     pub(super) max_pending: usize,
     /// Length of the window, in slices. Deltas of slices that have left the window are refused.
     pub(super) window: u64,
 }
 
-/// An arriving part of a delta. `T` is the content of the part, which the rule never inspects.
+/// An arriving message: a part of a probe's slice. `T` is its content, which the rule never inspects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DeltaArrival<T> {
+pub(super) struct Arrival<T> {
     pub(super) probe: usize,
     pub(super) slice: u64,
     pub(super) part: Part,
     pub(super) sequence: u64,
     /// Memory of the part, in bytes.
     pub(super) bytes: usize,
-    pub(super) delta: T,
+    pub(super) content: T,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
-    /// The delta must be merged. Its slice is `late` slices before the running one.
+    /// The message must be merged. Its slice is `late` slices before the running one.
     Merge {
-        delta: T,
+        content: T,
         late: u64,
     },
-    /// The delta is held until its slice opens.
+    /// The message is held until its slice opens.
     Held,
-    /// The delta is ignored because it was delivered before.
+    /// The message is ignored because it was delivered before.
     Repeated,
     Refused(Refusal),
 }
@@ -292,17 +292,17 @@ pub(super) enum Refusal {
         "slice {slice} is {skew} slices ahead of most probes, which are at slice {front}; correct the clock of the probe, or set pace for a file"
     )]
     Ahead { slice: u64, skew: u64, front: u64 },
-    #[error("the delta has {count} parts, more than the maximum of {most}")]
+    #[error("the slice has {count} parts, more than the maximum of {most}")]
     Parts { count: u32, most: u32 },
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CollectorStep<T> {
-    /// Skip to the first slice, then deliver the deltas that were held until it was known.
-    Begin { slice: u64, waiting: Vec<DeltaArrival<T>> },
-    /// Skip to the first slice after a long silence, then merge its deltas.
+    /// Skip to the first slice, then deliver the messages that were held until it was known.
+    Begin { slice: u64, waiting: Vec<Arrival<T>> },
+    /// Skip to the first slice after a long silence, then merge its messages.
     Skip { slice: u64, merge: Vec<T> },
-    /// Close the running slice, then merge the deltas of the next one.
+    /// Close the running slice, then merge the messages of the next one.
     Close { close: Close, merge: Vec<T> },
 }
 
@@ -326,6 +326,6 @@ pub(super) struct Close {
 pub(super) enum Cause {
     Complete,
     Deadline,
-    /// Held deltas of later slices exceeded the memory reserved for them.
+    /// Held messages of later slices exceeded the memory reserved for them.
     Crowded,
 }

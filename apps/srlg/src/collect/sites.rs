@@ -237,7 +237,7 @@ impl Sites {
         }
     }
 
-    /// Returns the condition in which `slice` closes with deltas of `probes`. If no input has data, the slice is a data
+    /// Returns the condition in which `slice` closes with messages of `probes`. If no input has data, the slice is a data
     /// gap.
     pub(super) fn condition(&self, probes: impl Iterator<Item = usize>, slice: u64) -> Condition {
         let state = self.state();

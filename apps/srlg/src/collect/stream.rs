@@ -15,7 +15,7 @@ use async_nats::jetstream::{self, stream};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use crate::network::subjects::{ALL_DELTAS, STREAM};
+use crate::network::subjects::{ALL_SLICES, STREAM};
 
 /// Timeout of a request to the broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ pub(super) enum Fate {
 pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> Result<Stream> {
     let wanted = Config {
         name: STREAM.to_owned(),
-        subjects: vec![ALL_DELTAS.to_owned()],
+        subjects: vec![ALL_SLICES.to_owned()],
         storage: StorageType::File,
         max_age: retention.age,
         max_bytes: retention.bytes,
@@ -89,12 +89,12 @@ fn is_not_found(error: &GetStreamError) -> bool {
 fn check(config: &Config, retention: Retention) -> Result<()> {
     let Config { subjects, storage, retention: policy, max_age, .. } = config;
     ensure!(
-        subjects.iter().any(|subject| subject == ALL_DELTAS),
-        "cannot use the stream {STREAM}: it stores {subjects:?} and not {ALL_DELTAS}; remove the stream, or add the subject {ALL_DELTAS}"
+        subjects.iter().any(|subject| subject == ALL_SLICES),
+        "cannot use the stream {STREAM}: it stores {subjects:?} and not {ALL_SLICES}; remove the stream, or add the subject {ALL_SLICES}"
     );
     ensure!(
         *storage == StorageType::File && *policy == RetentionPolicy::Limits,
-        "cannot use the stream {STREAM}: it would lose deltas; set its storage to file and its retention policy to `limits`"
+        "cannot use the stream {STREAM}: it would lose slices; set its storage to file and its retention policy to `limits`"
     );
     if !max_age.is_zero() && *max_age < retention.least_age {
         let least = retention.least_age;

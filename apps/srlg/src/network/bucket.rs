@@ -1,7 +1,7 @@
 //! Storage of the network description under one key of a key-value bucket on the broker. The command `nats kv get SRLG
 //! network` prints the description.
 //!
-//! The bucket has its own stream, separate from the stream of deltas. Only the collector writes to the bucket. Probes
+//! The bucket has its own stream, separate from the stream of slices. Only the collector writes to the bucket. Probes
 //! only read it, through the direct get API of JetStream.
 
 use std::time::Duration;

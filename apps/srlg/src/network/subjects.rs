@@ -5,16 +5,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Name of the stream that stores deltas in files. The stream receives all messages on [`ALL_DELTAS`].
+/// Name of the stream that stores slices in files. The stream receives all messages on [`ALL_SLICES`].
 pub const STREAM: &str = "SRLG";
 
-/// Wildcard subject that matches the deltas of all probes.
-pub const ALL_DELTAS: &str = "srlg.delta.*";
+/// Wildcard subject that matches the slices of all probes.
+pub const ALL_SLICES: &str = "srlg.slice.*";
 
 /// Header that contains the number of the part and the total number of parts, in the format of [`Part`].
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header that describes the sampling of all contacts in the deltas of a slice, including late contacts. Its value is a
+/// Header that describes the sampling of all contacts in a slice, including late contacts. Its value is a
 /// [`Sampling`](srlg_input::contact::Sampling) as JSON. The header is absent if no exporter reported any contact.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
@@ -29,16 +29,16 @@ pub const COLLECTOR: &str = "collector";
 /// Maximum length of a probe name, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
-/// Returns the subject to which `probe` publishes the deltas of all views. The module `payload` defines the
+/// Returns the subject to which `probe` publishes the slices of all views. The module `payload` defines the
 /// payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
-pub fn delta(probe: &str) -> String {
-    format!("srlg.delta.{probe}")
+pub fn slice(probe: &str) -> String {
+    format!("srlg.slice.{probe}")
 }
 
 /// Returns the subject on which the collector reports durable slices to `probe`. A message is [`AGAIN`], or a network
-/// version and a slice number, such as `1-5f3a9c01 1789000000`. The slice number means that all deltas of the probe up
-/// to that slice are in a checkpoint on disk.
+/// version and a slice number, such as `1-5f3a9c01 1789000000`. The slice number means that all slices of the probe up
+/// to that one are in a checkpoint on disk.
 ///
 /// The subject uses core NATS without a stream, so a disconnected probe misses messages. Therefore, the collector
 /// repeats the number of the last durable slice every few seconds.
@@ -60,10 +60,10 @@ pub fn report(probe: &str) -> String {
     format!("srlg.report.{probe}")
 }
 
-/// Returns the name of the probe that publishes deltas or reports to `subject`, or `None` for any other subject.
+/// Returns the name of the probe that publishes slices or reports to `subject`, or `None` for any other subject.
 #[must_use]
 pub fn probe_of(subject: &str) -> Option<&str> {
-    let name = subject.strip_prefix("srlg.delta.").or_else(|| subject.strip_prefix("srlg.report."));
+    let name = subject.strip_prefix("srlg.slice.").or_else(|| subject.strip_prefix("srlg.report."));
     name.filter(|name| check_name(name).is_ok())
 }
 
@@ -78,7 +78,7 @@ pub fn inbox_prefix(client: &str) -> String {
 /// payloads for a slice can differ if two probes have the same name, or if a probe counted the slice twice.
 #[must_use]
 pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
-    // A delta ends with its own CRC, and the CRC over both would be the same for all deltas.
+    // A state ends with its own CRC, and the CRC over both would be the same for all states.
     let body = payload.len().saturating_sub(4);
     format!("{probe}/{slice}/{}/{:08x}", part.number, crc32fast::hash(&payload[..body]))
 }
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_subject_names_its_probe() {
-        assert_eq!(probe_of("srlg.delta.a"), Some("a"));
-        assert_eq!([delta("a-7"), report("a-7")].map(|it| probe_of(&it) == Some("a-7")), [true; 2]);
-        for other in ["srlg.delta.", "srlg.delta.*", "srlg.delta.a.b", "srlg.durable.a", "a"] {
+        assert_eq!(probe_of("srlg.slice.a"), Some("a"));
+        assert_eq!([slice("a-7"), report("a-7")].map(|it| probe_of(&it) == Some("a-7")), [true; 2]);
+        for other in ["srlg.slice.", "srlg.slice.*", "srlg.slice.a.b", "srlg.durable.a", "a"] {
             assert_eq!(probe_of(other), None, "{other}");
         }
     }

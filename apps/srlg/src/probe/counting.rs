@@ -68,8 +68,8 @@ impl Counting {
 
     fn show(&mut self, input: &Input) {
         let overview = self.site.overview(&input.status());
-        let delta_bytes = self.site.site.consumer.totals.bytes;
-        self.counted.send_replace(Counted { overview, delta_bytes });
+        let sent_bytes = self.site.site.consumer.totals.bytes;
+        self.counted.send_replace(Counted { overview, sent_bytes });
     }
 }
 

@@ -34,8 +34,8 @@ pub(super) struct Parts {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     pub(super) overview: Overview,
-    /// Size of the deltas of this network version, in bytes.
-    pub(super) delta_bytes: u64,
+    /// Size of the slices of this network version, in bytes.
+    pub(super) sent_bytes: u64,
 }
 
 pub(super) struct Operator {
@@ -86,12 +86,12 @@ impl Operator {
         let Self { console, options, parts, counted, .. } = self;
         let is_live = console.config.source.is_live();
         console.publish(|| {
-            let Counted { overview, delta_bytes } = counted.borrow().clone();
+            let Counted { overview, sent_bytes } = counted.borrow().clone();
             let probe = ProbeOverview {
                 name: options.name.clone(),
                 broker: options.broker.clone(),
                 is_connected: parts.link.get().is_some_and(|link| link.borrow().up),
-                delta_bytes,
+                sent_bytes,
                 ..parts.outbox.get().map(|outbox| outbox.overview()).unwrap_or_default()
             };
             Overview { is_live, probe: Some(probe), ..overview }

@@ -59,7 +59,7 @@ impl SlicePublisher {
             }
         });
         let stream = jetstream::ContextBuilder::new().timeout(PATIENCE).build(link.client);
-        let (probe, subject) = (probe.to_owned(), subjects::delta(probe));
+        let (probe, subject) = (probe.to_owned(), subjects::slice(probe));
         Ok(Self { state: link.state, stream, probe, subject, outbox, durability })
     }
 

@@ -1,7 +1,7 @@
 //! Spool of a probe: one file for each slice that the collector has not stored yet.
 //!
 //! A probe locks the folder of its spool. The folder contains the lock file, the network description, the input
-//! position (if known) and a subfolder for the network version. The subfolder contains a file `NUMBER.delta` for each
+//! position (if known) and a subfolder for the network version. The subfolder contains a file `NUMBER.slice` for each
 //! slice. Module `file` defines the file format. Slices of former network versions are removed, because the collector
 //! rejects them.
 //!
@@ -25,7 +25,7 @@ use crate::network::{NetworkError, VersionId};
 
 mod file;
 
-const WHOLE: &str = "delta";
+const WHOLE: &str = "slice";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 const POSITION: &str = "position";
@@ -51,7 +51,7 @@ pub(super) struct SpoolLock {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpoolEntry {
-    /// Parts of the slice's delta.
+    /// Parts of the slice.
     pub parts: Vec<Bytes>,
     /// Sampling of the slice's contacts.
     pub sampling: Sampling,
@@ -126,7 +126,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Stores `slice`: the `parts` of its delta and the `sampling` of its contacts. The slice is on disk when this
+    /// Stores `slice`: its `parts` and the `sampling` of its contacts. The slice is on disk when this
     /// function returns. After an error, the slice is not in the spool.
     pub(super) fn put(
         &mut self,

@@ -20,10 +20,10 @@ use crate::network_traffic::configuration;
 fn assert_nothing_came_in(net: &Net) {
     run(async {
         let stream = jetstream::new(net.link("a").await.client);
-        stream.publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        stream.publish("srlg.slice.a", "x".into()).await.unwrap().await.unwrap();
     });
     let subjects = run(net.messages()).into_iter().map(|(subject, ..)| subject);
-    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"]);
+    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.slice.a"]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_client_without_tls_is_shown_the_door() {
     run(net.stream());
     let mut stream = TcpStream::connect(net.broker.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let hello = "CONNECT {\"verbose\":false}\r\nSUB > 1\r\nPUB srlg.delta.a 1\r\nx\r\nPING\r\n";
+    let hello = "CONNECT {\"verbose\":false}\r\nSUB > 1\r\nPUB srlg.slice.a 1\r\nx\r\nPING\r\n";
     stream.write_all(hello.as_bytes()).unwrap();
     let mut said = String::new();
     // The broker may close or reset the connection.
@@ -144,7 +144,7 @@ fn a_probe_writes_to_its_own_subject_only() {
         net.stream().await;
         let a = net.link("a").await.client;
         for subject in [
-            "srlg.delta.b",
+            "srlg.slice.b",
             "srlg.durable.a",
             "srlg.durable.b",
             "$JS.API.STREAM.DELETE.SRLG",
@@ -154,10 +154,10 @@ fn a_probe_writes_to_its_own_subject_only() {
         }
         // The broker has received the other messages when it acknowledges this one.
         let stream = jetstream::new(a);
-        stream.publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        stream.publish("srlg.slice.a", "x".into()).await.unwrap().await.unwrap();
     });
     let subjects = run(net.messages()).into_iter().map(|(subject, ..)| subject);
-    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"]);
+    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.slice.a"]);
 }
 
 /// Without accounts, the broker would send the acknowledgement of a message to any reply subject, even if the sender
@@ -173,22 +173,22 @@ fn a_probe_cannot_make_the_broker_publish_for_it() {
         b.flush().await.unwrap();
         for reply in [
             "srlg.durable.b",
-            "srlg.delta.b",
+            "srlg.slice.b",
             "$JS.API.STREAM.PURGE.SRLG",
             "$JS.API.STREAM.DELETE.SRLG",
         ] {
-            a.publish_with_reply("srlg.delta.a", reply, "x".into()).await.unwrap();
+            a.publish_with_reply("srlg.slice.a", reply, "x".into()).await.unwrap();
         }
         // Acknowledgements are sent in order.
-        jetstream::new(a).publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        jetstream::new(a).publish("srlg.slice.a", "x".into()).await.unwrap().await.unwrap();
         collector.publish("srlg.durable.b", "8".into()).await.unwrap();
         assert_eq!(heard.next().await.unwrap().payload, "8");
     });
     let subjects = run(net.messages()).into_iter().map(|(subject, ..)| subject);
-    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"; 5]);
+    assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.slice.a"; 5]);
 }
 
-/// The broker must not send acknowledgements of deltas to subjects to which the probe itself may not publish.
+/// The broker must not send acknowledgements of slices to subjects to which the probe itself may not publish.
 #[test]
 fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
     let Some(net) = Net::start() else { return };
@@ -206,11 +206,11 @@ fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
         }
         for subject in ["srlg.report.b", "srlg.watchlist"] {
             a.publish(subject, "forged".into()).await.unwrap();
-            a.publish_with_reply("srlg.delta.a", subject, "x".into()).await.unwrap();
+            a.publish_with_reply("srlg.slice.a", subject, "x".into()).await.unwrap();
         }
         // Acknowledgements are sent in order.
         let stream = jetstream::new(a.clone());
-        stream.publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
+        stream.publish("srlg.slice.a", "x".into()).await.unwrap().await.unwrap();
         a.publish("srlg.report.a", "8".into()).await.unwrap();
         a.flush().await.unwrap();
         collector.publish("srlg.watchlist", "8".into()).await.unwrap();
@@ -234,7 +234,7 @@ fn a_probe_cannot_subscribe_to_deltas_reports_or_messages_of_others() {
         let mut heard = Vec::new();
         for subject in [
             ">",
-            "srlg.delta.b",
+            "srlg.slice.b",
             "srlg.report.a",
             "srlg.report.b",
             "srlg.report.*",
@@ -251,7 +251,7 @@ fn a_probe_cannot_subscribe_to_deltas_reports_or_messages_of_others() {
             collector.publish("srlg.durable.a", "0".into()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        for subject in ["srlg.delta.b", "srlg.report.b"] {
+        for subject in ["srlg.slice.b", "srlg.report.b"] {
             b.publish(subject, "secret".into()).await.unwrap();
         }
         b.flush().await.unwrap();
@@ -273,7 +273,7 @@ fn a_collector_does_not_write_deltas() {
     run(async {
         net.stream().await;
         let collector = net.link("collector").await.client;
-        collector.publish("srlg.delta.a", "x".into()).await.unwrap();
+        collector.publish("srlg.slice.a", "x".into()).await.unwrap();
         // The broker has received the message when it answers.
         jetstream::new(collector).get_stream("SRLG").await.unwrap();
     });

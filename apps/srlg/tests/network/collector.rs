@@ -134,7 +134,7 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
         assert_eq!(code, Some(0), "{said}");
     }
     for probe in PROBES {
-        let slices_in_stream = run(net.deltas(probe)).into_keys().map(|(slice, _)| slice);
+        let slices_in_stream = run(net.slices(probe)).into_keys().map(|(slice, _)| slice);
         assert!(slices_in_stream.eq(sent.clone()), "lost slices must be sent again");
     }
     collector.assert_is(&one());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use srlg_host::IpPair;
 
-use crate::input::{assert_deltas_are, pairs};
+use crate::input::{assert_slices_are, pairs};
 use crate::net::{Net, run, unpacked};
 use crate::process::PATIENCE;
 
@@ -66,7 +66,7 @@ fn exports_in_a_capture_are_the_deltas_of_their_contacts_and_tell_the_sampling()
     let (code, said) = net.start_probe("a", &net.spool(), &input).end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains(" 192.0.2.1: "), "{said}");
-    assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
+    assert_slices_are(&run(net.slices("a")), &net.network, |slice| pairs(1, slice), SLICES);
     let samplings = run(net.samplings());
     assert_eq!(samplings, vec![Some(SAMPLING.to_owned()); SLICES.count()]);
 }
@@ -99,7 +99,7 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     };
     let sampled: Vec<_> = samplings.iter().flatten().collect();
     assert!(sampled.iter().all(|sampling| *sampling == SAMPLING), "{samplings:?}");
-    let slices: Vec<u64> = run(net.deltas("a")).keys().map(|&(slice, _)| slice).collect();
+    let slices: Vec<u64> = run(net.slices("a")).keys().map(|&(slice, _)| slice).collect();
     assert_eq!(slices, (slices[0]..).take(slices.len()).collect::<Vec<_>>());
     probe.terminate();
     assert_eq!(probe.end().0, Some(0));
@@ -108,9 +108,9 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
         srlg_host::SlidingDetector::new(net.network.views[0].sizes, srlg_host::Device::Cpu).unwrap()
     };
     let (mut merged, mut expected) = (detector(), detector());
-    let (last, deltas) = (slices[slices.len() - 1], run(net.deltas("a")));
+    let (last, payloads) = (slices[slices.len() - 1], run(net.slices("a")));
     merged.skip_to(last).unwrap();
-    for ((slice, _), payload) in deltas.iter().filter(|((slice, _), _)| *slice <= last) {
+    for ((slice, _), payload) in payloads.iter().filter(|((slice, _), _)| *slice <= last) {
         let (of, states) = unpacked(payload);
         assert_eq!(of, *slice);
         states.iter().for_each(|state| state.merge_into(&mut merged).unwrap());

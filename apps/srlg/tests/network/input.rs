@@ -1,4 +1,4 @@
-//! Traffic with known deltas: input files for a probe and checks of its deltas.
+//! Traffic with known slices: input files for a probe and checks of its slices.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -41,9 +41,9 @@ pub fn csv(
     path
 }
 
-/// Asserts that merging `deltas` slice by slice produces the same detector as ingesting the pairs, bit for bit.
-pub fn assert_deltas_are(
-    deltas: &BTreeMap<(u64, String), Vec<u8>>,
+/// Asserts that merging `payloads` slice by slice produces the same detector as ingesting the pairs, bit for bit.
+pub fn assert_slices_are(
+    payloads: &BTreeMap<(u64, String), Vec<u8>>,
     network: &Network,
     pairs: impl Fn(u64) -> Vec<IpPair>,
     slices: Range<u64>,
@@ -54,7 +54,7 @@ pub fn assert_deltas_are(
         merged.skip_to(slice).unwrap();
         expected.skip_to(slice).unwrap();
         expected.ingest(&pairs(slice)).unwrap();
-        for payload in deltas.range((slice, String::new())..(slice + 1, String::new())) {
+        for payload in payloads.range((slice, String::new())..(slice + 1, String::new())) {
             unpacked(payload.1).1.iter().for_each(|state| state.merge_into(&mut merged).unwrap());
         }
         assert!(
@@ -62,7 +62,7 @@ pub fn assert_deltas_are(
             "slice {slice} differs"
         );
     }
-    let mut found: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
+    let mut found: Vec<u64> = payloads.keys().map(|&(slice, _)| slice).collect();
     found.dedup();
     assert_eq!(found, slices.collect::<Vec<_>>());
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream;
-use srlg_cli::network::subjects::delta;
+use srlg_cli::network::subjects::slice;
 
 use crate::net::Net;
 use crate::network_messages::Message;
@@ -24,7 +24,7 @@ pub async fn publish(net: &Net, messages: &[Message]) {
         streams.push(jetstream::new(net.link(probe).await.client));
     }
     for message in messages {
-        let subject = delta(PROBES[message.probe]);
+        let subject = slice(PROBES[message.probe]);
         let payload = message.payload.clone().into();
         let ack =
             streams[message.probe].publish_with_headers(subject, message.headers(), payload).await;

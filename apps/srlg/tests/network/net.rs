@@ -13,7 +13,7 @@ use srlg_cli::network::broker::Broker;
 use srlg_cli::network::connect::{Access, Link};
 use srlg_cli::network::payload::{Payload, SiteState};
 use srlg_cli::network::setup;
-use srlg_cli::network::subjects::{ALL_DELTAS, STREAM};
+use srlg_cli::network::subjects::{ALL_SLICES, STREAM};
 use srlg_cli::network::{Network, NetworkVersion, bucket};
 use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
@@ -109,7 +109,7 @@ impl Net {
         let (link, start) = (self.link("collector").await, Instant::now());
         let config = stream::Config {
             name: STREAM.to_owned(),
-            subjects: vec![ALL_DELTAS.to_owned()],
+            subjects: vec![ALL_SLICES.to_owned()],
             // With a short duplicate window, messages that are sent again after a loss need not wait for two minutes.
             duplicate_window: Duration::from_millis(500),
             ..stream::Config::default()
@@ -161,18 +161,18 @@ impl Net {
         self.raw().await.iter().map(header).collect()
     }
 
-    /// Returns the deltas of `probe` in the stream, as payloads by slice and part. Repeated payloads must be equal.
-    pub async fn deltas(&self, probe: &str) -> BTreeMap<(u64, String), Vec<u8>> {
-        let mut deltas = BTreeMap::new();
+    /// Returns the slices of `probe` in the stream, as payloads by slice and part. Repeated payloads must be equal.
+    pub async fn slices(&self, probe: &str) -> BTreeMap<(u64, String), Vec<u8>> {
+        let mut slices = BTreeMap::new();
         for (subject, part, payload) in self.messages().await {
-            if subject != format!("srlg.delta.{probe}") {
+            if subject != format!("srlg.slice.{probe}") {
                 continue;
             }
             let slice = unpacked(&payload).0;
-            let before = deltas.insert((slice, part), payload.clone());
+            let before = slices.insert((slice, part), payload.clone());
             assert!(before.is_none_or(|before| before == payload), "slice {slice} differs");
         }
-        deltas
+        slices
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_nats::jetstream;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use srlg_cli::network::subjects::delta;
+use srlg_cli::network::subjects::slice;
 
 use crate::net::{Net, run};
 use crate::network_traffic::PROBES;
@@ -17,7 +17,7 @@ async fn publish(net: &Net, probe: &str, count: usize, payload: &[u8]) {
     let link = net.link(probe).await;
     let context = jetstream::new(link.client);
     let (context, payload) = (&context, bytes::Bytes::copy_from_slice(payload));
-    let subject = delta(probe);
+    let subject = slice(probe);
     stream::iter(0..count)
         .map(|_| {
             let (subject, payload) = (subject.clone(), payload.clone());

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use srlg_cli::network::connect::Access;
 use srlg_cli::network::payload::{Payload, ViewState, state_bytes};
-use srlg_cli::network::subjects::{PART_HEADER, Part, delta};
+use srlg_cli::network::subjects::{PART_HEADER, Part, slice};
 use srlg_cli::network::{NetworkVersion, bucket};
 use srlg_host::ingest::PairBatch;
 use srlg_host::state::SlicePairs;
@@ -248,7 +248,7 @@ async fn send(stream: &jetstream::Context, name: &str, payloads: &[Vec<u8>]) {
         let message = PublishMessage::build()
             .payload(payload.clone().into())
             .header(PART_HEADER, part.to_string().as_str());
-        stream.send_publish(delta(name), message).await.unwrap().await.unwrap();
+        stream.send_publish(slice(name), message).await.unwrap().await.unwrap();
     }
 }
 

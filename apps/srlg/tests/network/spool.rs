@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use srlg_cli::network::Network;
 
 use crate::disk::SmallDisk;
-use crate::input::{assert_deltas_are, csv, pairs};
+use crate::input::{assert_slices_are, csv, pairs};
 use crate::net::{Net, keep, run};
 use crate::network_traffic::{Random, network};
 use crate::process::{PATIENCE, Process, numbers};
@@ -27,7 +27,7 @@ fn file(net: &Net) -> PathBuf {
 
 /// Asserts that the stream contains exactly the data of the input.
 fn assert_complete(net: &Net) {
-    assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
+    assert_slices_are(&run(net.slices("a")), &net.network, |slice| pairs(1, slice), SLICES);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_file_is_sent_whole_in_parts_where_it_has_to_be() {
         let (code, said) = probe(&net, &net.spool(), &file(&net), "").end();
         assert_eq!(code, Some(0), "{said}");
         assert_complete(&net);
-        let has_parts = run(net.deltas("a")).keys().any(|(_, part)| part.starts_with("2/"));
+        let has_parts = run(net.slices("a")).keys().any(|(_, part)| part.starts_with("2/"));
         assert_eq!(has_parts, part_bytes == 1024);
     }
 }
@@ -141,15 +141,15 @@ fn slices_of_a_growing_capture_end_by_the_clock() {
     // The input has one packet and does not end, so only the clock closes these slices.
     let first = u64::try_from(now).unwrap() / slice_ms;
     let started = Instant::now();
-    let deltas = loop {
-        let deltas = run(net.deltas("a"));
-        if deltas.len() >= 5 {
-            break deltas;
+    let payloads = loop {
+        let payloads = run(net.slices("a"));
+        if payloads.len() >= 5 {
+            break payloads;
         }
-        assert!(started.elapsed() < PATIENCE, "{deltas:?}");
+        assert!(started.elapsed() < PATIENCE, "{payloads:?}");
         thread::sleep(Duration::from_millis(50));
     };
-    let slices: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
+    let slices: Vec<u64> = payloads.keys().map(|&(slice, _)| slice).collect();
     // The first slice is the one in which the probe started.
     let began = slices[0];
     assert!(began.abs_diff(first) < 100, "{began}, {first}");

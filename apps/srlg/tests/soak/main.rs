@@ -177,7 +177,7 @@ impl Soak {
             program.assert_runs();
             let id = program.id();
             let metrics = of_collector.insert(self.network.collector.metrics());
-            let deltas = |result: &str| metrics.sum("srlg_deltas_total", result);
+            let deltas = |result: &str| metrics.sum("srlg_probe_messages_total", result);
             let counters = Counters {
                 received: Some(deltas("")),
                 used: Some(deltas("in_time") + deltas("late")),

@@ -166,7 +166,7 @@ fn network(to: &mut Exposition, overview: &NetworkOverview) {
 fn probe(to: &mut Exposition, probe: &ProbeOverview) {
     let of = probe.name.as_str();
     to.flag("srlg_probe_connected", &[("probe", of)], probe.is_connected);
-    to.counter("srlg_probe_delta_bytes_total", &[("probe", of)], probe.delta_bytes);
+    to.counter("srlg_probe_sent_bytes_total", &[("probe", of)], probe.sent_bytes);
     progress(to, of, probe.newest, probe.durable);
     spool(to, of, probe.spool);
 }
@@ -197,7 +197,7 @@ fn site(to: &mut Exposition, site: &SiteOverview) {
     let counts =
         [("in_time", in_time), ("late", late), ("repeated", repeated), ("refused", refused)];
     for (result, count) in counts {
-        to.counter("srlg_deltas_total", &[("probe", of), ("result", result)], count);
+        to.counter("srlg_probe_messages_total", &[("probe", of), ("result", result)], count);
     }
     site.spool.iter().for_each(|it| spool(to, of, *it));
     if let Some(DatagramCounts { received, refused, dropped }) = site.datagrams {

@@ -57,7 +57,7 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
     let states = vec![ViewState { view: 0, bytes: delta.to_bytes().unwrap().into() }];
     let payload = Payload { version: VERSION, slice: delta.slice(), states };
     Event::Message(Message {
-        subject: subjects::delta(probe),
+        subject: subjects::slice(probe),
         headers,
         payload: payload.pack(1 << 20).remove(0).into(),
         sequence,

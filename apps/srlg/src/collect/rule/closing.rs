@@ -18,7 +18,7 @@ impl<T> CloseRule<T> {
     }
 
     fn advance_front(&mut self, now: Moment) {
-        // If all probes are silent, the front is the last slice with a delta.
+        // If all probes are silent, the front is the last slice with a message.
         let highest = || self.open.last_key_value().map(|(&slice, _)| slice);
         if let Some(front) = self.front.at(now).or_else(highest) {
             self.front.advance(front, now);
@@ -26,7 +26,7 @@ impl<T> CloseRule<T> {
     }
 
     /// Opens the first slice, once every probe has sent a message or has had enough time to send one. If the held
-    /// deltas exceed the memory reserved for them, the first slice opens immediately.
+    /// messages exceed the memory reserved for them, the first slice opens immediately.
     fn begin(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let crowded = self.pending > self.limits.max_pending;
         let expired = now >= self.waiting_since? + self.limits.quiet;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use crate::network::subjects::Part;
 
-/// Maximum number of parts of a delta. Even with parts of the minimum size, a delta that contains all recorders of a
+/// Maximum number of parts of a probe's slice. Even with parts of the minimum size, a delta that contains all recorders of a
 /// default detector needs only a tenth of this number.
 const MOST_PARTS: u32 = 1 << 16;
 
@@ -28,7 +28,7 @@ pub(super) struct Slot<T> {
     pub(super) lowest: u64,
 }
 
-/// Refuses a delta with more than [`MOST_PARTS`] parts.
+/// Refuses a slice with more than [`MOST_PARTS`] parts.
 pub(super) fn check(part: Part) -> Result<(), Refusal> {
     let (count, most) = (part.count, MOST_PARTS);
     if count > most { Err(Refusal::Parts { count, most }) } else { Ok(()) }
@@ -37,7 +37,7 @@ pub(super) fn check(part: Part) -> Result<(), Refusal> {
 impl Parts {
     /// Adds `part` and returns whether it is new.
     pub(super) fn add(&mut self, part: Part) -> bool {
-        // If the delta was split again with another part size, all parts arrive again.
+        // If the slice was split again with another part size, all parts arrive again.
         if self.count != part.count {
             self.numbers.clear();
             self.count = part.count;
@@ -62,12 +62,12 @@ impl<T> Slot<T> {
         // A repeated part counts too, because it may be the first message of a stream that starts again.
         self.lowest = self.lowest.min(sequence);
         let parts = self.parts.entry(probe).or_default();
-        // A complete delta stays complete, even if it arrives again in different parts.
+        // A complete slice stays complete, even if it arrives again in different parts.
         !parts.are_complete() && parts.add(part)
     }
 
-    pub(super) fn hold(&mut self, delta: T, bytes: usize) {
-        self.held.push(delta);
+    pub(super) fn hold(&mut self, content: T, bytes: usize) {
+        self.held.push(content);
         self.bytes += bytes;
     }
 

@@ -1,4 +1,4 @@
-//! Tests of the rule with a simulated network: which deltas are merged, and how often each slice closes.
+//! Tests of the rule with a simulated network: which messages are merged, and how often each slice closes.
 
 mod cases;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::network::subjects::Part;
 
-/// Probe, slice and part of a delta.
+/// Probe, slice and part of a message.
 type Token = (usize, u64, u32);
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -23,15 +23,15 @@ const LIMITS: Limits = Limits {
     window: 30,
 };
 
-fn arrival(probe: usize, slice: u64, sequence: u64) -> DeltaArrival<Token> {
+fn arrival(probe: usize, slice: u64, sequence: u64) -> Arrival<Token> {
     part_of(probe, slice, Part { number: 1, count: 1 }, sequence)
 }
 
-fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> DeltaArrival<Token> {
-    DeltaArrival { probe, slice, part, sequence, bytes: 1, delta: (probe, slice, part.number) }
+fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> Arrival<Token> {
+    Arrival { probe, slice, part, sequence, bytes: 1, content: (probe, slice, part.number) }
 }
 
-/// A collector without a detector, which records the merged deltas.
+/// A collector without a detector, which records the merged messages.
 #[derive(Debug)]
 struct Collector {
     rule: CloseRule<Token>,
@@ -51,17 +51,17 @@ impl Collector {
         Self { rule, merged, closed: vec![], refused: vec![], repeated: 0, last: 0 }
     }
 
-    fn take(&mut self, now: Moment, arrival: DeltaArrival<Token>) {
+    fn take(&mut self, now: Moment, arrival: Arrival<Token>) {
         self.last = self.last.max(arrival.sequence);
         self.deliver(now, arrival);
         self.pass(now);
     }
 
-    fn deliver(&mut self, now: Moment, arrival: DeltaArrival<Token>) {
+    fn deliver(&mut self, now: Moment, arrival: Arrival<Token>) {
         match self.rule.deliver(now, arrival) {
-            Verdict::Merge { delta, late } => {
-                assert_eq!(Some(delta.1 + late), self.rule.running());
-                self.merged.insert(delta);
+            Verdict::Merge { content, late } => {
+                assert_eq!(Some(content.1 + late), self.rule.running());
+                self.merged.insert(content);
             }
             Verdict::Held => {}
             Verdict::Repeated => self.repeated += 1,
@@ -96,15 +96,15 @@ impl Collector {
     }
 }
 
-/// Generates the parts of all deltas for `slices` slices, in random order. Each delta has one to three parts.
-fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArrival<Token>>> {
+/// Generates the messages of all probes for `slices` slices, in random order. Each probe's slice has one to three parts.
+fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<Arrival<Token>>> {
     prop::collection::vec(1u32..4, probes * slices as usize)
         .prop_map(move |counts| {
-            let delta = move |(i, count): (usize, u32)| {
+            let messages = move |(i, count): (usize, u32)| {
                 let (probe, slice) = (i % probes, (i / probes) as u64);
                 (1..=count).map(move |number| part_of(probe, slice, Part { number, count }, 0))
             };
-            counts.into_iter().enumerate().flat_map(delta).collect::<Vec<_>>()
+            counts.into_iter().enumerate().flat_map(messages).collect::<Vec<_>>()
         })
         .prop_shuffle()
         .prop_map(|mut arrivals| {
@@ -113,7 +113,7 @@ fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArri
         })
 }
 
-fn networks() -> impl Strategy<Value = (usize, Vec<DeltaArrival<Token>>)> {
+fn networks() -> impl Strategy<Value = (usize, Vec<Arrival<Token>>)> {
     (1usize..5, 1u64..9)
         .prop_flat_map(|(probes, slices)| (Just(probes), deliveries(probes, slices)))
 }
@@ -138,7 +138,7 @@ proptest! {
             collector.take(NOW, arrival.clone());
             for closed in &collector.closed {
                 let of_slice = all.iter().filter(|arrival| arrival.slice == closed.slice);
-                prop_assert!(of_slice.map(|arrival| arrival.delta).all(|delta| collector.merged.contains(&delta)));
+                prop_assert!(of_slice.map(|arrival| arrival.content).all(|content| collector.merged.contains(&content)));
             }
         }
         prop_assert_eq!(collector.slices(), (0..slices).collect::<Vec<_>>());
@@ -203,7 +203,7 @@ proptest! {
         let memory = killed.rule.state(&names(probes));
         let text = serde_json::to_string(&memory).unwrap();
         let rule = CloseRule::restore(&names(probes), LIMITS, &serde_json::from_str(&text).unwrap());
-        // A snapshot contains merged deltas; held deltas are lost.
+        // A snapshot contains merged messages; held messages are lost.
         let mut restored = Collector::of(rule, killed.merged.clone());
         restored.closed = killed.closed.clone();
         let replay = killed.rule.replay_after(killed.last);

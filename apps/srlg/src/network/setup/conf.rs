@@ -16,7 +16,7 @@ use std::fmt;
 use super::PART_BYTES;
 use crate::network::bucket;
 use crate::network::subjects::{
-    ALL_REPORTS, COLLECTOR, WATCHLIST, delta, durable, inbox_prefix, report,
+    ALL_REPORTS, COLLECTOR, WATCHLIST, durable, inbox_prefix, report, slice,
 };
 
 /// Part of the maximum message size that is reserved for headers, in bytes.
@@ -105,9 +105,9 @@ impl fmt::Display for Conf {
 /// probe's subjects to that probe.
 fn of_collector(probes: &[Account], key: &str) -> String {
     let export = |Account { probe, .. }: &Account| {
-        let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
+        let (slice, durable, report) = (slice(probe), durable(probe), report(probe));
         format!(
-            "      {{ service: \"{delta}\", accounts: [\"{probe}\"] }}\n\
+            "      {{ service: \"{slice}\", accounts: [\"{probe}\"] }}\n\
              \x20     {{ service: \"{report}\", accounts: [\"{probe}\"] }}\n\
              \x20     {{ stream: \"{durable}\", accounts: [\"{probe}\"] }}\n"
         )
@@ -122,12 +122,12 @@ fn of_collector(probes: &[Account], key: &str) -> String {
 }
 
 fn of_probe(Account { probe, key }: &Account) -> String {
-    let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
+    let (slice, durable, report) = (slice(probe), durable(probe), report(probe));
     let (question, user) = (bucket::QUESTION, user(probe, key));
     format!(
         "  \"{probe}\" {{\n    users: [{user}]\n    imports: [\n\
          \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{question}\" }} }}\n\
-         \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{delta}\" }} }}\n\
+         \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{slice}\" }} }}\n\
          \x20     {{ service: {{ account: {ACCOUNT}, subject: \"{report}\" }} }}\n\
          \x20     {{ stream: {{ account: {ACCOUNT}, subject: \"{WATCHLIST}\" }} }}\n\
          \x20     {{ stream: {{ account: {ACCOUNT}, subject: \"{durable}\" }} }}\n    ]\n  }}\n"
@@ -142,7 +142,7 @@ fn user(client: &str, key: &str) -> String {
         let publish = streams.into_iter().chain([WATCHLIST]).map(str::to_owned);
         (publish.chain([durable("*")]).collect(), vec![ALL_REPORTS.to_owned(), inbox])
     } else {
-        let publish = vec![delta(client), report(client), bucket::QUESTION.to_owned()];
+        let publish = vec![slice(client), report(client), bucket::QUESTION.to_owned()];
         (publish, vec![durable(client), WATCHLIST.to_owned(), inbox])
     };
     let (publish, subscribe) = (quoted(&publish), quoted(&subscribe));

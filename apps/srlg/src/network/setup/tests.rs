@@ -55,7 +55,7 @@ fn seeds_of_keys_stay_out_of_the_configuration() {
 fn a_probe_may_publish_and_subscribe_only_to_its_own_subjects() {
     let conf = fs::read_to_string(made().path().join(CONF_FILE)).unwrap();
     let a = conf.split("  \"a\" {").nth(1).unwrap().split("  \"b\" {").next().unwrap();
-    let publish = "publish: [\"srlg.delta.a\", \"srlg.report.a\", \"$JS.API.DIRECT.GET.KV_SRLG.$KV.SRLG.network\"]";
+    let publish = "publish: [\"srlg.slice.a\", \"srlg.report.a\", \"$JS.API.DIRECT.GET.KV_SRLG.$KV.SRLG.network\"]";
     let own = [publish, "subscribe: [\"srlg.durable.a\", \"srlg.watchlist\", \"_INBOX_a.>\"]"];
     let all = own.iter().all(|own| a.contains(own));
     assert!(all && a.matches("srlg.").count() == 8 && !a.contains("jetstream"), "{a}");

@@ -73,7 +73,7 @@ fn what_cannot_be_read_now_is_an_error_and_not_a_slice_without_parts() {
     let (folder, outbox) = outbox(9, false);
     put(&outbox, 1..=1);
     let (file, aside) =
-        (folder.path().join("1-00000007/00000000000000000001.delta"), folder.path().join("x"));
+        (folder.path().join("1-00000007/00000000000000000001.slice"), folder.path().join("x"));
     std::fs::rename(&file, &aside).unwrap();
     assert!(outbox.read(1).is_err());
     std::fs::rename(&aside, &file).unwrap();

@@ -7,7 +7,7 @@
 //! | Number of items: the sampling and the parts | u32 |
 //! | Length of each item | u32 |
 //! | Sampling | JSON |
-//! | Parts of the delta | Bytes |
+//! | Parts of the slice | Bytes |
 //! | CRC-32 of all fields above | u32 |
 //!
 //! Integers are little-endian. Invariant: decoding succeeds only for the slice that was encoded, and returns the

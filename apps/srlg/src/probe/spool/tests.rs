@@ -64,7 +64,7 @@ fn the_newest_slice_stays_and_marks_how_far_the_probe_has_come() {
     spool.remove_up_to(100).unwrap();
     drop(spool);
     assert_eq!(open(folder.path()).mark(), Some(3));
-    assert_eq!(files(&folder.path().join(FIRST.to_string())), ["00000000000000000003.delta"]);
+    assert_eq!(files(&folder.path().join(FIRST.to_string())), ["00000000000000000003.slice"]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn unfinished_files_are_removed_and_foreign_files_stay() {
 #[test]
 fn a_file_with_a_differently_written_name_is_no_slice() {
     let (folder, of_version) = folders();
-    let names = ["+7.delta", "7.delta"];
+    let names = ["+7.slice", "7.slice"];
     names.iter().for_each(|name| fs::write(of_version.join(name), b"mine").unwrap());
     assert_eq!(open(folder.path()).mark(), None);
     assert_eq!(files(&of_version), names);
@@ -99,7 +99,7 @@ fn a_file_with_a_differently_written_name_is_no_slice() {
 fn a_slice_that_is_damaged_again_does_not_replace_the_first() {
     let (folder, of_version) = folders();
     for text in ["one", "two", "three"] {
-        fs::write(of_version.join("00000000000000000002.delta"), text).unwrap();
+        fs::write(of_version.join("00000000000000000002.slice"), text).unwrap();
         let (_, damaged) = try_open(folder.path(), FIRST);
         let [SpoolError::Damaged { path, .. }] = &damaged[..] else { panic!("{damaged:?}") };
         assert_eq!(fs::read_to_string(path).unwrap(), text);
@@ -114,7 +114,7 @@ fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
     spool.put(1, &parts(1), Sampling::default()).unwrap();
     spool.put(2, &parts(2), Sampling::default()).unwrap();
     drop(spool);
-    let path = folder.path().join(FIRST.to_string()).join("00000000000000000002.delta");
+    let path = folder.path().join(FIRST.to_string()).join("00000000000000000002.slice");
     let mut bytes = fs::read(&path).unwrap();
     bytes[30] ^= 1;
     fs::write(&path, bytes).unwrap();

@@ -182,7 +182,7 @@ const sliceTime = (slice) => (slice === null ? "–" : timeOf(slice * last.slice
 function updateProbe(node, probe) {
   updateRow(node, [
     [probe.broker], [probe.is_connected ? "connected" : "not connected", probe.is_connected ? "" : "bad"], [sliceTime(probe.newest), "n"],
-    [sliceTime(probe.durable), "n"], [megabytes(probe.delta_bytes), "n"], [spooled(probe.spool), "n"], [round(probe.spool.lost), probe.spool.lost ? "n bad" : "n"],
+    [sliceTime(probe.durable), "n"], [megabytes(probe.sent_bytes), "n"], [spooled(probe.spool), "n"], [round(probe.spool.lost), probe.spool.lost ? "n bad" : "n"],
   ]);
 }
 

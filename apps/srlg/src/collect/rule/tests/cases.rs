@@ -44,7 +44,7 @@ fn one_fast_clock_does_not_affect_other_exporters() {
             collector.take(now, arrival(0, slice, 1));
             collector.take(now, arrival(1, slice, 1));
         }
-        // A delta more than 100 slices ahead of the front is refused. Other deltas wait, and no delta is merged into an
+        // A message more than 100 slices ahead of the front is refused. Other messages wait, and no message is merged into an
         // incorrect slice.
         let refused = collector.refused.len();
         assert_eq!(refused > 0, ahead > LIMITS.max_skew, "{ahead} ahead: {refused} refused");
@@ -71,7 +71,7 @@ fn what_is_refused_is_named() {
 }
 
 #[test]
-fn a_late_delta_is_merged_once_and_then_repeated() {
+fn a_late_message_is_merged_once_and_then_repeated() {
     let mut collector = Collector::new(2, LIMITS);
     collector.take(NOW, arrival(0, 10, 1));
     collector.take(NOW, arrival(1, 9, 2));
@@ -136,7 +136,7 @@ fn a_probe_that_is_new_to_a_network_resends_nothing() {
 }
 
 #[test]
-fn a_late_delta_of_which_a_part_came_before_a_restart_is_whole_with_the_others() {
+fn a_late_slice_of_which_a_part_came_before_a_restart_is_whole_with_the_others() {
     let mut collector = Collector::of(begun(2), BTreeSet::new());
     collector.take(NOW, arrival(0, 0, 1));
     collector.take(NOW, part_of(1, 0, Part { number: 1, count: 2 }, 2));
@@ -151,7 +151,7 @@ fn a_late_delta_of_which_a_part_came_before_a_restart_is_whole_with_the_others()
 }
 
 #[test]
-fn deltas_of_open_slices_are_read_again_from_a_recreated_stream() {
+fn messages_of_open_slices_are_read_again_from_a_recreated_stream() {
     let mut collector = Collector::of(begun(2), BTreeSet::new());
     collector.take(NOW, arrival(0, 0, 17));
     assert_eq!(collector.rule.replay_after(17), 16);
