@@ -48,6 +48,7 @@ impl Params {
     }
 
     /// Returns the amount by which the words of each array grow when the recorders age by `ages`.
+    #[doc(hidden)]
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
         let tags = self.counter_sizes().tags;

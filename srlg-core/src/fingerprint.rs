@@ -9,6 +9,7 @@ use crate::sizes::{SCHEME, SIZES, Size};
 
 impl Params {
     /// Returns all sizes, without the seed.
+    #[doc(hidden)]
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the parts have SIZES sizes")]
     pub fn sizes(&self) -> [Size; SIZES] {

@@ -39,6 +39,7 @@ impl Params {
     }
 
     /// Returns the params of the finder.
+    #[doc(hidden)]
     #[inline]
     #[must_use]
     pub const fn finder(&self) -> &FinderPart {
@@ -46,6 +47,7 @@ impl Params {
     }
 
     /// Returns the params of the counter.
+    #[doc(hidden)]
     #[inline]
     #[must_use]
     pub const fn counter(&self) -> &CounterPart {
@@ -53,12 +55,14 @@ impl Params {
     }
 
     /// Returns the ID of `host`.
+    #[doc(hidden)]
     #[must_use]
     pub fn host_id(&self, host: IpAddr) -> HostId {
         self.id_keys.id(self.hash, limbs(host))
     }
 
     /// Returns `pair` with the IDs of its hosts.
+    #[doc(hidden)]
     #[inline(always)]
     #[must_use]
     pub fn pair_ids(&self, pair: Ip6Pair) -> Ip6Ids {
@@ -66,6 +70,7 @@ impl Params {
     }
 
     /// Returns `pairs` with the IDs of their hosts.
+    #[doc(hidden)]
     #[inline(always)]
     #[must_use]
     pub fn ids<'a>(&self, pairs: &'a [Ip6Pair; BATCH]) -> Ip6Batch<'a> {
@@ -73,6 +78,7 @@ impl Params {
     }
 
     /// Returns a hash of `host` that orders hosts independently of their addresses.
+    #[doc(hidden)]
     #[must_use]
     pub fn host_order(&self, host: IpAddr) -> u32 {
         self.hash.of(self.host_id(host).lo, self.seed_key)

@@ -81,6 +81,7 @@ impl<W: Word> RecentRange<W> {
 impl Params {
     /// Returns the range of word values that a touch within `span`, or its echo, can have in each array. The span must
     /// not be longer than the window.
+    #[doc(hidden)]
     #[must_use]
     pub fn recent_ranges(&self, span: Span) -> [RecentRange; ARRAYS] {
         let ends = |finder, counter| self.age_steps(Ages { finder, counter });

@@ -196,6 +196,7 @@ impl Params {
     }
 
     /// Returns the sizes of the counter.
+    #[doc(hidden)]
     #[must_use]
     pub fn counter_sizes(&self) -> CounterSizes {
         match self.counter {
@@ -230,6 +231,7 @@ impl Params {
     /// # Errors
     /// Returns [`ConfigError::Share`] or [`ConfigError::FullEstimator`] if a share breaks the rules of
     /// [`Config::share`].
+    #[doc(hidden)]
     pub fn with_shares(&self, share: u32, largest: u32) -> Result<Self, ConfigError> {
         let counter = match self.counter {
             CounterPart::Tagged(params) => CounterPart::Tagged(params.with_shares(share, largest)?),
@@ -242,6 +244,7 @@ impl Params {
     /// Returns the range of positions of each region in a linear estimator. The fine region comes first and is counted
     /// for all candidates that a glimpse does not dismiss. The coarse regions follow and are counted for hosts that
     /// [need](Self::needs_coarse) them.
+    #[doc(hidden)]
     pub fn regions(&self) -> impl Iterator<Item = Range<u32>> {
         let (fine, coarse) = match self.counter() {
             CounterPart::Tagged(params) => (params.width(), &params.regions.as_slice()[1..]),
@@ -253,6 +256,7 @@ impl Params {
 
     /// Returns whether the estimate of a host over `span` also needs the tallies of the coarse regions. `tally` is the
     /// tally of the fine region.
+    #[doc(hidden)]
     #[must_use]
     pub fn needs_coarse(&self, tally: &Tally, span: Span) -> bool {
         match (self.counter(), tally) {
@@ -271,6 +275,7 @@ impl Params {
     ///
     /// # Panics
     /// Panics if the tallies do not belong to this counter and its regions.
+    #[doc(hidden)]
     #[must_use]
     pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tallies) {
@@ -284,6 +289,7 @@ impl Params {
 
     /// Returns whether the touches of other hosts hide nearly all old touches of a host over `span`, judging by its
     /// `tallies`. This is a hint that the counter [is crowded](Self::is_crowded), and much cheaper than its load.
+    #[doc(hidden)]
     #[must_use]
     pub fn seems_crowded(&self, tallies: &[Tally], span: Span) -> bool {
         match (self.counter(), tallies) {
@@ -297,6 +303,7 @@ impl Params {
     /// Returns whether the tagged counter has more touches per recorder than its estimates tolerate, judging by this
     /// [load](Self::counter_load): more than 4. Only hosts that are [clearly](Self::is_clear) super points are then
     /// reported.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_crowded(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load > load::CROWDED_LOAD
@@ -305,6 +312,7 @@ impl Params {
     /// Returns whether a host with this `estimate` over `span`, computed from `tallies`, is a super point even if the
     /// counter is crowded: whether the estimate exceeds θ by at least three standard errors. If the estimate is beyond
     /// the range, its standard error has no meaning, and the touches that are visible must suffice.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_clear(&self, estimate: &Estimate, tallies: &[Tally], span: Span) -> bool {
         match (self.counter(), estimate.range) {
@@ -319,6 +327,7 @@ impl Params {
     }
 
     /// Returns whether estimates depend on the number of recorders within the span in each row of the counter.
+    #[doc(hidden)]
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
         matches!(self.counter(), CounterPart::Rows(_))
@@ -330,6 +339,7 @@ impl Params {
     ///
     /// # Panics
     /// Panics if `row_weights` is empty.
+    #[doc(hidden)]
     #[must_use]
     pub fn counter_load(&self, row_weights: &[u32]) -> f64 {
         let row_len = f64::from(self.counter_sizes().row_len);
@@ -353,6 +363,7 @@ impl Params {
     ///
     /// Returns `None` if θ is so small that a glimpse cannot dismiss any host. In the paper's scheme, the result is
     /// always `None`, because touches of other hosts look like touches of the candidate.
+    #[doc(hidden)]
     #[must_use]
     pub fn glimpse_stages(&self) -> Option<[u32; glimpse::STAGES]> {
         let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;
@@ -368,6 +379,7 @@ impl Params {
     }
 
     /// Returns the spots of the cells that may contain peers of `host`, or `None` if the finder stores no peers.
+    #[doc(hidden)]
     #[must_use]
     pub fn peer_spots(&self, host: Address) -> Option<[Spot; SLOTS as usize]> {
         Some(self.finder.cells()?.spots(host))
@@ -375,12 +387,14 @@ impl Params {
 
     /// Returns the peer of `host` that `word` contains. `spot` must be a spot of `host`, and `word` must be the word of
     /// its cell. Returns `None` if `word` does not contain an IPv4 peer of `host`.
+    #[doc(hidden)]
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         self.finder.cells()?.peer(host, spot, word)
     }
 
     /// Returns the shape of each array.
+    #[doc(hidden)]
     #[must_use]
     pub fn arrays(&self) -> [ArrayShape; ARRAYS] {
         crate::for_scheme!(self, Types => [

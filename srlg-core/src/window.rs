@@ -5,6 +5,7 @@ use crate::params::Params;
 
 impl Params {
     /// Returns, for each array, the number of epochs that start after the slice `from` and not after the slice `to`.
+    #[doc(hidden)]
     #[must_use]
     pub fn ages_between(&self, from: u64, to: u64) -> Ages {
         let begun = |epoch_slices: u32| {
@@ -21,6 +22,7 @@ impl Params {
 
     /// Returns the age of an event that happened `late` slices before `slice`. For an event before slice 0, returns
     /// [`Ages::FOREVER`].
+    #[doc(hidden)]
     #[must_use]
     pub fn ages(&self, slice: u64, late: u32) -> Ages {
         match slice.checked_sub(late.into()) {
@@ -30,6 +32,7 @@ impl Params {
     }
 
     /// Returns the window of the last `window` slices, up to and including `slice`.
+    #[doc(hidden)]
     #[must_use]
     pub fn span(&self, slice: u64, window: u32) -> Span {
         let epoch = u64::from(self.counter_sizes().epoch_slices);

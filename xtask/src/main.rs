@@ -3,6 +3,7 @@
 //! A chore finds its files relative to the root of the workspace, regardless of the current directory and
 //! `CARGO_TARGET_DIR`. If it fails, its last message gives the cause and, in most cases, the remedy.
 
+mod api;
 mod dist;
 mod gpu_model;
 mod instructions;
@@ -19,6 +20,8 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
+    /// List the public items of the crate srlg in docs/api.txt.
+    Api(api::Arguments),
     /// Write the packages of a release to target/dist.
     Dist(dist::Arguments),
     /// Count the GPU resources that the kernels use, with a PTX interpreter.
@@ -33,6 +36,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let result = match Chore::parse() {
+        Chore::Api(arguments) => api::run(&arguments, root()),
         Chore::Dist(arguments) => dist::run(&arguments, root()),
         Chore::GpuModel(arguments) => gpu_model::run(&arguments, root()),
         Chore::Instructions(arguments) => instructions::run(&arguments, root()),
