@@ -21,7 +21,7 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::slice;
 
-use srlg_host::ingest::{Feed as LibraryFeed, Ip6Pair};
+use srlg_host::ingest::{Feed as LibraryFeed, Ip6Pair, Taken};
 use srlg_host::state::{Delta, SlicePairs, Snapshot};
 use srlg_host::{Error, IpPair, SliceReport, SlidingDetector};
 use zerocopy::{FromBytes, transmute_ref};
@@ -629,7 +629,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
         let pairs = ipv4(unsafe { elements(pairs, count, "pairs") }?);
         // SAFETY: the contract of this call.
         let taken = unsafe { output(taken, "taken") }?;
-        taken.write(FEEDS.write(feed.id, |feed| Ok(feed.try_ingest(pairs)?))?);
+        taken.write(FEEDS.write(feed.id, |feed| Ok(feed.try_ingest(pairs)?.0))?);
         Ok(())
     })
 }
@@ -647,7 +647,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
         let pairs = unsafe { elements(pairs, count, "pairs") }?;
         // SAFETY: the contract of this call.
         let taken = unsafe { output(taken, "taken") }?;
-        let ingest = |feed: &mut LibraryFeed| Ok(in_blocks(pairs, |block| feed.try_ingest(block))?);
+        let ingest = |feed: &mut LibraryFeed| Ok(in_blocks(pairs, |block| feed.try_ingest(block).map(|Taken(taken)| taken))?);
         taken.write(FEEDS.write(feed.id, ingest)?);
         Ok(())
     })

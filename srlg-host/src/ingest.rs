@@ -21,9 +21,8 @@
 //! let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
 //! let mut feed = detector.feed(1 << 16)?;
 //! let receiver = std::thread::spawn(move || {
-//!     let mut pairs = PairBatch::new();
-//!     (0..5000).for_each(|peer: u32| pairs.push([10, 0, 0, 1].into(), peer.to_be_bytes().into()));
-//!     pairs.feed(&mut feed)
+//!     let pairs = (0..5000u32).map(|peer| ([10, 0, 0, 1], peer.to_be_bytes()));
+//!     pairs.collect::<PairBatch>().feed(&mut feed)
 //! });
 //! receiver.join().unwrap()?;
 //! assert_eq!(detector.close_slice()?.super_points.len(), 1);
@@ -36,7 +35,7 @@ pub(crate) mod pairs;
 pub(crate) mod pinned;
 
 pub use batch::PairBatch;
-pub use feed::{Arrival, Feed};
+pub use feed::{Arrival, Feed, Taken};
 pub use pairs::Pair;
 pub use pinned::PinnedPairs;
 pub use srlg_core::Ip6Pair;

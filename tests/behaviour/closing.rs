@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use srlg::config::Scheme;
+use srlg::ingest::Taken;
 use srlg::{Config, Error, IpPair, SuperPoint};
 
 use crate::fixture::{contacts, detector};
@@ -101,7 +102,7 @@ fn an_abandoned_close_changes_nothing() {
     let before = detector.snapshot().unwrap();
     let closing = detector.begin_close().unwrap();
     // The feed keeps these pairs for the next slice, which never starts.
-    assert_eq!(feed.try_ingest(&pairs(1)[..500]).unwrap(), 500);
+    assert_eq!(feed.try_ingest(&pairs(1)[..500]).unwrap(), Taken(500));
     drop(closing);
     assert_eq!(detector.slice(), 0);
     let mut expected = self::detector(configs()[0]);

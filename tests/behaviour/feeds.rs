@@ -6,7 +6,7 @@ mod in_turn;
 use std::thread;
 
 use srlg::config::Scheme;
-use srlg::ingest::{Arrival, Feed, Ip6Pair, PairBatch};
+use srlg::ingest::{Arrival, Feed, Ip6Pair, PairBatch, Taken};
 use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 use crate::small;
@@ -100,7 +100,7 @@ fn pairs_that_are_too_late_or_of_the_future_are_refused() {
             (u64::MAX, Arrival::Future),
         ] {
             assert_eq!(feed.ingest_at(slice, &pairs(1, 9000)).unwrap(), refused);
-            assert_eq!(feed.try_ingest_at(slice, &pairs(1, 9000)).unwrap(), (refused, 0));
+            assert_eq!(feed.try_ingest_at(slice, &pairs(1, 9000)).unwrap(), (refused, Taken(0)));
             assert_eq!(
                 feed.ingest_at::<IpPair>(slice, &[]).unwrap(),
                 refused,

@@ -1,7 +1,6 @@
 //! [`PairBatch`]: a batch of pairs of any two addresses.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use srlg_core::{Ip6Pair, IpPair};
@@ -23,11 +22,13 @@ use crate::ingest::pinned::PinnedPairs;
 /// # use srlg_host as srlg;
 /// use srlg::{Config, Device, SlidingDetector};
 /// use srlg::ingest::PairBatch;
+/// use std::net::IpAddr;
 ///
 /// let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// let mut batch = PairBatch::new();
-/// batch.push("10.0.0.1".parse()?, "192.0.2.7".parse()?);
-/// batch.push("2001:db8::1".parse()?, "2001:db8:1::7".parse()?);
+/// let address = str::parse::<IpAddr>;
+/// batch.push((address("10.0.0.1")?, address("192.0.2.7")?));
+/// batch.push((address("2001:db8::1")?, address("2001:db8:1::7")?));
 /// assert_eq!((batch.v4()?.len(), batch.v6()?.len()), (1, 1));
 /// batch.ingest(&detector)?;
 /// batch.clear();
@@ -58,12 +59,12 @@ impl PairBatch {
         Self { v4, v6, failure: Mutex::new(None) }
     }
 
-    /// Adds the pair of the host `inside` and its peer.
+    /// Adds `pair`, which may also be a tuple of the inside host and its peer.
     #[inline]
-    pub fn push(&mut self, inside: IpAddr, peer: IpAddr) {
-        let pushed = match (inside.to_canonical(), peer.to_canonical()) {
-            (IpAddr::V4(inside), IpAddr::V4(peer)) => self.v4.push(IpPair::new(inside, peer)),
-            _ => self.v6.push(Ip6Pair::new(inside, peer)),
+    pub fn push(&mut self, pair: impl Into<Ip6Pair>) {
+        let pushed = match IpPair::try_from(pair.into()) {
+            Ok(pair) => self.v4.push(pair),
+            Err(pair) => self.v6.push(pair),
         };
         if let Err(error) = pushed {
             let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -171,10 +172,10 @@ impl SlidingDetector {
     ///
     /// ```
     /// # use srlg_host as srlg;
-    /// # use srlg::{Config, Device, SlidingDetector};
+    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// let detector = SlidingDetector::new(Config::default(), Device::Auto)?;
     /// let mut batch = detector.pair_batch(1 << 14)?;
-    /// batch.push("10.0.0.1".parse()?, "192.0.2.7".parse()?);
+    /// batch.push(IpPair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
     /// batch.ingest(&detector)?; // a GPU copies after the call has returned
     /// batch.clear(); // meanwhile, the next pairs go to a second buffer
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -290,9 +291,17 @@ fn put<P: Pair>(
     Ok(())
 }
 
-impl<H: Into<IpAddr>> Extend<(H, H)> for PairBatch {
+impl<P: Into<Ip6Pair>> Extend<P> for PairBatch {
     #[inline]
-    fn extend<T: IntoIterator<Item = (H, H)>>(&mut self, pairs: T) {
-        pairs.into_iter().for_each(|(inside, peer)| self.push(inside.into(), peer.into()));
+    fn extend<T: IntoIterator<Item = P>>(&mut self, pairs: T) {
+        pairs.into_iter().for_each(|pair| self.push(pair));
+    }
+}
+
+impl<P: Into<Ip6Pair>> FromIterator<P> for PairBatch {
+    fn from_iter<T: IntoIterator<Item = P>>(pairs: T) -> Self {
+        let mut batch = Self::new();
+        batch.extend(pairs);
+        batch
     }
 }

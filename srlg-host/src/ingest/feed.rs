@@ -64,7 +64,7 @@ use crate::backend::Pairs;
 use crate::error::Error;
 use crate::ingest::pairs::{Pair, PairSlice};
 use few::FewEnd;
-pub use running::Arrival;
+pub use running::{Arrival, Taken};
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
 
@@ -186,7 +186,7 @@ impl Feed {
     }
 
     /// Works like [`ingest`](Self::ingest), but ingests only as many of `pairs` as is possible without waiting. Returns
-    /// the number of ingested pairs.
+    /// how many were taken.
     ///
     /// During a close, pairs are left over if the buffer is full or another thread is ingesting from it. The caller can
     /// drop and count the remaining pairs, `pairs[taken..]`, or pass them again. On a GPU, the call may wait for pairs
@@ -194,12 +194,13 @@ impl Feed {
     ///
     /// ```
     /// # use srlg_host as srlg;
+    /// # use srlg::ingest::Taken;
     /// # use srlg::{Config, Device, IpPair, SlidingDetector};
     /// # let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// # let mut feed = detector.feed(1 << 16)?;
     /// # let pairs = [IpPair { inside: 1, peer: 2 }; 10];
     /// let mut dropped = 0;
-    /// let taken = feed.try_ingest(&pairs)?;
+    /// let Taken(taken) = feed.try_ingest(&pairs)?;
     /// dropped += pairs.len() - taken;
     /// assert_eq!(dropped, 0); // no slice is being closed
     /// # Ok::<(), srlg::Error>(())
@@ -208,16 +209,16 @@ impl Feed {
     /// # Errors
     /// Returns the errors of [`ingest`](Self::ingest). After an error, some pairs may have been ingested. It is safe to
     /// pass all pairs again.
-    pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<usize, Error> {
+    pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<Taken, Error> {
         if self.append_few(pairs) {
-            return Ok(pairs.len());
+            return Ok(Taken(pairs.len()));
         }
-        self.try_all(Time::Running, pairs).map(|(_, taken)| taken)
+        self.try_all(Time::Running, pairs).map(|(_, taken)| Taken(taken))
     }
 
     /// Works like [`ingest_at`](Self::ingest_at), but ingests only as many of `pairs` as is possible without waiting.
     ///
-    /// Returns the position of slice number `slice` and the number of ingested pairs.
+    /// Returns the position of slice number `slice`, and how many pairs were taken.
     ///
     /// # Errors
     /// Returns the errors of [`try_ingest`](Self::try_ingest).
@@ -225,8 +226,8 @@ impl Feed {
         &mut self,
         slice: u64,
         pairs: &[P],
-    ) -> Result<(Arrival, usize), Error> {
-        self.try_all(Time::Slice(slice), pairs)
+    ) -> Result<(Arrival, Taken), Error> {
+        self.try_all(Time::Slice(slice), pairs).map(|(arrival, taken)| (arrival, Taken(taken)))
     }
 
     /// Returns the number of the running slice without locking. During a close, this is the slice that is being closed.

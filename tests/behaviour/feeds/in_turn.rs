@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use srlg::config::Scheme;
-use srlg::ingest::{Arrival, Feed};
+use srlg::ingest::{Arrival, Feed, Taken};
 use srlg::{Error, IpPair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
@@ -56,14 +56,16 @@ impl Call {
         let slice = running.checked_add_signed(-self.late).unwrap();
         let mut pairs = pairs(self.host, self.peers);
         let mut give = |waits| match (self.is_long, waits) {
-            (false, true) => feed.ingest_at(slice, &pairs).map(|arrival| (arrival, pairs.len())),
+            (false, true) => {
+                feed.ingest_at(slice, &pairs).map(|arrival| (arrival, Taken(pairs.len())))
+            }
             (true, true) => {
-                feed.ingest_at(slice, &long(&pairs)).map(|arrival| (arrival, pairs.len()))
+                feed.ingest_at(slice, &long(&pairs)).map(|arrival| (arrival, Taken(pairs.len())))
             }
             (false, false) => feed.try_ingest_at(slice, &pairs),
             (true, false) => feed.try_ingest_at(slice, &long(&pairs)),
         };
-        let (arrival, taken) = give(self.waits && !is_closing).unwrap();
+        let (arrival, Taken(taken)) = give(self.waits && !is_closing).unwrap();
         let expected = match self.late {
             ..0 => Arrival::Future,
             0 => Arrival::Running,

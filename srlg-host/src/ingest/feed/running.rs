@@ -18,8 +18,8 @@ pub(super) enum Time {
 /// The position of a slice whose pairs were passed to a [`Feed`](crate::ingest::Feed).
 ///
 /// The position is relative to the running slice or, while a slice is being closed, to the following slice.
-/// [`Feed::try_ingest_at`](crate::ingest::Feed::try_ingest_at) also returns how many pairs were ingested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// [`Feed::try_ingest_at`](crate::ingest::Feed::try_ingest_at) also returns how many pairs were [taken](Taken).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "pairs that are `TooLate` or in the `Future` were not ingested"]
 #[non_exhaustive]
 pub enum Arrival {
@@ -38,6 +38,11 @@ pub enum Arrival {
     /// running and then pass them again.
     Future,
 }
+
+/// Number of pairs that a call ingested without waiting: the first ones of those that were passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "the pairs after these were not ingested; drop and count them, or pass them again"]
+pub struct Taken(pub usize);
 
 impl Arrival {
     /// Returns the position of `slice` relative to the slice `running`, for a window of `window` slices.

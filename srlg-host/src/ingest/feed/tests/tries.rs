@@ -9,12 +9,19 @@ fn a_feed_that_does_not_wait_takes_what_it_has_room_for_during_a_close() {
     let (mut fed, mut plain) = (detector(), detector());
     let mut feed = fed.feed(5_000).unwrap();
     let during = fed.backend_mut().exclusive_until(1).unwrap();
-    assert_eq!(feed.try_ingest(&pairs(1, 9_000)).unwrap(), 5_000);
-    assert_eq!(feed.try_ingest(&pairs(1, 9_000)).unwrap(), 0);
-    assert_eq!(feed.try_ingest_at(1, &pairs(1, 9_000)).unwrap(), (Arrival::Running, 0));
-    assert_eq!(feed.try_ingest_at(0, &pairs(1, 9_000)).unwrap(), (Arrival::Late { slices: 1 }, 0));
+    assert_eq!(feed.try_ingest(&pairs(1, 9_000)).unwrap(), Taken(5_000));
+    assert_eq!(feed.try_ingest(&pairs(1, 9_000)).unwrap(), Taken(0));
+    assert_eq!(feed.try_ingest_at(1, &pairs(1, 9_000)).unwrap(), (Arrival::Running, Taken(0)));
+    assert_eq!(
+        feed.try_ingest_at(0, &pairs(1, 9_000)).unwrap(),
+        (Arrival::Late { slices: 1 }, Taken(0))
+    );
     drop(during);
-    assert_eq!(feed.try_ingest(&pairs(2, 9_000)).unwrap(), 9_000, "the backend is available again");
+    assert_eq!(
+        feed.try_ingest(&pairs(2, 9_000)).unwrap(),
+        Taken(9_000),
+        "the backend is available again"
+    );
     plain.ingest(&pairs(1, 9_000)[..5_000]).unwrap();
     plain.ingest(&pairs(2, 9_000)).unwrap();
     assert_equal(&mut fed, &mut plain);
@@ -26,10 +33,10 @@ fn a_feed_that_does_not_wait_leaves_all_locks_to_who_has_them() {
     let slot = Arc::clone(&feed.slot);
     let closer = slot.share();
     let reader = slot.buffer();
-    assert_eq!(feed.try_ingest(&pairs(2, 300)).unwrap(), 0);
-    assert_eq!(feed.try_ingest_at(1, &pairs(2, 300)).unwrap(), (Arrival::Future, 0));
+    assert_eq!(feed.try_ingest(&pairs(2, 300)).unwrap(), Taken(0));
+    assert_eq!(feed.try_ingest_at(1, &pairs(2, 300)).unwrap(), (Arrival::Future, Taken(0)));
     drop(closer);
-    assert_eq!(feed.try_ingest(&pairs(3, 300)).unwrap(), 300, "buffered pairs can wait");
+    assert_eq!(feed.try_ingest(&pairs(3, 300)).unwrap(), Taken(300), "buffered pairs can wait");
     drop(reader);
     plain.ingest(&pairs(3, 300)).unwrap();
     assert_equal(&mut fed, &mut plain);
@@ -52,7 +59,7 @@ fn pairs_accepted_without_waiting_are_exactly_those_counted() {
         }
         receiver.join().unwrap()
     });
-    for (inside, taken) in taken {
+    for (inside, Taken(taken)) in taken {
         plain.ingest(&pairs(inside, inside % 400)[..taken]).unwrap();
     }
     assert_equal(&mut fed, &mut plain);
