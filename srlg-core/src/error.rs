@@ -112,6 +112,11 @@ pub enum ConfigError {
         WayOut(.least)
     )]
     PlanError { hosts: u32, percent: u64, threshold: u32, most: u32, least: Option<usize> },
+    /// No plan has a standard error as small as the one that was asked for.
+    #[error(
+        "no plan has a smaller standard error than {least} for a host with {threshold} peers; allow {least} or more"
+    )]
+    PlanStdError { threshold: u32, least: u32 },
     /// `RsraSizes::hot_limit` is 0.
     #[error("hot_limit of the RSRA must be at least 1, got 0")]
     HotLimit,
@@ -174,6 +179,7 @@ mod tests {
             PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9, least },
             PlanLoad { distinct_pairs: 100, recorders: 10, least },
             PlanError { hosts: 128, percent: 38, threshold: 64, most: 30, least },
+            PlanStdError { threshold: 64, least: 3 },
             HotLimit,
             CandidateLimit { limit: 0, max: 65_536 },
         ];

@@ -48,6 +48,12 @@ pub struct Plan {
 /// below θ. The total is 1 in 1,000.
 const ACCEPTED: f64 = 5e-4;
 
+/// Memory that is enough for every array of recorders, in bytes.
+const MOST_MEMORY: usize = usize::MAX >> 1;
+
+/// [`Config::for_error`] uses at most one part in this number more than the least memory.
+const PRECISION: usize = 128;
+
 impl Config {
     /// Returns this configuration with the threshold θ in `threshold`, and with linear estimators that are long enough
     /// for it: at least θ/2 recorders, in whole lines of 32.
@@ -142,6 +148,43 @@ impl Config {
         let finders = [FinderPlan::new(&load, preferred), Some(least)].into_iter().flatten();
         let mut plans = finders.filter_map(|finder| load.plan(finder, memory));
         plans.next().ok_or_else(|| load.refusal(least, memory))
+    }
+
+    /// Computes the sizes of a detector for a load with about the least memory for an error: a host with θ peers has a
+    /// standard error of at most `std_error` peers. The other arguments and guarantees are those of
+    /// [`for_load`](Self::for_load).
+    ///
+    /// ```
+    /// use srlg::Config;
+    /// let plan = Config::for_error(1024, 300, 2_000_000, 30.0)?;
+    /// assert!(plan.std_error <= 30.0 && plan.config.validate()?.recorder_bytes() < 6_000_000);
+    /// # Ok::<(), srlg::config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ConfigError::PlanStdError`] if no plan has such a small error. Also returns the errors of
+    /// [`for_load`](Self::for_load), except those that depend on the memory.
+    pub fn for_error(
+        threshold: u32,
+        window: u32,
+        distinct_pairs: u64,
+        std_error: f64,
+    ) -> Result<Plan, ConfigError> {
+        let plan = |memory| Self::for_load(threshold, window, distinct_pairs, memory);
+        let (mut enough, mut least) = (plan(MOST_MEMORY)?, 0);
+        if enough.std_error > std_error || std_error.is_nan() {
+            let std_error = libm::ceil(enough.std_error) as u32;
+            return Err(ConfigError::PlanStdError { threshold, least: std_error });
+        }
+        let mut most = MOST_MEMORY;
+        while most - least > most / PRECISION {
+            let memory = least + (most - least) / 2;
+            match plan(memory) {
+                Ok(plan) if plan.std_error <= std_error => (enough, most) = (plan, memory),
+                _ => least = memory,
+            }
+        }
+        Ok(enough)
     }
 }
 

@@ -41,6 +41,26 @@ fn linear_estimators_are_long_enough_for_the_threshold_and_never_shortened() {
 }
 
 #[test]
+fn the_least_memory_for_an_error_is_hardly_more_than_too_little() {
+    for (threshold, window, load) in asked() {
+        let Ok(plan) = Config::for_load(threshold, window, load, 50_000_000) else { continue };
+        // In much memory, the error depends on the memory only by rounding.
+        let wanted = 1.001 * plan.std_error;
+        let found = Config::for_error(threshold, window, load, wanted).unwrap();
+        let bytes = found.config.validate().unwrap().recorder_bytes();
+        assert!(found.std_error <= wanted && bytes <= 50_400_000, "{plan:?} {found:?}");
+        let less = Config::for_load(threshold, window, load, bytes - bytes / 100);
+        assert!(less.is_err() || less.unwrap().std_error > wanted, "{found:?}");
+    }
+    let refused = |std_error| Config::for_error(1024, 300, 2_000_000, std_error).unwrap_err();
+    for refusal in [0.01, 0.0, -1.0, f64::NAN].map(refused) {
+        let ConfigError::PlanStdError { threshold: 1024, least } = refusal else { panic!() };
+        assert!(Config::for_error(1024, 300, 2_000_000, f64::from(least)).is_ok());
+    }
+    assert!(Config::for_error(1024, 300, 2_000_000, f64::INFINITY).is_ok());
+}
+
+#[test]
 fn plan_fits_in_its_memory_is_valid_and_keeps_its_rules() {
     let mut count = 0;
     for (threshold, window, load) in asked() {
