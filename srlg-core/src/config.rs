@@ -17,7 +17,7 @@ use crate::hash::HashFamily;
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "kebab-case", deny_unknown_fields)
 )]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
     /// The paper's scheme: an RSRA and a SLEA with 16-bit recorders and ages in slices. An estimate subtracts the
@@ -53,7 +53,7 @@ pub enum Scheme {
     derive(serde::Serialize, serde::Deserialize),
     serde(deny_unknown_fields)
 )]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RsraSizes {
     /// r: number of rows.
     pub rows: u32,
@@ -80,12 +80,15 @@ impl RsraSizes {
 
 /// The configuration of a detector. The symbols θ, k and η' are those of the paper. The `Debug` output omits the seed,
 /// which may be a secret.
+///
+/// With the feature `serde`, missing fields have their default values when a configuration is read. The seed is not
+/// written, except by the module `srlg::config::with_seed`.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields)
+    serde(default, deny_unknown_fields)
 )]
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Config {
     /// The finder and the counter.
     pub scheme: Scheme,
@@ -113,7 +116,7 @@ pub struct Config {
     /// and a secret seed.
     pub hash: HashFamily,
     /// Seed of all hashes. Nodes whose states are merged need the same seed.
-    #[cfg_attr(feature = "serde", serde(with = "seed"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing, deserialize_with = "seed::deserialize"))]
     pub seed: u64,
 }
 

@@ -96,6 +96,7 @@ pub struct NetworkView {
     /// Allow-list entries for contacts that do not count.
     pub allows: Vec<Allow>,
     /// Sizes, hash and seed of the view's detectors.
+    #[serde(with = "srlg_host::config::with_seed")]
     pub sizes: Sizes,
 }
 
