@@ -8,8 +8,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use srlg::ingest::PairBatch;
-use srlg::time::{SliceClock, SliceSink, Slicer};
+use srlg::time::{DetectorSink, SliceClock, Slicer};
 use srlg::{Config, Device, Error, SliceReport, SlidingDetector};
 use srlg_input::capture::Reader;
 use srlg_input::{View, ViewOptions};
@@ -21,27 +20,6 @@ const WINDOW: u32 = 60;
 ///
 /// A timestamp far in the future would close all slices before it, and all packets that follow would be too late.
 const DAY: Duration = Duration::from_secs(86_400);
-
-struct Printer(SlidingDetector);
-
-impl SliceSink for Printer {
-    type Error = Error;
-
-    fn start(&mut self, slice: u64) -> Result<(), Error> {
-        self.0.skip_to(slice)
-    }
-
-    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
-        pairs.ingest_late(&self.0, slices_late)
-    }
-
-    fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
-        self.0.advance_to(slice, |report| {
-            print(&report);
-            Ok(())
-        })
-    }
-}
 
 fn print(report: &SliceReport) {
     for point in &report.super_points {
@@ -58,7 +36,11 @@ fn main() -> Result<()> {
     // direction.
     let view = View::new(&ViewOptions::default())?;
     let config = Config { threshold: 256, window: WINDOW, ..Config::default() };
-    let mut printer = Printer(SlidingDetector::new(config, Device::Auto)?);
+    let mut detector = SlidingDetector::new(config, Device::Auto)?;
+    let mut printer = DetectorSink::new(&mut detector, |report| {
+        print(&report);
+        Ok::<_, Error>(())
+    });
     // A packet may be late as long as its slice is still in the window.
     let clock = SliceClock::new(Duration::from_secs(1), WINDOW - 1, Duration::MAX)?.with_skew(DAY);
     let mut slicer = Slicer::new(clock);
@@ -68,6 +50,6 @@ fn main() -> Result<()> {
         }
     }
     slicer.finish(&mut printer)?;
-    print(&printer.0.close_slice()?);
+    print(&detector.close_slice()?);
     Ok(())
 }

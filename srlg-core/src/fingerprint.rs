@@ -11,7 +11,6 @@ impl Params {
     /// Returns all sizes, without the seed.
     #[doc(hidden)]
     #[must_use]
-    #[expect(clippy::missing_panics_doc, reason = "the parts have SIZES sizes")]
     pub fn sizes(&self) -> [Size; SIZES] {
         let common = [
             Size::shaping(SCHEME, self.scheme_number()),

@@ -59,6 +59,19 @@ pair! {
     IpPair of Address
 }
 
+impl TryFrom<Ip6Pair> for IpPair {
+    type Error = Ip6Pair;
+
+    /// Returns the pair if both addresses are IPv4 addresses, and otherwise the argument.
+    #[inline]
+    fn try_from(pair: Ip6Pair) -> Result<Self, Ip6Pair> {
+        match (unmapped(pair.inside), unmapped(pair.peer)) {
+            (Some(inside), Some(peer)) => Ok(Self { inside, peer }),
+            _ => Err(pair),
+        }
+    }
+}
+
 impl IpPair {
     /// Creates the pair of the inside host `inside` and its peer.
     #[must_use]
@@ -95,7 +108,16 @@ impl Ip6Pair {
     }
 }
 
+impl<H: Into<IpAddr>> From<(H, H)> for Ip6Pair {
+    /// Creates the pair of an inside host and its peer.
+    #[inline]
+    fn from((inside, peer): (H, H)) -> Self {
+        Self::new(inside.into(), peer.into())
+    }
+}
+
 impl From<IpPair> for Ip6Pair {
+    #[inline]
     fn from(IpPair { inside, peer }: IpPair) -> Self {
         Self { inside: mapped(inside), peer: mapped(peer) }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::error::Error;
 
 /// The device that runs a detector and stores its recorders. Results are equal, bit for bit, on all devices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Device {
     /// The first NVIDIA GPU, or the CPU if that GPU is not usable.

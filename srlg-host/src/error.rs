@@ -244,7 +244,7 @@ pub(crate) const fn wrong(what: &'static str) -> FormatError {
 }
 
 /// The kind of a serialised detector state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StateKind {
     /// A [`Snapshot`](crate::state::Snapshot).

@@ -93,7 +93,7 @@ impl SuperPoint {
 /// Only IPv4 hosts have sampled peers, and these peers are IPv4 hosts too, because cells cannot store IPv6 peers. The
 /// paper's scheme does not store peers.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SamplePeer {
     /// The peer.

@@ -1,8 +1,8 @@
 //! Slices of time, defined by timestamps.
 //!
 //! A [`SliceClock`] determines which slice contains a timestamp, and when slices close. A [`Slicer`] assigns pairs
-//! to slices and passes them to a [`SliceSink`]. A [`Deferral`] saves the closes of slices with few pairs. A program that closes slices with its own timer does not need this
-//! module.
+//! to slices and passes them to a [`SliceSink`], such as a [`DetectorSink`]. A [`Deferral`] saves the closes of slices
+//! with few pairs. A program that closes slices with its own timer does not need this module.
 //!
 //! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n slice lengths
 //! after the Unix epoch. A timestamp that is too late or too far in the future is not an error. The clock rejects it,
@@ -23,8 +23,10 @@
 
 mod clock;
 mod deferral;
+mod sink;
 mod slicer;
 
 pub use clock::{Placement, SliceClock};
 pub use deferral::Deferral;
-pub use slicer::{SliceSink, Slicer};
+pub use sink::{DetectorSink, SliceSink};
+pub use slicer::Slicer;

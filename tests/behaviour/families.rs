@@ -188,8 +188,9 @@ fn the_limit_of_candidates_takes_hosts_of_both_families_alike() {
 #[test]
 fn a_batch_takes_a_mapped_address_for_the_ipv4_host() {
     let mut batch = PairBatch::new();
-    batch.push("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-    batch.push("::ffff:10.0.0.1".parse().unwrap(), "::ffff:10.0.0.3".parse().unwrap());
+    batch.push(IpPair::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()));
+    batch
+        .push(Ip6Pair::new("::ffff:10.0.0.1".parse().unwrap(), "::ffff:10.0.0.3".parse().unwrap()));
     assert_eq!((batch.v4().unwrap().len(), batch.v6().unwrap().len()), (2, 0));
     batch.ingest(&detector(Config::paper())).unwrap();
 }

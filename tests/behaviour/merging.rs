@@ -207,7 +207,7 @@ fn batch(node: u64, slice: u64) -> PairBatch {
     for number in 0..1_500 {
         let random = mix(slice << 40 | (number % 750 + 300 * node) << 1);
         let inside = small::host(random as u32 % 5);
-        batch.push(inside, small::host((random >> 32) as u32 % 150 + 40));
+        batch.push((inside, small::host((random >> 32) as u32 % 150 + 40)));
     }
     batch
 }

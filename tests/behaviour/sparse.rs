@@ -79,7 +79,7 @@ fn perform(config: Config, detector: &mut SlidingDetector, step: &Step) -> Strin
         Step::MergeDelta | Step::MergeSnapshot => merge_another(detector, config, step),
         Step::MergePairs => {
             let mut batch = PairBatch::new();
-            (0..40).for_each(|peer| batch.push(host(4), host(peer + 30)));
+            (0..40).for_each(|peer| batch.push((host(4), host(peer + 30))));
             let pairs = SlicePairs::new(&batch, detector.slice()).unwrap();
             detector.merge_pairs(&pairs).unwrap();
         }

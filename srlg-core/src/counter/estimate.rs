@@ -1,6 +1,8 @@
 //! The conversion of integer tallies to cardinalities, in floating point. Functions such as logarithms come from
 //! `libm`, so every machine computes the same bits.
 
+use core::fmt;
+
 /// An estimated number of distinct peers.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +23,7 @@ pub struct Estimate {
 
 /// The meaning of an [`Estimate`].
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EstimateRange {
     /// The cardinality is an estimate.
@@ -51,6 +53,16 @@ impl Estimate {
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)
+    }
+}
+
+impl fmt::Display for EstimateRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Within => "within",
+            Self::ClampedToZero => "clamped-to-zero",
+            Self::Beyond => "beyond",
+        })
     }
 }
 

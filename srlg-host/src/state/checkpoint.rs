@@ -53,6 +53,7 @@ pub struct Checkpoints {
 
 /// The newest undamaged checkpoint in a folder, and any damaged checkpoints that are newer.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LatestCheckpoint {
     /// Snapshot in the newest undamaged checkpoint, if there is one.
     pub snapshot: Option<Snapshot>,
@@ -62,6 +63,7 @@ pub struct LatestCheckpoint {
 
 /// A checkpoint that is damaged.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DamagedCheckpoint {
     /// Path of the damaged file after it was renamed.
     pub path: PathBuf,

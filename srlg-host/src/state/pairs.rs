@@ -23,10 +23,10 @@ use crate::ingest::PairBatch;
 /// # use srlg_host as srlg;
 /// use srlg::ingest::PairBatch;
 /// use srlg::state::SlicePairs;
-/// use srlg::{Config, Device, SlidingDetector};
+/// use srlg::{Config, Device, IpPair, SlidingDetector};
 ///
 /// let mut batch = PairBatch::new();
-/// batch.push("10.0.0.1".parse()?, "192.0.2.7".parse()?);
+/// batch.push(IpPair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
 /// let message = SlicePairs::new(&batch, 4)?.to_bytes()?;
 ///
 /// let mut collector = SlidingDetector::new(Config::default(), Device::Cpu)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::Error;
 
 /// The position of a timestamp relative to the running slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Placement {
     /// The timestamp is the first accepted one, so `slice` is now running.
@@ -69,7 +69,7 @@ pub enum Placement {
 /// ```
 ///
 /// [`Slicer`](crate::time::Slicer) processes pairs according to their placement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceClock {
     length: u64,
     late_slices: u32,

@@ -5,34 +5,12 @@
 //! pairs are the first pairs that the sink receives after their slice has started.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+
+use srlg_core::Ip6Pair;
 
 use super::clock::{Placement, SliceClock};
+use super::sink::SliceSink;
 use crate::ingest::batch::PairBatch;
-
-/// A receiver of pairs from a [`Slicer`], slice by slice.
-pub trait SliceSink {
-    /// The error type of the sink.
-    type Error;
-
-    /// Starts the first slice, number `slice`.
-    ///
-    /// # Errors
-    /// The slicer passes any error to its caller.
-    fn start(&mut self, slice: u64) -> Result<(), Self::Error>;
-
-    /// Ingests `pairs` of the slice that is `slices_late` slices before the running one.
-    ///
-    /// # Errors
-    /// The slicer passes any error to its caller.
-    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Self::Error>;
-
-    /// Closes the running slice and all slices between it and `slice`. After the call, `slice` is running.
-    ///
-    /// # Errors
-    /// The slicer passes any error to its caller.
-    fn advance_to(&mut self, slice: u64) -> Result<(), Self::Error>;
-}
 
 /// A buffer that assigns pairs to slices by means of a [`SliceClock`] and passes them to a [`SliceSink`].
 ///
@@ -41,47 +19,24 @@ pub trait SliceSink {
 /// ```
 /// # use srlg_host as srlg;
 /// use srlg::{Config, Device, Error, SlidingDetector};
-/// use srlg::ingest::PairBatch;
-/// use srlg::time::{SliceClock, SliceSink, Slicer};
+/// use srlg::time::{DetectorSink, SliceClock, Slicer};
 /// use std::net::IpAddr;
 /// use std::time::Duration;
 ///
-/// struct Reports {
-///     detector: SlidingDetector,
-///     slices: Vec<u64>,
-/// }
-///
-/// impl SliceSink for Reports {
-///     type Error = Error;
-///
-///     fn start(&mut self, slice: u64) -> Result<(), Error> {
-///         self.detector.skip_to(slice)
-///     }
-///
-///     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
-///         pairs.ingest_late(&self.detector, slices_late)
-///     }
-///
-///     fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
-///         let slices = &mut self.slices;
-///         self.detector.advance_to(slice, |report| Ok(slices.push(report.slice)))
-///     }
-/// }
-///
-/// let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-/// let mut reports = Reports { detector, slices: Vec::new() };
+/// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+/// let mut slices = Vec::new();
+/// let mut sink = DetectorSink::new(&mut detector, |report| Ok::<_, Error>(slices.push(report.slice)));
 /// let clock = SliceClock::new(Duration::from_secs(1), 5, Duration::from_secs(3600))?;
 /// // Records may be up to two seconds late and still count in the first report of their slice.
 /// let mut slicer = Slicer::new(clock.with_grace(Duration::from_secs(2)));
 /// let (host, second): (IpAddr, _) = ("10.0.0.1".parse()?, 1_000_000_000);
 /// for (time, peer) in [(100, "192.0.2.1"), (101, "192.0.2.2"), (100, "192.0.2.3"), (103, "192.0.2.4")] {
-///     slicer.place(time * second, [(host, peer.parse()?)], &mut reports)?;
+///     slicer.place(time * second, [(host, peer.parse()?)], &mut sink)?; // closes slice 100 at the end
 /// }
-/// assert_eq!(reports.slices, [100]);
 /// // Without records, the system clock closes slices. Silent slices have no report.
-/// slicer.advance(105 * second, &mut reports)?;
-/// slicer.flush(&mut reports)?;
-/// assert_eq!(reports.slices, [100, 101]);
+/// slicer.advance(105 * second, &mut sink)?;
+/// slicer.flush(&mut sink)?;
+/// assert_eq!(slices, [100, 101]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -124,17 +79,17 @@ impl Slicer {
         &self.clock
     }
 
-    /// Places `pairs` of a host and a peer that were in contact at `time_ns`, in nanoseconds since the Unix epoch.
+    /// Places `pairs` of a host and a peer, of any type or as tuples of addresses, that were in contact at `time_ns`, in nanoseconds since the Unix epoch.
     ///
     /// Returns the placement of the pairs. Pairs that are too late or too far in the future are dropped.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
     #[inline]
-    pub fn place<S: SliceSink, H: Into<IpAddr>>(
+    pub fn place<S: SliceSink, P: Into<Ip6Pair>>(
         &mut self,
         time_ns: u64,
-        pairs: impl IntoIterator<Item = (H, H)>,
+        pairs: impl IntoIterator<Item = P>,
         sink: &mut S,
     ) -> Result<Placement, S::Error> {
         let placement = self.clock.place(time_ns);
@@ -150,11 +105,11 @@ impl Slicer {
     }
 
     /// Handles pairs that do not belong to the slice that was running before the call.
-    fn place_other<S: SliceSink, H: Into<IpAddr>>(
+    fn place_other<S: SliceSink, P: Into<Ip6Pair>>(
         &mut self,
         placement: Placement,
         time_ns: u64,
-        pairs: impl IntoIterator<Item = (H, H)>,
+        pairs: impl IntoIterator<Item = P>,
         sink: &mut S,
     ) -> Result<(), S::Error> {
         match placement {
@@ -189,7 +144,7 @@ impl Slicer {
         if self.clock.is_running() {
             return Ok(());
         }
-        self.place::<_, IpAddr>(now_ns, [], sink).map(drop)
+        self.place::<_, Ip6Pair>(now_ns, [], sink).map(drop)
     }
 
     /// Advances the clock to `now_ns`, in nanoseconds since the Unix epoch. Closes all slices whose grace period has

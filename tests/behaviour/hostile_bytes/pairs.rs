@@ -45,7 +45,7 @@ fn ip6(number: u32) -> IpAddr {
 pub(super) fn original(contacts: u32) -> SlicePairs {
     let mut batch = PairBatch::new();
     batch.extend((0..contacts).map(|number| (ip4(number % 9), ip4(number))));
-    (0..contacts / 4).for_each(|number| batch.push(ip6(number % 5), ip6(number)));
+    (0..contacts / 4).for_each(|number| batch.push((ip6(number % 5), ip6(number))));
     SlicePairs::new(&batch, 0).unwrap()
 }
 
@@ -53,7 +53,7 @@ pub(super) fn original(contacts: u32) -> SlicePairs {
 #[test]
 fn pairs_of_hosts_with_one_peer_take_all_the_memory_that_is_stated() {
     let mut batch = PairBatch::new();
-    (0..20_000).for_each(|number| batch.push(ip6(number), ip6(number)));
+    (0..20_000).for_each(|number| batch.push((ip6(number), ip6(number))));
     let bytes = SlicePairs::new(&batch, 0).unwrap().to_bytes().unwrap();
     let mut pairs = None;
     let read = || pairs = Some(SlicePairs::from_bytes(&bytes, 20_000));
@@ -105,7 +105,7 @@ fn more_pairs_than_the_reader_allows_are_refused_by_name() {
     super::fix_up(&mut bomb);
     assert_eq!(read(&bomb), too_many);
     let mut batch = PairBatch::new();
-    batch.push(ip4(0), ip4(1));
+    batch.push((ip4(0), ip4(1)));
     let pairs = SlicePairs::new(&batch, 0).unwrap().to_bytes().unwrap();
     assert!(matches!(
         SlicePairs::from_bytes(&pairs, 0),

@@ -60,7 +60,7 @@ mod tests {
         let mut close = |slice: u64, peers: std::ops::Range<u32>| {
             let mut batch = PairBatch::new();
             let address = |peer| std::net::Ipv4Addr::from_bits(0x0a00_0000 + peer);
-            peers.for_each(|peer| batch.push(host, address(peer).into()));
+            peers.for_each(|peer| batch.push((host, address(peer).into())));
             let late = SlicePairs::new(&batch, slice).unwrap();
             counts.close(slice + 1, &[late], &[host], &[1, 2, 10]).unwrap().remove(0)
         };

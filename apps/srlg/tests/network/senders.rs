@@ -154,7 +154,7 @@ impl Pairs {
                 false => Self::pair(site, random.below(Self::POOL)),
             };
             let [inside, peer] = [pair.inside, pair.peer].map(Ipv4Addr::from_bits);
-            batch.push(inside.into(), peer.into());
+            batch.push((inside, peer));
         }
         batch
     }

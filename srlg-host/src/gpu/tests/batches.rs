@@ -7,11 +7,10 @@ use srlg_core::{Ip6Pair, IpPair};
 
 use super::simulated::{Operation, SimulatedGpu};
 use super::{cpu, on, small};
-use crate::detector::SlidingDetector;
 use crate::error::Error;
 use crate::ingest::batch::PairBatch;
 use crate::time::SliceClock;
-use crate::time::{SliceSink, Slicer};
+use crate::time::{DetectorSink, Slicer};
 
 fn pair(number: u32) -> (IpAddr, IpAddr) {
     let peer = Ipv4Addr::from_bits(number.wrapping_mul(0x9e37_79b9));
@@ -68,8 +67,8 @@ fn a_batch_filled_while_the_device_reads_it_loses_no_pair() {
             plain.ingest_late(&cpu, round % 3).unwrap();
             // Without `clear`, ingested pairs stay in the batch.
             if round % 2 == 0 {
-                batch.push(pair(round).0, pair(1000 + round).1);
-                plain.push(pair(round).0, pair(1000 + round).1);
+                batch.push((pair(round).0, pair(1000 + round).1));
+                plain.push((pair(round).0, pair(1000 + round).1));
                 batch.ingest(&gpu).unwrap();
                 plain.ingest(&cpu).unwrap();
             }
@@ -130,35 +129,17 @@ fn no_pair_is_lost_in_silence_when_the_device_fails() {
     assert!(matches!(batch.ingest(&detector), Err(Error::DeviceLost)));
 }
 
-struct CloseSink(SlidingDetector, Vec<usize>);
-
-impl SliceSink for CloseSink {
-    type Error = Error;
-
-    fn start(&mut self, slice: u64) -> Result<(), Error> {
-        self.0.skip_to(slice)
-    }
-
-    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
-        pairs.ingest_late(&self.0, slices_late)
-    }
-
-    fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
-        let Self(detector, found) = self;
-        detector.advance_to(slice, |report| {
-            found.push(report.super_points.len());
-            Ok(())
-        })
-    }
-}
-
 #[test]
 fn a_slicer_collects_where_the_device_reads() {
     let gpu = SimulatedGpu::new(1);
-    let detector = on(&gpu, small()).unwrap();
+    let mut detector = on(&gpu, small()).unwrap();
     let clock = SliceClock::new(Duration::from_secs(1), 2, Duration::from_secs(100)).unwrap();
     let mut slicer = Slicer::with_batch(clock, detector.pair_batch(400).unwrap());
-    let mut sink = CloseSink(detector, Vec::new());
+    let mut found = Vec::new();
+    let mut sink = DetectorSink::new(&mut detector, |report| {
+        found.push(report.super_points.len());
+        Ok::<_, Error>(())
+    });
     slicer.start(100_000_000_000, &mut sink).unwrap();
     for number in 0..600 {
         slicer.place(100_000_000_000, [pair(number)], &mut sink).unwrap();
@@ -167,5 +148,5 @@ fn a_slicer_collects_where_the_device_reads() {
     slicer.flush(&mut sink).unwrap();
     assert_eq!(counted(&gpu)[2], before[2]);
     slicer.advance(101_000_000_000, &mut sink).unwrap();
-    assert_eq!(sink.1, [3]);
+    assert_eq!(found, [3]);
 }

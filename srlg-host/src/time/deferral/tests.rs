@@ -67,7 +67,7 @@ fn pairs(host: u8, peers: std::ops::Range<u32>) -> PairBatch {
         0 => Ipv4Addr::new(10, 0, 0, host).into(),
         _ => Ipv6Addr::new(0x2001, 0xdb8, 0, host.into(), 0, 0, 0, 1).into(),
     };
-    peers.for_each(|peer| pairs.push(inside, Ipv4Addr::from_bits(peer).into()));
+    peers.for_each(|peer| pairs.push((inside, Ipv4Addr::from_bits(peer).into())));
     pairs
 }
 
@@ -138,7 +138,7 @@ fn too_many_touched_cells_close_every_slice_until_a_window_is_tracked_again() {
     let mut both = Both::new(16);
     let mut hosts = PairBatch::new();
     (0..4_000_u32).for_each(|host| {
-        hosts.push(Ipv4Addr::from_bits(host).into(), Ipv4Addr::from_bits(!host).into());
+        hosts.push((Ipv4Addr::from_bits(host), Ipv4Addr::from_bits(!host)));
     });
     both.ingest(&hosts, 0);
     assert_pause(both);
