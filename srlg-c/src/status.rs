@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn texts_are_those_of_the_library_and_of_their_thread() {
-        let error = || Error::QueryWindow { window: 7, max: 5 };
-        assert_eq!(guard(|| Err(error().into())), Status::Argument);
+        let error = || Error::NoDriver;
+        assert_eq!(guard(|| Err(error().into())), Status::Device);
         assert_eq!(guard(|| Ok(())), Status::Ok);
         assert_eq!(last_error(), error().to_string());
         assert_eq!(std::thread::spawn(last_error).join().unwrap(), "");

@@ -129,9 +129,9 @@ fn assert_versions_are_distinguished(name: &str, read: impl Fn(&[u8]) -> Error) 
         let is_right = match version {
             0 => matches!(error, Error::Format(_)),
             1 | 2 => {
-                matches!(error, Error::FormerVersion { theirs, oldest: 3 } if theirs == version)
+                matches!(error, Error::FormerVersion { theirs, oldest: 3, .. } if theirs == version)
             }
-            _ => matches!(error, Error::Version { theirs, newest: 3 } if theirs == version),
+            _ => matches!(error, Error::Version { theirs, newest: 3, .. } if theirs == version),
         };
         assert!(is_right, "{name} {version}: {error}");
     }

@@ -203,7 +203,7 @@ fn detector_that_is_restored_at_the_end_of_time_stays_there() {
     detector.restore(&Snapshot::from_bytes(&bytes, detector.params()).unwrap()).unwrap();
     for _ in 0..2 {
         let error = detector.close_slice().unwrap_err();
-        assert!(matches!(error, Error::LastSlice { running: u64::MAX }), "{error}");
+        assert!(matches!(error, Error::LastSlice { running: u64::MAX, .. }), "{error}");
     }
     assert_eq!(detector.slice(), u64::MAX);
 }

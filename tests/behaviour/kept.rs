@@ -185,7 +185,7 @@ fn bytes_with_bad_kept_hosts_are_refused() {
         assert!(read(&good).unwrap() != expected);
     }
     let refused = |bad: Vec<u8>| match read(&bad).unwrap_err() {
-        Error::Format(FormatError::Contents { what }) => what,
+        Error::Format(FormatError::Contents { what, .. }) => what,
         error => panic!("{error}"),
     };
     let cut = [Vec::new(), vec![2, 0, 0]].map(refused);
@@ -215,7 +215,8 @@ fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     assert!(read(&list(2, &[one, mapped(3)])).is_ok());
     for bad in [list(1, &[v6.octets()]), list(2, &[one, v6.octets()])] {
         let error = read(&bad).unwrap_err();
-        let named = matches!(error, Error::Format(FormatError::Ip6InPaper { host }) if host == v6);
+        let named =
+            matches!(error, Error::Format(FormatError::Ip6InPaper { host, .. }) if host == v6);
         assert!(named, "{error}");
     }
 }

@@ -27,4 +27,3 @@ mod shares;
 mod sliding;
 mod small;
 mod sparse;
-mod texts;

@@ -138,7 +138,7 @@ fn snapshots_and_deltas_of_other_sizes_or_seeds_or_from_the_future_are_refused()
     let of_delta = detector.merge_delta(&ahead.delta(1).unwrap()).unwrap_err();
     for (error, of) in [(of_snapshot, StateKind::Snapshot), (of_delta, StateKind::Delta)] {
         let is_ahead =
-            matches!(error, Error::FromFuture { stored, ours: 0, theirs: 1 } if stored == of);
+            matches!(error, Error::FromFuture { stored, ours: 0, theirs: 1, .. } if stored == of);
         assert!(is_ahead, "{error}");
     }
 }
@@ -151,7 +151,10 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
     late.merge_delta(&delta).unwrap();
     late.skip_to(8).unwrap();
     let error = late.merge_delta(&delta).unwrap_err();
-    assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
+    assert!(
+        matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8, .. }),
+        "{error}"
+    );
 }
 
 /// A touch in the previous window can hide echoes that an estimate reads. Touches before the previous window cannot
@@ -243,7 +246,7 @@ fn pairs_of_slices_make_the_recorders_that_deltas_make_in_any_order() {
         for (slice, result) in results {
             // Slices before slice 4 have left the window.
             match result {
-                Err(Error::OlderThanWindow { ours: 11, theirs, window: 8 }) => {
+                Err(Error::OlderThanWindow { ours: 11, theirs, window: 8, .. }) => {
                     assert!(theirs == slice && slice < 4);
                 }
                 result => assert!(result.is_ok() && slice >= 4, "{result:?}"),
@@ -262,6 +265,9 @@ fn pairs_from_the_future_are_refused_and_change_nothing() {
     let detector = detector(tagged());
     let pairs = SlicePairs::new(&batch(0, 3), 3).unwrap();
     let error = detector.merge_pairs(&pairs).unwrap_err();
-    assert!(matches!(error, Error::FromFuture { stored: StateKind::Pairs, ours: 0, theirs: 3 }));
+    assert!(matches!(
+        error,
+        Error::FromFuture { stored: StateKind::Pairs, ours: 0, theirs: 3, .. }
+    ));
     assert_eq!(detector.snapshot().unwrap(), fixture::detector(tagged()).snapshot().unwrap());
 }

@@ -12,7 +12,7 @@ fn pinned_memory_that_is_refused(device: Device) {
     let mut tested = detector(device, small());
     tested.ingest(&contacts(3, 200)).unwrap();
     let error = tested.pinned_pairs::<IpPair>(1 << 47).unwrap_err();
-    assert!(matches!(error, Error::PinnedMemory { bytes } if bytes == 1 << 50), "{error}");
+    assert!(matches!(error, Error::PinnedMemory { bytes, .. } if bytes == 1 << 50), "{error}");
     // The size of this buffer in bytes exceeds the range of `usize`.
     assert!(matches!(tested.pinned_pairs::<IpPair>(usize::MAX), Err(Error::PinnedMemory { .. })));
     assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);
@@ -54,7 +54,7 @@ mod memory_of_the_device_that_is_refused {
         // The lines have 2^32 - 32 recorders of 2 bytes each.
         let scheme = Scheme::Tagged { cell_bits: 18, lines: (1 << 27) - 1, tags: 64 };
         let error = SlidingDetector::new(Config { scheme, ..Config::default() }, device).err();
-        let Some(Error::DeviceMemory { bytes, free }) = error else { panic!("{error:?}") };
+        let Some(Error::DeviceMemory { bytes, free, .. }) = error else { panic!("{error:?}") };
         assert_eq!(bytes, ((1 << 32) - 32) * 2);
         assert!(free < bytes, "{free}");
         // A detector that fits into the remaining memory still works.

@@ -200,7 +200,9 @@ fn is_damage(why: &Error) -> bool {
     const DISK_FAILED: i32 = 5;
     match why {
         Error::Format(_) => true,
-        Error::Checkpoint { cause, .. } => cfg!(unix) && cause.raw_os_error() == Some(DISK_FAILED),
+        Error::Checkpoint { source, .. } => {
+            cfg!(unix) && source.raw_os_error() == Some(DISK_FAILED)
+        }
         _ => false,
     }
 }
@@ -277,7 +279,7 @@ fn sync_folder(folder: &Path) -> Result<(), Error> {
 
 fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
-    move |cause| Error::Checkpoint { doing, path, cause }
+    move |source| Error::Checkpoint { doing, path, source }
 }
 
 #[cfg(test)]

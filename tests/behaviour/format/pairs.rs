@@ -146,6 +146,7 @@ fn pairs_and_deltas_are_distinguished_by_their_kind() {
     ];
     for (error, [found, expected]) in errors.into_iter().zip([[2, 3], [3, 2]]) {
         let Error::Format(error) = error else { panic!("the kind is not read: {error}") };
-        assert_eq!(error, FormatError::Kind { found, expected });
+        let FormatError::Kind { found: is, expected: should_be, .. } = error else { panic!() };
+        assert_eq!([is, should_be], [found, expected]);
     }
 }

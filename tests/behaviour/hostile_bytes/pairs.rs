@@ -86,30 +86,31 @@ fn read(bytes: &[u8]) -> Result<SlicePairs, FormatError> {
 
 #[test]
 fn more_pairs_than_the_reader_allows_are_refused_by_name() {
-    let too_many = Err(FormatError::TooManyPairs { most: 2 });
+    let is_too_many =
+        |bytes: &[u8]| matches!(read(bytes), Err(FormatError::TooManyPairs { most: 2, .. }));
     assert_eq!(read(&original(2).to_bytes().unwrap()).map(|pairs| pairs.len()), Ok(2));
-    assert_eq!(read(&original(3).to_bytes().unwrap()), too_many);
+    assert!(is_too_many(&original(3).to_bytes().unwrap()));
     let (none, one) = (part(0, 0, &[]), part(1, 1, &[1, 7, 0, 0, 10, 9, 0, 0, 10]));
     for pairs in [3, 1 << 24, u32::MAX] {
         for rest in [&[][..], &[3; 40]] {
-            assert_eq!(read(&forged(&part(1, pairs, rest), &none)), too_many);
-            assert_eq!(read(&forged(&none, &part(1, pairs, rest))), too_many);
+            assert!(is_too_many(&forged(&part(1, pairs, rest), &none)));
+            assert!(is_too_many(&forged(&none, &part(1, pairs, rest))));
         }
     }
     // Pairs of both families count.
-    assert_eq!(read(&forged(&one, &part(1, 2, &[2; 49]))), too_many);
+    assert!(is_too_many(&forged(&one, &part(1, 2, &[2; 49]))));
     // A body of two pairs has at most 82 bytes.
-    assert_eq!(read(&forged(&[0; 83], &[])), too_many);
+    assert!(is_too_many(&forged(&[0; 83], &[])));
     let mut bomb = original(0).to_bytes().unwrap();
     bomb[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
     super::fix_up(&mut bomb);
-    assert_eq!(read(&bomb), too_many);
+    assert!(is_too_many(&bomb));
     let mut batch = PairBatch::new();
     batch.push((ip4(0), ip4(1)));
     let pairs = SlicePairs::new(&batch, 0).unwrap().to_bytes().unwrap();
     assert!(matches!(
         SlicePairs::from_bytes(&pairs, 0),
-        Err(Error::Format(FormatError::TooManyPairs { most: 0 }))
+        Err(Error::Format(FormatError::TooManyPairs { most: 0, .. }))
     ));
     assert!(SlicePairs::from_bytes(&pairs, usize::MAX).is_ok());
 }

@@ -63,7 +63,7 @@ fn second_process_is_refused_while_the_first_has_the_folder() {
     let folder = Folder::new("second");
     let first = folder.open();
     let error = Checkpoints::open(&folder.0).unwrap_err();
-    assert!(matches!(&error, Error::CheckpointsInUse { path } if *path == folder.0), "{error}");
+    assert!(matches!(&error, Error::CheckpointsInUse { path, .. } if *path == folder.0), "{error}");
     drop(first);
     folder.open();
 }
@@ -146,8 +146,8 @@ fn full_disk_is_an_error_and_leaves_those_that_were_there() {
     while file.write_all(&[0; 4096]).is_ok() {}
     let before = folder.names();
     let error = checkpoints.save(&snapshot(3)).unwrap_err();
-    let Error::Checkpoint { cause, .. } = &error else { panic!("{error}") };
-    assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull, "{error}");
+    let Error::Checkpoint { source, .. } = &error else { panic!("{error}") };
+    assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{error}");
     assert_eq!(folder.names(), before);
     assert_eq!(latest(&mut checkpoints), Some(2));
     // Another test may be starting a process, which briefly has a copy of the open file.

@@ -275,12 +275,9 @@ pub(crate) fn latest(
         }
         Err(error) => return Err(error.into()),
     };
-    for damaged in &latest.damaged {
-        warn!(
-            "a checkpoint is damaged and was kept as {}: {}",
-            damaged.path.display(),
-            damaged.why
-        );
+    for damaged in latest.damaged {
+        let why = anyhow::Error::from(damaged.why);
+        warn!("a checkpoint is damaged and was kept as {}: {why:#}", damaged.path.display());
     }
     Ok(latest.snapshot)
 }

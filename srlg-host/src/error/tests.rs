@@ -6,15 +6,14 @@ use std::io::{Error as IoError, ErrorKind};
 use std::mem::discriminant;
 use std::time::Duration;
 
-use srlg::Error::{self, *};
-use srlg::config::ConfigError;
-use srlg::state::FormatError;
-use srlg::state::StateKind::{Delta, Snapshot};
+use super::Error::{self, *};
+use super::StateKind::{Delta, Snapshot};
+use super::{ConfigError, FormatError};
 
 /// Returns the fields and the text of each error. Asserts that `errors` contains all variants of the srlg-host enum
 /// `name`.
 fn texts<E: Debug + Display>(errors: &[E], name: &str) -> String {
-    let source = include_str!("../../srlg-host/src/error.rs");
+    let source = include_str!("../error.rs");
     let (_, variants_of) = source.split_once(&format!("pub enum {name} {{")).expect("the enum");
     let (variants_of, _) = variants_of.split_once("\n}").expect("its end");
     let variants: HashSet<_> = errors.iter().map(discriminant).collect();
@@ -60,7 +59,7 @@ fn texts_of_errors() {
         FormerVersion { theirs: 2, oldest: 3 },
         Compress { source: out_of_memory() },
         PartSize { max_bytes: 10, least: 100 },
-        Checkpoint { doing: "write", path: "a/b".into(), cause: ErrorKind::StorageFull.into() },
+        Checkpoint { doing: "write", path: "a/b".into(), source: ErrorKind::StorageFull.into() },
         CheckpointsInUse { path: "a/b".into() },
         SliceInPast { running: 7, asked: 5 },
         LastSlice { running: u64::MAX },
