@@ -60,6 +60,7 @@
 //! # Features
 //!
 //! - `cuda` (default) enables [`Device::Cuda`]. The driver is loaded at run time, so a build does not need CUDA.
+//! - `state` (default) enables [`state`] as bytes, such as `Delta::to_bytes`. It needs a C compiler.
 //! - `serde` enables serialisation of [`Config`] and of reports, and deserialisation of [`Config`].
 //! - `bytemuck` enables conversion between pairs and plain bytes (`Pod`).
 //! - `cudarc` and `cust` enable ingestion of pairs in device buffers of these crates. The versions of the crates are

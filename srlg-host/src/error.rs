@@ -178,6 +178,11 @@ pub enum Error {
     )]
     #[non_exhaustive]
     FormerVersion { theirs: u16, oldest: u16 },
+    /// The library was built without the feature `state`.
+    #[error(
+        "cannot read or write a snapshot, delta or list of pairs: srlg was built without the feature `state`; enable it"
+    )]
+    WithoutState,
     /// A snapshot, delta or list of pairs could not be compressed.
     #[error(
         "cannot compress a snapshot, delta or list of pairs: not enough memory; free some memory"

@@ -28,7 +28,7 @@ fn texts_of_errors() {
     let text = || "unknown error".to_owned();
     let (ours, theirs) = (0x0a, 0x0b);
     let out_of_memory = || IoError::from(ErrorKind::OutOfMemory);
-    let errors: [Error; 38] = [
+    let errors: [Error; 39] = [
         Config(ConfigError::HotLimit),
         OutOfMemory { bytes: 31_639_552, source: out_of_memory() },
         DeviceName { name: "gpu".into() },
@@ -57,6 +57,7 @@ fn texts_of_errors() {
         Format(FormatError::Contents { what: "a section has no words" }),
         Version { theirs: 3, newest: 2 },
         FormerVersion { theirs: 2, oldest: 3 },
+        WithoutState,
         Compress { source: out_of_memory() },
         PartSize { max_bytes: 10, least: 100 },
         Checkpoint { doing: "write", path: "a/b".into(), source: ErrorKind::StorageFull.into() },
