@@ -35,6 +35,7 @@ mod probe;
 #[path = "../program/process.rs"]
 mod process;
 mod rate;
+mod regions;
 mod routers;
 mod senders;
 mod spool;
