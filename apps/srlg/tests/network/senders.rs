@@ -1,7 +1,8 @@
 //! Collectors of many sites must close slices in time, and their memory must not grow. The sites are connections of this
 //! process, which send slices to the broker as probes do.
 //!
-//! `SRLG_SECONDS=600` sets the duration in seconds.
+//! `SRLG_SECONDS=600` sets the duration in seconds. `SRLG_SITES=1000` and `SRLG_PAIRS=2000` set the number of sites
+//! without sketches, and of their pairs per view and slice.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -31,6 +32,9 @@ use crate::process::Process;
 /// up. Individual slices may take longer, because the senders and the broker use the same processors.
 const IN_TIME: Duration = Duration::from_secs(1);
 
+/// Number of sites with sketches.
+const SITES_WITH_SKETCHES: usize = 50;
+
 /// The messages of a site after a slice has ended.
 #[derive(Clone, Default)]
 struct Sent {
@@ -43,8 +47,10 @@ struct Sent {
 
 /// Sites that send slices.
 trait Sites: Sized {
-    const SITES: usize;
     const VIEWS: usize;
+
+    /// Returns the number of sites.
+    fn sites() -> usize;
 
     /// Prepares the sites for `seconds` slices. Returns the first slice, which must not have begun.
     fn prepare(version: &NetworkVersion, seconds: u64) -> (Self, u64);
@@ -98,19 +104,23 @@ impl Deltas {
 }
 
 impl Sites for Deltas {
-    const SITES: usize = 50;
     const VIEWS: usize = 3;
+
+    fn sites() -> usize {
+        SITES_WITH_SKETCHES
+    }
 
     fn prepare(version: &NetworkVersion, seconds: u64) -> (Self, u64) {
         // The time to prepare one site predicts the time to prepare all sites.
         let begun = Instant::now();
         drop(Self::of_site(version, 0, 1, 20));
-        let all = begun.elapsed() * (Self::SITES as u32 * u32::try_from(seconds).unwrap()) / 20;
+        let all =
+            begun.elapsed() * (SITES_WITH_SKETCHES as u32 * u32::try_from(seconds).unwrap()) / 20;
         let first = (now_ms() + all.as_millis() as u64) / 1_000 + 10;
         println!("preparation takes about {all:.0?}");
         let halves: Vec<Vec<_>> = std::thread::scope(|scope| {
             let prepare = |half: usize| {
-                let sites = half * Self::SITES / 2..(half + 1) * Self::SITES / 2;
+                let sites = half * SITES_WITH_SKETCHES / 2..(half + 1) * SITES_WITH_SKETCHES / 2;
                 let of_site = move |site| Self::of_site(version, site, first, seconds);
                 scope.spawn(move || sites.map(of_site).collect())
             };
@@ -127,15 +137,13 @@ impl Sites for Deltas {
 
 /// A thousand sites without sketches, which send pairs. Some sites are silent, late, restarted or flooded, or repeat what
 /// they have sent.
-struct Pairs(NetworkVersion);
+struct Pairs {
+    version: NetworkVersion,
+    /// Number of pairs per view, site and slice.
+    count: u64,
+}
 
 impl Pairs {
-    /// Number of pairs per view, site and slice.
-    const PAIRS: u64 = 2_000;
-
-    /// Number of pairs from which those of a site are chosen.
-    const POOL: u64 = 10_000;
-
     /// Returns a pair of a site. The hosts of the network have Zipf's distribution.
     fn pair(site: u64, number: u64) -> IpPair {
         let random = mix(site << 32 | number);
@@ -143,15 +151,16 @@ impl Pairs {
         IpPair { inside: 0x0A00_0000 + rank as u32, peer: random as u32 }
     }
 
-    fn batch(site: usize, second: u64, view: u8) -> PairBatch {
+    /// Returns the pairs of a slice. They are chosen from five times as many pairs of the site.
+    fn batch(&self, site: usize, second: u64, view: u8) -> PairBatch {
         let (site, mut batch) = (site as u64, PairBatch::new());
         let mut random = Random(site << 32 | second << 8 | u64::from(view));
         let is_flooded = site < 20 && second % 120 >= 90;
-        for number in 0..Self::PAIRS {
+        for number in 0..self.count {
             let pair = match is_flooded && number % 2 == 0 {
                 // A flood from forged sources.
                 true => IpPair { inside: 0x0A01_0001, peer: random.below(1 << 32) as u32 },
-                false => Self::pair(site, random.below(Self::POOL)),
+                false => Self::pair(site, random.below(5 * self.count)),
             };
             let [inside, peer] = [pair.inside, pair.peer].map(Ipv4Addr::from_bits);
             batch.push((inside, peer));
@@ -161,18 +170,22 @@ impl Pairs {
 }
 
 impl Sites for Pairs {
-    const SITES: usize = 1_000;
     const VIEWS: usize = 2;
 
+    fn sites() -> usize {
+        number("SRLG_SITES", 1_000) as usize
+    }
+
     fn prepare(version: &NetworkVersion, _: u64) -> (Self, u64) {
-        (Self(version.clone()), now_ms() / 1_000 + 60)
+        let pairs = Self { version: version.clone(), count: number("SRLG_PAIRS", 2_000) };
+        (pairs, now_ms() / 1_000 + 60)
     }
 
     fn slice(&self, site: usize, second: u64, slice: u64) -> Sent {
-        let Self(NetworkVersion { id, network, .. }) = self;
+        let NetworkVersion { id, network, .. } = &self.version;
         let is_silent = site % 50 == 7 && second % 100 >= 50;
         let state = |view: u8| {
-            let pairs = SlicePairs::new(&Self::batch(site, second, view), slice).unwrap();
+            let pairs = SlicePairs::new(&self.batch(site, second, view), slice).unwrap();
             ViewState { view, bytes: pairs.to_bytes().unwrap().into() }
         };
         let views = if is_silent { 0 } else { network.views.len() as u8 };
@@ -200,6 +213,11 @@ fn report(version: &NetworkVersion, slice: u64) -> String {
         "version": id, "slice": slice, "spool": spool, "input": input, "exporters": null, "hosts": []
     })
     .to_string()
+}
+
+/// Returns the number in the environment variable `name`, or `default`.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
 fn name(site: usize) -> String {
@@ -265,10 +283,10 @@ fn a_collector_of_a_thousand_sites_closes_in_time_in_flat_memory() {
 }
 
 fn collect_in_time<S: Sites>() {
-    let names: Vec<String> = (0..S::SITES).map(name).collect();
+    let names: Vec<String> = (0..S::sites()).map(name).collect();
     let Some((folder, broker)) = start_broker(&names) else { return };
     let folder = folder.path();
-    let seconds = std::env::var("SRLG_SECONDS").map_or(600, |text| text.parse().unwrap());
+    let seconds = number("SRLG_SECONDS", 600);
     let [config, reports] = ["srlg.toml", "reports.ndjson"].map(|name| folder.join(name));
     let view = |number| format!("[[view]]\nname = 'v{number}'\nrole = 'destination'\n");
     let views: String = (0..S::VIEWS).map(view).collect();
@@ -312,7 +330,8 @@ fn collect_in_time<S: Sites>() {
         let mut sending = JoinSet::new();
         for second in 0..seconds {
             let slice = first + second;
-            let sent: Vec<_> = (0..S::SITES).map(|site| sites.slice(site, second, slice)).collect();
+            let sent: Vec<_> =
+                (0..names.len()).map(|site| sites.slice(site, second, slice)).collect();
             let end_ms = (slice + 1) * 1_000;
             prepared_ms.push(end_ms.saturating_sub(now_ms()));
             while now_ms() < end_ms {
