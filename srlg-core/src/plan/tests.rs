@@ -27,6 +27,29 @@ fn error_at(load: u64, memory: usize) -> f64 {
     Config::for_load(1024, 300, load, memory).unwrap().std_error / 1024.0
 }
 
+// The table of docs/scaling.md has these loads. Alerts with thresholds of 128, 1024, 4096 and 10,000 need detectors with
+// these thresholds.
+#[test]
+fn the_largest_loads_are_limited_by_candidates_and_need_less_than_two_gigabytes() {
+    for (threshold, load, least, memory) in [
+        (92, 105_000_000, 260_000_000, 900_000_000),
+        (737, 846_000_000, 260_000_000, 1_440_000_000),
+        (2949, 3_380_000_000, 260_000_000, 1_720_000_000),
+        (7200, 8_340_000_000, 330_000_000, 1_730_000_000),
+    ] {
+        let error = |memory| {
+            let plan = Config::for_load(threshold, 300, load, memory).unwrap();
+            plan.std_error / f64::from(threshold)
+        };
+        assert!(error(least) <= 0.2, "{threshold}: {}", error(least));
+        assert!(error(memory) <= 0.05, "{threshold}: {}", error(memory));
+        let refused = Config::for_load(threshold, 300, load + load / 50, usize::MAX);
+        let Err(ConfigError::PlanCandidates { least: None, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+    }
+}
+
 #[test]
 fn linear_estimators_are_long_enough_for_the_threshold_and_never_shortened() {
     for threshold in [8, 1024, 32_768, 32_769, 2 * MOST_POSITIONS] {
