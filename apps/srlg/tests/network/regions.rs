@@ -13,7 +13,7 @@ use async_nats::jetstream::{self, Context};
 use srlg_cli::network::broker::{Broker, LOG_FILE};
 use srlg_cli::network::connect::Access;
 use srlg_cli::network::setup::CONF_FILE;
-use srlg_cli::network::subjects::{ALL_DELTAS, STREAM, delta};
+use srlg_cli::network::subjects::{ALL_SLICES, STREAM, slice};
 use srlg_system::secrets::write_secret;
 use tempfile::TempDir;
 
@@ -177,7 +177,7 @@ fn contacts(net: &Net, slices: std::ops::Range<u64>) -> String {
 /// Returns the number of messages of probe `a` in the stream of the hub.
 fn messages_of_a(net: &Net) -> usize {
     let messages = run(net.messages());
-    messages.iter().filter(|(subject, ..)| *subject == delta(PROBES[0])).count()
+    messages.iter().filter(|(subject, ..)| *subject == slice(PROBES[0])).count()
 }
 
 /// Starts the collector, the probes `b` and `c` at the hub, and probe `a` in the region. After the collector has closed
@@ -225,7 +225,7 @@ fn a_region_without_streams_sends_what_its_probes_have_kept_while_the_hub_was_aw
 fn a_region_with_streams_acknowledges_slices_that_the_hub_gets_once_later() {
     let Some(mut net) = Net::start() else { return };
     // The hub must get a slice only through its source, and the region no slices of other probes.
-    let deny = "  deny_imports: \"srlg.delta.>\"\n  deny_exports: \"srlg.delta.>\"\n";
+    let deny = "  deny_imports: \"srlg.slice.>\"\n  deny_exports: \"srlg.slice.>\"\n";
     let region = Region::start(&mut net, deny, |conf| {
         conf.replace(JETSTREAM, "jetstream { store_dir: jetstream, domain: oslo }")
     });
@@ -240,7 +240,7 @@ fn a_region_with_streams_acknowledges_slices_that_the_hub_gets_once_later() {
         };
         let slices = Config {
             name: STREAM.to_owned(),
-            subjects: vec![ALL_DELTAS.to_owned()],
+            subjects: vec![ALL_SLICES.to_owned()],
             ..Config::default()
         };
         let description = Config {
