@@ -204,6 +204,10 @@ pub struct Health {
     /// are valid up to a `load` of 5 (see [`Params::errors_hold`]). In the paper's scheme, the value is always false.
     /// With a plan of `Config::for_load`, the value is true at the planned load.
     pub errors_hold: bool,
+    /// Expected standard error, in peers, of the estimate for a host with θ peers at this `load`, or `None` in the
+    /// paper's scheme. At the planned load, it is about the [`Plan::std_error`](crate::config::Plan::std_error) that
+    /// `Config::for_load` promises.
+    pub std_error: Option<f64>,
     /// Number of pairs of which one is counted: the largest [share](crate::SlidingDetector::set_share) in the window.
     pub share: u32,
     /// Fill of the finder, and its probability of missing a host.
@@ -231,11 +235,14 @@ impl Health {
         let load = params.counter_load(row_weights);
         let is_crowded = params.is_crowded(load);
         let overload = if is_crowded { Some(Overload::Crowded) } else { finder.overload };
+        // A counted pair touches about 1.02 recorders.
+        let pairs = load * f64::from(row_len) * f64::from(share) / 1.02;
         Self {
             setting_factors: row_weights.iter().map(factor).collect(),
             background: background::share(row_len, row_weights),
             load,
             errors_hold: params.errors_hold(load),
+            std_error: params.expected_error(params.threshold(), pairs as u64),
             share,
             finder: FinderHealth { overload, ..finder },
         }

@@ -52,6 +52,23 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     detector.cardinality(HOST.into()).unwrap()
 }
 
+// The load is estimated from 24,064 recorders. Its standard deviation is sqrt((e^1.27 - 1) / 24,064), which is 0.8 % of
+// 1.27, and the error grows more slowly than the load.
+#[test]
+fn the_health_at_the_planned_load_states_the_error_of_the_plan() {
+    let plan = plan();
+    let mut detector = SlidingDetector::new(plan.config, Device::Cpu).unwrap();
+    let foreign: Vec<IpPair> = distinct_pairs(7, 3000, FOREIGN.into()).collect();
+    let empty = detector.health().std_error.unwrap();
+    for foreign in foreign.chunks((FOREIGN / SLICES) as usize) {
+        detector.ingest(foreign).unwrap();
+        detector.close_slice().unwrap();
+    }
+    let found = detector.health().std_error.unwrap();
+    assert!((found / plan.std_error - 1.0).abs() < 4.0 * 0.008, "{found} {plan:?}");
+    assert!(empty < 0.5 * found, "{empty}");
+}
+
 /// Asserts that the estimates of `trial` are unbiased, and that their errors and intervals are as stated. Each bound is
 /// four standard deviations of the tested value. The standard deviation is sd/sqrt(N) for a mean, 1/sqrt(2N) for a
 /// relative root mean square, and sqrt(p(1-p)/N) for a share p.

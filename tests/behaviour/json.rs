@@ -78,6 +78,7 @@ fn a_report_is_written_whole() {
             "overload",
             "setting_factors",
             "share",
+            "std_error",
         ]
     );
     assert_eq!(health["overload"], Value::Null);
