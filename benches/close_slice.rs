@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
+fn close_after(detector: &mut SlidingDetector, pairs: &[Ipv4Pair]) -> Duration {
     detector.ingest(pairs).expect("the CPU takes all pairs");
     let start = Instant::now();
     detector.close_slice().expect("the CPU closes every slice");
@@ -15,9 +15,9 @@ fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
 }
 
 fn close_slice(criterion: &mut Criterion) {
-    let uniform: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
+    let uniform: Vec<Ipv4Pair> = distinct_pairs(1, 200_000, 2_000_000).collect();
     let backbone = Backbone { pairs: 2_000_000, packets_per_pair: 1, ..Backbone::default() };
-    let backbone: Vec<IpPair> = backbone.slices().flatten().collect();
+    let backbone: Vec<Ipv4Pair> = backbone.slices().flatten().collect();
     let mut group = criterion.benchmark_group("close_slice");
     group.sample_size(20);
     for (preset, config) in [("paper", Config::paper()), ("default", Config::default())] {

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
 use srlg::ingest::Pair;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Model, distinct_pairs};
 
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     }
 }
 
-fn distinct() -> Vec<IpPair> {
+fn distinct() -> Vec<Ipv4Pair> {
     distinct_pairs(2, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 

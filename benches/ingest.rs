@@ -9,7 +9,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use srlg::config::HashFamily;
 use srlg::ingest::Pair;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::distinct_pairs;
 
@@ -39,7 +39,7 @@ fn of_detector<P: Pair>(
 }
 
 fn ingest(criterion: &mut Criterion) {
-    let pairs: Vec<IpPair> = distinct_pairs(1, 200_000, 2_000_000).collect();
+    let pairs: Vec<Ipv4Pair> = distinct_pairs(1, 200_000, 2_000_000).collect();
     let mut group = criterion.benchmark_group("ingest_distinct");
     group.throughput(Throughput::Elements(pairs.len() as u64)).sample_size(10);
     let hostile = Config { hash: HashFamily::HalfSip13, ..Config::default() };

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
 use srlg::ingest::Pair;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
@@ -47,12 +47,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn distinct() -> Vec<IpPair> {
+fn distinct() -> Vec<Ipv4Pair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
 /// Returns packets from five minutes of backbone traffic, in order. All packets are ingested in a single slice.
-fn packets() -> Vec<IpPair> {
+fn packets() -> Vec<Ipv4Pair> {
     let count = MOST_ROUNDS * PAIRS;
     // The mean holds only over many pairs, so a fifth more pairs ensure that there are enough packets.
     let pairs = count as u32 / PACKETS_PER_PAIR * 6 / 5;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::state::{Delta, Snapshot};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
@@ -18,12 +18,12 @@ const DELTAS: [usize; 2] = [28_300, 590_000];
 fn filled(pairs: usize) -> SlidingDetector {
     let mut detector =
         SlidingDetector::new(Config::default(), Device::Cpu).expect("a preset is valid");
-    let window: Vec<IpPair> = distinct_pairs(1, 200_000, 5_000_000).collect();
+    let window: Vec<Ipv4Pair> = distinct_pairs(1, 200_000, 5_000_000).collect();
     for (slice, pairs) in (1..).zip(window.chunks(window.len() / WINDOW as usize)) {
         detector.ingest(pairs).expect("the CPU takes all pairs");
         detector.skip_to(slice).expect("time moves forward");
     }
-    let slice: Vec<IpPair> = distinct_pairs(2, 200_000, pairs as u64).collect();
+    let slice: Vec<Ipv4Pair> = distinct_pairs(2, 200_000, pairs as u64).collect();
     detector.ingest(&slice).expect("the CPU takes all pairs");
     detector
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use srlg::ingest::PairBatch;
-use srlg::{Config, Device, Error, IpPair, SlidingDetector, SuperPoint};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector, SuperPoint};
 use srlg_traffic::family::{Family, number};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::Score;
@@ -51,7 +51,7 @@ impl Run {
         &mut self,
         detector: &mut SlidingDetector,
         exact: &mut ExactWindow,
-        packets: &[IpPair],
+        packets: &[Ipv4Pair],
     ) -> Result<(), Error> {
         let mut batch = PairBatch::new();
         batch.extend(packets.iter().map(|&pair| family(pair.inside).hosts(pair)));

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SliceReport, SlidingDetector};
 
 const WINDOW: u32 = 5;
 const SLICES: u64 = 12;
@@ -81,7 +81,7 @@ fn all_gpus() -> Result<Vec<SlidingDetector>> {
 
 /// Distributes the pairs of `slice` over the detectors and closes the slice. A detector that fails is removed from
 /// `all`.
-fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result<SliceReport> {
+fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[Ipv4Pair]) -> Result<SliceReport> {
     let mut unheard = 1; // Number of slices of the other detectors that the first one has not merged.
     while !all.is_empty() {
         let (number, error) = match try_close(all, slice, pairs, unheard) {
@@ -106,7 +106,7 @@ fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result
 fn try_close(
     all: &mut [SlidingDetector],
     slice: u64,
-    pairs: &[IpPair],
+    pairs: &[Ipv4Pair],
     unheard: u32,
 ) -> Result<SliceReport, (usize, Error)> {
     let count = all.len();
@@ -136,12 +136,12 @@ fn try_close(
 
 /// Returns the packets of `slice`: the traffic of 1,024 hosts, and a flood of three hosts. In every slice, each flooded
 /// host receives packets from 400 new sources.
-fn traffic(slice: u64) -> Vec<IpPair> {
+fn traffic(slice: u64) -> Vec<Ipv4Pair> {
     let packet = |number: u32| {
         let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);
         let is_flood = number.is_multiple_of(50);
         let host = if is_flood { 1 + number / 50 % 3 } else { 256 + (peer >> 22) };
-        IpPair { inside: 0x0a00_0000 + host, peer }
+        Ipv4Pair { inside: 0x0a00_0000 + host, peer }
     };
     (0..PACKETS).map(packet).collect()
 }

@@ -6,13 +6,13 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use srlg::state::Delta;
-use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SliceReport, SlidingDetector};
 
 /// Returns contacts of one inside host with a range of peers.
-fn contacts(peers: Range<u32>) -> Vec<IpPair> {
+fn contacts(peers: Range<u32>) -> Vec<Ipv4Pair> {
     let host = Ipv4Addr::new(10, 0, 0, 1);
     let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);
-    peers.map(|number| IpPair::new(host, peer(number))).collect()
+    peers.map(|number| Ipv4Pair::new(host, peer(number))).collect()
 }
 
 fn print(site: &str, report: &SliceReport) {

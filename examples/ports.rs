@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg::ingest::Ip6Pair;
-use srlg::{Config, Device, Error, SlidingDetector};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 /// A connection: the client, and the address and port of the server.
 type Connection = (IpAddr, IpAddr, u16);
@@ -24,7 +23,7 @@ fn main() -> Result<(), Error> {
     let mut truth: BTreeMap<IpAddr, HashSet<(IpAddr, u16)>> = BTreeMap::new();
     let mut pairs = Vec::new();
     for (host, peer, port) in connections() {
-        pairs.push(Ip6Pair::with_hash(host, keyed.hash_one((peer, port))));
+        pairs.push(IpPair::with_hash(host, keyed.hash_one((peer, port))));
         truth.entry(host).or_default().insert((peer, port));
     }
     detector.ingest(&pairs)?;

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use srlg::ingest::Feed;
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector};
 
 /// Number of receiving threads. A real program may use one thread per queue of its network card.
 const RECEIVERS: u32 = 3;
@@ -21,7 +21,7 @@ fn receive(number: u32, mut feed: Feed) -> Result<(), Error> {
     let target = |n| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + n);
     let targets: Vec<u32> = (0..2_000).map(|n| n * RECEIVERS + number).collect();
     for packets in targets.chunks(20) {
-        let pairs: Vec<_> = packets.iter().map(|&n| IpPair::new(scanner, target(n))).collect();
+        let pairs: Vec<_> = packets.iter().map(|&n| Ipv4Pair::new(scanner, target(n))).collect();
         feed.ingest(&pairs)?; // This also works while a slice is being closed.
         thread::sleep(Duration::from_millis(1));
     }

@@ -6,14 +6,14 @@
 //! # Example
 //!
 //! ```
-//! use srlg::{Config, Device, IpPair, SlidingDetector};
+//! use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 //! use std::net::Ipv4Addr;
 //!
 //! let config = Config { threshold: 1024, window: 300, ..Config::default() };
 //! let mut detector = SlidingDetector::new(config, Device::Auto)?;
 //! let scanner = Ipv4Addr::new(10, 0, 0, 1);
 //! let targets = (0..5000).map(|target| Ipv4Addr::from_bits(0xc633_0000 + target));
-//! let pairs: Vec<IpPair> = targets.map(|target| IpPair::new(scanner, target)).collect();
+//! let pairs: Vec<Ipv4Pair> = targets.map(|target| Ipv4Pair::new(scanner, target)).collect();
 //! detector.ingest(&pairs)?; // takes &self, so any number of threads may call it
 //! let report = detector.close_slice()?; // once per slice; the window moves
 //! assert_eq!(report.super_points[0].host, scanner);

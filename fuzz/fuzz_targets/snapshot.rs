@@ -6,9 +6,8 @@ use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use srlg_fuzz::state::{bytes_of, detector};
-use srlg_host::ingest::Ip6Pair;
 use srlg_host::state::Snapshot;
-use srlg_host::{Error, IpPair, SlidingDetector};
+use srlg_host::{Error, IpPair, Ipv4Pair, SlidingDetector};
 
 thread_local! {
     static DETECTORS: RefCell<[SlidingDetector; 2]> = RefCell::new([true, false].map(detector));
@@ -31,8 +30,8 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     // Whatever the cells and lines contain, pairs of both families can be ingested, and hosts of both families can be
     // estimated.
     let (v4, v6) = ([10, 0, 0, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into());
-    detector.ingest(&[IpPair { inside: 0x0a00_0001, peer: 7 }]).expect("the CPU touches");
-    match detector.ingest(&[Ip6Pair::new(v6, v4), Ip6Pair::new(v4, v6)]) {
+    detector.ingest(&[Ipv4Pair { inside: 0x0a00_0001, peer: 7 }]).expect("the CPU touches");
+    match detector.ingest(&[IpPair::new(v6, v4), IpPair::new(v4, v6)]) {
         Ok(()) | Err(Error::Ip6InPaper) => {}
         Err(error) => panic!("{error}"),
     }

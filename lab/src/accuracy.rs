@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::report::Estimate;
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
@@ -115,7 +115,7 @@ fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Resu
     let traffic = traffic.slices(seed, slices, options.load);
     for (slice, packets) in (1..).zip(traffic) {
         feeder.ingest(&detector, &packets)?;
-        packets.iter().for_each(|&pair: &IpPair| exact.touch(pair));
+        packets.iter().for_each(|&pair: &Ipv4Pair| exact.touch(pair));
         if slice >= window && (slice - window).is_multiple_of(options.stride) {
             let truth = exact.super_points(threshold);
             tally.score(&mut detector, &truth, options)?;

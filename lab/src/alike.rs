@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::report::FinderFill;
 use srlg_host::{Device, SliceReport, SlidingDetector};
 use srlg_input::number;
@@ -161,26 +161,28 @@ impl Traffic<'_> {
         Ok(high)
     }
 
-    fn background(&self, slice: u32) -> Vec<IpPair> {
+    fn background(&self, slice: u32) -> Vec<Ipv4Pair> {
         let until = |slice: u32| u64::from(self.load) * u64::from(slice) / u64::from(self.window);
         let pair = |number: u64| {
             let random = mix(self.options.seed ^ mix(number));
             let host = (u64::from(random as u32) * u64::from(self.hosts)) >> 32;
-            IpPair { inside: FIRST_HOST.wrapping_add(host as u32), peer: (random >> 32) as u32 }
+            Ipv4Pair { inside: FIRST_HOST.wrapping_add(host as u32), peer: (random >> 32) as u32 }
         };
         (until(slice)..until(slice + 1)).map(pair).collect()
     }
 
     /// Returns the contacts of the planted hosts in a slice. In any window, each of these hosts has θ contacts, which
     /// are spread evenly over the slices.
-    fn planted(&self, slice: u32) -> Vec<IpPair> {
+    fn planted(&self, slice: u32) -> Vec<Ipv4Pair> {
         let until = |place: u64| place * u64::from(self.threshold) / u64::from(self.window);
         let contacts = |number: u32| {
             // Each host starts at a different slice and has the same contacts in every window.
             let place = u64::from((slice + number) % self.window);
             let peer = move |contact: u64| mix(u64::from(number) << 32 | contact) as u32;
-            (until(place)..until(place + 1))
-                .map(move |contact| IpPair { inside: FIRST_PLANTED + number, peer: peer(contact) })
+            (until(place)..until(place + 1)).map(move |contact| Ipv4Pair {
+                inside: FIRST_PLANTED + number,
+                peer: peer(contact),
+            })
         };
         (0..self.options.planted).flat_map(contacts).collect()
     }

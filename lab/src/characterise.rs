@@ -214,7 +214,7 @@ mod tests {
     fn hosts_are_asked_by_their_true_cardinality() {
         let mut exact = ExactWindow::new(1);
         for (host, peers) in [(7, 5), (3, 9), (5, 10), (1, 19), (2, 20), (9, 12)] {
-            (0..peers).for_each(|peer| exact.touch(srlg_core::IpPair { inside: host, peer }));
+            (0..peers).for_each(|peer| exact.touch(srlg_core::Ipv4Pair { inside: host, peer }));
         }
         let setting = Setting {
             load: 0,

@@ -8,7 +8,7 @@
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
 
@@ -145,7 +145,7 @@ impl Peers {
         }
     }
 
-    fn slices(&self) -> impl Iterator<Item = Vec<IpPair>> {
+    fn slices(&self) -> impl Iterator<Item = Vec<Ipv4Pair>> {
         let Synthetic { window, traffic, seed, .. } = self.synthetic;
         traffic.slices(seed, self.windows * window, self.load)
     }

@@ -4,7 +4,7 @@
 use std::thread;
 
 use anyhow::Result;
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use srlg_host::SlidingDetector;
 use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, FamilyPairs};
@@ -21,14 +21,14 @@ impl Feeder {
         Self { family, split: FamilyPairs::default() }
     }
 
-    pub(crate) fn ingest(&mut self, detector: &SlidingDetector, pairs: &[IpPair]) -> Result<()> {
+    pub(crate) fn ingest(&mut self, detector: &SlidingDetector, pairs: &[Ipv4Pair]) -> Result<()> {
         self.ingest_late(detector, pairs, 0)
     }
 
     pub(crate) fn ingest_late(
         &mut self,
         detector: &SlidingDetector,
-        pairs: &[IpPair],
+        pairs: &[Ipv4Pair],
         slices_late: u32,
     ) -> Result<()> {
         if self.family == Family::V4 {
@@ -41,8 +41,8 @@ impl Feeder {
 }
 
 /// Converts the host numbers of `pairs` to addresses of `family`, and returns batches of at most `len` pairs.
-pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
-    let batch = |pairs: &[IpPair]| {
+pub(crate) fn batches(family: Family, pairs: &[Ipv4Pair], len: usize) -> Vec<PairBatch> {
+    let batch = |pairs: &[Ipv4Pair]| {
         let mut batch = PairBatch::new();
         batch.extend(pairs.iter().map(|&pair| family.hosts(pair)));
         batch
@@ -70,9 +70,9 @@ pub(crate) fn in_parallel<Share: Send>(
 
 /// Splits the pairs into `shares` lists by a hash of their inside host. Each list keeps the order of its pairs.
 pub(crate) fn split_by_host<'a>(
-    pairs: impl IntoIterator<Item = &'a IpPair>,
+    pairs: impl IntoIterator<Item = &'a Ipv4Pair>,
     shares: u32,
-) -> Vec<Vec<IpPair>> {
+) -> Vec<Vec<Ipv4Pair>> {
     let mut split = vec![Vec::new(); shares as usize];
     for pair in pairs {
         // The high bits of this multiplicative hash depend on the whole address.
@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn no_host_is_in_two_shares_and_no_pair_is_lost() {
-        let pairs: Vec<IpPair> = distinct_pairs(1, 1000, 40_000).collect();
+        let pairs: Vec<Ipv4Pair> = distinct_pairs(1, 1000, 40_000).collect();
         let shares = split_by_host(&pairs, 4);
-        let hosts = |share: &Vec<IpPair>| {
+        let hosts = |share: &Vec<Ipv4Pair>| {
             let mut hosts: Vec<_> = share.iter().map(|pair| pair.inside).collect();
             hosts.sort_unstable();
             hosts.dedup();

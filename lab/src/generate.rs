@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use srlg_input::number;
 use srlg_traffic::synthetic::Backbone;
 use srlg_traffic::trace::Trace;
@@ -103,7 +103,7 @@ fn write_traffic(output: &mut Output, options: &Generate) -> Result<()> {
     Ok(())
 }
 
-fn write_packet(out: &mut Output, format: Format, time_us: u64, pair: IpPair) -> io::Result<()> {
+fn write_packet(out: &mut Output, format: Format, time_us: u64, pair: Ipv4Pair) -> io::Result<()> {
     match format {
         Format::Pcap => write_pcap_packet(out, time_us, pair),
         Format::Csv => write_csv_line(out, time_us / 1000, pair.inside, pair.peer),
@@ -152,7 +152,7 @@ pub(crate) fn write_pcap_header(out: &mut impl Write) -> io::Result<()> {
 pub(crate) fn write_pcap_packet(
     out: &mut impl Write,
     time_us: u64,
-    pair: IpPair,
+    pair: Ipv4Pair,
 ) -> io::Result<()> {
     let Ok(seconds) = u32::try_from(time_us / 1_000_000) else {
         let reason = "pcap cannot represent times after 2106-02-07; lower --start-ms";
@@ -168,7 +168,7 @@ pub(crate) fn write_pcap_packet(
 }
 
 /// Returns the first 90 bytes of a packet whose length is `on_wire` bytes.
-fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
+fn frame(pair: Ipv4Pair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     let name = u64::from(pair.inside) << 32 | u64::from(pair.peer);
     let protocol = if below(4, name) == 0 { UDP } else { TCP };
     let mut frame = [0; LONGEST_CAPTURED as usize];
@@ -214,12 +214,12 @@ const fn below(bound: u32, name: u64) -> u32 {
 mod tests {
     use super::*;
 
-    const PAIR: IpPair = IpPair { inside: 0x0E20_0001, peer: 0x0102_0304 };
+    const PAIR: Ipv4Pair = Ipv4Pair { inside: 0x0E20_0001, peer: 0x0102_0304 };
 
     #[test]
     fn header_checksum_closes_the_sum() {
         for peer in 0..1000 {
-            let frame = frame(IpPair { peer, ..PAIR }, 60 + peer);
+            let frame = frame(Ipv4Pair { peer, ..PAIR }, 60 + peer);
             // A receiver sums the header including its checksum, and expects all ones.
             assert_eq!(ones_complement_sum(&frame[14..34]), 0xFFFF);
         }

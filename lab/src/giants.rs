@@ -8,7 +8,7 @@
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use srlg_core::{Config, EstimateRange, IpPair, Scheme};
+use srlg_core::{Config, EstimateRange, Ipv4Pair, Scheme};
 use srlg_host::report::Estimate;
 use srlg_host::state::Snapshot;
 use srlg_host::{Device, SlidingDetector};
@@ -161,12 +161,12 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
     let until = |slice: u32| (u128::from(load) * u128::from(slice) / u128::from(window)) as u64;
     let pair = |number: u64| {
         let random = mix(seed ^ mix(number));
-        IpPair { inside: random as u32 % FIRST, peer: (random >> 32) as u32 }
+        Ipv4Pair { inside: random as u32 % FIRST, peer: (random >> 32) as u32 }
     };
     let slices = output::bar(2 * u64::from(window), "slices of background");
     for slice in slices.wrap_iter(0..2 * window) {
         detector.skip_to(slice.into())?;
-        let pairs: Vec<IpPair> = (until(slice)..until(slice + 1)).map(pair).collect();
+        let pairs: Vec<Ipv4Pair> = (until(slice)..until(slice + 1)).map(pair).collect();
         feeder.ingest(detector, &pairs)?;
     }
     Ok(detector.snapshot()?)
@@ -184,8 +184,8 @@ impl Giant {
                 (Manner::Old, late) if late + 1 == window => 0..cardinality,
                 _ => continue,
             };
-            let pair = |contact: u32| IpPair { inside: host, peer: peer(host, contact) };
-            let pairs: Vec<IpPair> = contacts.map(pair).collect();
+            let pair = |contact: u32| Ipv4Pair { inside: host, peer: peer(host, contact) };
+            let pairs: Vec<Ipv4Pair> = contacts.map(pair).collect();
             feeder.ingest_late(detector, &pairs, late as u32)?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::ingest::PairBatch;
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
@@ -280,7 +280,7 @@ impl Trial<'_> {
         let mut time = Duration::ZERO;
         let mut left = pairs;
         while left > 0 {
-            let block: Vec<IpPair> =
+            let block: Vec<Ipv4Pair> =
                 self.traffic.by_ref().take(left.min(PAIRS_PER_BLOCK)).collect();
             left -= block.len();
             let batches = batches(self.options.family, &block, PAIRS_PER_CALL);
@@ -333,9 +333,10 @@ impl Trial<'_> {
     ) -> Result<f64> {
         let Step { load, threads, .. } = *self.step;
         let mut round = |pairs: u32| {
-            let pairs: Vec<IpPair> = self.traffic.by_ref().take(pairs as usize).collect();
+            let pairs: Vec<Ipv4Pair> = self.traffic.by_ref().take(pairs as usize).collect();
             let shares = split_by_host(&pairs, threads);
-            let batches = |share: &Vec<IpPair>| batches(self.options.family, share, PAIRS_PER_CALL);
+            let batches =
+                |share: &Vec<Ipv4Pair>| batches(self.options.family, share, PAIRS_PER_CALL);
             let seconds = ingest(&shares.iter().map(batches).collect::<Vec<_>>())?;
             Ok(seconds * 1e9 / pairs.len() as f64)
         };

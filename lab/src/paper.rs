@@ -11,7 +11,7 @@ mod strides;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::Score;
@@ -27,8 +27,8 @@ use crate::track::{Quality, Track};
 
 #[derive(Args)]
 pub(crate) struct Paper {
-    /// Approximate number of distinct pairs per 300 slices; each number in a list has its own tables and plots. The sweep
-    /// over δ' uses the first number
+    /// Approximate number of distinct pairs per 300 slices; each number in a list has its own tables and plots. The
+    /// sweep over δ' uses the first number
     #[arg(long, default_value = "500k,2M", value_delimiter = ',', value_parser = number::count)]
     load: Vec<u32>,
     /// Memory sizes of each rival, in bytes
@@ -135,7 +135,7 @@ fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
 }
 
 /// Scores all systems in the window that consists of `slices`, and returns the size of its traffic.
-fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffic {
+fn score(tracks: &mut [Track], slices: &[Vec<Ipv4Pair>], threshold: u32) -> Traffic {
     let mut exact = ExactWindow::new(1);
     slices.iter().flatten().for_each(|&pair| exact.touch(pair));
     let truth = exact.super_points(threshold);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
 use srlg_traffic::synthetic::{Model, mix};
@@ -87,7 +87,7 @@ fn watch(options: &Picture) -> Result<Vec<Second>> {
         for (host, last) in (0_u64..).zip(&mut seen).skip(now.start).take(now.len()) {
             *last = Some(slice);
             let peer = mix(options.seed ^ host) as u32;
-            pairs.push(IpPair { inside: VICTIM.to_bits(), peer });
+            pairs.push(Ipv4Pair { inside: VICTIM.to_bits(), peer });
         }
         detector.ingest(&pairs)?;
         let closing = detector.begin_close()?;

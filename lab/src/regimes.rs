@@ -6,7 +6,7 @@
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use srlg_core::{Address, Config, IpPair};
+use srlg_core::{Address, Config, Ipv4Pair};
 use srlg_input::number;
 
 use crate::giants::peer;
@@ -233,14 +233,14 @@ impl Traffic {
     }
 
     /// Returns the pairs of a slice. No pair occurs in two slices.
-    fn slice(&self, slice: u32) -> Vec<IpPair> {
+    fn slice(&self, slice: u32) -> Vec<Ipv4Pair> {
         let range = |per_window: u64| {
             let until = |slice: u32| per_window * u64::from(slice) / u64::from(self.window);
             until(slice)..until(slice + 1)
         };
         let hosts = u64::from(self.background_hosts);
         let pair =
-            |host: u32, contact: u64| IpPair { inside: host, peer: peer(host, contact as u32) };
+            |host: u32, contact: u64| Ipv4Pair { inside: host, peer: peer(host, contact as u32) };
         let background =
             range(self.background).map(|number| pair((number % hosts) as u32, number / hosts));
         let planted = self
@@ -329,7 +329,7 @@ mod tests {
         let planted: Vec<_> = traffic.planted.iter().map(|it| it.cardinality).collect();
         assert_eq!(planted, [1024, 1024, 1024, 1024, 4096, 10_000]);
         let windows = [0..7, 7..14].map(|slices| slices.flat_map(|it| traffic.slice(it)));
-        let windows = windows.map(HashSet::<IpPair>::from_iter);
+        let windows = windows.map(HashSet::<Ipv4Pair>::from_iter);
         assert_eq!(windows.each_ref().map(HashSet::len), [100_000; 2]);
         assert!(windows[0].is_disjoint(&windows[1]));
         let peers = |host| windows[1].iter().filter(|pair| pair.inside == host).count();

@@ -16,7 +16,7 @@ pub(crate) mod gse;
 pub(crate) mod vbfa;
 
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 
 use crate::system::System;
 
@@ -88,7 +88,7 @@ impl<R: Reversal> VectorFilter<R> {
 
     /// Returns the index of the bit that a pair sets in its vectors. The index depends on both hosts of the pair, so
     /// that inside hosts with common peers do not set the same bits.
-    fn bit(&self, pair: IpPair) -> u32 {
+    fn bit(&self, pair: Ipv4Pair) -> u32 {
         let [host, key] = self.keys;
         reduce(hash(pair.peer ^ hash(pair.inside, host), key), self.arrays.vector_bits)
     }
@@ -99,7 +99,7 @@ impl<R: Reversal> System for VectorFilter<R> {
         R::NAME.into()
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         for &pair in pairs {
             let bit = self.bit(pair);
             for (array, vector) in self.reversal.vectors(pair.inside).enumerate() {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::state::Delta;
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
@@ -215,7 +215,7 @@ impl Setting<'_> {
     /// it.
     fn delta(&self, pairs: u32) -> Result<Row> {
         let stream = Stream::new(self.options.seed, pairs.max(1000));
-        let all: Vec<IpPair> = stream.take(pairs as usize).collect();
+        let all: Vec<Ipv4Pair> = stream.take(pairs as usize).collect();
         let rounds = (0..self.options.repeat).map(|_| {
             let message = self.node(&all)?;
             let mut collector = Collector::new(self.config)?;
@@ -232,7 +232,7 @@ impl Setting<'_> {
 
     /// Returns the delta of a node that has processed only these pairs, all in the running slice. If the window were
     /// full, the pairs would change fewer recorders, so this delta is as large as possible.
-    fn node(&self, pairs: &[IpPair]) -> Result<Message> {
+    fn node(&self, pairs: &[Ipv4Pair]) -> Result<Message> {
         let mut detector = detector(self.config)?;
         Feeder::new(self.options.family).ingest(&detector, pairs)?;
         detector.flush()?;

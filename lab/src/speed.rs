@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::Value;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
 use srlg_traffic::family::Family;
@@ -210,7 +210,7 @@ impl<'a> Setting<'a> {
         Metric::new(name, unit, threads, sample).load(self.pairs)
     }
 
-    fn distinct(&self, count: u32) -> Vec<IpPair> {
+    fn distinct(&self, count: u32) -> Vec<Ipv4Pair> {
         distinct_pairs(self.options.seed, HOSTS, count.into()).collect()
     }
 }

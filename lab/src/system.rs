@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use srlg_core::{Address, Config, IpPair};
+use srlg_core::{Address, Config, Ipv4Pair};
 use srlg_host::ingest::PairBatch;
 use srlg_host::report::StageTimes;
 use srlg_host::{Device, Error, SliceReport, SlidingDetector};
@@ -12,7 +12,7 @@ use srlg_traffic::family::{ip, number};
 pub(crate) trait System {
     fn name(&self) -> String;
 
-    fn ingest(&mut self, pairs: &[IpPair]);
+    fn ingest(&mut self, pairs: &[Ipv4Pair]);
 
     /// Ingests a batch of pairs into the running slice.
     ///
@@ -79,7 +79,7 @@ impl System for Srlg {
         format!("srlg, {}", self.label)
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         self.detector.ingest(pairs).expect("the CPU reports no errors");
     }
 
@@ -142,7 +142,7 @@ mod tests {
 
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
-            let pairs = (0..300).map(|peer| IpPair { inside: slice, peer: peer << slice });
+            let pairs = (0..300).map(|peer| Ipv4Pair { inside: slice, peer: peer << slice });
             system.ingest(&pairs.collect::<Vec<_>>());
             if skip {
                 system.skip_slice();
@@ -183,7 +183,7 @@ mod tests {
         assert!(system.is_complete());
         // Each host has 400 peers, about 6 times the threshold. The rough estimator of each host is therefore hot even
         // at the full weight.
-        let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, peer: pair * 7919 });
+        let pairs = (0..40_000).map(|pair| Ipv4Pair { inside: pair / 400, peer: pair * 7919 });
         system.ingest(&pairs.collect::<Vec<_>>());
         system.close_slice();
         assert!(!system.is_complete());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::{Device, SlidingDetector};
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
@@ -271,7 +271,7 @@ impl Replay {
         let cut = self.cut;
         for records in records.chunk_by(|a, b| cut.slice(a) == cut.slice(b)) {
             self.advance_to(cut.slice(&records[0]))?;
-            let pairs: Vec<IpPair> = records.iter().flat_map(Record::pairs).collect();
+            let pairs: Vec<Ipv4Pair> = records.iter().flat_map(Record::pairs).collect();
             self.detector.ingest(&pairs)?;
             pairs.into_iter().for_each(|pair| self.exact.touch(pair));
         }

@@ -3,7 +3,7 @@
 //! Times are the processor times of the system. The time to generate the traffic and the time to compute the exact
 //! answer are not included.
 
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_traffic::score::{MeanRates, Score};
 
 use crate::sample::processor_time;
@@ -38,7 +38,7 @@ impl Track {
         Self { system, windows: Vec::new(), packets: 0, ingest: 0.0 }
     }
 
-    pub(crate) fn ingest(&mut self, pairs: &[IpPair]) {
+    pub(crate) fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         self.packets += pairs.len();
         self.ingest += processor_time(|| self.system.ingest(pairs)).1;
     }
@@ -96,7 +96,7 @@ mod tests {
     /// A system that reports each pair as a host and its estimate. It takes a millisecond per pair.
     #[derive(Default)]
     struct Echo {
-        pairs: Vec<IpPair>,
+        pairs: Vec<Ipv4Pair>,
         of_last_slice: usize,
     }
 
@@ -105,7 +105,7 @@ mod tests {
             "echo".into()
         }
 
-        fn ingest(&mut self, pairs: &[IpPair]) {
+        fn ingest(&mut self, pairs: &[Ipv4Pair]) {
             self.pairs.extend(pairs);
             let (begin, work) = (ProcessTime::now(), Duration::from_millis(pairs.len() as u64));
             while begin.elapsed() < work {}
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn scored_windows_count_and_others_do_not() {
         let mut track = echo();
-        let pair = |inside| IpPair { inside, peer: 10 };
+        let pair = |inside| Ipv4Pair { inside, peer: 10 };
         track.ingest(&vec![pair(9); 300]);
         track.skip();
         track.ingest(&[pair(1)]);
@@ -154,7 +154,7 @@ mod tests {
     fn low_errors_are_of_super_points_below_four_times_the_threshold() {
         let mut track = echo();
         let reported = [(1, 110), (2, 532), (3, 560), (4, 900)];
-        track.ingest(&reported.map(|(inside, peer)| IpPair { inside, peer }));
+        track.ingest(&reported.map(|(inside, peer)| Ipv4Pair { inside, peer }));
         // The errors are 1/10, 1/3 and 2/5. The fourth host is not a super point.
         track.score(&[(1, 100), (2, 399), (3, 400)], 100);
         let quality = Quality::of(&track.windows);

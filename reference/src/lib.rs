@@ -16,14 +16,14 @@
 //! # Example
 //!
 //! ```
-//! use srlg_core::{Config, IpPair, Scheme};
+//! use srlg_core::{Config, Ipv4Pair, Scheme};
 //! use srlg_reference::TaggedModel;
 //! use std::net::{IpAddr, Ipv4Addr};
 //!
 //! let scheme = Scheme::Tagged { cell_bits: 12, lines: 2500, tags: 109 };
 //! let mut model = TaggedModel::new(Config { scheme, ..Config::default() })?;
 //! for peer in 0..500 {
-//!     model.touch(IpPair { inside: 0x0a00_0001, peer: 0x0808_0000 + peer }, 0);
+//!     model.touch(Ipv4Pair { inside: 0x0a00_0001, peer: 0x0808_0000 + peer }, 0);
 //! }
 //! let host = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0001));
 //! let estimate = model.estimate(host, 1);

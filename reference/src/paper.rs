@@ -7,7 +7,7 @@
 
 use srlg_core::counter::RowsParams;
 use srlg_core::finder::RsraParams;
-use srlg_core::{Address, Config, ConfigError, IpPair};
+use srlg_core::{Address, Config, ConfigError, Ipv4Pair};
 
 /// Maximum value of a recorder, which is also its initial value.
 const UNTOUCHED: u16 = u16::MAX;
@@ -60,7 +60,7 @@ impl PaperModel {
 
     /// Scans a pair whose contact was `late` slices ago (algorithms 3 and 6). Deviation: the paper sets recorders to 0,
     /// whereas this model lowers them to `late`.
-    pub fn scan(&mut self, pair: IpPair, late: u16) {
+    pub fn scan(&mut self, pair: Ipv4Pair, late: u16) {
         if let Some(slot) = self.finder.slot(pair.peer) {
             for (row, column) in (0..).zip(self.columns(pair.inside)) {
                 let recorder = &mut self.rsra[row][column as usize][slot as usize];
@@ -251,7 +251,8 @@ mod tests {
             Config { scheme, threshold: 64, linear_width: 256, window: 2, ..Config::paper() };
         let mut model = PaperModel::new(config).unwrap();
         for host in [1_u32, 2, 3] {
-            let pairs = (0..200).map(|peer: u32| IpPair { inside: host, peer: peer * 7919 + host });
+            let pairs =
+                (0..200).map(|peer: u32| Ipv4Pair { inside: host, peer: peer * 7919 + host });
             pairs.for_each(|pair| model.scan(pair, 0));
             if host < 3 {
                 model.next_slice();

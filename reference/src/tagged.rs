@@ -12,7 +12,7 @@ mod finding;
 use std::net::{IpAddr, Ipv6Addr};
 
 use srlg_core::hash::{Key, KeySequence, reduce};
-use srlg_core::{Config, ConfigError, Ip6Pair, Limbs, Scheme};
+use srlg_core::{Config, ConfigError, IpPair, Limbs, Scheme};
 
 use finding::name_bits;
 
@@ -155,11 +155,11 @@ impl TaggedModel {
         self.slice
     }
 
-    /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. A pair writes
-    /// a touch and an echo into the SLEA for each of its positions. A recorder keeps the smaller of its current word and
-    /// the new word.
-    pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
-        let Ip6Pair { inside, peer } = pair.into();
+    /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. A pair
+    /// writes a touch and an echo into the SLEA for each of its positions. A recorder keeps the smaller of its current
+    /// word and the new word.
+    pub fn touch(&mut self, pair: impl Into<IpPair>, late: u32) {
+        let IpPair { inside, peer } = pair.into();
         let hosts = [host(inside), host(peer)];
         let [inside, peer] = hosts.map(|host| self.id(host));
         if let Some(slot) = self.slot(inside, peer) {

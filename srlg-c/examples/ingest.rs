@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
-use srlg_host::{Config, Device, IpPair, SlidingDetector};
+use srlg_host::{Config, Device, Ipv4Pair, SlidingDetector};
 
 const ROUNDS: usize = 7;
 const PAIRS: u32 = 10_000_000;
@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let program = std::env::args()
         .nth(1)
         .ok_or("missing argument: the path of the program built from examples/ingest.c")?;
-    let pairs: Vec<IpPair> = (0..PAIRS)
-        .map(|i| IpPair { inside: i.wrapping_mul(2_654_435_761) >> 12, peer: i })
+    let pairs: Vec<Ipv4Pair> = (0..PAIRS)
+        .map(|i| Ipv4Pair { inside: i.wrapping_mul(2_654_435_761) >> 12, peer: i })
         .collect();
     let (mut rust, mut c) = ([f64::INFINITY; 4], [f64::INFINITY; 4]);
     for _ in 0..ROUNDS {
@@ -46,7 +46,7 @@ fn keep_least(least: &mut Row, row: Row) {
     least.iter_mut().zip(row).for_each(|(least, new)| *least = least.min(new));
 }
 
-fn in_rust(pairs: &[IpPair]) -> Result<Row, srlg_host::Error> {
+fn in_rust(pairs: &[Ipv4Pair]) -> Result<Row, srlg_host::Error> {
     let new = || SlidingDetector::new(Config::default(), Device::Cpu);
     let detector = new()?;
     let one_call = time(|| detector.ingest(pairs))?;

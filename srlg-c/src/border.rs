@@ -21,9 +21,9 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::slice;
 
-use srlg_host::ingest::{Feed as LibraryFeed, Ip6Pair, Taken};
+use srlg_host::ingest::{Feed as LibraryFeed, Taken};
 use srlg_host::state::{Delta, SlicePairs, Snapshot};
-use srlg_host::{Error, IpPair, SliceReport, SlidingDetector};
+use srlg_host::{Error, IpPair, Ipv4Pair, SliceReport, SlidingDetector};
 use zerocopy::{FromBytes, transmute_ref};
 
 use crate::handle::Table;
@@ -215,16 +215,16 @@ fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn ipv4(pairs: &[[u32; 2]]) -> &[IpPair] {
+fn ipv4(pairs: &[[u32; 2]]) -> &[Ipv4Pair] {
     transmute_ref!(pairs)
 }
 
 /// Passes `pairs` to `ingest` in blocks, until a block is not fully accepted. Returns the number of accepted pairs.
 fn in_blocks(
     pairs: &[[u8; 32]],
-    mut ingest: impl FnMut(&[Ip6Pair]) -> Result<usize, Error>,
+    mut ingest: impl FnMut(&[IpPair]) -> Result<usize, Error>,
 ) -> Result<usize, Error> {
-    let mut block = [Ip6Pair::default(); BLOCK];
+    let mut block = [IpPair::default(); BLOCK];
     let mut all = 0;
     for bytes in pairs.chunks(BLOCK) {
         let block = &mut block[..bytes.len()];
@@ -542,8 +542,8 @@ pub unsafe extern "C" fn srlg_detector_merge_delta(
     })
 }
 
-/// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes and
-/// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
+/// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes
+/// and the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_pairs(
     detector: Detector,
@@ -647,7 +647,9 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
         let pairs = unsafe { elements(pairs, count, "pairs") }?;
         // SAFETY: the contract of this call.
         let taken = unsafe { output(taken, "taken") }?;
-        let ingest = |feed: &mut LibraryFeed| Ok(in_blocks(pairs, |block| feed.try_ingest(block).map(|Taken(taken)| taken))?);
+        let ingest = |feed: &mut LibraryFeed| {
+            Ok(in_blocks(pairs, |block| feed.try_ingest(block).map(|Taken(taken)| taken))?)
+        };
         taken.write(FEEDS.write(feed.id, ingest)?);
         Ok(())
     })

@@ -4,9 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 
 use srlg_host::config::HashFamily as LibraryHash;
-use srlg_host::ingest::Ip6Pair;
 use srlg_host::report::{EstimateRange, FinderFill, Overload as LibraryOverload, SamplePeer};
-use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, SliceReport, report};
+use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, IpPair, SliceReport, report};
 use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
 
 use crate::status::{Failure, Status};
@@ -171,10 +170,10 @@ impl From<IpAddr> for Host {
 }
 
 /// Returns the pair of addresses in `bytes`. The address of the inside host comes first.
-pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
+pub(crate) fn pair_of(bytes: &[u8; 32]) -> IpPair {
     let [inside, peer] = transmute_ref!(bytes);
     let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
-    Ip6Pair::new(address(inside), address(peer))
+    IpPair::new(address(inside), address(peer))
 }
 
 /// Meaning of a cardinality.
@@ -493,7 +492,7 @@ mod tests {
         let mut bytes = [0; 32];
         bytes[..16].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets());
         bytes[26..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, 1]);
-        let expected = Ip6Pair::new("2001:db8::1".parse().unwrap(), "10.0.0.1".parse().unwrap());
+        let expected = IpPair::new("2001:db8::1".parse().unwrap(), "10.0.0.1".parse().unwrap());
         assert_eq!(pair_of(&bytes), expected);
         let host = Host::from("10.0.0.1".parse::<IpAddr>().unwrap());
         assert_eq!(host.bytes, bytes[16..]);

@@ -9,9 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use srlg_host::ingest::Ip6Pair;
 use srlg_host::report::{EstimateRange, FinderFill, Health, SamplePeer};
-use srlg_host::{Config, Device, IpPair, SliceReport, SlidingDetector};
+use srlg_host::{Config, Device, IpPair, Ipv4Pair, SliceReport, SlidingDetector};
 
 /// Libraries that a static library written in Rust needs, as listed by `rustc --print native-static-libs`.
 const NATIVE_LIBRARIES: [&str; 7] =
@@ -122,12 +121,12 @@ fn bits() -> Result<String, Box<dyn std::error::Error>> {
     let host = "10.0.0.1".parse()?;
     for slice in 0..4 {
         let noise =
-            (0..NOISE).map(|i| IpPair { inside: mixed(i + slice * NOISE) >> 8, peer: mixed(!i) });
+            (0..NOISE).map(|i| Ipv4Pair { inside: mixed(i + slice * NOISE) >> 8, peer: mixed(!i) });
         let peers = (0..PEERS_OF_HOST)
-            .map(|i| IpPair { inside: 0x0a00_0001 + slice, peer: 0xc612_0000 + i });
+            .map(|i| Ipv4Pair { inside: 0x0a00_0001 + slice, peer: 0xc612_0000 + i });
         detector.ingest(&noise.chain(peers).collect::<Vec<_>>())?;
         let (inside, prefix) = ([0x2001_0db8, 0, 0, 1], 0x2001_0db8);
-        let peers = (0..PEERS_OF_HOST).map(|i| Ip6Pair { inside, peer: [prefix, 0, 0, i] });
+        let peers = (0..PEERS_OF_HOST).map(|i| IpPair { inside, peer: [prefix, 0, 0, i] });
         detector.ingest(&peers.collect::<Vec<_>>())?;
 
         let (within, all) = (detector.cardinality_within(host, 2)?, detector.cardinality(host)?);

@@ -11,7 +11,7 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::hash::{HashFamily, Key};
-use crate::pair::{Address, BATCH, Ip6Pair, IpPair, Limbs, unmapped};
+use crate::pair::{Address, BATCH, IpPair, Ipv4Pair, Limbs, unmapped};
 
 /// The keys of the hash that computes the IDs of IPv6 hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl IdKeys {
     }
 
     #[inline(always)]
-    pub(crate) fn ids(&self, hash: HashFamily, pair: Ip6Pair) -> Ip6Ids {
-        let Ip6Pair { inside, peer } = pair;
+    pub(crate) fn ids(&self, hash: HashFamily, pair: IpPair) -> Ip6Ids {
+        let IpPair { inside, peer } = pair;
         Ip6Ids {
             inside,
             host: self.id(hash, inside),
@@ -83,7 +83,7 @@ pub trait PairIds: Copy + Default + Send + Sync {
     fn is_peer_v4(&self) -> bool;
 }
 
-impl PairIds for IpPair {
+impl PairIds for Ipv4Pair {
     #[inline(always)]
     fn host(&self) -> HostId {
         self.inside.into()
@@ -105,7 +105,7 @@ impl PairIds for IpPair {
     }
 }
 
-/// The IDs of an [`Ip6Pair`], with the address of the inside host.
+/// The IDs of an [`IpPair`], with the address of the inside host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6Ids {
     inside: Limbs,
@@ -169,11 +169,11 @@ impl<B: Batch> Batch for &B {
     }
 }
 
-/// A batch of [`Ip6Pair`]s with the IDs of their hosts. Each part of an ID has a separate array, so that loops
+/// A batch of [`IpPair`]s with the IDs of their hosts. Each part of an ID has a separate array, so that loops
 /// vectorise.
 #[derive(Debug)]
 pub struct Ip6Batch<'a> {
-    pairs: &'a [Ip6Pair; BATCH],
+    pairs: &'a [IpPair; BATCH],
     lo: [u32; BATCH],
     hi: [u32; BATCH],
     peer: [u32; BATCH],
@@ -185,7 +185,7 @@ impl<'a> Ip6Batch<'a> {
         clippy::needless_range_loop,
         reason = "a loop with one index into several arrays vectorises"
     )]
-    pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
+    pub(crate) fn new(pairs: &'a [IpPair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
         let (mut lo, mut hi, mut peer) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         // Pairs are read as words of 64 bits, because products have 64 bits. One loop reads all words of a pair: a loop
         // that skips words would need a scalar part at the end, where a vector would exceed the array.
@@ -205,7 +205,7 @@ impl Batch for Ip6Batch<'_> {
 
     #[inline(always)]
     fn get(&self, i: usize) -> Ip6Ids {
-        let Ip6Pair { inside, peer } = self.pairs[i];
+        let IpPair { inside, peer } = self.pairs[i];
         Ip6Ids {
             inside,
             host: HostId { lo: self.lo[i], hi: self.hi[i] },

@@ -18,14 +18,14 @@
 //!
 //! ```
 //! use srlg_core::counter::{Counter, Lines, TaggedCounter};
-//! use srlg_core::{ArrayParams, Config, IpPair, ReadRecorder, Recorder, Recorder16};
+//! use srlg_core::{ArrayParams, Config, Ipv4Pair, ReadRecorder, Recorder, Recorder16};
 //!
 //! let params = Config::default().validate()?;
 //! let tagged = params.counter().tagged().expect("the default scheme");
 //! let recorders: Vec<Recorder16> =
 //!     (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
 //! let lines = Lines::new(tagged, &recorders);
-//! let pairs: Vec<IpPair> = (0..1000).map(|peer| IpPair { inside: 7, peer }).collect();
+//! let pairs: Vec<Ipv4Pair> = (0..1000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
 //! lines.touch(&pairs, 0);
 //! let span = params.span(0, 300);
 //! let tally = TaggedCounter::tally(lines, 7.into(), span, 0..tagged.width());
@@ -63,7 +63,7 @@ pub use config::{Config, RsraSizes, Scheme};
 pub use counter::{Estimate, EstimateRange};
 pub use error::ConfigError;
 pub use hash::HashFamily;
-pub use pair::{Ip6Pair, IpPair};
+pub use pair::{IpPair, Ipv4Pair};
 pub use params::Params;
 pub use plan::Plan;
 pub use validate::MOST_CANDIDATES;

@@ -56,15 +56,15 @@ pair! {
     ///
     /// Each address is `u32::from(Ipv4Addr)`, so 10.0.0.1 is `0x0a00_0001`. A pair consists of eight bytes without
     /// padding, so a slice of pairs can be read and sent as plain bytes.
-    IpPair of Address
+    Ipv4Pair of Address
 }
 
-impl TryFrom<Ip6Pair> for IpPair {
-    type Error = Ip6Pair;
+impl TryFrom<IpPair> for Ipv4Pair {
+    type Error = IpPair;
 
     /// Returns the pair if both addresses are IPv4 addresses, and otherwise the argument.
     #[inline]
-    fn try_from(pair: Ip6Pair) -> Result<Self, Ip6Pair> {
+    fn try_from(pair: IpPair) -> Result<Self, IpPair> {
         match (unmapped(pair.inside), unmapped(pair.peer)) {
             (Some(inside), Some(peer)) => Ok(Self { inside, peer }),
             _ => Err(pair),
@@ -72,7 +72,7 @@ impl TryFrom<Ip6Pair> for IpPair {
     }
 }
 
-impl IpPair {
+impl Ipv4Pair {
     /// Creates the pair of the inside host `inside` and its peer.
     #[must_use]
     pub const fn new(inside: Ipv4Addr, peer: Ipv4Addr) -> Self {
@@ -85,12 +85,12 @@ pair! {
     ///
     /// Each address is four 32-bit words, the most significant first, so 2001:db8::1 is `[0x2001_0db8, 0, 0, 1]`. An
     /// IPv4-mapped IPv6 address is treated as the IPv4 address. A pair of two IPv4-mapped addresses therefore touches
-    /// the same recorders as the [`IpPair`] of the two IPv4 addresses. A pair consists of 32 bytes without padding. For
-    /// IPv4 pairs, [`IpPair`] is faster.
-    Ip6Pair of Limbs
+    /// the same recorders as the [`Ipv4Pair`] of the two IPv4 addresses. A pair consists of 32 bytes without padding.
+    /// For IPv4 pairs, [`Ipv4Pair`] is faster.
+    IpPair of Limbs
 }
 
-impl Ip6Pair {
+impl IpPair {
     /// Creates the pair of the inside host `inside` and its peer. Their address families may differ.
     #[must_use]
     pub const fn new(inside: IpAddr, peer: IpAddr) -> Self {
@@ -108,7 +108,7 @@ impl Ip6Pair {
     }
 }
 
-impl<H: Into<IpAddr>> From<(H, H)> for Ip6Pair {
+impl<H: Into<IpAddr>> From<(H, H)> for IpPair {
     /// Creates the pair of an inside host and its peer.
     #[inline]
     fn from((inside, peer): (H, H)) -> Self {
@@ -116,9 +116,9 @@ impl<H: Into<IpAddr>> From<(H, H)> for Ip6Pair {
     }
 }
 
-impl From<IpPair> for Ip6Pair {
+impl From<Ipv4Pair> for IpPair {
     #[inline]
-    fn from(IpPair { inside, peer }: IpPair) -> Self {
+    fn from(Ipv4Pair { inside, peer }: Ipv4Pair) -> Self {
         Self { inside: mapped(inside), peer: mapped(peer) }
     }
 }

@@ -11,7 +11,7 @@ use crate::finder::FinderPart;
 use crate::getters::getters;
 use crate::hash::{HashFamily, Key, by_family, hashing};
 use crate::ids::{HostId, IdKeys, Ip6Batch, Ip6Ids};
-use crate::pair::{BATCH, Ip6Pair, limbs};
+use crate::pair::{BATCH, IpPair, limbs};
 
 /// The checked sizes and the keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Params {
     #[doc(hidden)]
     #[inline(always)]
     #[must_use]
-    pub fn pair_ids(&self, pair: Ip6Pair) -> Ip6Ids {
+    pub fn pair_ids(&self, pair: IpPair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
     }
 
@@ -73,7 +73,7 @@ impl Params {
     #[doc(hidden)]
     #[inline(always)]
     #[must_use]
-    pub fn ids<'a>(&self, pairs: &'a [Ip6Pair; BATCH]) -> Ip6Batch<'a> {
+    pub fn ids<'a>(&self, pairs: &'a [IpPair; BATCH]) -> Ip6Batch<'a> {
         by_family!(self, |params| Ip6Batch::new(pairs, params.hash, &params.id_keys))
     }
 

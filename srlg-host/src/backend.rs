@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
-use srlg_core::{Ages, HostId, Ip6Pair, IpPair, Params, RecentRange, Span, Tally};
+use srlg_core::{Ages, HostId, IpPair, Ipv4Pair, Params, RecentRange, Span, Tally};
 
 use crate::device::Device;
 use crate::error::Error;
@@ -52,8 +52,8 @@ impl Pairs<'_> {
 /// Distinct pairs whose newest contacts have the same age.
 pub(crate) struct PairsOfAges {
     pub(crate) ages: Ages,
-    pub(crate) v4: Vec<IpPair>,
-    pub(crate) v6: Vec<Ip6Pair>,
+    pub(crate) v4: Vec<Ipv4Pair>,
+    pub(crate) v6: Vec<IpPair>,
 }
 
 pub(crate) struct Candidates {

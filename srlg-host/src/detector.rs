@@ -33,18 +33,17 @@ use closing::{ExclusiveDetector, LastReport};
 /// # use srlg_host as srlg;
 /// use std::net::{IpAddr, Ipv6Addr};
 ///
-/// use srlg::{Config, Device, IpPair, SlidingDetector};
-/// use srlg::ingest::Ip6Pair;
+/// use srlg::{Config, Device, Ipv4Pair, SlidingDetector, IpPair};
 ///
 /// let config = Config { threshold: 1024, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Auto)?;
 /// // IPv4: 10.0.0.1 and 5000 peers.
-/// let pairs: Vec<IpPair> = (0..5000).map(|peer| IpPair { inside: 0x0a00_0001, peer }).collect();
+/// let pairs: Vec<Ipv4Pair> = (0..5000).map(|peer| Ipv4Pair { inside: 0x0a00_0001, peer }).collect();
 /// detector.ingest(&pairs)?; // takes &self, so any number of threads may call it
 /// // IPv6: 2001:db8::1 and 4000 peers.
 /// let host: IpAddr = "2001:db8::1".parse()?;
 /// let peer = |number: u16| Ipv6Addr::new(0x2001, 0xdb8, 1, number, 0, 0, 0, 1).into();
-/// let pairs: Vec<Ip6Pair> = (0..4000).map(|number| Ip6Pair::new(host, peer(number))).collect();
+/// let pairs: Vec<IpPair> = (0..4000).map(|number| IpPair::new(host, peer(number))).collect();
 /// detector.ingest(&pairs)?;
 /// let report = detector.close_slice()?;
 /// assert_eq!(report.super_points[0].host.to_string(), "10.0.0.1");

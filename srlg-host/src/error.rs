@@ -118,11 +118,11 @@ pub enum Error {
     )]
     #[non_exhaustive]
     UnalignedPairs { address: u64, alignment: usize },
-    /// An IPv6 host or an [`Ip6Pair`](crate::ingest::Ip6Pair) was passed to a detector of the paper's scheme. No pair
+    /// An IPv6 host or an [`IpPair`](crate::IpPair) was passed to a detector of the paper's scheme. No pair
     /// was ingested.
     #[error(
-        "cannot use an IPv6 host or an `Ip6Pair` in the paper's scheme: it supports IPv4 only; use IPv4 hosts and \
-         `IpPair`, or `Config::default()`, which supports both families"
+        "cannot use an IPv6 host or an `IpPair` in the paper's scheme: it supports IPv4 only; use IPv4 hosts and \
+         `Ipv4Pair`, or `Config::default()`, which supports both families"
     )]
     Ip6InPaper,
     /// The window of a query is longer than the detector's window, or empty.

@@ -1,14 +1,14 @@
 //! Ingestion of pairs: both address families, several threads, and pinned memory.
 //!
 //! A thread that both ingests and closes needs only [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), which
-//! accepts [`IpPair`](crate::IpPair)s or [`Ip6Pair`]s. A [`PairBatch`] accepts addresses of both families and stores
-//! each pair as the appropriate type.
+//! accepts [`Ipv4Pair`](crate::Ipv4Pair)s or [`IpPair`](crate::IpPair)s. A [`PairBatch`] accepts addresses of both
+//! families and stores each pair as the appropriate type.
 //!
 //! A thread that must not wait for a close uses a [`Feed`], which buffers pairs during a close. [`Feed::ingest_at`]
 //! ingests pairs that belong to a given slice. It returns an [`Arrival`], the position of this slice relative to the
 //! running slice.
 //!
-//! An `IpPair` consists of two 32-bit words and an [`Ip6Pair`] of eight, without padding. The capacity of a feed is the
+//! An `Ipv4Pair` consists of two 32-bit words and an `IpPair` of eight, without padding. The capacity of a feed is the
 //! number of pairs of each type that it can buffer.
 //!
 //! # Example
@@ -38,4 +38,3 @@ pub use batch::PairBatch;
 pub use feed::{Arrival, Feed, Taken};
 pub use pairs::Pair;
 pub use pinned::PinnedPairs;
-pub use srlg_core::Ip6Pair;

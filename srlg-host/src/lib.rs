@@ -30,4 +30,4 @@ pub use detector::SlidingDetector;
 pub use device::Device;
 pub use error::Error;
 pub use report::{SliceReport, SuperPoint};
-pub use srlg_core::{Config, IpPair};
+pub use srlg_core::{Config, IpPair, Ipv4Pair};

@@ -12,10 +12,10 @@
 //!
 //! ```
 //! # use srlg_host as srlg;
-//! use srlg::{Config, Device, IpPair, SlidingDetector};
+//! use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 //!
 //! let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-//! detector.ingest(&(0..5000).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())?;
+//! detector.ingest(&(0..5000).map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>())?;
 //! let closing = detector.begin_close()?;
 //! let point = &closing.super_points()[0];
 //! assert!(point.lower(4.0) < 5000.0 && 5000.0 < point.upper(4.0));

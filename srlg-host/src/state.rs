@@ -25,12 +25,12 @@
 //! ```
 //! # use srlg_host as srlg;
 //! use srlg::state::Snapshot;
-//! use srlg::{Config, Device, IpPair, SlidingDetector};
+//! use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 //!
 //! let config = Config { threshold: 64, ..Config::default() };
 //! let mut sites = [0, 1].map(|_| SlidingDetector::new(config, Device::Cpu).unwrap());
 //! for (site, peers) in sites.iter().zip([0..50, 50..100]) {
-//!     site.ingest(&peers.map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())?;
+//!     site.ingest(&peers.map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>())?;
 //! }
 //! let bytes = sites[1].snapshot()?.to_bytes()?;
 //! let snapshot = Snapshot::from_bytes(&bytes, sites[0].params())?;

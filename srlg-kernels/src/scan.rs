@@ -7,7 +7,7 @@ use srlg_core::counter::rows::touch_rows;
 use srlg_core::counter::tagged::touch_lines;
 use srlg_core::finder::cells::touch_cells;
 use srlg_core::finder::touch_rsra;
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 
 macro_rules! aligned {
     ($(#[$doc:meta])* $name:ident($pair:ty) at $bytes:literal) => {
@@ -20,11 +20,11 @@ macro_rules! aligned {
 
 aligned!(
     /// A pair of IPv4 addresses, aligned to 8 bytes so that a thread can load it with one memory access.
-    AlignedPair(IpPair) at 8
+    AlignedPair(Ipv4Pair) at 8
 );
 aligned!(
     /// A pair of IPv4 or IPv6 addresses, aligned to 16 bytes, the maximum size of one memory access.
-    AlignedPair6(Ip6Pair) at 16
+    AlignedPair6(IpPair) at 16
 );
 
 impl Body for Touch<Slices<'_>> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use srlg::ingest::PairBatch;
 use srlg::time::{SliceClock, SliceSink, Slicer};
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector};
 use srlg_input::contact::Host;
 use srlg_input::{Contact, View, ViewOptions};
 
@@ -16,9 +16,9 @@ const ROWS: u32 = 10_000_000;
 const ROWS_PER_SLICE: u32 = 500_000;
 
 /// Returns pair `number`. There are 65,536 inside hosts. Every pair has a different peer, so all pairs are distinct.
-fn pair(number: u32) -> IpPair {
+fn pair(number: u32) -> Ipv4Pair {
     let inside = 0x0a00_0000 + (number.wrapping_mul(0x9e37_79b1) >> 16);
-    IpPair { inside, peer: 0xc000_0000_u32.wrapping_add(number) }
+    Ipv4Pair { inside, peer: 0xc000_0000_u32.wrapping_add(number) }
 }
 
 struct Reports {
@@ -46,7 +46,7 @@ impl SliceSink for Reports {
 }
 
 fn ingest(detector: &SlidingDetector) -> Result<Duration, Error> {
-    let pairs: Vec<IpPair> = (0..ROWS).map(pair).collect();
+    let pairs: Vec<Ipv4Pair> = (0..ROWS).map(pair).collect();
     let start = Instant::now();
     detector.ingest(&pairs)?;
     Ok(start.elapsed())

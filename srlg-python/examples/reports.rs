@@ -3,8 +3,7 @@
 //!
 //! Run it with `cargo run --release --example reports`.
 
-use srlg::ingest::Ip6Pair;
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, IpPair, Ipv4Pair, SlidingDetector};
 
 const SLICES: u64 = 8;
 const PAIRS: u64 = 60_000;
@@ -18,17 +17,17 @@ fn mix(number: u64) -> u64 {
 }
 
 /// Returns pair `number`: one of 64 inside hosts, with one of up to 5,041 peers.
-fn pair(number: u64) -> IpPair {
+fn pair(number: u64) -> Ipv4Pair {
     let bits = mix(number);
     let (host, peer) = ((bits >> 32) % 64, bits % (1 + (bits >> 32) % 64 * 80));
-    IpPair { inside: 0x0a00_0000 + host as u32, peer: 0xc000_0000 + peer as u32 }
+    Ipv4Pair { inside: 0x0a00_0000 + host as u32, peer: 0xc000_0000 + peer as u32 }
 }
 
 /// Returns pair `number`, mapped to addresses in 2001:db8::/32.
-fn pair_v6(number: u64) -> Ip6Pair {
-    let IpPair { inside, peer } = pair(number);
+fn pair_v6(number: u64) -> IpPair {
+    let Ipv4Pair { inside, peer } = pair(number);
     let [inside, peer] = [inside, peer].map(|bits| [0x2001_0db8, 0, 0, bits]);
-    Ip6Pair { inside, peer }
+    IpPair { inside, peer }
 }
 
 fn main() -> Result<(), Error> {

@@ -12,8 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyMemoryView, PySlice, PyString};
-use srlg::IpPair;
-use srlg::ingest::Ip6Pair;
+use srlg::{IpPair, Ipv4Pair};
 
 /// A host that was passed as text or as an `ipaddress` object.
 pub(crate) struct HostArgument(pub(crate) IpAddr);
@@ -174,9 +173,9 @@ impl Block {
 }
 
 pub(crate) enum Pairs {
-    V4(Vec<IpPair>),
+    V4(Vec<Ipv4Pair>),
     /// Pairs of hosts of either family.
-    V6(Vec<Ip6Pair>),
+    V6(Vec<IpPair>),
 }
 
 impl Pairs {
@@ -184,9 +183,9 @@ impl Pairs {
     pub(crate) fn of(inside: &Block, peer: &Block) -> Self {
         if let (Block::V4(inside), Block::V4(peer)) = (inside, peer) {
             let pairs = inside.iter().zip(peer);
-            return Self::V4(pairs.map(|(&inside, &peer)| IpPair { inside, peer }).collect());
+            return Self::V4(pairs.map(|(&inside, &peer)| Ipv4Pair { inside, peer }).collect());
         }
         let pairs = inside.limbs().into_iter().zip(peer.limbs());
-        Self::V6(pairs.map(|(inside, peer)| Ip6Pair { inside, peer }).collect())
+        Self::V6(pairs.map(|(inside, peer)| IpPair { inside, peer }).collect())
     }
 }

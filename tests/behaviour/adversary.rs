@@ -9,7 +9,7 @@ use srlg_traffic::family::ip;
 
 use srlg::config::{HashFamily, Params};
 use srlg::report::FinderFill;
-use srlg::{Config, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Ipv4Pair, SliceReport, SlidingDetector};
 use srlg_reference::TaggedModel;
 
 use crate::fixture::{detector, hosts};
@@ -40,20 +40,20 @@ impl Hashes {
     }
 }
 
-fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
+fn report(config: Config, pairs: &[Ipv4Pair]) -> (SliceReport, SlidingDetector) {
     let mut detector = detector(config);
     detector.ingest(pairs).unwrap();
     (detector.close_slice().unwrap(), detector)
 }
 
 /// Returns contacts of `ATTACKER` with the first 20,000 peers for which `chosen` returns true.
-fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
+fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<Ipv4Pair> {
     let peers = (0xc000_0000..).filter(|&peer| chosen(peer)).take(20_000);
-    peers.map(|peer| IpPair { inside: ATTACKER, peer }).collect()
+    peers.map(|peer| Ipv4Pair { inside: ATTACKER, peer }).collect()
 }
 
 /// Asserts that `ATTACKER` is reported with a correct estimate. `pairs` must be the 20,000 contacts of `ATTACKER`.
-fn assert_counted(config: Config, pairs: &[IpPair]) {
+fn assert_counted(config: Config, pairs: &[Ipv4Pair]) {
     let (report, _) = report(config, pairs);
     assert_eq!(hosts(&report), [ip(ATTACKER)]);
     let point = &report.super_points[0];
@@ -79,7 +79,7 @@ impl Cells {
     }
 
     /// Returns the index of the cell that `pair` touches, or `None` if the pair is not sampled.
-    fn touched(&mut self, pair: IpPair) -> Option<u32> {
+    fn touched(&mut self, pair: Ipv4Pair) -> Option<u32> {
         self.model.touch(pair, 0);
         let cells = &mut self.model.cells;
         let spots = self.params.finder().cells().unwrap().spots(pair.inside);
@@ -90,8 +90,8 @@ impl Cells {
     }
 
     /// Returns a pair of `host` that touches cell `place`, which must be one of the host's cells.
-    fn pair(&mut self, host: u32, place: u32) -> IpPair {
-        let mut pairs = (0xd000_0000..).map(|peer| IpPair { inside: host, peer });
+    fn pair(&mut self, host: u32, place: u32) -> Ipv4Pair {
+        let mut pairs = (0xd000_0000..).map(|peer| Ipv4Pair { inside: host, peer });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
     }
 }
@@ -101,7 +101,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     for known in KNOWN {
         let config = known.of(Config::default());
         let mut cells = Cells::new(config);
-        let pairs = contacts(|peer| cells.touched(IpPair { inside: ATTACKER, peer }).is_none());
+        let pairs = contacts(|peer| cells.touched(Ipv4Pair { inside: ATTACKER, peer }).is_none());
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
         // A query for the host returns the true value.
@@ -118,7 +118,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
         let config = known.of(Config::default());
         let params = config.validate().unwrap();
         let tagged = params.counter().tagged().unwrap();
-        let position = |peer| tagged.position(&IpPair { inside: ATTACKER, peer });
+        let position = |peer| tagged.position(&Ipv4Pair { inside: ATTACKER, peer });
         let pairs = contacts(|peer| position(peer) < Some(512));
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (1, 0));
@@ -149,7 +149,7 @@ fn companions<const ROWS: usize>(
 }
 
 /// For each cell of `ATTACKER`, returns a contact of another host that touches this cell.
-fn takers(config: Config) -> Vec<IpPair> {
+fn takers(config: Config) -> Vec<Ipv4Pair> {
     let mut cells = Cells::new(config);
     let mut wanted: Vec<u32> = cells.of(ATTACKER);
     let mut takers = Vec::new();
@@ -195,7 +195,7 @@ fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
 
 /// For each row, returns contacts of 400 hosts, one per host. These contacts fill the rough estimator of `INNOCENT` in
 /// the row.
-fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
+fn rough_companions(params: &Params) -> [Vec<Ipv4Pair>; 5] {
     let rsra = params.finder().rsra().unwrap();
     let columns = |host| {
         let base = rsra.base_column(host);
@@ -203,7 +203,7 @@ fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
     };
     companions(400, columns).map(|hosts| {
         let peers = (0xc000_0000..).filter(|&peer| rsra.slot(peer).is_some());
-        hosts.into_iter().zip(peers).map(|(inside, peer)| IpPair { inside, peer }).collect()
+        hosts.into_iter().zip(peers).map(|(inside, peer)| Ipv4Pair { inside, peer }).collect()
     })
 }
 
@@ -235,7 +235,7 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
 
 /// Returns contacts of 100 hosts with 75 peers each, which fill the paper's union estimator of `INNOCENT`. There
 /// are 20 hosts per row, among which 1,500 peers are divided. All rows have the same peers.
-fn linear_companions(params: &Params) -> Vec<IpPair> {
+fn linear_companions(params: &Params) -> Vec<Ipv4Pair> {
     let columns =
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));
     let rows: [Vec<u32>; 5] = companions(20, columns);
@@ -243,7 +243,7 @@ fn linear_companions(params: &Params) -> Vec<IpPair> {
     let peers = (0xc000_0000..).filter(|&peer| rsra.slot(peer).is_none()).take(1500);
     let pairs = peers.enumerate().flat_map(|(index, peer)| {
         let hosts = rows.each_ref().map(|hosts| hosts[index / 75]);
-        hosts.map(|inside| IpPair { inside, peer })
+        hosts.map(|inside| Ipv4Pair { inside, peer })
     });
     pairs.collect()
 }

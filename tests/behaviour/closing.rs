@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use srlg::config::Scheme;
 use srlg::ingest::Taken;
-use srlg::{Config, Error, IpPair, SuperPoint};
+use srlg::{Config, Error, Ipv4Pair, SuperPoint};
 
 use crate::fixture::{contacts, detector};
 use crate::small;
 
 /// Returns the pairs of 20 hosts in `slice`. The first host has 40 peers and the last one has 420. Half of the peers of
 /// each host are also its peers in the previous slice.
-fn pairs(slice: u32) -> Vec<IpPair> {
+fn pairs(slice: u32) -> Vec<Ipv4Pair> {
     let of = |inside: u32| {
         (0..40 + inside * 20).map(move |peer| (inside, slice * (20 + inside * 10) + peer))
     };
     let pairs = (0..20).flat_map(of);
-    pairs.map(|(inside, peer)| IpPair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
+    pairs.map(|(inside, peer)| Ipv4Pair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
 }
 
 /// Returns a configuration with epochs of one slice, one with epochs of two slices, and one of the paper's scheme.

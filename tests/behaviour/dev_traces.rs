@@ -12,7 +12,7 @@ use std::time::Duration;
 use srlg::config::Scheme;
 use srlg::report::EstimateRange;
 use srlg::time::{Placement, SliceClock};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, dev_traces};
 
@@ -115,7 +115,7 @@ impl Replay {
                 Placement::Start { slice } | Placement::Ahead { slice } => self.advance_to(slice),
                 other => panic!("expected a sorted trace, got {other:?}"),
             }
-            let pairs: Vec<IpPair> = record.pairs().collect();
+            let pairs: Vec<Ipv4Pair> = record.pairs().collect();
             for comparison in &self.comparisons {
                 comparison.detector.ingest(&pairs).unwrap();
             }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
 use srlg::config::{Plan, Scheme};
 use srlg::report::{Estimate, EstimateRange};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 const TRIALS: u32 = 1000;
@@ -27,14 +27,14 @@ fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let config = Config { seed, window: 300, ..plan().config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     assert_eq!(detector.params().counter_sizes().tags, 109);
-    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
+    let foreign: Vec<Ipv4Pair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
     detector.ingest(&foreign).unwrap();
     detector.ingest(&own_pairs(seed, 0..peers)).unwrap();
     detector.cardinality(HOST.into()).unwrap()
 }
 
-fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
-    let pair = |peer: u32| IpPair::new(HOST, (seed as u32 * 65_536 + peer).into());
+fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<Ipv4Pair> {
+    let pair = |peer: u32| Ipv4Pair::new(HOST, (seed as u32 * 65_536 + peer).into());
     peers.into_iter().map(pair).collect()
 }
 
@@ -42,7 +42,7 @@ fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
 /// the window. Otherwise, all contacts are in the last slice.
 fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
-    let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
+    let foreign: Vec<Ipv4Pair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
     for (slice, foreign) in (0..SLICES).zip(foreign.chunks((FOREIGN / SLICES) as usize)) {
         detector.skip_to(slice.into()).unwrap();
         detector.ingest(foreign).unwrap();
@@ -58,7 +58,7 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
 fn the_health_at_the_planned_load_states_the_error_of_the_plan() {
     let plan = plan();
     let mut detector = SlidingDetector::new(plan.config, Device::Cpu).unwrap();
-    let foreign: Vec<IpPair> = distinct_pairs(7, 3000, FOREIGN.into()).collect();
+    let foreign: Vec<Ipv4Pair> = distinct_pairs(7, 3000, FOREIGN.into()).collect();
     let empty = detector.health().std_error.unwrap();
     for foreign in foreign.chunks((FOREIGN / SLICES) as usize) {
         detector.ingest(foreign).unwrap();

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use approx::assert_abs_diff_eq;
 use srlg::config::{HashFamily, Scheme};
-use srlg::ingest::{Feed, Ip6Pair, PairBatch};
+use srlg::ingest::{Feed, PairBatch};
 use srlg::state::Snapshot;
-use srlg::{Config, Error, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Error, IpPair, Ipv4Pair, SliceReport, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::fixture::{detector, hosts, with_cells};
@@ -29,8 +29,8 @@ fn v6(number: u32) -> IpAddr {
     Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(number)).into()
 }
 
-fn contacts(host: IpAddr, each: u32) -> Vec<Ip6Pair> {
-    (0..each).flat_map(|peer| [v4(peer), v6(peer)]).map(|peer| Ip6Pair::new(host, peer)).collect()
+fn contacts(host: IpAddr, each: u32) -> Vec<IpPair> {
+    (0..each).flat_map(|peer| [v4(peer), v6(peer)]).map(|peer| IpPair::new(host, peer)).collect()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn hosts_count_peers_of_both_families() {
         for host in [V4, V6] {
             detector.ingest(&contacts(host, 1500)).unwrap();
         }
-        let noise: Vec<IpPair> = distinct_pairs(1, 10_000, 50_000).collect();
+        let noise: Vec<Ipv4Pair> = distinct_pairs(1, 10_000, 50_000).collect();
         detector.ingest(&noise).unwrap();
         let report = detector.close_slice().unwrap();
         for host in [V4, V6] {
@@ -62,8 +62,8 @@ fn hashes_of_anything_count_as_peers_and_are_not_shown() {
     let mut detector = detector(Config { threshold: 32, ..config() });
     for host in [V4, V6] {
         let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let pairs: Vec<Ip6Pair> =
-            (0..1000).map(|number| Ip6Pair::with_hash(host, hash(number))).collect();
+        let pairs: Vec<IpPair> =
+            (0..1000).map(|number| IpPair::with_hash(host, hash(number))).collect();
         detector.ingest(&pairs).unwrap();
     }
     let report = detector.close_slice().unwrap();
@@ -87,9 +87,9 @@ fn peers_of_ipv4_hosts_are_true_ones_of_ipv4() {
             |number: u32| IpAddr::from(Ipv4Addr::from_bits(number.wrapping_mul(0x9e37_79b1)));
         for number in 0..300 {
             let own = (threshold * number % 700).max(1);
-            let pairs: Vec<Ip6Pair> = (0..own)
+            let pairs: Vec<IpPair> = (0..own)
                 .flat_map(|peer| [v4(number + peer), v6(number + peer), v6(!peer)])
-                .map(|peer| Ip6Pair::new(host(number), peer))
+                .map(|peer| IpPair::new(host(number), peer))
                 .collect();
             detector.ingest(&pairs).unwrap();
             let peers = detector.sample_peers(host(number)).unwrap();
@@ -128,7 +128,7 @@ fn super_points_of_both_families_are_kept_and_travel_with_snapshots() {
         first.ingest(&contacts(host, 1000)).unwrap();
     }
     assert_eq!(first.close_slice().unwrap().super_points.len(), 2);
-    first.ingest(&distinct_pairs(1, 50_000, 100_000).collect::<Vec<IpPair>>()).unwrap();
+    first.ingest(&distinct_pairs(1, 50_000, 100_000).collect::<Vec<Ipv4Pair>>()).unwrap();
     let bytes = first.snapshot().unwrap().to_bytes().unwrap();
     let snapshot = Snapshot::from_bytes(&bytes, first.params()).unwrap();
     assert!(snapshot == first.snapshot().unwrap());
@@ -174,9 +174,8 @@ fn the_limit_of_candidates_takes_hosts_of_both_families_alike() {
     let mut detector = detector(config);
     for number in 0..200 {
         let host = if number % 2 == 1 { v6(number) } else { v4(number) };
-        let pairs: Vec<_> = (0..3000)
-            .map(|peer| Ip6Pair::with_hash(host, peer << 32 | u64::from(number)))
-            .collect();
+        let pairs: Vec<_> =
+            (0..3000).map(|peer| IpPair::with_hash(host, peer << 32 | u64::from(number))).collect();
         detector.ingest(&pairs).unwrap();
     }
     let report = detector.close_slice().unwrap();
@@ -188,9 +187,8 @@ fn the_limit_of_candidates_takes_hosts_of_both_families_alike() {
 #[test]
 fn a_batch_takes_a_mapped_address_for_the_ipv4_host() {
     let mut batch = PairBatch::new();
-    batch.push(IpPair::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()));
-    batch
-        .push(Ip6Pair::new("::ffff:10.0.0.1".parse().unwrap(), "::ffff:10.0.0.3".parse().unwrap()));
+    batch.push(Ipv4Pair::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()));
+    batch.push(IpPair::new("::ffff:10.0.0.1".parse().unwrap(), "::ffff:10.0.0.3".parse().unwrap()));
     assert_eq!((batch.v4().unwrap().len(), batch.v6().unwrap().len()), (2, 0));
     batch.ingest(&detector(Config::paper())).unwrap();
 }
@@ -209,10 +207,10 @@ fn assert_refused(came: &Result<(), Error>) {
 }
 
 fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
-    let none: [Ip6Pair; 0] = [];
+    let none: [IpPair; 0] = [];
     detector.ingest(&none).unwrap();
     detector.ingest_late(&none, 1).unwrap();
-    detector.ingest_pinned(&detector.pinned_pairs::<Ip6Pair>(0).unwrap()).unwrap();
+    detector.ingest_pinned(&detector.pinned_pairs::<IpPair>(0).unwrap()).unwrap();
     feed.ingest(&none).unwrap();
     PairBatch::new().ingest(detector).unwrap();
     PairBatch::new().feed(feed).unwrap();
@@ -221,7 +219,7 @@ fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
 #[test]
 fn the_scheme_of_the_paper_refuses_ipv6_pairs_and_continues() {
     let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
-    let pairs: Vec<IpPair> = (0..300).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<Ipv4Pair> = (0..300).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     let v6 = contacts(V6, 300);
     // The batch has one pair of each family.
     let mut batch = PairBatch::new();
@@ -233,7 +231,7 @@ fn the_scheme_of_the_paper_refuses_ipv6_pairs_and_continues() {
         asked.ingest(&pairs[..100]).unwrap();
         feed.ingest(&pairs[100..200]).unwrap();
         assert_refused(&asked.ingest(&v6));
-        assert_refused(&asked.ingest(&[Ip6Pair::from(pairs[0])]));
+        assert_refused(&asked.ingest(&[IpPair::from(pairs[0])]));
         assert_refused(&asked.ingest_late(&v6, 1));
         assert_refused(&asked.ingest_pinned(&pinned));
         assert_refused(&feed.ingest(&v6));

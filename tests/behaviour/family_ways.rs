@@ -1,10 +1,9 @@
-//! Tests that pairs of both types (`IpPair` and `Ip6Pair`) are counted in the same way, by every ingest method and in
+//! Tests that pairs of both types (`Ipv4Pair` and `IpPair`) are counted in the same way, by every ingest method and in
 //! any mixture.
 
 use proptest::prelude::*;
 use srlg::config::HashFamily;
-use srlg::ingest::Ip6Pair;
-use srlg::{Config, IpPair, SlidingDetector};
+use srlg::{Config, IpPair, Ipv4Pair, SlidingDetector};
 
 use crate::fixture::detector;
 use crate::small::{self, host};
@@ -21,14 +20,14 @@ enum Way {
 
 #[derive(Clone, Debug)]
 enum Pairs {
-    Short(Vec<IpPair>),
-    Long(Vec<Ip6Pair>),
+    Short(Vec<Ipv4Pair>),
+    Long(Vec<IpPair>),
 }
 
 fn pairs() -> impl Strategy<Value = Pairs> {
     let contacts = || prop::collection::vec((0u32..12, 0u32..300), 0..200);
-    let short = |(inside, peer)| IpPair { inside, peer };
-    let long = |(inside, peer)| Ip6Pair::new(host(inside), host(peer));
+    let short = |(inside, peer)| Ipv4Pair { inside, peer };
+    let long = |(inside, peer)| IpPair::new(host(inside), host(peer));
     prop_oneof![
         contacts().prop_map(move |it| Pairs::Short(it.into_iter().map(short).collect())),
         contacts().prop_map(move |it| Pairs::Long(it.into_iter().map(long).collect())),
@@ -91,7 +90,7 @@ proptest! {
             let is_meanwhile = |way: &Way| matches!(way, Way::FeedMeanwhile);
             let (later, now): (Vec<_>, Vec<_>) = slice.into_iter().partition(|it| is_meanwhile(&it.1));
             let in_one = |one: &SlidingDetector, pairs: &Pairs, late| match pairs {
-                Pairs::Short(pairs) => pairs.iter().for_each(|&it| one.ingest_late(&[Ip6Pair::from(it)], late).unwrap()),
+                Pairs::Short(pairs) => pairs.iter().for_each(|&it| one.ingest_late(&[IpPair::from(it)], late).unwrap()),
                 Pairs::Long(pairs) => pairs.iter().for_each(|it| one.ingest_late(&[*it], late).unwrap()),
             };
             for (pairs, way) in &now {

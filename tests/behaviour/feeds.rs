@@ -6,8 +6,8 @@ mod in_turn;
 use std::thread;
 
 use srlg::config::Scheme;
-use srlg::ingest::{Arrival, Feed, Ip6Pair, PairBatch, Taken};
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::ingest::{Arrival, Feed, PairBatch, Taken};
+use srlg::{Config, Device, Error, IpPair, Ipv4Pair, SlidingDetector};
 
 use crate::small;
 
@@ -17,14 +17,14 @@ fn detector(config: Config, slice: u64) -> SlidingDetector {
     detector
 }
 
-fn pairs(inside: u32, peers: u32) -> Vec<IpPair> {
-    (0..peers).map(|peer| IpPair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
+fn pairs(inside: u32, peers: u32) -> Vec<Ipv4Pair> {
+    (0..peers).map(|peer| Ipv4Pair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
 }
 
-fn long(pairs: &[IpPair]) -> Vec<Ip6Pair> {
+fn long(pairs: &[Ipv4Pair]) -> Vec<IpPair> {
     pairs
         .iter()
-        .map(|&IpPair { inside, peer }| Ip6Pair {
+        .map(|&Ipv4Pair { inside, peer }| IpPair {
             inside: [1, 2, 3, inside],
             peer: [4, 5, 6, peer],
         })
@@ -102,7 +102,7 @@ fn pairs_that_are_too_late_or_of_the_future_are_refused() {
             assert_eq!(feed.ingest_at(slice, &pairs(1, 9000)).unwrap(), refused);
             assert_eq!(feed.try_ingest_at(slice, &pairs(1, 9000)).unwrap(), (refused, Taken(0)));
             assert_eq!(
-                feed.ingest_at::<IpPair>(slice, &[]).unwrap(),
+                feed.ingest_at::<Ipv4Pair>(slice, &[]).unwrap(),
                 refused,
                 "the same holds for no pairs"
             );
@@ -148,12 +148,12 @@ fn a_batch_of_both_types_goes_to_its_slice() {
 
 /// Ingests pairs of the next slice, the running slice and the three slices before it. Returns each slice number with
 /// its pairs, in ingest order.
-fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
+fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<Ipv4Pair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {
         let slice = feed.slice() + 1 - u64::from(call % 5);
         let pairs: Vec<_> =
-            (0..call % 40).map(|peer| IpPair { inside: number << 16 | call, peer }).collect();
+            (0..call % 40).map(|peer| Ipv4Pair { inside: number << 16 | call, peer }).collect();
         while feed.ingest_at(slice, &pairs).unwrap() == Arrival::Future {
             thread::yield_now();
         }
@@ -170,7 +170,7 @@ fn pairs_that_threads_feed_beside_closes_land_in_their_slices() {
     let config = Config { window: 30_000, threshold: 1 << 12, scheme, ..Config::default() };
     let (mut fed, mut one) = (detector(config, 100), detector(config, 95));
     let feeds: Vec<_> = [0, 10, 1 << 16].map(|room| fed.feed(room).unwrap()).into();
-    let mut given: Vec<(u64, Vec<IpPair>)> = thread::scope(|scope| {
+    let mut given: Vec<(u64, Vec<Ipv4Pair>)> = thread::scope(|scope| {
         let receivers: Vec<_> = (0..)
             .zip(feeds)
             .map(|(number, feed)| scope.spawn(move || receive(feed, number)))

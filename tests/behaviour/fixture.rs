@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use srlg::config::Scheme;
 use srlg::state::Snapshot;
-use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SliceReport, SlidingDetector};
 
 pub(crate) fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
@@ -37,8 +37,8 @@ pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
     }
 }
 
-pub(crate) fn contacts(host: Ipv4Addr, peers: Range<u32>) -> Vec<IpPair> {
-    peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
+pub(crate) fn contacts(host: Ipv4Addr, peers: Range<u32>) -> Vec<Ipv4Pair> {
+    peers.map(|peer| Ipv4Pair::new(host, (0xc000_0000 + peer).into())).collect()
 }
 
 /// Returns the addresses of the super points in `report`, largest first.

@@ -4,7 +4,7 @@
 
 use srlg::config::{HashFamily, Scheme};
 use srlg::report::Overload;
-use srlg::{Config, Device, IpPair, SliceReport, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 use srlg_traffic::synthetic::mix;
 
@@ -21,10 +21,10 @@ fn config() -> Config {
 
 /// Returns the pairs of a slice. In each window, `HOSTS` hosts have many contacts and `flood` hosts have one contact
 /// each.
-fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
+fn pairs(slice: u32, flood: u32) -> Vec<Ipv4Pair> {
     let each = CONTACTS / WINDOW + 1;
     let contact = |host: u32| {
-        move |number: u32| IpPair {
+        move |number: u32| Ipv4Pair {
             inside: host,
             peer: (slice % WINDOW * each + number) << 8 | host,
         }
@@ -32,7 +32,7 @@ fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     let hosts = (0..HOSTS).flat_map(|host| (0..each).map(contact(host)));
     let one = |number: u32| {
         let random = mix(u64::from(slice) << 32 | u64::from(number));
-        IpPair { inside: 1 << 31 | random as u32, peer: (random >> 32) as u32 }
+        Ipv4Pair { inside: 1 << 31 | random as u32, peer: (random >> 32) as u32 }
     };
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }

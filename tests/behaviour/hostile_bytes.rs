@@ -6,7 +6,7 @@ mod pairs;
 use proptest::prelude::*;
 use srlg::config::MOST_CANDIDATES;
 use srlg::state::{Delta, Snapshot};
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector};
 
 use crate::small;
 
@@ -15,7 +15,8 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     // The candidate limit is small so that the hosts of a report take only a small part of the allowed memory.
     let config = Config { candidate_limit: 100, ..config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
-    let pairs: Vec<IpPair> = (0..contacts).map(|peer| IpPair { inside: peer % 9, peer }).collect();
+    let pairs: Vec<Ipv4Pair> =
+        (0..contacts).map(|peer| Ipv4Pair { inside: peer % 9, peer }).collect();
     detector.ingest(&pairs).unwrap();
     detector
 }

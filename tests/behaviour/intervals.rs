@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::AddAssign;
 
 use srlg::config::Scheme;
-use srlg::{Config, IpPair, SlidingDetector};
+use srlg::{Config, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::mix;
 
 use crate::fixture::detector;
@@ -76,10 +76,10 @@ fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOS
             let others = load * RECORDERS / TOUCHES - if is_before { 0.0 } else { own.into() };
             let pairs = (0..(others / f64::from(window)) as u64).map(|number| {
                 let random = mix(seed << 48 ^ u64::from(slice) << 24 ^ number);
-                IpPair { inside: random as u32 >> 8, peer: (random >> 32) as u32 }
+                Ipv4Pair { inside: random as u32 >> 8, peer: (random >> 32) as u32 }
             });
             let is_now = |contact| contacts.slice(contact, window) + window == slice;
-            let pairs: Vec<IpPair> = pairs.chain(own_pairs(seed, is_now)).collect();
+            let pairs: Vec<Ipv4Pair> = pairs.chain(own_pairs(seed, is_now)).collect();
             detector.ingest(&pairs).unwrap();
         }
         count(&mut detector, &mut counts);
@@ -95,14 +95,15 @@ fn host(peers: u32, number: u32) -> Ipv4Addr {
 }
 
 /// For each host, returns the contacts whose number satisfies `is_now`.
-fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
+fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<Ipv4Pair> {
     let mut pairs = Vec::new();
     for (peers, hosts) in HOSTS {
         for host in (0..hosts).map(|number| host(peers, number)) {
             let peer =
                 |contact| mix(seed << 56 ^ u64::from(host.to_bits()) << 24 ^ u64::from(contact));
             let contacts = (0..peers).filter(|&contact| is_now(contact));
-            pairs.extend(contacts.map(|contact| IpPair::new(host, (peer(contact) as u32).into())));
+            pairs
+                .extend(contacts.map(|contact| Ipv4Pair::new(host, (peer(contact) as u32).into())));
         }
     }
     pairs
@@ -195,18 +196,18 @@ fn assert_intervals_hold(shares: [u32; 8]) {
             detector.set_share(share).unwrap();
             let others = (0..OTHERS / 4).map(|number| {
                 let random = mix(seed << 48 ^ slice << 24 ^ number);
-                IpPair { inside: random as u32 >> 8, peer: (random >> 32) as u32 }
+                Ipv4Pair { inside: random as u32 >> 8, peer: (random >> 32) as u32 }
             });
             let own = SHARED.into_iter().enumerate().flat_map(|(size, peers)| {
                 let host = move |number: u32| host(size as u32, number);
                 let peers = move |number| (0..peers).map(move |peer| (number, peer));
                 (0..5).flat_map(peers).map(move |(number, peer)| {
                     let random = mix(seed << 40 ^ u64::from(number) << 32 ^ u64::from(peer));
-                    IpPair::new(host(number), (random as u32).into())
+                    Ipv4Pair::new(host(number), (random as u32).into())
                 })
             });
             let is_now =
-                |(number, _): &(usize, IpPair)| slice >= 4 && *number as u64 % 4 == slice % 4;
+                |(number, _): &(usize, Ipv4Pair)| slice >= 4 && *number as u64 % 4 == slice % 4;
             let own = own.enumerate().filter(is_now).map(|(_, pair)| pair);
             detector.ingest(&others.chain(own).collect::<Vec<_>>()).unwrap();
         }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 use srlg::config::{HashFamily, RsraSizes, Scheme, with_seed};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 
 #[test]
 fn a_configuration_is_read_as_it_was_written() {
@@ -51,7 +51,7 @@ fn a_report_is_written_whole() {
     let config = Config { threshold: 100, ..Config::default() };
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     let host = Ipv4Addr::new(10, 0, 0, 1);
-    let pairs: Vec<IpPair> = (0..500).map(|peer| IpPair::new(host, peer.into())).collect();
+    let pairs: Vec<Ipv4Pair> = (0..500).map(|peer| Ipv4Pair::new(host, peer.into())).collect();
     detector.ingest(&pairs).unwrap();
     let report = detector.close_slice().unwrap();
     let json = serde_json::to_value(&report).unwrap();

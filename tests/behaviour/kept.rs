@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use srlg::report::Overload;
 use srlg::state::{FormatError, Snapshot};
-use srlg::{Config, Error, IpPair, SlidingDetector};
+use srlg::{Config, Error, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::{Model, distinct_pairs};
 
 use crate::fixture::{contacts, detector, hosts, with_cells};
@@ -20,7 +20,7 @@ fn config() -> Config {
 }
 
 /// Returns the background traffic of a slice, which touches the 4,096 cells 12,500 times.
-fn crowd(slice: u64) -> Vec<IpPair> {
+fn crowd(slice: u64) -> Vec<Ipv4Pair> {
     distinct_pairs(slice, 50_000, 100_000).collect()
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 use srlg::config::{HashFamily, Scheme};
-use srlg::{Config, IpPair};
+use srlg::{Config, Ipv4Pair};
 use srlg_traffic::synthetic::{distinct_pairs, mix};
 
 use crate::fixture::{detector, hosts};
@@ -47,12 +47,12 @@ fn configs() -> impl Strategy<Value = Config> {
 
 /// Returns the contacts of large host `number` with 32θ distinct peers, and their slices. The host is active either in
 /// one slice or in all slices of the window.
-fn contacts(config: Config, number: u32, is_burst: bool) -> impl Iterator<Item = (u32, IpPair)> {
+fn contacts(config: Config, number: u32, is_burst: bool) -> impl Iterator<Item = (u32, Ipv4Pair)> {
     let Config { seed, threshold, window, .. } = config;
     (0..32 * threshold).map(move |peer| {
         let slice = if is_burst { number } else { mix(u64::from(peer)) as u32 };
         let peer = mix(seed) as u32 ^ (number << 28 | peer);
-        (slice % window, IpPair { inside: address(number), peer })
+        (slice % window, Ipv4Pair { inside: address(number), peer })
     })
 }
 
@@ -62,9 +62,9 @@ fn address(number: u32) -> u32 {
 
 proptest! {
     // Only hosts with at most four lines can be missed: if two of their lines are hidden, or with a small probability,
-    // here taken as 5 %, if one is. Of k = 4 lines, m = 7 k²/65,536 are hidden on average. The probability for a host is
-    // then at most m²/2 + 0.05 m = 8.7e-5. A fixed seed selects the same cases in every run. For another seed, 48 tagged
-    // cases of 8 hosts, a quarter of which have two to four lines, fail with a probability of less than 1 %.
+    // here taken as 5 %, if one is. Of k = 4 lines, m = 7 k²/65,536 are hidden on average. The probability for a host
+    // is then at most m²/2 + 0.05 m = 8.7e-5. A fixed seed selects the same cases in every run. For another seed, 48
+    // tagged cases of 8 hosts, a quarter of which have two to four lines, fail with a probability of less than 1 %.
     #![proptest_config(ProptestConfig { cases: 64, rng_seed: RngSeed::Fixed(1), ..Default::default() })]
     #[test]
     fn hosts_of_32_times_the_threshold_are_reported_with_all_valid_sizes(

@@ -5,23 +5,22 @@ use std::cell::RefCell;
 
 use proptest::prelude::*;
 use srlg::config::HashFamily;
-use srlg::ingest::Ip6Pair;
 use srlg::state::Snapshot;
-use srlg::{Config, SlidingDetector};
+use srlg::{Config, IpPair, SlidingDetector};
 
 use crate::fixture::Detectors;
 use crate::small::{host, ingest_any, tagged};
 
 const NODES: usize = 3;
 
-/// A contact, the node that sees it, its delay in slices, and whether to ingest it as an `IpPair` if possible.
-type Contact = (Ip6Pair, usize, u32, bool);
+/// A contact, the node that sees it, its delay in slices, and whether to ingest it as an `Ipv4Pair` if possible.
+type Contact = (IpPair, usize, u32, bool);
 
 /// Generates the contacts of each slice. Many hosts share cells, and some have many peers. Contacts in the same slice
 /// have the same age, which causes ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
-    let pair = pair.prop_map(|(inside, peer)| Ip6Pair::new(host(inside), host(peer)));
+    let pair = pair.prop_map(|(inside, peer)| IpPair::new(host(inside), host(peer)));
     let late = prop_oneof![4 => Just(0u32), 1 => 1u32..10];
     let contact = (pair, 0..NODES, late, any::<bool>());
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use srlg::config::{HashFamily, Params, Scheme};
 use srlg::ingest::PairBatch;
 use srlg::state::{Delta, SlicePairs, Snapshot, StateKind};
-use srlg::{Config, Error, IpPair, SlidingDetector};
+use srlg::{Config, Error, Ipv4Pair, SlidingDetector};
 use srlg_reference::PaperModel;
 use srlg_traffic::synthetic::mix;
 
@@ -22,7 +22,7 @@ proptest! {
     ) {
         let mut leader = detector(tagged());
         let (mut whole, mut parted) = (detector(tagged()), detector(tagged()));
-        contacts.iter().for_each(|&(inside, peer)| leader.ingest(&[IpPair { inside, peer }]).unwrap());
+        contacts.iter().for_each(|&(inside, peer)| leader.ingest(&[Ipv4Pair { inside, peer }]).unwrap());
         let delta = leader.delta(1).unwrap();
         let bytes = delta.to_bytes().unwrap();
         prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
@@ -51,7 +51,7 @@ fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
     let model = || PaperModel::new(paper()).unwrap();
     let (mut one, mut left, mut right) = (model(), model(), model());
     for peer in 0..300 {
-        let pair = IpPair { inside: 7, peer };
+        let pair = Ipv4Pair { inside: 7, peer };
         one.scan(pair, 0);
         if peer % 2 == 0 { &mut left } else { &mut right }.scan(pair, 0);
     }
@@ -77,9 +77,9 @@ fn closes_on_3_threads_equal_closes_on_1() {
             // 900 hosts have about 400 peers, and 40 have about 3000.
             let busy = (0..120_000u32).map(|i| (i % 40, i / 40));
             let others = (0..360_000u32).map(|i| (1000 + i % 900, i / 900));
-            let pairs: Vec<IpPair> = busy
+            let pairs: Vec<Ipv4Pair> = busy
                 .chain(others)
-                .map(|(host, peer)| IpPair {
+                .map(|(host, peer)| Ipv4Pair {
                     inside: host * 7919,
                     peer: peer * 65_537 + host + slice,
                 })
@@ -162,10 +162,10 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
 #[test]
 fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     let window = u64::from(tagged().window);
-    let of_slice = |slice: u64| -> Vec<IpPair> {
+    let of_slice = |slice: u64| -> Vec<Ipv4Pair> {
         let contact = |contact: u64| {
             let random = mix(slice << 32 | contact);
-            IpPair { inside: (random >> 40) as u32 % 3, peer: random as u32 }
+            Ipv4Pair { inside: (random >> 40) as u32 % 3, peer: random as u32 }
         };
         (0..40).map(contact).collect()
     };
@@ -188,8 +188,8 @@ fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
 
 #[test]
 fn ingest_from_4_threads_equals_ingest_from_1() {
-    let pairs: Vec<IpPair> = (0..400_000u32)
-        .map(|i| IpPair { inside: i % 977, peer: i.wrapping_mul(0x9e37_79b9) >> 8 })
+    let pairs: Vec<Ipv4Pair> = (0..400_000u32)
+        .map(|i| Ipv4Pair { inside: i % 977, peer: i.wrapping_mul(0x9e37_79b9) >> 8 })
         .collect();
     let (one, many) = (detector(Config::default()), detector(Config::default()));
     one.ingest(&pairs).unwrap();

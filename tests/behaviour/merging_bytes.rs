@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use srlg::config::{HashFamily, Params, Scheme};
 use srlg::state::{Delta, Snapshot};
-use srlg::{Config, IpPair, SlidingDetector};
+use srlg::{Config, Ipv4Pair, SlidingDetector};
 
 use crate::fixture::Detectors;
 use crate::small;
@@ -35,10 +35,10 @@ fn kinds() -> [Config; 4] {
 const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 
 /// A contact, the node that sees it, and its delay in slices.
-type Contact = (IpPair, usize, u32);
+type Contact = (Ipv4Pair, usize, u32);
 
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
-    let pair = (0u32..20, 0u32..300).prop_map(|(inside, peer)| IpPair { inside, peer });
+    let pair = (0u32..20, 0u32..300).prop_map(|(inside, peer)| Ipv4Pair { inside, peer });
     let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     let contacts = |most| prop::collection::vec(contact.clone(), 0..most);
     let few = prop::collection::vec(contacts(120), 1..7);

@@ -6,9 +6,8 @@ use std::cell::RefCell;
 
 use proptest::prelude::*;
 use srlg::config::Scheme;
-use srlg::ingest::Ip6Pair;
 use srlg::state::Delta;
-use srlg::{Config, IpPair, SlidingDetector};
+use srlg::{Config, IpPair, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::fixture::{Detectors, detector};
@@ -52,8 +51,8 @@ fn see(
     let takes_both = one.params().finder().cells().is_some();
     for &((inside, peer), node, late) in contacts {
         let pair = match takes_both {
-            true => Ip6Pair::new(small::host(inside), small::host(peer)),
-            false => IpPair { inside, peer }.into(),
+            true => IpPair::new(small::host(inside), small::host(peer)),
+            false => Ipv4Pair { inside, peer }.into(),
         };
         small::ingest_any(one, pair, true, late);
         small::ingest_any(&mesh[node], pair, true, late);

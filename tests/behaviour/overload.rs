@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use srlg::config::{HashFamily, RsraSizes, Scheme};
 use srlg::report::{EstimateRange, FinderFill, Health, Overload};
-use srlg::{Config, IpPair, SliceReport};
+use srlg::{Config, Ipv4Pair, SliceReport};
 use srlg_traffic::synthetic::{distinct_pairs, mix};
 
 use crate::fixture::{self, detector, hosts};
@@ -15,10 +15,11 @@ use crate::fixture::{self, detector, hosts};
 const SCANNER: u32 = 0x0a00_0001;
 
 /// Returns the pairs of a scanner of 4,000 targets and of 50 hosts with 300 peers each, and `load` random pairs.
-fn pairs(load: u64) -> Vec<IpPair> {
+fn pairs(load: u64) -> Vec<Ipv4Pair> {
     let noise = distinct_pairs(1, 200_000, load);
-    let hosts = (0..15_000).map(|i| IpPair { inside: 0x0b00_0000 + i % 50, peer: 0xc000_0000 + i });
-    let scanner = (0..4000).map(|peer| IpPair { inside: SCANNER, peer });
+    let hosts =
+        (0..15_000).map(|i| Ipv4Pair { inside: 0x0b00_0000 + i % 50, peer: 0xc000_0000 + i });
+    let scanner = (0..4000).map(|peer| Ipv4Pair { inside: SCANNER, peer });
     noise.chain(hosts).chain(scanner).collect()
 }
 
@@ -28,7 +29,7 @@ fn report(config: Config, load: u64) -> SliceReport {
 }
 
 /// Returns the report on a slice with `pairs`, and how long it took to close the slice.
-fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
+fn timed_report(config: Config, pairs: &[Ipv4Pair]) -> (SliceReport, Duration) {
     let mut detector = detector(config);
     detector.ingest(pairs).unwrap();
     let start = Instant::now();
@@ -113,7 +114,7 @@ fn cells_that_are_too_full_for_ipv6_hosts_are_an_overload_once_there_are_some() 
         let mut detector = detector(Config { window: 1, ..with_cells(12) });
         detector.ingest(&distinct_pairs(1, 200_000, 400_000).collect::<Vec<_>>()).unwrap();
         if has_v6 {
-            let host = (0..500).map(|peer| IpPair { inside: SCANNER, peer });
+            let host = (0..500).map(|peer| Ipv4Pair { inside: SCANNER, peer });
             detector.ingest(&v6_pairs(&host.collect::<Vec<_>>())).unwrap();
         }
         let finder = detector.close_slice().unwrap().health.finder;
@@ -197,7 +198,7 @@ fn a_lowered_candidate_limit_acts_like_a_configured_one_until_it_is_raised() {
 fn a_lowered_candidate_limit_keeps_the_largest_super_points_of_the_last_report() {
     let mut detector = detector(Config::default());
     let host = |number: u32| (0..1500 + 100 * number).map(move |peer| (number, peer));
-    let pairs = (0..20).flat_map(host).map(|(inside, peer)| IpPair { inside, peer });
+    let pairs = (0..20).flat_map(host).map(|(inside, peer)| Ipv4Pair { inside, peer });
     detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
     let before = hosts(&detector.close_slice().unwrap());
     assert_eq!(before.len(), 20);
@@ -238,19 +239,20 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
 
 /// Returns the pairs of the scanner and of hosts with three contacts each. The three peers are chosen for the seed so
 /// that every host makes its columns hot. The row with the most hot columns has `columns` hot columns.
-fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
+fn crowd(config: Config, columns: usize) -> Vec<Ipv4Pair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();
     let peer = |slot| (0..).find(|&peer| rsra.slot(peer) == Some(slot)).unwrap();
     let peers = [0, 1, 2].map(peer);
     let mut hot = vec![HashSet::new(); rsra.rows() as usize];
-    let mut pairs: Vec<IpPair> = (0..4000).map(|peer| IpPair { inside: SCANNER, peer }).collect();
+    let mut pairs: Vec<Ipv4Pair> =
+        (0..4000).map(|peer| Ipv4Pair { inside: SCANNER, peer }).collect();
     for inside in std::iter::once(SCANNER).chain(0x1400_0000..) {
         let base = rsra.base_column(inside);
         for (row, hot) in (0..).zip(&mut hot) {
             hot.insert(rsra.column(row, base, inside));
         }
-        pairs.extend(peers.map(|peer| IpPair { inside, peer }));
+        pairs.extend(peers.map(|peer| Ipv4Pair { inside, peer }));
         if hot.iter().any(|hot| hot.len() == columns) {
             break;
         }
@@ -286,8 +288,8 @@ fn a_crowd_chosen_for_another_seed_is_harmless() {
     assert_eq!(hosts(&report), [ip(SCANNER)]);
 }
 
-// The 49,000 pairs touch 1.125 positions each. With 9,600 recorders, the load is 5.7 if all hosts are small, and some 10 %
-// lower with 50 hosts of 300 peers. Four standard deviations of the estimate are 0.6. With the default number of
+// The 49,000 pairs touch 1.125 positions each. With 9,600 recorders, the load is 5.7 if all hosts are small, and some
+// 10 % lower with 50 hosts of 300 peers. Four standard deviations of the estimate are 0.6. With the default number of
 // recorders, the load is 0.0034.
 #[test]
 fn a_crowded_counter_reports_that_its_errors_no_longer_hold() {
@@ -308,12 +310,14 @@ fn report_of_crowd(config: Config, background: u32, peers: u32) -> SliceReport {
         let hosts = (0..background).filter(|host| host % 4 == slice % 4);
         let pairs = hosts.flat_map(|host| {
             let inside = 0x0b00_0000 | (slice / 4) << 20 | host;
-            (0..10)
-                .map(move |peer| IpPair { inside, peer: mix(u64::from(inside) << 8 | peer) as u32 })
+            (0..10).map(move |peer| Ipv4Pair {
+                inside,
+                peer: mix(u64::from(inside) << 8 | peer) as u32,
+            })
         });
         detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
         if slice == 4 {
-            let pairs = (0..peers).map(|peer| IpPair { inside: SCANNER, peer });
+            let pairs = (0..peers).map(|peer| Ipv4Pair { inside: SCANNER, peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
         }
     }

@@ -1,7 +1,7 @@
 //! Tests that show how choices in the paper bias the estimate. docs/paper-notes.md explains the numbers.
 
 use srlg::config::{RsraSizes, Scheme};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::family::ip;
 
 /// Returns the paper's configuration, changed so that linear estimators may start at any recorder. The memory stays the
@@ -12,7 +12,7 @@ fn fine_stride() -> Config {
     Config { scheme, ..Config::paper() }
 }
 
-fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetector {
+fn loaded(config: Config, pairs: impl Iterator<Item = Ipv4Pair>) -> SlidingDetector {
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
     detector
@@ -30,7 +30,7 @@ fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
 // positions.
 #[test]
 fn stride_16_correlates_the_rows_and_stride_1_does_not() {
-    let popular = || (0..500_000).map(|inside| IpPair { inside, peer: 0x0808_0808 });
+    let popular = || (0..500_000).map(|inside| Ipv4Pair { inside, peer: 0x0808_0808 });
     let coarse = loaded(Config::paper(), popular());
     let fine = loaded(fine_stride(), popular());
     // In each row, a share of 1 - e^(-500000/131072) = 0.978 of these positions is set. The union therefore has
@@ -51,7 +51,7 @@ fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
     let finder = RsraSizes::PAPER;
     let scheme = Scheme::Paper { finder, rows: 1, columns: 16 << 17, stride: 1 };
     let config = Config { scheme, ..fine_stride() };
-    let giant = loaded(config, (0..100_000).map(|peer| IpPair { inside: 1, peer }));
+    let giant = loaded(config, (0..100_000).map(|peer| Ipv4Pair { inside: 1, peer }));
     let rows = giant.params().counter().rows().unwrap();
     let column = rows.column(0, 1);
     let neighbour = (2..).find(|&inside| rows.column(0, inside).abs_diff(column) < 1000).unwrap();

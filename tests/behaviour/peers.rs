@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use srlg::report::SamplePeer;
-use srlg::{Config, IpPair, SlidingDetector};
+use srlg::{Config, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::distinct_pairs;
 
 use crate::fixture::{self, detector, with_cells};
@@ -15,7 +15,7 @@ use crate::small;
 /// The slice of the last contact, for each pair of a host and a peer.
 type Truth = HashMap<(IpAddr, IpAddr), u64>;
 
-fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {
+fn ingest(detector: &SlidingDetector, pairs: &[Ipv4Pair], late: u32, truth: &mut Truth) {
     detector.ingest_late(pairs, late).unwrap();
     let slice = detector.slice() - u64::from(late);
     for pair in pairs {
@@ -26,12 +26,12 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
 
 /// Returns the contacts of 12 hosts in `slice`. Host n has 100 n contacts, of which 37 are with new peers in each
 /// slice.
-fn contacts(slice: u32) -> Vec<IpPair> {
+fn contacts(slice: u32) -> Vec<Ipv4Pair> {
     let host = |number: u32| 0x0a00_0000 + number.pow(2);
     let peers =
         |number: u32| (0..100 * number).map(move |i| (slice * 37 + i).wrapping_mul(0x9e37_79b1));
     (1..13)
-        .flat_map(|number| peers(number).map(move |peer| IpPair { inside: host(number), peer }))
+        .flat_map(|number| peers(number).map(move |peer| Ipv4Pair { inside: host(number), peer }))
         .collect()
 }
 
@@ -66,7 +66,7 @@ fn check(config: Config, slices: u32) -> f64 {
     for slice in 0..slices {
         ingest(&detector, &contacts(slice), 0, &mut truth);
         ingest(&detector, &contacts(slice + 1000), slice.min(2), &mut truth);
-        let noise: Vec<IpPair> = distinct_pairs(slice.into(), 100_000, 50_000).collect();
+        let noise: Vec<Ipv4Pair> = distinct_pairs(slice.into(), 100_000, 50_000).collect();
         detector.ingest(&noise).unwrap();
         let asked = |detector: &SlidingDetector, host| detector.sample_peers(host).unwrap();
         let before: HashMap<IpAddr, Vec<SamplePeer>> =
@@ -116,8 +116,8 @@ fn few_peers_of_a_small_host_are_nearly_all_shown() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let (mut detector, mut truth) = (detector(config), Truth::new());
     let pair =
-        |host: u32, peer: u32| IpPair { inside: 0x0a00_0000 + host, peer: 0xc000_0000 + peer };
-    let pairs: Vec<IpPair> =
+        |host: u32, peer: u32| Ipv4Pair { inside: 0x0a00_0000 + host, peer: 0xc000_0000 + peer };
+    let pairs: Vec<Ipv4Pair> =
         (0..200).flat_map(|host| [0, 1, 2].map(|peer| pair(host, peer))).collect();
     ingest(&detector, &pairs, 0, &mut truth);
     assert_eq!(detector.close_slice().unwrap().super_points, []);
@@ -145,7 +145,7 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
     let (mut detector, host) = (detector(config), ip(0x0a00_0001));
     detector.skip_to(10).unwrap();
-    let contact = |peer: u32| [IpPair { inside: number(host), peer }];
+    let contact = |peer: u32| [Ipv4Pair { inside: number(host), peer }];
     let shown = |detector: &SlidingDetector| {
         let peers = detector.sample_peers(host).unwrap();
         peers.iter().map(|peer| (number(peer.host), peer.last_seen)).collect::<Vec<_>>()
@@ -173,7 +173,7 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
 fn peers_of_one_slice_are_shown_with_equal_probability() {
     let detector = detector(Config { threshold: 1024, window: 4, ..Config::default() });
     for host in 0..300 {
-        let pairs: Vec<IpPair> = (0..1024).map(|peer| IpPair { inside: host, peer }).collect();
+        let pairs: Vec<Ipv4Pair> = (0..1024).map(|peer| Ipv4Pair { inside: host, peer }).collect();
         detector.ingest(&pairs).unwrap();
     }
     let peers = (0..300).flat_map(|host: u32| detector.sample_peers(ip(host)).unwrap());
@@ -205,7 +205,7 @@ fn peers_that_two_nodes_saw_are_shown_after_a_merge() {
 #[test]
 fn the_paper_s_scheme_has_no_sample_peers() {
     let mut detector = detector(Config { threshold: 64, ..small::paper() });
-    let pairs: Vec<IpPair> = (0..150).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<Ipv4Pair> = (0..150).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     assert_eq!(detector.sample_peers(ip(7)).unwrap(), []);
     let report = detector.close_slice().unwrap();

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use srlg::config::{ConfigError, Scheme};
 use srlg::report::{Health, Overload};
 use srlg::state::{Delta, Snapshot};
-use srlg::{Config, Error, IpPair, SlidingDetector};
+use srlg::{Config, Error, Ipv4Pair, SlidingDetector};
 use srlg_traffic::synthetic::mix;
 
 use crate::fixture::{contacts, detector, hosts};
@@ -25,7 +25,8 @@ fn ingest_crowd(detector: &SlidingDetector, load: f64) {
     let hosts = (load * recorders / 10.0) as u32;
     let pairs = (0..hosts).flat_map(|host| {
         let inside = mix(detector.slice() << 32 | u64::from(host)) as u32;
-        (0..10).map(move |peer| IpPair { inside, peer: mix(u64::from(inside) << 8 | peer) as u32 })
+        (0..10)
+            .map(move |peer| Ipv4Pair { inside, peer: mix(u64::from(inside) << 8 | peer) as u32 })
     });
     detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
 }

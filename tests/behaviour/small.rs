@@ -4,8 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use srlg::config::{HashFamily, RsraSizes, Scheme};
-use srlg::ingest::Ip6Pair;
-use srlg::{Config, IpPair, SlidingDetector};
+use srlg::{Config, IpPair, Ipv4Pair, SlidingDetector};
 
 pub(crate) fn tagged() -> Config {
     Config {
@@ -35,11 +34,11 @@ pub(crate) fn host(number: u32) -> IpAddr {
     }
 }
 
-/// Ingests `pair`, as an [`IpPair`] if `is_short` is set and both hosts are IPv4.
-pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
+/// Ingests `pair`, as an [`Ipv4Pair`] if `is_short` is set and both hosts are IPv4.
+pub(crate) fn ingest_any(detector: &SlidingDetector, pair: IpPair, is_short: bool, late: u32) {
     let ingested = match [pair.inside, pair.peer] {
         [[0, 0, 0xffff, inside], [0, 0, 0xffff, peer]] if is_short => {
-            detector.ingest_late(&[IpPair { inside, peer }], late)
+            detector.ingest_late(&[Ipv4Pair { inside, peer }], late)
         }
         _ => detector.ingest_late(&[pair], late),
     };

@@ -1,11 +1,11 @@
-//! Tests that a detector that lists its first pairs produces the same bits as one that has recorders from the beginning,
-//! and that its pairs can be taken in place of deltas.
+//! Tests that a detector that lists its first pairs produces the same bits as one that has recorders from the
+//! beginning, and that its pairs can be taken in place of deltas.
 
 use proptest::prelude::*;
 use srlg::config::Scheme;
-use srlg::ingest::{Ip6Pair, PairBatch};
+use srlg::ingest::PairBatch;
 use srlg::state::SlicePairs;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, IpPair, Ipv4Pair, SlidingDetector};
 
 use crate::fixture::{self, detector};
 use crate::small::{host, ingest_any, tagged};
@@ -63,7 +63,7 @@ fn merge_another(detector: &mut SlidingDetector, config: Config, step: &Step) {
 
 fn ingest(detector: &SlidingDetector, hosts: u32, peers: u32, late: u32) {
     for peer in 0..peers {
-        let pair = Ip6Pair::new(host(hosts), host(peer.wrapping_mul(7) % 120 + 9));
+        let pair = IpPair::new(host(hosts), host(peer.wrapping_mul(7) % 120 + 9));
         ingest_any(detector, pair, true, late);
     }
 }
@@ -139,7 +139,7 @@ proptest! {
 #[test]
 fn recorders_are_given_up_after_a_window_of_slices_that_a_list_took() {
     let mut node = sparse(tagged(), 100);
-    let pairs = |peers| (0..peers).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>();
+    let pairs = |peers| (0..peers).map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>();
     let mut take = |slice, peers| {
         node.skip_to(slice).unwrap();
         node.ingest(&pairs(peers)).unwrap();
@@ -163,7 +163,7 @@ fn recorders_answer_for_the_slices_of_a_flood_and_those_after_it() {
         for node in [&mut node, &mut one] {
             node.skip_to(slice).unwrap();
             let peers = if slice == 2 { 0..150 } else { 0..50 };
-            let pairs: Vec<_> = peers.map(|peer| IpPair { inside: 7, peer }).collect();
+            let pairs: Vec<_> = peers.map(|peer| Ipv4Pair { inside: 7, peer }).collect();
             node.ingest(&pairs).unwrap();
         }
         if slice >= 2 {
@@ -178,7 +178,8 @@ fn recorders_answer_for_the_slices_of_a_flood_and_those_after_it() {
 fn threads_that_fill_a_list_make_the_recorders_of_one_thread() {
     let (mut one, mut listed) = (detector(tagged()), sparse(tagged(), 500));
     let mut feeds: Vec<_> = (0..4).map(|_| listed.feed(100).unwrap()).collect();
-    let pairs = |number: u32| (0..700).map(move |peer| IpPair { inside: number, peer: peer % 350 });
+    let pairs =
+        |number: u32| (0..700).map(move |peer| Ipv4Pair { inside: number, peer: peer % 350 });
     std::thread::scope(|scope| {
         for (feed, number) in feeds.iter_mut().zip(0..) {
             scope.spawn(move || pairs(number).for_each(|pair| feed.ingest(&[pair]).unwrap()));
@@ -195,18 +196,18 @@ fn a_list_takes_no_more_memory_than_is_stated() {
         let mut detector = sparse(Config::default(), most_pairs);
         let (most, mut largest) = (SlidingDetector::list_bytes(most_pairs), 0);
         for number in 0..most_pairs as u32 {
-            detector.ingest(&[IpPair { inside: number, peer: 7 }]).unwrap();
+            detector.ingest(&[Ipv4Pair { inside: number, peer: 7 }]).unwrap();
             largest = largest.max(detector.memory_bytes());
         }
         assert!(detector.is_sparse() && largest <= most, "{most_pairs}: {largest} {most}");
         detector.take_pairs().unwrap();
         let pairs: Vec<_> = (0..most_pairs as u32 / 4)
-            .map(|peer| Ip6Pair::new(host(5), host(peer * 3 + 2)))
+            .map(|peer| IpPair::new(host(5), host(peer * 3 + 2)))
             .collect();
         detector.ingest(&pairs[..pairs.len() / 2]).unwrap();
         let rest = most_pairs as u32 / 2;
         detector
-            .ingest(&(0..rest).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())
+            .ingest(&(0..rest).map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>())
             .unwrap();
         assert!(detector.is_sparse() && detector.memory_bytes() <= most, "{most_pairs}");
     }

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use srlg::config::{HashFamily, Scheme};
-use srlg::ingest::{Ip6Pair, Pair};
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::ingest::Pair;
+use srlg::{Config, Device, Error, IpPair, Ipv4Pair, SlidingDetector};
 use srlg_traffic::family::ip;
 
 use crate::device::detector;
@@ -53,20 +53,20 @@ fn any_host(place: usize) -> IpAddr {
     }
 }
 
-fn short(contacts: &[(usize, u32)]) -> Vec<IpPair> {
-    contacts.iter().map(|&(host, peer)| IpPair { inside: HOSTS[host], peer }).collect()
+fn short(contacts: &[(usize, u32)]) -> Vec<Ipv4Pair> {
+    contacts.iter().map(|&(host, peer)| Ipv4Pair { inside: HOSTS[host], peer }).collect()
 }
 
-fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
+fn long(contacts: &[(usize, u32)]) -> Vec<IpPair> {
     let address = |peer: u32| match peer % 3 {
         0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
         _ => ip(peer),
     };
-    contacts.iter().map(|&(host, peer)| Ip6Pair::new(any_host(host), address(peer))).collect()
+    contacts.iter().map(|&(host, peer)| IpPair::new(any_host(host), address(peer))).collect()
 }
 
 /// Runs `$work` with the pairs of `$contacts`. If the flag of `$contacts` is set and the scheme supports IPv6, these
-/// pairs are `Ip6Pair`s.
+/// pairs are `IpPair`s.
 macro_rules! of_type {
     (($config:expr, $contacts:expr), |$pairs:ident| $work:expr) => {
         match $contacts {

@@ -1,7 +1,6 @@
 //! Tests on any device with traffic of both families. Half of the inside hosts are IPv6.
 
-use srlg::ingest::Ip6Pair;
-use srlg::{Config, Device, SlidingDetector};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 use crate::device::detector;
@@ -104,7 +103,7 @@ fn hosts_of_both_families_from_pinned_memory(device: Device) {
 fn no_pair_of_ipv6_in_the_paper_s_scheme(device: Device) {
     let [_, paper] = presets(5);
     let detector = detector(device, paper);
-    assert!(detector.ingest(&[Ip6Pair::default()]).is_err());
+    assert!(detector.ingest(&[IpPair::default()]).is_err());
     for feed in [in_batches, from_pinned_memory] {
         feed(&detector, &FamilyPairs::default(), 0);
     }

@@ -1,7 +1,7 @@
 //! Tests that pairs are counted in the same way whether they are ingested one by one, in batches, from several threads
 //! or from pinned memory.
 
-use srlg::{Device, IpPair, SlidingDetector};
+use srlg::{Device, Ipv4Pair, SlidingDetector};
 
 use crate::device::detector;
 use crate::feed::{assert_equals_one_at_a_time, whole};
@@ -36,7 +36,7 @@ fn floods(device: Device) {
 
 /// Divides `pairs` into batches. Most of their lengths are next to a power of 2, because a line has 32 recorders and a
 /// GPU block has 256 threads.
-fn batches(pairs: &[IpPair], mut ingest: impl FnMut(&[IpPair])) {
+fn batches(pairs: &[Ipv4Pair], mut ingest: impl FnMut(&[Ipv4Pair])) {
     let mut rest = pairs;
     for length in [0, 1, 2, 31, 32, 33, 257, 1023, 1025, 4099, 16_385].into_iter().cycle() {
         if rest.is_empty() {
@@ -85,7 +85,7 @@ fn from_two_buffers(detector: &SlidingDetector, slice: &Slice) {
         let buffer = &mut buffers[number % 2];
         // If a batch is short, its last pair is repeated in the rest of the buffer, which has no effect.
         let pair = |index: usize| batch[index.min(batch.len() - 1)];
-        let fill = |pairs: &mut [IpPair]| {
+        let fill = |pairs: &mut [Ipv4Pair]| {
             (0..).zip(pairs).for_each(|(index, place)| *place = pair(index));
         };
         buffer.fill(fill).unwrap();
@@ -104,10 +104,10 @@ fn no_pairs_at_all(device: Device) {
     for config in presets(WINDOW) {
         let mut tested = detector(device, config);
         let untouched = tested.snapshot().unwrap();
-        let empty = tested.pinned_pairs::<IpPair>(0).unwrap();
+        let empty = tested.pinned_pairs::<Ipv4Pair>(0).unwrap();
         assert!(empty.is_empty());
-        tested.ingest::<IpPair>(&[]).unwrap();
-        tested.ingest_late::<IpPair>(&[], 2).unwrap();
+        tested.ingest::<Ipv4Pair>(&[]).unwrap();
+        tested.ingest_late::<Ipv4Pair>(&[], 2).unwrap();
         tested.ingest_pinned(&empty).unwrap();
         tested.flush().unwrap();
         let report = tested.close_slice().unwrap();

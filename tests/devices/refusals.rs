@@ -1,6 +1,6 @@
 //! Tests that failed memory allocations return errors, and that detectors still work afterwards.
 
-use srlg::{Device, Error, IpPair};
+use srlg::{Device, Error, Ipv4Pair};
 
 use crate::device::detector;
 use crate::traffic::{contacts, small};
@@ -11,10 +11,10 @@ on_every_device!(pinned_memory_that_is_refused);
 fn pinned_memory_that_is_refused(device: Device) {
     let mut tested = detector(device, small());
     tested.ingest(&contacts(3, 200)).unwrap();
-    let error = tested.pinned_pairs::<IpPair>(1 << 47).unwrap_err();
+    let error = tested.pinned_pairs::<Ipv4Pair>(1 << 47).unwrap_err();
     assert!(matches!(error, Error::PinnedMemory { bytes, .. } if bytes == 1 << 50), "{error}");
     // The size of this buffer in bytes exceeds the range of `usize`.
-    assert!(matches!(tested.pinned_pairs::<IpPair>(usize::MAX), Err(Error::PinnedMemory { .. })));
+    assert!(matches!(tested.pinned_pairs::<Ipv4Pair>(usize::MAX), Err(Error::PinnedMemory { .. })));
     assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);
 }
 

@@ -1,8 +1,7 @@
 //! Tests that ingest pairs that are already in GPU memory.
 
 use srlg::gpu::cudarc::driver::CudaContext;
-use srlg::ingest::Ip6Pair;
-use srlg::{Device, IpPair, SlidingDetector};
+use srlg::{Device, IpPair, Ipv4Pair, SlidingDetector};
 
 use crate::feed::assert_equals_one_at_a_time;
 use crate::traffic::{Slice, backbone, presets, with_late};
@@ -11,7 +10,7 @@ use crate::traffic::{Slice, backbone, presets, with_late};
 const PIECE: usize = 10_007;
 
 /// Ingests IPv4 `pairs` from GPU memory.
-pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
+pub(crate) fn short(detector: &SlidingDetector, pairs: &[Ipv4Pair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     for piece in pairs.chunks(PIECE) {
         let words: Vec<[u32; 2]> = piece.iter().map(|pair| [pair.inside, pair.peer]).collect();
@@ -20,9 +19,9 @@ pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
 }
 
 /// Ingests `pairs` of either family from GPU memory.
-pub(crate) fn long(detector: &SlidingDetector, pairs: &[Ip6Pair]) {
+pub(crate) fn long(detector: &SlidingDetector, pairs: &[IpPair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
-    let words = |pair: &Ip6Pair| [pair.inside, pair.peer].concat().try_into().unwrap();
+    let words = |pair: &IpPair| [pair.inside, pair.peer].concat().try_into().unwrap();
     for piece in pairs.chunks(PIECE) {
         let words: Vec<[u32; 8]> = piece.iter().map(words).collect();
         detector.ingest_device(&stream.clone_htod(&words).unwrap()).unwrap();
@@ -38,10 +37,10 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     late(detector, slice);
 }
 
-/// Ingests like [`from_the_device`], but passes all pairs that are on time as [`Ip6Pair`]s.
+/// Ingests like [`from_the_device`], but passes all pairs that are on time as [`IpPair`]s.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let mapped = |host| [0, 0, 0xffff, host];
-    let pair = |pair: &IpPair| Ip6Pair { inside: mapped(pair.inside), peer: mapped(pair.peer) };
+    let pair = |pair: &Ipv4Pair| IpPair { inside: mapped(pair.inside), peer: mapped(pair.peer) };
     long(detector, &slice.pairs.iter().map(pair).collect::<Vec<_>>());
     late(detector, slice);
 }

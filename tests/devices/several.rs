@@ -7,7 +7,7 @@
 use std::net::Ipv4Addr;
 use std::thread;
 
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector};
 
 use crate::device::detector;
 use crate::feed::{assert_equal_recorders, one_at_a_time};
@@ -42,7 +42,7 @@ fn second(device: Device, config: Config) -> SlidingDetector {
 fn assert_both_see_everything(
     device: Device,
     seed: u64,
-    share: fn(&mut SlidingDetector, &mut SlidingDetector, &[IpPair]),
+    share: fn(&mut SlidingDetector, &mut SlidingDetector, &[Ipv4Pair]),
 ) {
     for config in presets(WINDOW) {
         let (mut first, mut other) = (detector(device, config), second(device, config));
@@ -93,7 +93,7 @@ fn pinned_pairs_of_one_detector_that_both_ingest(device: Device) {
         for (number, batch) in pairs.chunks(LENGTH).enumerate() {
             // If a batch is short, its last pair is repeated in the rest of the buffer, which has no effect.
             let pair = |index: usize| batch[index.min(batch.len() - 1)];
-            let fill = |places: &mut [IpPair]| {
+            let fill = |places: &mut [Ipv4Pair]| {
                 (0..).zip(places).for_each(|(index, place)| *place = pair(index));
             };
             buffer.fill(fill).unwrap();
@@ -118,7 +118,7 @@ fn detectors_go_and_the_other_one_stays(device: Device) {
         let (mine, of_guest) = slice.pairs.split_at(slice.pairs.len() / 2);
         tested.ingest(mine).unwrap();
         guest.ingest(of_guest).unwrap();
-        let pinned = guest.pinned_pairs::<IpPair>(100).unwrap();
+        let pinned = guest.pinned_pairs::<Ipv4Pair>(100).unwrap();
         drop(guest);
         tested.ingest(of_guest).unwrap();
         drop(pinned);

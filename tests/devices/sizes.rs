@@ -5,7 +5,7 @@ use approx::assert_abs_diff_eq;
 use srlg::config::{HashFamily, Scheme};
 use srlg::ingest::Pair;
 use srlg::report::EstimateRange;
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_traffic::family::{Family, FamilyPairs};
 
 use crate::device::detector;
@@ -50,7 +50,7 @@ fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
 /// Asserts that a detector on `device` has the same reports and recorders as a CPU detector that ingests one pair at a
 /// time. Both detectors advance by `jump` slices after each item of `slices`. Returns the number of super points in all
 /// reports.
-fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> usize {
+fn check(device: Device, config: Config, slices: &[Vec<Ipv4Pair>], jump: u64) -> usize {
     let (mut super_points, mut pairs) = (0, FamilyPairs::default());
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let config = Config { hash, ..config };
@@ -71,7 +71,7 @@ fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> u
     super_points
 }
 
-fn slices(peers: u32) -> Vec<Vec<IpPair>> {
+fn slices(peers: u32) -> Vec<Vec<Ipv4Pair>> {
     let pairs = contacts(8, peers);
     pairs.chunks(pairs.len().div_ceil(3)).map(<[_]>::to_vec).collect()
 }

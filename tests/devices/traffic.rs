@@ -1,15 +1,15 @@
 //! Traffic and configurations for the tests.
 
 use srlg::config::{RsraSizes, Scheme};
-use srlg::{Config, IpPair};
+use srlg::{Config, Ipv4Pair};
 use srlg_traffic::synthetic::{Backbone, Model};
 
 /// The pairs that arrive in one slice.
 #[derive(Clone, Default)]
 pub(crate) struct Slice {
-    pub(crate) pairs: Vec<IpPair>,
+    pub(crate) pairs: Vec<Ipv4Pair>,
     /// Late pairs, with their delay in slices.
-    pub(crate) late: Vec<(u32, Vec<IpPair>)>,
+    pub(crate) late: Vec<(u32, Vec<Ipv4Pair>)>,
 }
 
 /// One in `LATE_SHARE` packets is late.
@@ -18,7 +18,7 @@ const LATE_SHARE: usize = 16;
 const MOST_LATE: u32 = 4;
 
 /// Returns the packets of each slice, with about `pairs` distinct pairs in total and two packets per pair on average.
-pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
+pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<Ipv4Pair>> {
     let model = Backbone {
         seed,
         slices,
@@ -31,13 +31,13 @@ pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
 }
 
 /// Returns 40 slices with about 80,000 pairs, a fifth of which belong to four flood victims.
-pub(crate) fn flood() -> Vec<Vec<IpPair>> {
+pub(crate) fn flood() -> Vec<Vec<Ipv4Pair>> {
     Model::Flood.slices(5, 40, 600_000).collect()
 }
 
 /// Delays every 16th packet of a slice by up to [`MOST_LATE`] slices. Packets that would arrive after the last slice
 /// are dropped.
-pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
+pub(crate) fn with_late(slices: Vec<Vec<Ipv4Pair>>) -> Vec<Slice> {
     let mut traffic = vec![Slice::default(); slices.len()];
     for (now, packets) in slices.into_iter().enumerate() {
         let (late, pairs) =
@@ -94,8 +94,8 @@ pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> C
     Config { scheme, candidate_limit, ..config }
 }
 
-pub(crate) fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
-    let pair = |contact: u32| IpPair {
+pub(crate) fn contacts(hosts: u32, peers: u32) -> Vec<Ipv4Pair> {
+    let pair = |contact: u32| Ipv4Pair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),
         peer: contact.wrapping_mul(0x9e37_79b9),
     };

@@ -2,7 +2,7 @@
 
 use approx::abs_diff_eq;
 use srlg::report::EstimateRange;
-use srlg::{Config, Device, IpPair, SliceReport};
+use srlg::{Config, Device, Ipv4Pair, SliceReport};
 use srlg_traffic::family::{Family, FamilyPairs, number};
 use srlg_traffic::oracle::ExactWindow;
 
@@ -35,7 +35,7 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
 }
 
 /// Calls [`assert_near`] for every slice of `traffic`. Returns the number of super points in all reports.
-fn compare(device: Device, family: Family, traffic: &[Vec<IpPair>], window: u32) -> usize {
+fn compare(device: Device, family: Family, traffic: &[Vec<Ipv4Pair>], window: u32) -> usize {
     let config = Config { threshold: THRESHOLD, window, ..Config::default() };
     let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));
     let (mut compared, mut split) = (0, FamilyPairs::default());

@@ -1,7 +1,7 @@
 //! Tests of short windows, windows with epochs of several slices, and queries over a part of the window.
 
 use srlg::config::Scheme;
-use srlg::{Config, Device, IpPair};
+use srlg::{Config, Device, Ipv4Pair};
 use srlg_traffic::family::ip;
 
 use crate::device::detector;
@@ -59,7 +59,8 @@ fn hosts_leave_after_exactly_k_slices(device: Device) {
         for window in [1, 2, 5, 7] {
             let mut tested = detector(device, Config { window, ..config });
             let host = 0x0a00_0001;
-            let pairs: Vec<IpPair> = (0..200).map(|peer| IpPair { inside: host, peer }).collect();
+            let pairs: Vec<Ipv4Pair> =
+                (0..200).map(|peer| Ipv4Pair { inside: host, peer }).collect();
             tested.ingest(&pairs).unwrap();
             for slice in 0..window + 3 {
                 let report = tested.close_slice().unwrap();

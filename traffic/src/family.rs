@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use srlg_core::{Ip6Pair, IpPair, Limbs, limbs};
+use srlg_core::{IpPair, Ipv4Pair, Limbs, limbs};
 
 /// Address family of the hosts in synthetic traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub enum Family {
 #[derive(Clone, Debug, Default)]
 pub struct FamilyPairs {
     /// Pairs of IPv4 hosts.
-    pub v4: Vec<IpPair>,
+    pub v4: Vec<Ipv4Pair>,
     /// Pairs of IPv6 hosts.
-    pub v6: Vec<Ip6Pair>,
+    pub v6: Vec<IpPair>,
 }
 
 impl Family {
@@ -44,7 +44,7 @@ impl Family {
 
     /// Returns the addresses of the inside host and of the peer in `pair`. Both addresses have the same family.
     #[must_use]
-    pub fn hosts(self, IpPair { inside, peer }: IpPair) -> (IpAddr, IpAddr) {
+    pub fn hosts(self, Ipv4Pair { inside, peer }: Ipv4Pair) -> (IpAddr, IpAddr) {
         match self.is_v6(inside) {
             true => (Self::V6.host(inside), Self::V6.host(peer)),
             false => (ip(inside), ip(peer)),
@@ -53,13 +53,13 @@ impl Family {
 
     /// Converts the hosts of `pairs` to addresses of this family, and replaces the contents of `all` with the converted
     /// pairs.
-    pub fn split(self, pairs: &[IpPair], all: &mut FamilyPairs) {
+    pub fn split(self, pairs: &[Ipv4Pair], all: &mut FamilyPairs) {
         all.v4.clear();
         all.v6.clear();
         for &pair in pairs {
             match self.is_v6(pair.inside) {
                 true => {
-                    all.v6.push(Ip6Pair { inside: v6(pair.inside), peer: v6(pair.peer) });
+                    all.v6.push(IpPair { inside: v6(pair.inside), peer: v6(pair.peer) });
                 }
                 false => all.v4.push(pair),
             }
@@ -93,7 +93,7 @@ impl FromStr for Family {
 
 /// Returns `pairs` with the IPv6 addresses of [`Family::V6`].
 #[must_use]
-pub fn v6_pairs(pairs: &[IpPair]) -> Vec<Ip6Pair> {
+pub fn v6_pairs(pairs: &[Ipv4Pair]) -> Vec<IpPair> {
     let mut all = FamilyPairs::default();
     Family::V6.split(pairs, &mut all);
     all.v6
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn pairs_are_split_by_their_inside_hosts() {
-        let pairs: Vec<IpPair> = (0..1000).map(|inside| IpPair { inside, peer: 7 }).collect();
+        let pairs: Vec<Ipv4Pair> = (0..1000).map(|inside| Ipv4Pair { inside, peer: 7 }).collect();
         let mut all = FamilyPairs::default();
         Family::Mixed.split(&pairs, &mut all);
         assert_eq!(all.v4.len() + all.v6.len(), 1000);

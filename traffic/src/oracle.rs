@@ -6,27 +6,27 @@
 //! number of distinct pairs in the window.
 
 use rustc_hash::FxHashMap;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use std::collections::hash_map::Entry;
 
 /// Exact sliding cardinalities over the last `window` slices.
 ///
 /// ```
-/// use srlg_core::IpPair;
+/// use srlg_core::Ipv4Pair;
 /// use srlg_traffic::oracle::ExactWindow;
 /// let mut exact = ExactWindow::new(2);
-/// exact.touch(IpPair { inside: 1, peer: 2 });
+/// exact.touch(Ipv4Pair { inside: 1, peer: 2 });
 /// assert_eq!(exact.close_slice(1), [(1, 1)]);
-/// exact.touch(IpPair { inside: 1, peer: 3 });
+/// exact.touch(Ipv4Pair { inside: 1, peer: 3 });
 /// assert_eq!(exact.close_slice(1), [(1, 2)]);
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
 pub struct ExactWindow {
     /// Number of the running slice. It starts at `window` so that `now - window` cannot be negative.
     now: u64,
-    last_touch: FxHashMap<IpPair, u64>,
+    last_touch: FxHashMap<Ipv4Pair, u64>,
     /// Buckets of pairs. The index of a bucket is its slice modulo the length of the window.
-    buckets: Vec<Vec<IpPair>>,
+    buckets: Vec<Vec<Ipv4Pair>>,
     /// Cardinality of every host with at least one peer.
     cardinalities: FxHashMap<Address, u32>,
 }
@@ -48,7 +48,7 @@ impl ExactWindow {
     }
 
     /// Records a contact of `pair` in the running slice.
-    pub fn touch(&mut self, pair: IpPair) {
+    pub fn touch(&mut self, pair: Ipv4Pair) {
         if self.last_touch.insert(pair, self.now).is_none() {
             *self.cardinalities.entry(pair.inside).or_default() += 1;
             let bucket = self.bucket(self.now);
@@ -132,26 +132,26 @@ mod tests {
     #[derive(Default)]
     struct Naive {
         now: i64,
-        touches: Vec<(i64, IpPair)>,
+        touches: Vec<(i64, Ipv4Pair)>,
     }
 
     impl Naive {
-        fn pairs(&self, window: u32) -> FxHashSet<IpPair> {
+        fn pairs(&self, window: u32) -> FxHashSet<Ipv4Pair> {
             let first = self.now - i64::from(window) + 1;
-            let within = |&&(slice, _): &&(i64, IpPair)| (first..=self.now).contains(&slice);
+            let within = |&&(slice, _): &&(i64, Ipv4Pair)| (first..=self.now).contains(&slice);
             self.touches.iter().filter(within).map(|&(_, pair)| pair).collect()
         }
     }
 
     #[derive(Clone, Debug)]
     enum Action {
-        Touch(IpPair),
+        Touch(Ipv4Pair),
         Close,
         Skip(u64),
     }
 
     fn step() -> impl Strategy<Value = Action> {
-        let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, peer)| IpPair { inside, peer });
+        let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, peer)| Ipv4Pair { inside, peer });
         prop_oneof![
             12 => pair.prop_map(Action::Touch),
             4 => Just(Action::Close),
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn a_skip_of_any_length_ends_at_once() {
         let mut exact = ExactWindow::new(3);
-        exact.touch(IpPair { inside: 1, peer: 2 });
+        exact.touch(Ipv4Pair { inside: 1, peer: 2 });
         exact.skip(1 << 60);
         assert_eq!((exact.distinct_pairs(), exact.cardinality(1)), (0, 0));
-        exact.touch(IpPair { inside: 1, peer: 2 });
+        exact.touch(Ipv4Pair { inside: 1, peer: 2 });
         exact.skip(2);
         assert_eq!(exact.close_slice(1), [(1, 1)]);
         assert_eq!(exact.close_slice(1), []);

@@ -28,7 +28,7 @@ pub use stream::Stream;
 
 use hosts::{Background, begun_per_period};
 use rng::Rng;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 
 /// Parameters of the synthetic traffic.
 ///
@@ -108,10 +108,10 @@ impl Backbone {
 /// A bijection converts a counter to the address of each peer. The pairs are therefore distinct, and a peer can have
 /// any address, including that of an inside host. At most 2^32 pairs are returned. `hosts` must be at most
 /// [`INSIDE_HOSTS`]. If `hosts` is 0, all pairs have the first inside host.
-pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item = IpPair> {
+pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item = Ipv4Pair> {
     let mut rng = Rng::new(seed, hosts.into());
     let key = mix(seed) as u32;
-    (0..count.min(1 << 32)).map(move |counter| IpPair {
+    (0..count.min(1 << 32)).map(move |counter| Ipv4Pair {
         inside: inside_host(rng.below(hosts)),
         peer: scatter(counter as u32 ^ key),
     })

@@ -7,7 +7,7 @@
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -33,10 +33,10 @@ pub struct Record {
 impl Record {
     /// Returns the two pairs of this record. Each of the two hosts is the inside host of one pair. If the source is
     /// also the destination, no pair is returned.
-    pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
+    pub fn pairs(&self) -> impl Iterator<Item = Ipv4Pair> + use<> {
         let &Self { source, destination, .. } = self;
         let ends = [(source, destination), (destination, source)].into_iter();
-        ends.filter(|(inside, peer)| inside != peer).map(|(inside, peer)| IpPair { inside, peer })
+        ends.filter(|(inside, peer)| inside != peer).map(|(inside, peer)| Ipv4Pair { inside, peer })
     }
 }
 

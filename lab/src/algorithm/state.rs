@@ -13,7 +13,7 @@ use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::CellArray;
 use srlg_core::finder::cells::chance::AgeHistogram;
 use srlg_core::{
-    Config, IpPair, Params, ReadRecorder, Recorder, Recorder16, Recorder64, Scheme, Span, Tally,
+    Config, Ipv4Pair, Params, ReadRecorder, Recorder, Recorder16, Recorder64, Scheme, Span, Tally,
     age_all,
 };
 use srlg_host::{Device, SlidingDetector};
@@ -323,7 +323,7 @@ fn steps(tally: &Histograms, tags: u32, lines: &[Vec<Place>]) -> Vec<Step> {
 }
 
 /// Returns the pairs of a slice. The peers are random, so almost all of them are new.
-fn traffic(seed: u64, slice: u32) -> Vec<IpPair> {
+fn traffic(seed: u64, slice: u32) -> Vec<Ipv4Pair> {
     let mut pairs = Vec::new();
     let mut number = 0;
     let mut contact = |host: Ipv4Addr, count: u32| {
@@ -332,7 +332,7 @@ fn traffic(seed: u64, slice: u32) -> Vec<IpPair> {
             let peer = mix(seed ^ mix(u64::from(slice) << 32 | number)) as u32;
             // Peers are in 198.18.0.0/15, the network for benchmarks.
             let peer = 0xc612_0000 | peer & 0x1_ffff;
-            pairs.push(IpPair { inside: host.to_bits(), peer });
+            pairs.push(Ipv4Pair { inside: host.to_bits(), peer });
         }
     };
     let of_subject = match slice.checked_sub(SLICES - WINDOW) {
@@ -365,7 +365,7 @@ impl<'a> Arrays<'a> {
         Ok(Self { cells: Cells::new(cells), lines: TaggedLines::new(lines) })
     }
 
-    fn touch(&self, pairs: &[IpPair]) {
+    fn touch(&self, pairs: &[Ipv4Pair]) {
         pairs.iter().for_each(|pair| self.cells.view().touch(pair, 0));
         self.lines.view().touch(pairs, 0);
     }
@@ -439,7 +439,7 @@ impl<'a> Cells<'a> {
         let mut lost = BTreeSet::new();
         for &(peer, _) in of_subject {
             let empty = Self::new(self.params);
-            empty.view().touch(&IpPair { inside, peer }, 0);
+            empty.view().touch(&Ipv4Pair { inside, peer }, 0);
             let places = empty.touched().map(|(place, ..)| place);
             lost.extend(places.filter(|&place| {
                 self.params.owner(place, self.recorders[place as usize].word()) != owner
@@ -479,7 +479,7 @@ impl<'a> TaggedLines<'a> {
     /// writes.
     fn own(&self, peer: u32) -> (usize, Own) {
         let empty = Self::new(self.params);
-        let pair = IpPair { inside: SUBJECT.to_bits(), peer };
+        let pair = Ipv4Pair { inside: SUBJECT.to_bits(), peer };
         empty.view().touch(&[pair], 0);
         let words = empty.recorders.iter().map(|recorder| u32::from(recorder.word()));
         let mut touched: Vec<_> =

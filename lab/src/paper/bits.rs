@@ -4,7 +4,7 @@
 //! instead of 16-bit ages, as those of the rivals do. Their reports are the same, so a detector with ages stands for
 //! them.
 
-use srlg_core::{Address, Config, IpPair, RsraSizes, Scheme};
+use srlg_core::{Address, Config, Ipv4Pair, RsraSizes, Scheme};
 use srlg_host::Error;
 
 use crate::options::{Preset, Synthetic};
@@ -32,7 +32,7 @@ impl System for Bits {
         self.0.name()
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         self.0.ingest(pairs);
     }
 
@@ -67,8 +67,9 @@ mod tests {
         let mut ages = Srlg::new("paper", config).unwrap();
         let mut bits = Bits::new(&options, 0).unwrap();
         assert_eq!(bits.memory_bytes(), ages.memory_bytes() / 16);
-        let pairs: Vec<_> =
-            (0..4000).map(|number| IpPair { inside: number / 100, peer: number * 7919 }).collect();
+        let pairs: Vec<_> = (0..4000)
+            .map(|number| Ipv4Pair { inside: number / 100, peer: number * 7919 })
+            .collect();
         for pairs in [&pairs[..2000], &pairs[2000..]] {
             ages.ingest(pairs);
             bits.ingest(pairs);

@@ -10,11 +10,11 @@
 //!
 //! Each bijection assigns a pair to a bucket, which has [`PLACES`] slots. Pairs move to their other bucket to make
 //! room, as in a cuckoo hash table (Dietzfelbinger and Weidling, 2007). Therefore, the table normally grows only when
-//! 19 of 20 slots are in use. It then grows by a quarter. No number of peers is stored: a close counts the pairs of each
-//! host in a temporary map.
+//! 19 of 20 slots are in use. It then grows by a quarter. No number of peers is stored: a close counts the pairs of
+//! each host in a temporary map.
 
 use rustc_hash::FxHashMap;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_traffic::synthetic::mix;
 
 use super::exact::PairTable;
@@ -40,7 +40,7 @@ pub(crate) struct CompactTable<const BYTES: usize> {
 /// A pair without a slot, and the time of its last touch.
 #[derive(Clone, Copy)]
 pub(super) struct Homeless {
-    pub(super) pair: IpPair,
+    pub(super) pair: Ipv4Pair,
     time: u32,
 }
 
@@ -105,15 +105,15 @@ impl Layout {
     }
 
     /// Returns the bucket and the low part of a pair's number under one of the two bijections.
-    fn split(self, pair: IpPair, is_second: bool) -> (usize, u64) {
+    fn split(self, pair: Ipv4Pair, is_second: bool) -> (usize, u64) {
         let number = forward(u64::from(pair.inside) << 32 | u64::from(pair.peer), is_second);
         ((number / self.numbers) as usize, number % self.numbers)
     }
 
-    fn pair(self, bucket: usize, entry: Entry) -> IpPair {
+    fn pair(self, bucket: usize, entry: Entry) -> Ipv4Pair {
         let number = bucket as u64 * self.numbers + entry.rest;
         let name = backward(number, entry.is_second);
-        IpPair { inside: (name >> 32) as u32, peer: name as u32 }
+        Ipv4Pair { inside: (name >> 32) as u32, peer: name as u32 }
     }
 }
 
@@ -175,7 +175,7 @@ impl<const BYTES: usize> CompactTable<BYTES> {
     }
 
     /// Records a touch of `pair` in the slice `now`. If the table does not have the pair, returns the pair.
-    pub(super) fn refresh(&mut self, pair: IpPair, now: u32) -> Option<Homeless> {
+    pub(super) fn refresh(&mut self, pair: Ipv4Pair, now: u32) -> Option<Homeless> {
         let time = self.layout.time(now);
         for is_second in [false, true] {
             let (bucket, rest) = self.layout.split(pair, is_second);
@@ -238,7 +238,7 @@ impl<const BYTES: usize> CompactTable<BYTES> {
     }
 
     /// Removes all pairs for which `keeps` is false.
-    pub(super) fn retain(&mut self, keeps: impl Fn(IpPair) -> bool) {
+    pub(super) fn retain(&mut self, keeps: impl Fn(Ipv4Pair) -> bool) {
         let layout = self.layout;
         self.retain_entries(|bucket, entry| keeps(layout.pair(bucket, entry)));
     }
@@ -267,7 +267,7 @@ impl<const BYTES: usize> PairTable for CompactTable<BYTES> {
         "compact table of pairs".to_owned()
     }
 
-    fn touch(&mut self, pair: IpPair, now: u32) {
+    fn touch(&mut self, pair: Ipv4Pair, now: u32) {
         let Some(mut homeless) = self.refresh(pair, now) else { return };
         if self.is_full() {
             self.grow();
@@ -325,7 +325,7 @@ mod tests {
         #[test]
         fn places_hold_pairs(inside: u32, peer: u32, is_second: bool, window in 1..2000_u32) {
             let layout = Layout::least(window, SLOT_BYTES).larger();
-            let pair = IpPair { inside, peer };
+            let pair = Ipv4Pair { inside, peer };
             let (bucket, rest) = layout.split(pair, is_second);
             prop_assert!(bucket < layout.buckets as usize);
             let entry = Entry { rest, is_second, time: layout.time(window) };

@@ -5,7 +5,7 @@
 //! counters have been given away is not counted.
 
 use rustc_hash::FxHashMap;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_traffic::synthetic::mix;
 
 use super::exact::{PairTable, table_bytes};
@@ -39,7 +39,8 @@ fn map_bytes(counters: &FxHashMap<Address, u32>) -> usize {
     table_bytes::<(Address, u32)>(counters.capacity())
 }
 
-/// Returns the time of a slice, from 1 to the largest number of 16 bits. Windows have fewer slices than there are times.
+/// Returns the time of a slice, from 1 to the largest number of 16 bits. Windows have fewer slices than there are
+/// times.
 fn time(slice: u32) -> u16 {
     (slice % u32::from(u16::MAX)) as u16 + 1
 }
@@ -49,7 +50,7 @@ impl PairTable for OwnCounters {
         "own counter per host".to_owned()
     }
 
-    fn touch(&mut self, pair: IpPair, now: u32) {
+    fn touch(&mut self, pair: Ipv4Pair, now: u32) {
         let known = self.counters.len() as u32;
         let counter = match self.counters.get(&pair.inside) {
             Some(&counter) => counter,

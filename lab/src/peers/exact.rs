@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 
 use crate::system::{Counter, System};
 
@@ -17,7 +17,7 @@ pub(crate) trait PairTable {
     fn name(&self) -> String;
 
     /// Records that `pair` occurred in the slice `now`.
-    fn touch(&mut self, pair: IpPair, now: u32);
+    fn touch(&mut self, pair: Ipv4Pair, now: u32);
 
     /// Returns the hosts with the numbers of their peers. A table that does not store every pair estimates them.
     fn cardinalities(&self) -> impl Iterator<Item = (Address, f64)>;
@@ -48,7 +48,7 @@ impl<Table: PairTable> System for SlidingMap<Table> {
         self.table.name()
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         pairs.iter().for_each(|&pair| self.table.touch(pair, self.now));
     }
 
@@ -89,7 +89,7 @@ impl PairTable for Sets {
         "hash map of hash maps".to_owned()
     }
 
-    fn touch(&mut self, pair: IpPair, now: u32) {
+    fn touch(&mut self, pair: Ipv4Pair, now: u32) {
         self.0.entry(pair.inside).or_default().insert(pair.peer, now);
     }
 
@@ -114,7 +114,7 @@ impl PairTable for Sets {
 /// A hash map of pairs, with the hash function of `rustc-hash`, and the number of pairs of each host.
 #[derive(Default)]
 pub(crate) struct Pairs {
-    last_touch: FxHashMap<IpPair, u32>,
+    last_touch: FxHashMap<Ipv4Pair, u32>,
     cardinalities: FxHashMap<Address, u32>,
 }
 
@@ -123,7 +123,7 @@ impl PairTable for Pairs {
         "hash map of pairs".to_owned()
     }
 
-    fn touch(&mut self, pair: IpPair, now: u32) {
+    fn touch(&mut self, pair: Ipv4Pair, now: u32) {
         if self.last_touch.insert(pair, now).is_none() {
             *self.cardinalities.entry(pair.inside).or_default() += 1;
         }
@@ -148,7 +148,7 @@ impl PairTable for Pairs {
     }
 
     fn bytes(&self) -> usize {
-        table_bytes::<(IpPair, u32)>(self.last_touch.capacity())
+        table_bytes::<(Ipv4Pair, u32)>(self.last_touch.capacity())
             + table_bytes::<(Address, u32)>(self.cardinalities.capacity())
     }
 }
@@ -193,7 +193,7 @@ mod tests {
     fn memory_of_sets_is_that_of_all_tables() {
         let mut sets = SlidingMap::new(1, 1, Sets::default());
         assert_eq!(sets.memory_bytes(), 0);
-        sets.ingest(&[IpPair { inside: 1, peer: 2 }, IpPair { inside: 1, peer: 3 }]);
+        sets.ingest(&[Ipv4Pair { inside: 1, peer: 2 }, Ipv4Pair { inside: 1, peer: 3 }]);
         // Both maps have four places. The outer map stores a host with its map, and the inner map stores peers with
         // slices.
         let outer = 4 * (size_of::<(Address, HashMap<Address, u32>)>() + 1) + 16;
@@ -204,7 +204,7 @@ mod tests {
     fn memory_of_pairs_is_that_of_both_tables() {
         let mut pairs = SlidingMap::new(1, 1, Pairs::default());
         assert_eq!(pairs.memory_bytes(), 0);
-        pairs.ingest(&[IpPair { inside: 1, peer: 2 }, IpPair { inside: 1, peer: 3 }]);
+        pairs.ingest(&[Ipv4Pair { inside: 1, peer: 2 }, Ipv4Pair { inside: 1, peer: 3 }]);
         assert_eq!(pairs.memory_bytes(), (4 * (12 + 1) + 16) + (4 * (8 + 1) + 16));
     }
 

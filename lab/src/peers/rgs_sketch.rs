@@ -14,7 +14,7 @@
 //! Counts cannot decrease, so the sketch restarts after every window.
 
 use srlg_core::hash::reduce;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_traffic::synthetic::mix;
 
 use crate::system::System;
@@ -73,7 +73,7 @@ impl RgsSketch {
         Self { window, threshold, seed, closed: 0, groups, buckets }
     }
 
-    fn touch(&mut self, pair: IpPair) {
+    fn touch(&mut self, pair: Ipv4Pair) {
         let of_host = mix(self.seed ^ u64::from(pair.inside));
         let of_pair = mix(of_host ^ u64::from(pair.peer));
         let level = (1 + of_pair.leading_zeros()).min(HIGHEST);
@@ -141,7 +141,7 @@ impl System for RgsSketch {
         format!("RGS-Sketch, {:.1} MB", self.memory_bytes() as f64 / 1e6)
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         pairs.iter().for_each(|&pair| self.touch(pair));
     }
 
@@ -221,7 +221,7 @@ mod tests {
     fn a_window_restarts_after_its_slices() {
         let mut sketch = RgsSketch::new(3, 1, 100_000, 1);
         let counts = (1..=7).map(|slice| {
-            sketch.ingest(&[IpPair { inside: 1, peer: slice }]);
+            sketch.ingest(&[Ipv4Pair { inside: 1, peer: slice }]);
             sketch.close_slice()[0].1.round()
         });
         assert!(counts.eq([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]));

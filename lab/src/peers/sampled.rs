@@ -1,11 +1,11 @@
 //! Estimates from a table of sampled pairs, in fixed memory.
 //!
 //! A pair is in the sample if its hash is below a limit. The sample is in a [`CompactTable`]. As long as all pairs fit
-//! into the table, the sample contains all of them and the counts are exact. Whenever the table is full, the limit falls
-//! and the pairs above it are removed. A sample of the share p that has m pairs of a host gives the estimate m / p.
-//! The relative variance of an estimate of n peers is (1 - p) / (p n).
+//! into the table, the sample contains all of them and the counts are exact. Whenever the table is full, the limit
+//! falls and the pairs above it are removed. A sample of the share p that has m pairs of a host gives the estimate m /
+//! p. The relative variance of an estimate of n peers is (1 - p) / (p n).
 
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_traffic::synthetic::mix;
 
 use super::compact::CompactTable;
@@ -37,7 +37,7 @@ impl<const BYTES: usize> SampledTable<BYTES> {
 }
 
 /// Returns whether a pair is in the sample that contains this `share` of all pairs.
-fn is_sampled(pair: IpPair, share: f64, seed: u64) -> bool {
+fn is_sampled(pair: Ipv4Pair, share: f64, seed: u64) -> bool {
     let name = u64::from(pair.inside) << 32 | u64::from(pair.peer);
     // The conversion turns the share 1 into the largest number, so that all pairs are sampled.
     mix(name ^ seed) <= (share * 2.0_f64.powi(64)) as u64
@@ -48,7 +48,7 @@ impl<const BYTES: usize> PairTable for SampledTable<BYTES> {
         "sampled pairs".to_owned()
     }
 
-    fn touch(&mut self, pair: IpPair, now: u32) {
+    fn touch(&mut self, pair: Ipv4Pair, now: u32) {
         if !is_sampled(pair, self.share, self.seed) {
             return;
         }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn pairs_leave_with_their_slice() {
         let mut table = SlidingMap::new(2, 1, of_100_kb(2, 1));
-        let report = |slice: &[IpPair], table: &mut SlidingMap<SampledTable<8>>| {
+        let report = |slice: &[Ipv4Pair], table: &mut SlidingMap<SampledTable<8>>| {
             table.ingest(slice);
             table.close_slice()
         };

@@ -11,7 +11,7 @@
 //! [`TwoZones`] consists of two sketches, as in Sliding Sketches (Gou et al., KDD 2020), and forgets bucket by bucket.
 
 use srlg_core::hash::reduce;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use srlg_traffic::synthetic::mix;
 
 use crate::system::System;
@@ -49,7 +49,7 @@ impl System for SketchRing {
         format!("ring of {} SpreadSketches, {megabytes:.0} MB", self.slices.len())
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         let sketch = &mut self.slices[self.current];
         pairs.iter().for_each(|&pair| sketch.touch(pair));
     }
@@ -106,7 +106,7 @@ impl System for TwoZones {
         format!("SpreadSketch of two zones, {:.0} MB", self.memory_bytes() as f64 / 1e6)
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         pairs.iter().for_each(|&pair| self.new.touch(pair));
     }
 
@@ -175,7 +175,7 @@ impl SpreadSketch {
         self.buckets.capacity() * size_of::<Bucket>()
     }
 
-    fn touch(&mut self, pair: IpPair) {
+    fn touch(&mut self, pair: Ipv4Pair) {
         let name = u64::from(pair.inside) << 32 | u64::from(pair.peer);
         let hash = mix(self.seed ^ mix(name));
         let level = 1 + hash.leading_zeros();
@@ -289,7 +289,7 @@ mod tests {
     use proptest::prelude::*;
     use srlg_traffic::synthetic::mix;
 
-    fn of(pairs: &[IpPair]) -> SpreadSketch {
+    fn of(pairs: &[Ipv4Pair]) -> SpreadSketch {
         let mut sketch = SpreadSketch::new(3, 5);
         pairs.iter().for_each(|&pair| sketch.touch(pair));
         sketch
@@ -343,7 +343,7 @@ mod tests {
         for first in 0..3 {
             let mut zones = TwoZones::new(3, 1, 100_000, 9);
             (0..first).for_each(|_| zones.skip_slice());
-            zones.ingest(&[IpPair { inside: 1, peer: 2 }]);
+            zones.ingest(&[Ipv4Pair { inside: 1, peer: 2 }]);
             let reported = (0..9).map(|_| !zones.close_slice().is_empty());
             let reported: Vec<bool> = reported.collect();
             // The smallest of four counts is 0 as soon as one bucket is empty.

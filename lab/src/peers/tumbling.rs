@@ -8,7 +8,7 @@ use crate::system::System;
 use cardinality_estimator::CardinalityEstimator;
 use hyperloglogplus::{HyperLogLog, HyperLogLogPlus};
 use rustc_hash::FxHashMap;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 /// A map with one estimator of the crate `cardinality-estimator` per host. An estimator has 2^12 registers and counts
@@ -55,7 +55,7 @@ impl<Counter: DistinctCounter> System for TumblingMap<Counter> {
         format!("{} per host", Counter::NAME)
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         for pair in pairs {
             self.hosts.entry(pair.inside).or_insert_with(Counter::empty).add(pair.peer);
         }
@@ -154,7 +154,7 @@ mod tests {
     fn a_window_restarts_after_its_slices() {
         let mut map = HyperLogLogMap::new(3, 1);
         let counts = (1..=7).map(|slice| {
-            map.ingest(&[IpPair { inside: 1, peer: slice }]);
+            map.ingest(&[Ipv4Pair { inside: 1, peer: slice }]);
             map.close_slice()[0].1.round()
         });
         assert!(counts.eq([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]));

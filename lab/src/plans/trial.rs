@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use srlg_core::{Address, Config, IpPair, Plan};
+use srlg_core::{Address, Config, Ipv4Pair, Plan};
 use srlg_host::report::Overload;
 use srlg_host::{Device, SlidingDetector};
 use srlg_traffic::family::{self, Family};
@@ -227,7 +227,7 @@ impl Traffic {
     }
 
     /// Returns the pairs of one slice in a window. Window 0 has no planted hosts.
-    fn slice(&self, window: u32, slice: u32) -> Vec<IpPair> {
+    fn slice(&self, window: u32, slice: u32) -> Vec<Ipv4Pair> {
         let planted = if window == 0 { 0 } else { self.planted_pairs() };
         let background = u64::from(self.load - planted);
         let until = |slice: u32| background * u64::from(slice) / u64::from(self.window);
@@ -244,17 +244,17 @@ impl Traffic {
         pairs
     }
 
-    fn background(&self, pairs: u64, window: u32, number: u64) -> IpPair {
+    fn background(&self, pairs: u64, window: u32, number: u64) -> Ipv4Pair {
         let random = mix(self.seed ^ mix((u64::from(window) << 40) | number));
         let class = ((random >> 48) as usize * self.sizes.len()) >> 16;
         let hosts = (pairs / (self.sizes.len() as u64 * u64::from(self.sizes[class]))).max(1);
         let host = ((random & 0xffff_ffff) * hosts) >> 32;
         let host = mix(self.seed ^ ((host << 32) | (u64::from(window) << 8) | class as u64)) as u32;
-        IpPair { inside: host % FIRST_PLANTED, peer: mix(random) as u32 }
+        Ipv4Pair { inside: host % FIRST_PLANTED, peer: mix(random) as u32 }
     }
 
     /// Adds the contacts of a planted host in a slice. The contacts of a host are spread evenly over the window.
-    fn plant(&self, pairs: &mut Vec<IpPair>, host: Address, contacts: u32, slice: u32) {
+    fn plant(&self, pairs: &mut Vec<Ipv4Pair>, host: Address, contacts: u32, slice: u32) {
         let random = mix(self.seed ^ u64::from(host));
         // The offset of the first contact is random, and at most the interval between two contacts.
         let window = u64::from(self.window);
@@ -264,7 +264,7 @@ impl Traffic {
             |contact: u64| (contact as u32).wrapping_mul(0x9e37_79b1) ^ (random >> 32) as u32;
         pairs.extend(
             (until(slice)..until(slice + 1))
-                .map(|contact| IpPair { inside: host, peer: peer(contact) }),
+                .map(|contact| Ipv4Pair { inside: host, peer: peer(contact) }),
         );
     }
 }

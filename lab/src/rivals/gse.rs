@@ -17,7 +17,7 @@ use super::{WORD, linear_count, zeros};
 use crate::system::{Counter, System};
 use rustc_hash::FxHashSet;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 
 /// Number of bits in a glimpse.
 const GLIMPSE: u32 = 256;
@@ -143,7 +143,7 @@ impl System for Gse {
         "GSE".into()
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
+    fn ingest(&mut self, pairs: &[Ipv4Pair]) {
         let [peer, _, host, _] = self.keys;
         for &pair in pairs {
             let index = reduce(hash(pair.peer, peer), self.config.vector_bits);
@@ -191,9 +191,9 @@ mod tests {
         // a vector of 512 bits.
         let config = Config::with_memory(1 << 17, 128, 1);
         let mut system = Gse::new(Config { threshold: 0, ..config });
-        let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, peer: pair });
+        let others = (0..200_000).map(|pair| Ipv4Pair { inside: 1 + pair % 10_000, peer: pair });
         system.ingest(&others.collect::<Vec<_>>());
-        system.ingest(&(0..128).map(|peer| IpPair { inside: 0, peer }).collect::<Vec<_>>());
+        system.ingest(&(0..128).map(|peer| Ipv4Pair { inside: 0, peer }).collect::<Vec<_>>());
         let report = system.close_slice();
         let (_, estimate) = report.into_iter().find(|&(host, _)| host == 0).unwrap();
         // The variance is 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155. The bound is five standard deviations.
@@ -207,8 +207,9 @@ mod tests {
         let large =
             (0..500).flat_map(|inside| (0..1000 + inside / 10).map(move |peer| (inside, peer)));
         let small = (1000..2000).flat_map(|inside| (0..10).map(move |peer| (inside, peer)));
-        let pairs =
-            large.chain(small).map(|(inside, peer)| IpPair { inside, peer: peer * 7919 + inside });
+        let pairs = large
+            .chain(small)
+            .map(|(inside, peer)| Ipv4Pair { inside, peer: peer * 7919 + inside });
         system.ingest(&pairs.collect::<Vec<_>>());
         let zeros = zeros(system.array.iter().copied());
         let zero_fraction = f64::from(zeros) / f64::from(system.config.array_bits);

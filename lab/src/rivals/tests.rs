@@ -22,8 +22,8 @@ fn addresses(seed: u64) -> impl Iterator<Item = Address> {
     (0..).map(move |number| hash(number, key))
 }
 
-fn pairs(host: Address, count: usize) -> Vec<IpPair> {
-    addresses(host.into()).take(count).map(|peer| IpPair { inside: host, peer }).collect()
+fn pairs(host: Address, count: usize) -> Vec<Ipv4Pair> {
+    addresses(host.into()).take(count).map(|peer| Ipv4Pair { inside: host, peer }).collect()
 }
 
 #[test]

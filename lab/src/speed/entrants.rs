@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Context, Result, anyhow};
 use memmap2::MmapMut;
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 use srlg_host::ingest::{Pair, PairBatch};
 use srlg_host::{Device, SlidingDetector};
 use zerocopy::FromBytes;
@@ -108,8 +108,8 @@ fn round<Slice>(
 
 /// The part of the pairs that one instance of an alternative ingests. Pairs are split by inside host.
 pub(super) struct Share {
-    before: Vec<IpPair>,
-    pairs: Vec<IpPair>,
+    before: Vec<Ipv4Pair>,
+    pairs: Vec<Ipv4Pair>,
 }
 
 pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {

@@ -4,7 +4,7 @@
 //! ingest reaches in the same run.
 
 use anyhow::{Context, Result, anyhow};
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use srlg_host::Device;
 use srlg_host::gpu::cudarc::driver::CudaContext;
 use srlg_host::ingest::PinnedPairs;
@@ -15,7 +15,7 @@ use super::traffic::Traffic;
 use super::{Metric, Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 
-const PAIR: f64 = size_of::<IpPair>() as f64;
+const PAIR: f64 = size_of::<Ipv4Pair>() as f64;
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let Device::Cuda(ordinal) = setting.device else { return Ok(()) };
@@ -39,7 +39,7 @@ pub(super) fn resident(
     metrics: &mut Vec<Metric>,
 ) -> Result<()> {
     let stream = CudaContext::new(gpu as usize)?.new_stream()?;
-    let resident = |slice: &Vec<IpPair>| {
+    let resident = |slice: &Vec<Ipv4Pair>| {
         let pairs: Vec<[u32; 2]> = slice.iter().map(|pair| [pair.inside, pair.peer]).collect();
         Ok(stream.clone_htod(&pairs)?)
     };
@@ -70,7 +70,7 @@ fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
     let detector = setting.detector()?;
     let mut pinned = detector.pinned_pairs(setting.pairs as usize)?;
     let stream = CudaContext::new(gpu as usize)?.new_stream()?;
-    let mut target = stream.alloc_zeros::<u8>(setting.pairs as usize * size_of::<IpPair>())?;
+    let mut target = stream.alloc_zeros::<u8>(setting.pairs as usize * size_of::<Ipv4Pair>())?;
     let seconds = seconds(setting.options.repeat, || {
         with_bytes(&mut pinned, |bytes| {
             timed(|| {

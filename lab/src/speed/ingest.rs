@@ -8,7 +8,7 @@
 use std::iter;
 
 use anyhow::Result;
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use srlg_host::Device;
 use srlg_host::ingest::Pair;
 
@@ -173,8 +173,8 @@ fn add_place(
 /// one buffer while the detector reads another.
 fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     let owner = setting.detector()?;
-    let buffers = |slice: &Vec<IpPair>| {
-        let buffer = |share: &[IpPair]| {
+    let buffers = |slice: &Vec<Ipv4Pair>| {
+        let buffer = |share: &[Ipv4Pair]| {
             let mut buffer = owner.pinned_pairs(share.len())?;
             buffer.fill(|pairs| pairs.copy_from_slice(share))?;
             Ok(buffer)

@@ -11,7 +11,7 @@
 //! - `flood`: the slices of `packets`, in which four out of five packets are replaced by packets to one victim. Each
 //!   packet to the victim has a different spoofed source.
 
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 use srlg_host::Device;
 use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, v6_pairs};
@@ -34,19 +34,19 @@ pub(super) struct Traffic {
     pub(super) name: &'static str,
     /// All pairs in one window of link traffic, which alternatives ingest once before the first round. The list is
     /// empty for `distinct`, and for `flood`, which fills most of the window itself. It is also empty on a GPU.
-    pub(super) before: Vec<IpPair>,
-    pub(super) slices: Vec<Vec<IpPair>>,
+    pub(super) before: Vec<Ipv4Pair>,
+    pub(super) slices: Vec<Vec<Ipv4Pair>>,
 }
 
 impl Traffic {
-    pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
+    pub(super) fn v6(&self) -> Vec<Vec<IpPair>> {
         self.slices.iter().map(|slice| v6_pairs(slice)).collect()
     }
 
     /// Returns the slices as batches of both families. Half of the inside hosts are IPv6 hosts. The victim of a flood
     /// is either an IPv4 or an IPv6 host, depending on its number.
     pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
-        let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
+        let batches = |slice: &Vec<Ipv4Pair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
         self.slices.iter().map(batches).collect()
     }
 }
@@ -77,7 +77,7 @@ fn link(setting: &Setting<'_>) -> Backbone {
     }
 }
 
-fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
+fn packets(setting: &Setting<'_>) -> Vec<Vec<Ipv4Pair>> {
     let mut left = setting.pairs as usize;
     let mut slices = Vec::new();
     for mut slice in link(setting).slices() {
@@ -92,16 +92,16 @@ fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
 }
 
 /// Returns all pairs in one window of link traffic. Each pair has one packet.
-fn before(setting: &Setting<'_>) -> Vec<IpPair> {
+fn before(setting: &Setting<'_>) -> Vec<Ipv4Pair> {
     let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
     model.slices().flatten().collect()
 }
 
-fn flood(seed: u64, packets: &[Vec<IpPair>]) -> Vec<Vec<IpPair>> {
+fn flood(seed: u64, packets: &[Vec<Ipv4Pair>]) -> Vec<Vec<Ipv4Pair>> {
     let count: usize = packets.iter().map(Vec::len).sum();
     // All spoofed pairs have the first host as their inside host.
     let mut spoofed = distinct_pairs(seed, 0, count as u64);
-    let mut slice = |packets: &Vec<IpPair>| {
+    let mut slice = |packets: &Vec<Ipv4Pair>| {
         let packets = packets.iter().enumerate().map(|(number, &packet)| {
             let background = number.is_multiple_of(BACKGROUND).then_some(packet);
             background.or_else(|| spoofed.next()).unwrap_or(packet)
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn four_packets_of_five_of_a_flood_are_for_one_host_and_no_two_from_one_source() {
-        let packets: Vec<IpPair> = (0..1000).map(|peer| IpPair { inside: 7, peer }).collect();
+        let packets: Vec<Ipv4Pair> = (0..1000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
         let flood = flood(1, &[packets[..400].to_vec(), packets[400..].to_vec()]);
         assert_eq!(flood.iter().map(Vec::len).collect::<Vec<_>>(), [400, 600]);
         let victim: Vec<_> = flood.iter().flatten().filter(|pair| pair.inside != 7).collect();

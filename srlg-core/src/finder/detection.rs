@@ -65,7 +65,7 @@ fn binomial(n: u32, k: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::hash::mix64;
-    use crate::{Config, IpPair};
+    use crate::{Config, Ipv4Pair};
     use approx::{abs_diff_eq, assert_abs_diff_eq};
 
     /// Returns the probability FN(α, n) / n^α that α balls fill all n boxes. The recursion is that of Lemma
@@ -133,7 +133,7 @@ mod tests {
         let mut reached = [0u32; 9];
         for host in 0..trials {
             let slots = (0..cardinality).filter_map(|peer| {
-                let pair = IpPair {
+                let pair = Ipv4Pair {
                     inside: host,
                     peer: mix64(u64::from(host) << 32 | u64::from(peer)) as u32,
                 };

@@ -174,7 +174,7 @@ fn gather<R: ReadRecorder>(estimator: &[R; 8], limit: R::Word) -> u8 {
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{ArrayParams, Config, IpPair, RsraSizes};
+    use crate::{ArrayParams, Config, Ipv4Pair, RsraSizes};
     extern crate std;
     use std::vec::Vec;
 
@@ -194,7 +194,7 @@ mod tests {
         for peer in 0..1000 {
             let recorders = untouched(&params);
             let rsra = Rsra::new(&params, &recorders);
-            rsra.touch(&IpPair { inside: 0x0a00_0001, peer }, 0);
+            rsra.touch(&Ipv4Pair { inside: 0x0a00_0001, peer }, 0);
             let touched = recorders.iter().filter(|r| r.word() < 1).count();
             match params.slot(peer) {
                 Some(slot) => {

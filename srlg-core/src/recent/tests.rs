@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::counter::Lines;
-use crate::{ArrayParams, Config, IpPair, Recorder, Recorder16, Scheme};
+use crate::{ArrayParams, Config, Ipv4Pair, Recorder, Recorder16, Scheme};
 
 #[test]
 fn recent_are_the_words_of_recent_ages_and_beside_them_those_of_their_echoes() {
@@ -47,8 +47,8 @@ fn lines_are_distinguished() {
     assert!(held.into_iter().eq(LINE as usize..2 * LINE as usize));
 }
 
-fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(IpPair, u32)>> {
-    let pair = (0u32..40, 0u32..400).prop_map(|(inside, peer)| IpPair { inside, peer });
+fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(Ipv4Pair, u32)>> {
+    let pair = (0u32..40, 0u32..400).prop_map(|(inside, peer)| Ipv4Pair { inside, peer });
     prop::collection::vec((pair, ages), 0..200)
 }
 
@@ -67,7 +67,7 @@ proptest! {
         let tagged = params.counter().tagged().unwrap();
         let untouched = || Recorder16::new(Recorder16::UNTOUCHED);
         let recorders: Vec<Recorder16> = (0..tagged.recorders()).map(|_| untouched()).collect();
-        let touch = |contacts: &[(IpPair, u32)]| {
+        let touch = |contacts: &[(Ipv4Pair, u32)]| {
             contacts.iter().for_each(|&(pair, age)| Lines::new(tagged, &recorders).touch(&[pair], age));
             recorders.iter().map(ReadRecorder::word).collect::<Vec<u16>>()
         };

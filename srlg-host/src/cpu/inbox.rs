@@ -14,7 +14,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use srlg_core::{Ages, Ip6Pair, IpPair};
+use srlg_core::{Ages, IpPair, Ipv4Pair};
 use thread_local::ThreadLocal;
 
 use super::arrays::{Arrays, CpuScheme};
@@ -78,23 +78,23 @@ struct Inbox<S: CpuScheme> {
 }
 
 pub(super) struct Lanes {
-    v4: Lane<IpPair>,
-    /// `None` until the first [`Ip6Pair`] arrives.
-    v6: Option<Box<Lane<Ip6Pair>>>,
+    v4: Lane<Ipv4Pair>,
+    /// `None` until the first [`IpPair`] arrives.
+    v6: Option<Box<Lane<IpPair>>>,
 }
 
 pub(super) trait InboxPair: LanePair {
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self>;
 }
 
-impl InboxPair for IpPair {
+impl InboxPair for Ipv4Pair {
     #[inline(always)]
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self> {
         &mut lanes.v4
     }
 }
 
-impl InboxPair for Ip6Pair {
+impl InboxPair for IpPair {
     #[inline(always)]
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self> {
         lanes.v6.get_or_insert_with(|| Box::new(Lane::new()))

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use srlg_core::scheme::PaperTypes;
 use srlg_core::{
-    Address, Ages, COUNTER, Config, EstimateRange, FINDER, IpPair, Params, RsraSizes, Scheme, Tally,
+    Address, Ages, COUNTER, Config, EstimateRange, FINDER, Ipv4Pair, Params, RsraSizes, Scheme,
+    Tally,
 };
 use srlg_reference::PaperModel;
 use srlg_traffic::family::{ip, number};
@@ -126,7 +127,7 @@ proptest! {
         let mut model = PaperModel::new(config).unwrap();
         for slice in stream {
             for (host, peer, late) in slice {
-                let pair = IpPair { inside: HOSTS[host], peer };
+                let pair = Ipv4Pair { inside: HOSTS[host], peer };
                 let ages = Ages { finder: late.into(), counter: late.into() };
                 backend.scan(Pairs::Plain(PairSlice::V4(&[pair])), ages).unwrap();
                 model.scan(pair, late);
@@ -152,7 +153,7 @@ fn check_of_row_0_removes_most_fake_tuples() {
     };
     let mut model = PaperModel::new(config).unwrap();
     for host in 0..60u32 {
-        (0..200).for_each(|peer| model.scan(IpPair { inside: host * 0x0101_0101, peer }, 0));
+        (0..200).for_each(|peer| model.scan(Ipv4Pair { inside: host * 0x0101_0101, peer }, 0));
     }
     let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
     assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));

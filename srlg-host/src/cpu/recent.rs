@@ -7,12 +7,12 @@
 
 use std::fmt;
 
-use srlg_core::{BATCH, Batch, Ip6Batch, Ip6Pair, IpPair, Params};
+use srlg_core::{BATCH, Batch, Ip6Batch, IpPair, Ipv4Pair, Params};
 
-/// Number of slots. A slot takes 8 bytes for an [`IpPair`] and 32 bytes for an [`Ip6Pair`].
+/// Number of slots. A slot takes 8 bytes for an [`Ipv4Pair`] and 32 bytes for an [`IpPair`].
 ///
-/// All slots for `IpPair`s fit into the second-level cache of common processors. All slots for `Ip6Pair`s fit only into
-/// the larger second-level cache of newer processors.
+/// All slots for `Ipv4Pair`s fit into the second-level cache of common processors. All slots for `IpPair`s fit only
+/// into the larger second-level cache of newer processors.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 15;
 
@@ -58,7 +58,7 @@ fn high(product: u64) -> usize {
 }
 
 /// Notes are 8-byte numbers, so that storing one takes a single instruction.
-impl LanePair for IpPair {
+impl LanePair for Ipv4Pair {
     type Note = u64;
     const ELSEWHERE: u64 = 1;
     const AHEAD: bool = false;
@@ -112,7 +112,7 @@ impl PartialEq for Note6 {
     }
 }
 
-impl LanePair for Ip6Pair {
+impl LanePair for IpPair {
     type Note = Note6;
     const ELSEWHERE: Note6 = Note6([1, 0, 0, 0]);
     const AHEAD: bool = true;
@@ -202,8 +202,8 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
-    /// Computes the `slots` of `pairs`, at most [`BATCH`], which are the pairs of the next call of [`sift`](Self::sift).
-    /// Computes nothing while look-ups pause.
+    /// Computes the `slots` of `pairs`, at most [`BATCH`], which are the pairs of the next call of
+    /// [`sift`](Self::sift). Computes nothing while look-ups pause.
     ///
     /// Slots in distant caches are loaded while the pairs before `pairs` are looked up.
     #[inline(always)]
@@ -284,11 +284,11 @@ impl<P: LanePair> RecentPairs<P> {
 mod tests {
     use super::*;
 
-    fn pairs(numbers: impl Iterator<Item = u32>) -> Vec<IpPair> {
-        numbers.map(|number| IpPair { inside: number % 7, peer: number }).collect()
+    fn pairs(numbers: impl Iterator<Item = u32>) -> Vec<Ipv4Pair> {
+        numbers.map(|number| Ipv4Pair { inside: number % 7, peer: number }).collect()
     }
 
-    fn sifted(recent: &mut RecentPairs<IpPair>, pairs: &[IpPair]) -> usize {
+    fn sifted(recent: &mut RecentPairs<Ipv4Pair>, pairs: &[Ipv4Pair]) -> usize {
         let mut unknown = [0; 64];
         pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut Slots::new(), &mut unknown)).sum()
     }
@@ -300,7 +300,7 @@ mod tests {
         let (first, later) = few.split_at(3);
         let mut unknown = [0; 7];
         assert_eq!(recent.sift(first, &mut Slots::new(), &mut unknown), 3);
-        assert_eq!(unknown[..3], [first[0], first[1], first[2]].map(IpPair::note));
+        assert_eq!(unknown[..3], [first[0], first[1], first[2]].map(Ipv4Pair::note));
         assert_eq!(recent.sift(later, &mut Slots::new(), &mut unknown), 1);
         assert_eq!(unknown[0], later[3].note());
         assert_eq!(sifted(&mut recent, &few), 0);
@@ -330,9 +330,9 @@ mod tests {
         let mut v4 = RecentPairs::new();
         sifted(&mut v4, &all);
         assert!(!v4.pauses());
-        let mut v6 = RecentPairs::<Ip6Pair>::new();
+        let mut v6 = RecentPairs::<IpPair>::new();
         let mut unknown = [Note6::default(); BATCH];
-        let all: Vec<Ip6Pair> = all.into_iter().map(Ip6Pair::from).collect();
+        let all: Vec<IpPair> = all.into_iter().map(IpPair::from).collect();
         for pairs in all.chunks(BATCH) {
             v6.sift(pairs, &mut Slots::new(), &mut unknown);
         }
@@ -344,7 +344,11 @@ mod tests {
     fn no_pair_is_known_before_it_comes() {
         for number in [0u64, 1, 1 << 32, u64::MAX] {
             let [inside, peer] = [number as u32, (number >> 32) as u32];
-            assert_eq!(sifted(&mut RecentPairs::new(), &[IpPair { inside, peer }]), 1, "{number}");
+            assert_eq!(
+                sifted(&mut RecentPairs::new(), &[Ipv4Pair { inside, peer }]),
+                1,
+                "{number}"
+            );
         }
     }
 

@@ -35,11 +35,11 @@ use crate::shares::Shares;
 ///
 /// ```
 /// # use srlg_host as srlg;
-/// use srlg::{Config, Device, IpPair, SlidingDetector};
+/// use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 ///
 /// let config = Config { threshold: 1000, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Cpu)?;
-/// detector.ingest(&(0..3000).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>())?;
+/// detector.ingest(&(0..3000).map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>())?;
 /// let mut closing = detector.begin_close()?;
 /// let host = closing.super_points()[0].host;
 /// assert!(closing.cardinality_within(host, 1)?.cardinality > 2900.0);

@@ -14,12 +14,12 @@ use crate::ingest::pinned::PinnedPairs;
 impl SlidingDetector {
     /// Records a contact in the running slice for each of `pairs`.
     ///
-    /// The pairs are [`IpPair`](crate::IpPair)s, which are faster for IPv4, or [`Ip6Pair`](crate::ingest::Ip6Pair)s of
+    /// The pairs are [`Ipv4Pair`](crate::Ipv4Pair)s, which are faster for IPv4, or [`IpPair`](crate::IpPair)s of
     /// any two addresses. One detector accepts both types. Any number of threads may ingest at the same time, because
     /// touches are idempotent and their order does not matter.
     ///
     /// # Errors
-    /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
+    /// Returns [`Error::Ip6InPaper`] if the pairs are `IpPair`s and the detector uses the paper's scheme. Returns
     /// another error if a GPU fails.
     #[inline]
     pub fn ingest<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
@@ -92,11 +92,11 @@ impl SlidingDetector {
     ///
     /// ```
     /// # use srlg_host as srlg;
-    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
     /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// let mut feed = detector.feed(1 << 20)?;
     /// let receiver = std::thread::spawn(move || {
-    ///     (0..5000).try_for_each(|peer| feed.ingest(&[IpPair { inside: 7, peer }]))
+    ///     (0..5000).try_for_each(|peer| feed.ingest(&[Ipv4Pair { inside: 7, peer }]))
     /// });
     /// let early = detector.close_slice()?; // the pairs received so far
     /// receiver.join().unwrap()?;

@@ -27,10 +27,10 @@ impl SlidingDetector {
     ///
     /// ```
     /// # use srlg_host as srlg;
-    /// use srlg::{Config, Device, IpPair, SlidingDetector};
+    /// use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
     ///
     /// let mut detector = SlidingDetector::sparse(Config::default(), Device::Cpu, 100_000)?;
-    /// let pairs: Vec<IpPair> = (0..5000).map(|peer| IpPair { inside: 7, peer }).collect();
+    /// let pairs: Vec<Ipv4Pair> = (0..5000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     /// detector.ingest(&pairs)?;
     /// assert!(detector.memory_bytes() < 1_000_000);
     /// assert_eq!(detector.close_slice()?.super_points[0].host.to_string(), "0.0.0.7");
@@ -48,8 +48,8 @@ impl SlidingDetector {
         Ok(Self::with_backend(params, open::backend_or(device, params, on_cpu)?))
     }
 
-    /// Returns the maximum memory of a list of up to `most_pairs` pairs, in bytes. While it grows, it needs half as much
-    /// again.
+    /// Returns the maximum memory of a list of up to `most_pairs` pairs, in bytes. While it grows, it needs half as
+    /// much again.
     #[must_use]
     pub const fn list_bytes(most_pairs: usize) -> usize {
         SparseBackend::list_bytes(most_pairs)
@@ -77,16 +77,16 @@ impl SlidingDetector {
     ///
     /// A node that counts nothing itself calls this at the end of each slice and sends the result. If the result is
     /// `None`, the slice had more pairs than the list takes, or states were merged, and the node sends the
-    /// [`delta`](Self::delta) of the slice. The recorders are then kept until as many slices as a window have had a list, so that a flood does not
-    /// allocate them again and again. Without recorders, the detector forgets the pairs. With recorders, pairs are both
-    /// listed and recorded.
+    /// [`delta`](Self::delta) of the slice. The recorders are then kept until as many slices as a window have had a
+    /// list, so that a flood does not allocate them again and again. Without recorders, the detector forgets the pairs.
+    /// With recorders, pairs are both listed and recorded.
     ///
     /// ```
     /// # use srlg_host as srlg;
-    /// use srlg::{Config, Device, IpPair, SlidingDetector};
+    /// use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
     ///
     /// let mut node = SlidingDetector::sparse(Config::default(), Device::Cpu, 1000)?;
-    /// let flood = |peers| (0..peers).map(|peer| IpPair { inside: 7, peer }).collect::<Vec<_>>();
+    /// let flood = |peers| (0..peers).map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>();
     /// node.ingest(&flood(1000))?;
     /// assert_eq!(node.take_pairs()?.unwrap()[0].len(), 1000);
     /// node.skip_to(1)?;

@@ -2,7 +2,7 @@
 //!
 //! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) accepts any type that implements
 //! `DevicePairs`. The trait is implemented for device buffers of cudarc that contain `[u32; 2]` or `[u32; 8]`, and for
-//! device buffers of cust that contain [`IpPair`](crate::IpPair) or [`Ip6Pair`](crate::ingest::Ip6Pair). In each pair,
+//! device buffers of cust that contain [`Ipv4Pair`](crate::Ipv4Pair) or [`IpPair`](crate::IpPair). In each pair,
 //! the words of the inside host come first.
 //!
 //! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) accepts pairs in ordinary memory, even if the detector

@@ -9,7 +9,7 @@ mod search;
 mod several;
 mod simulated;
 
-use srlg_core::{Config, IpPair, RsraSizes, Scheme};
+use srlg_core::{Config, Ipv4Pair, RsraSizes, Scheme};
 
 use super::backend;
 use crate::detector::SlidingDetector;
@@ -45,8 +45,8 @@ fn cpu(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
-    let pair = |contact: u32| IpPair {
+fn contacts(hosts: u32, peers: u32) -> Vec<Ipv4Pair> {
+    let pair = |contact: u32| Ipv4Pair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),
         peer: contact.wrapping_mul(0x9e37_79b9),
     };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 
 use crate::detector::SlidingDetector;
 use crate::device::Device;
@@ -12,8 +12,8 @@ use crate::ingest::feed::{Arrival, Feed};
 use crate::ingest::pairs::Pair;
 use crate::ingest::pinned::PinnedPairs;
 
-/// A batch of pairs of any two addresses. Pairs of two IPv4 addresses are stored as [`IpPair`]s, which are ingested
-/// faster. All other pairs are stored as [`Ip6Pair`]s.
+/// A batch of pairs of any two addresses. Pairs of two IPv4 addresses are stored as [`Ipv4Pair`]s, which are ingested
+/// faster. All other pairs are stored as [`IpPair`]s.
 ///
 /// If the detector runs on a GPU, a batch from [`SlidingDetector::pair_batch`] stores pairs in memory that the GPU
 /// reads directly. [`ingest`](Self::ingest) then does not copy the pairs on the CPU.
@@ -36,8 +36,8 @@ use crate::ingest::pinned::PinnedPairs;
 /// ```
 #[derive(Debug)]
 pub struct PairBatch {
-    v4: FamilyBatch<IpPair>,
-    v6: FamilyBatch<Ip6Pair>,
+    v4: FamilyBatch<Ipv4Pair>,
+    v6: FamilyBatch<IpPair>,
     /// A device error that occurred during a push, kept until a call can return it.
     failure: Mutex<Option<Error>>,
 }
@@ -55,14 +55,14 @@ impl PairBatch {
         Self::of(FamilyBatch::new(), FamilyBatch::new())
     }
 
-    const fn of(v4: FamilyBatch<IpPair>, v6: FamilyBatch<Ip6Pair>) -> Self {
+    const fn of(v4: FamilyBatch<Ipv4Pair>, v6: FamilyBatch<IpPair>) -> Self {
         Self { v4, v6, failure: Mutex::new(None) }
     }
 
     /// Adds `pair`, which may also be a tuple of the inside host and its peer.
     #[inline]
-    pub fn push(&mut self, pair: impl Into<Ip6Pair>) {
-        let pushed = match IpPair::try_from(pair.into()) {
+    pub fn push(&mut self, pair: impl Into<IpPair>) {
+        let pushed = match Ipv4Pair::try_from(pair.into()) {
             Ok(pair) => self.v4.push(pair),
             Err(pair) => self.v6.push(pair),
         };
@@ -131,7 +131,7 @@ impl PairBatch {
     ///
     /// # Errors
     /// Returns an error if the device fails.
-    pub fn v4(&self) -> Result<Cow<'_, [IpPair]>, Error> {
+    pub fn v4(&self) -> Result<Cow<'_, [Ipv4Pair]>, Error> {
         self.check()?;
         self.v4.all()
     }
@@ -140,7 +140,7 @@ impl PairBatch {
     ///
     /// # Errors
     /// Returns an error if the device fails.
-    pub fn v6(&self) -> Result<Cow<'_, [Ip6Pair]>, Error> {
+    pub fn v6(&self) -> Result<Cow<'_, [IpPair]>, Error> {
         self.check()?;
         self.v6.all()
     }
@@ -172,10 +172,10 @@ impl SlidingDetector {
     ///
     /// ```
     /// # use srlg_host as srlg;
-    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
     /// let detector = SlidingDetector::new(Config::default(), Device::Auto)?;
     /// let mut batch = detector.pair_batch(1 << 14)?;
-    /// batch.push(IpPair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
+    /// batch.push(Ipv4Pair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
     /// batch.ingest(&detector)?; // a GPU copies after the call has returned
     /// batch.clear(); // meanwhile, the next pairs go to a second buffer
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -291,14 +291,14 @@ fn put<P: Pair>(
     Ok(())
 }
 
-impl<P: Into<Ip6Pair>> Extend<P> for PairBatch {
+impl<P: Into<IpPair>> Extend<P> for PairBatch {
     #[inline]
     fn extend<T: IntoIterator<Item = P>>(&mut self, pairs: T) {
         pairs.into_iter().for_each(|pair| self.push(pair));
     }
 }
 
-impl<P: Into<Ip6Pair>> FromIterator<P> for PairBatch {
+impl<P: Into<IpPair>> FromIterator<P> for PairBatch {
     fn from_iter<T: IntoIterator<Item = P>>(pairs: T) -> Self {
         let mut batch = Self::new();
         batch.extend(pairs);

@@ -58,7 +58,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 
 use crate::backend::Pairs;
 use crate::error::Error;
@@ -116,7 +116,7 @@ impl Feed {
     #[must_use]
     pub const fn memory_bytes(capacity: usize) -> usize {
         let run = size_of::<(Time, usize)>();
-        capacity.saturating_mul(size_of::<IpPair>() + size_of::<Ip6Pair>() + 2 * run)
+        capacity.saturating_mul(size_of::<Ipv4Pair>() + size_of::<IpPair>() + 2 * run)
     }
 
     /// Records a contact in the running slice for each of `pairs`, like
@@ -130,7 +130,7 @@ impl Feed {
     /// feed is dropped.
     ///
     /// # Errors
-    /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
+    /// Returns [`Error::Ip6InPaper`] if the pairs are `IpPair`s and the detector uses the paper's scheme. Returns
     /// [`Error::DetectorDropped`] if the detector was dropped. Returns a device error if a GPU fails, perhaps while it
     /// processes pairs of earlier calls.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
@@ -158,11 +158,11 @@ impl Feed {
     /// ```
     /// # use srlg_host as srlg;
     /// # use srlg::ingest::Arrival;
-    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
     /// let mut detector = SlidingDetector::new(Config { window: 60, ..Config::default() }, Device::Cpu)?;
     /// detector.skip_to(1000)?;
     /// let mut feed = detector.feed(1 << 16)?;
-    /// let pairs: Vec<_> = (0..5000).map(|peer| IpPair { inside: 7, peer }).collect();
+    /// let pairs: Vec<_> = (0..5000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     /// assert_eq!(feed.ingest_at(998, &pairs)?, Arrival::Late { slices: 2 });
     /// assert_eq!(feed.ingest_at(1000, &pairs)?, Arrival::Running);
     /// assert_eq!(feed.ingest_at(940, &pairs)?, Arrival::TooLate); // of 60 slices, 941 is the oldest
@@ -195,10 +195,10 @@ impl Feed {
     /// ```
     /// # use srlg_host as srlg;
     /// # use srlg::ingest::Taken;
-    /// # use srlg::{Config, Device, IpPair, SlidingDetector};
+    /// # use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
     /// # let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     /// # let mut feed = detector.feed(1 << 16)?;
-    /// # let pairs = [IpPair { inside: 1, peer: 2 }; 10];
+    /// # let pairs = [Ipv4Pair { inside: 1, peer: 2 }; 10];
     /// let mut dropped = 0;
     /// let Taken(taken) = feed.try_ingest(&pairs)?;
     /// dropped += pairs.len() - taken;
@@ -343,7 +343,7 @@ impl Drop for Feed {
     // the recorders ingests them and receives the error.
     fn drop(&mut self) {
         let Self { slot, running, known } = self;
-        let nothing: &[IpPair] = &[];
+        let nothing: &[Ipv4Pair] = &[];
         while !slot.is_wanted()
             && scan(slot, running, &slot.share(), known, Time::Running, nothing).is_ok()
             && known.may_keep

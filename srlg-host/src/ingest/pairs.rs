@@ -2,18 +2,18 @@
 
 use std::net::IpAddr;
 
-use srlg_core::{Ip6Pair, IpPair, Params};
+use srlg_core::{IpPair, Ipv4Pair, Params};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 
-/// A type of pair that detectors ingest: [`IpPair`] for two IPv4 addresses, or [`Ip6Pair`] for any two addresses.
+/// A type of pair that detectors ingest: [`Ipv4Pair`] for two IPv4 addresses, or [`IpPair`] for any two addresses.
 ///
 /// This trait is sealed and cannot be implemented outside this crate.
 pub trait Pair: Sealed {}
 
+impl Pair for Ipv4Pair {}
 impl Pair for IpPair {}
-impl Pair for Ip6Pair {}
 
 /// The supertrait that seals [`Pair`].
 pub trait Sealed:
@@ -26,7 +26,7 @@ pub trait Sealed:
     fn slice(pairs: &[Self]) -> PairSlice<'_>;
 }
 
-impl Sealed for IpPair {
+impl Sealed for Ipv4Pair {
     const FAMILY: Family = Family::V4;
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl Sealed for IpPair {
     }
 }
 
-impl Sealed for Ip6Pair {
+impl Sealed for IpPair {
     const FAMILY: Family = Family::V6;
 
     #[inline(always)]
@@ -50,9 +50,9 @@ impl Sealed for Ip6Pair {
 /// The type of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// The type [`IpPair`].
+    /// The type [`Ipv4Pair`].
     V4,
-    /// The type [`Ip6Pair`].
+    /// The type [`IpPair`].
     V6,
 }
 
@@ -60,8 +60,8 @@ impl Family {
     #[cfg(any(feature = "cuda", test))]
     pub(crate) const fn pair_bytes(self) -> usize {
         match self {
-            Self::V4 => size_of::<IpPair>(),
-            Self::V6 => size_of::<Ip6Pair>(),
+            Self::V4 => size_of::<Ipv4Pair>(),
+            Self::V6 => size_of::<IpPair>(),
         }
     }
 
@@ -93,9 +93,9 @@ impl Family {
 #[derive(Clone, Copy, Debug)]
 pub enum PairSlice<'a> {
     /// Pairs of two IPv4 addresses.
-    V4(&'a [IpPair]),
+    V4(&'a [Ipv4Pair]),
     /// Pairs of any two addresses.
-    V6(&'a [Ip6Pair]),
+    V6(&'a [IpPair]),
 }
 
 impl<'a> PairSlice<'a> {
@@ -105,8 +105,8 @@ impl<'a> PairSlice<'a> {
     /// Panics if `bytes` does not consist of whole pairs or is not aligned to 4 bytes.
     pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
         match family {
-            Family::V4 => Self::V4(<[IpPair]>::ref_from_bytes(bytes).expect("whole pairs")),
-            Family::V6 => Self::V6(<[Ip6Pair]>::ref_from_bytes(bytes).expect("whole pairs")),
+            Family::V4 => Self::V4(<[Ipv4Pair]>::ref_from_bytes(bytes).expect("whole pairs")),
+            Family::V6 => Self::V6(<[IpPair]>::ref_from_bytes(bytes).expect("whole pairs")),
         }
     }
 

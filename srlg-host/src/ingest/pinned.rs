@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::ingest::pairs::{Family, Pair, PairSlice};
 ///
 /// Filling or dropping the buffer waits until the device has read the pairs ingested from it. Two buffers, used
 /// alternately, keep a device busy.
-pub struct PinnedPairs<P = IpPair> {
+pub struct PinnedPairs<P = Ipv4Pair> {
     memory: PinnedMemory,
     of: PhantomData<P>,
 }

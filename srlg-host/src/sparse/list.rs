@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use srlg_core::{Ages, COUNTER, FINDER, Ip6Pair, IpPair, Params};
+use srlg_core::{Ages, COUNTER, FINDER, IpPair, Ipv4Pair, Params};
 
 use crate::backend::PairsOfAges;
 use crate::ingest::pairs::PairSlice;
 
 /// Weight of a pair with an IPv6 address, which takes four times as many bytes as a pair of two IPv4 addresses.
-pub(super) const V6_WEIGHT: usize = size_of::<Ip6Pair>() / size_of::<IpPair>();
+pub(super) const V6_WEIGHT: usize = size_of::<IpPair>() / size_of::<Ipv4Pair>();
 
 type Groups = BTreeMap<[u32; 2], PairsOfAges>;
 
 /// Distinct pairs, each with the age of its newest contact.
 #[derive(Default)]
 pub(super) struct PairList {
-    v4: HashMap<IpPair, Ages>,
-    v6: HashMap<Ip6Pair, Ages>,
+    v4: HashMap<Ipv4Pair, Ages>,
+    v6: HashMap<IpPair, Ages>,
 }
 
 impl PairList {
@@ -53,13 +53,13 @@ impl PairList {
 
     /// Returns the maximum memory of a list with the given `weight`, in bytes.
     pub(super) const fn most_bytes(weight: usize) -> usize {
-        let v6 = most_bytes::<Ip6Pair>(weight / V6_WEIGHT);
-        most_bytes::<IpPair>(weight).saturating_add(v6)
+        let v6 = most_bytes::<IpPair>(weight / V6_WEIGHT);
+        most_bytes::<Ipv4Pair>(weight).saturating_add(v6)
     }
 }
 
-/// Returns the maximum memory of a map of up to `count` pairs, in bytes. A map has a power of two of buckets, of which at
-/// most 7 of 8 are used, and each has a control byte.
+/// Returns the maximum memory of a map of up to `count` pairs, in bytes. A map has a power of two of buckets, of which
+/// at most 7 of 8 are used, and each has a control byte.
 const fn most_bytes<P>(count: usize) -> usize {
     let buckets = match (count.saturating_mul(8) / 7 + 1).checked_next_power_of_two() {
         Some(..16) => 16,

@@ -39,12 +39,12 @@ use crate::shares::{self, Shares};
 ///
 /// ```
 /// # use srlg_host as srlg;
-/// use srlg::{Config, Device, IpPair, SlidingDetector};
+/// use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 /// use srlg::state::Delta;
 ///
 /// let mut router = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// let mut collector = SlidingDetector::new(Config::default(), Device::Cpu)?;
-/// let pairs: Vec<IpPair> = (0..5000).map(|peer| IpPair { inside: 7, peer }).collect();
+/// let pairs: Vec<Ipv4Pair> = (0..5000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
 /// router.ingest(&pairs)?;
 /// let message = router.delta(1)?.to_bytes()?; // at the end of each slice
 /// collector.merge_delta(&Delta::from_bytes(&message, collector.params())?)?;

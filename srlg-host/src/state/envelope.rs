@@ -107,12 +107,12 @@ pub(super) struct Envelope<'a> {
 ///
 /// ```
 /// # use srlg_host as srlg;
-/// use srlg::IpPair;
+/// use srlg::Ipv4Pair;
 /// use srlg::ingest::PairBatch;
 /// use srlg::state::{SlicePairs, StateHeader, StateKind};
 ///
 /// let mut batch = PairBatch::new();
-/// batch.push(IpPair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
+/// batch.push(Ipv4Pair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
 /// let header = StateHeader::read(&SlicePairs::new(&batch, 4)?.to_bytes()?)?;
 /// assert_eq!((header.kind, header.slice), (StateKind::Pairs, 4));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use srlg_core::{Ip6Pair, IpPair, Limbs, host};
+use srlg_core::{IpPair, Ipv4Pair, Limbs, host};
 
 use super::column::{self, Column, Unsigned};
 use super::envelope::{Contents, open};
@@ -23,10 +23,10 @@ use crate::ingest::PairBatch;
 /// # use srlg_host as srlg;
 /// use srlg::ingest::PairBatch;
 /// use srlg::state::SlicePairs;
-/// use srlg::{Config, Device, IpPair, SlidingDetector};
+/// use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 ///
 /// let mut batch = PairBatch::new();
-/// batch.push(IpPair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
+/// batch.push(Ipv4Pair::new("10.0.0.1".parse()?, "192.0.2.7".parse()?));
 /// let message = SlicePairs::new(&batch, 4)?.to_bytes()?;
 ///
 /// let mut collector = SlidingDetector::new(Config::default(), Device::Cpu)?;
@@ -38,8 +38,8 @@ use crate::ingest::PairBatch;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlicePairs {
     slice: u64,
-    v4: Vec<IpPair>,
-    v6: Vec<Ip6Pair>,
+    v4: Vec<Ipv4Pair>,
+    v6: Vec<IpPair>,
 }
 
 impl SlicePairs {
@@ -51,7 +51,7 @@ impl SlicePairs {
         Ok(Self::of(slice, batch.v4()?.into_owned(), batch.v6()?.into_owned()))
     }
 
-    pub(crate) fn of(slice: u64, mut v4: Vec<IpPair>, mut v6: Vec<Ip6Pair>) -> Self {
+    pub(crate) fn of(slice: u64, mut v4: Vec<Ipv4Pair>, mut v6: Vec<IpPair>) -> Self {
         // Comparing integers takes less time than comparing the words of addresses one by one.
         v4.sort_unstable_by_key(|pair| u64::from(pair.inside) << 32 | u64::from(pair.peer));
         v4.dedup();
@@ -91,8 +91,8 @@ impl SlicePairs {
     /// Returns [`Error::Compress`] if there is not enough memory for compression.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let mut body = Vec::new();
-        write(self.v4.iter().map(|&IpPair { inside, peer }| [inside, peer]), &mut body);
-        write(self.v6.iter().map(|&Ip6Pair { inside, peer }| [inside, peer].map(bits)), &mut body);
+        write(self.v4.iter().map(|&Ipv4Pair { inside, peer }| [inside, peer]), &mut body);
+        write(self.v6.iter().map(|&IpPair { inside, peer }| [inside, peer].map(bits)), &mut body);
         let (kind, fingerprints) = (StateKind::Pairs, Fingerprints::NONE);
         let slice = self.slice;
         Contents { kind, fingerprints, slice, slices: 1, sizes: &[], attachment: &[] }.seal(&body)
@@ -143,12 +143,12 @@ impl SlicePairs {
             return Err(wrong("the pairs are not those of one slice or have an attachment").into());
         }
         let mut rest = &body[..];
-        let v4 = read(&mut rest, 0..most, |[inside, peer]| IpPair { inside, peer })?;
+        let v4 = read(&mut rest, 0..most, |[inside, peer]| Ipv4Pair { inside, peer })?;
         let v6 = read(&mut rest, v4.len()..most, |pair: [u128; 2]| {
             let [inside, peer] = pair.map(limbs);
-            Ip6Pair { inside, peer }
+            IpPair { inside, peer }
         })?;
-        let is_v4 = |pair: &Ip6Pair| [pair.inside, pair.peer].iter().all(|&it| host(it).is_ipv4());
+        let is_v4 = |pair: &IpPair| [pair.inside, pair.peer].iter().all(|&it| host(it).is_ipv4());
         if v6.iter().any(is_v4) {
             return Err(wrong("a pair of two IPv4 addresses has the form of IPv6").into());
         }
@@ -272,9 +272,9 @@ mod tests {
         let v6 = prop::collection::vec((0u32..9, any::<u32>(), 0u32..3), 0..100);
         (v4, v6, any::<u64>()).prop_map(|(v4, v6, slice)| {
             let mut v4: Vec<_> =
-                v4.into_iter().map(|(inside, peer)| IpPair { inside, peer }).collect();
+                v4.into_iter().map(|(inside, peer)| Ipv4Pair { inside, peer }).collect();
             let limbs = |low: u32, high: u32| [0x2001_0db8, high, 0, low];
-            let v6 = v6.into_iter().map(|(inside, peer, high)| Ip6Pair {
+            let v6 = v6.into_iter().map(|(inside, peer, high)| IpPair {
                 inside: limbs(inside, high),
                 peer: limbs(peer, high),
             });

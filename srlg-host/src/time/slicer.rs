@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use srlg_core::Ip6Pair;
+use srlg_core::IpPair;
 
 use super::clock::{Placement, SliceClock};
 use super::sink::SliceSink;
@@ -79,14 +79,15 @@ impl Slicer {
         &self.clock
     }
 
-    /// Places `pairs` of a host and a peer, of any type or as tuples of addresses, that were in contact at `time_ns`, in nanoseconds since the Unix epoch.
+    /// Places `pairs` of a host and a peer, of any type or as tuples of addresses, that were in contact at `time_ns`,
+    /// in nanoseconds since the Unix epoch.
     ///
     /// Returns the placement of the pairs. Pairs that are too late or too far in the future are dropped.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
     #[inline]
-    pub fn place<S: SliceSink, P: Into<Ip6Pair>>(
+    pub fn place<S: SliceSink, P: Into<IpPair>>(
         &mut self,
         time_ns: u64,
         pairs: impl IntoIterator<Item = P>,
@@ -105,7 +106,7 @@ impl Slicer {
     }
 
     /// Handles pairs that do not belong to the slice that was running before the call.
-    fn place_other<S: SliceSink, P: Into<Ip6Pair>>(
+    fn place_other<S: SliceSink, P: Into<IpPair>>(
         &mut self,
         placement: Placement,
         time_ns: u64,
@@ -144,7 +145,7 @@ impl Slicer {
         if self.clock.is_running() {
             return Ok(());
         }
-        self.place::<_, Ip6Pair>(now_ns, [], sink).map(drop)
+        self.place::<_, IpPair>(now_ns, [], sink).map(drop)
     }
 
     /// Advances the clock to `now_ns`, in nanoseconds since the Unix epoch. Closes all slices whose grace period has

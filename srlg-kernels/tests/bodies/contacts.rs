@@ -1,7 +1,7 @@
 //! Generators of the contacts of a few hosts: IPv4 only, or both address families.
 
 use proptest::prelude::*;
-use srlg_core::{Ip6Pair, IpPair, Limbs};
+use srlg_core::{IpPair, Ipv4Pair, Limbs};
 
 pub(crate) const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
@@ -14,16 +14,17 @@ pub(crate) const HOSTS6: [Limbs; 5] = [
     [0, 0, 0xffff, 0x0a00_0002],
 ];
 
-/// Contacts as `IpPair`s and as `Ip6Pair`s, each with its age in epochs.
+/// Contacts as `Ipv4Pair`s and as `IpPair`s, each with its age in epochs.
 #[derive(Debug)]
 pub(crate) struct Contacts {
-    pub(crate) short: Vec<(IpPair, u32)>,
-    pub(crate) long: Vec<(Ip6Pair, u32)>,
+    pub(crate) short: Vec<(Ipv4Pair, u32)>,
+    pub(crate) long: Vec<(IpPair, u32)>,
 }
 
-pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
+pub(crate) fn contacts() -> impl Strategy<Value = Vec<(Ipv4Pair, u32)>> {
     let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
-    let contact = contact.prop_map(|(host, peer, age)| (IpPair { inside: HOSTS[host], peer }, age));
+    let contact =
+        contact.prop_map(|(host, peer, age)| (Ipv4Pair { inside: HOSTS[host], peer }, age));
     prop::collection::vec(contact, 1..500)
 }
 
@@ -31,7 +32,7 @@ pub(crate) fn contacts_of_both() -> impl Strategy<Value = Contacts> {
     let contact = (0..HOSTS6.len(), 0u32..900, any::<bool>(), 0u32..7);
     let long = contact.prop_map(|(host, peer, is_v6, age)| {
         let peer = if is_v6 { [0x2001_0db8, 1, peer, 1] } else { [0, 0, 0xffff, peer] };
-        (Ip6Pair { inside: HOSTS6[host], peer }, age)
+        (IpPair { inside: HOSTS6[host], peer }, age)
     });
     (contacts(), prop::collection::vec(long, 1..500))
         .prop_map(|(short, long)| Contacts { short, long })

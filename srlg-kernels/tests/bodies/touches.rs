@@ -3,7 +3,7 @@
 use srlg_core::counter::{Lines, Rows};
 use srlg_core::finder::cells::CellArray;
 use srlg_core::finder::{CellsFinder, Finder, Rsra};
-use srlg_core::{ArrayParams, BATCH, IpPair, Params, Recorder16, Recorder64};
+use srlg_core::{ArrayParams, BATCH, Ipv4Pair, Params, Recorder16, Recorder64};
 use srlg_kernels::scan::{AlignedPair, AlignedPair6};
 use srlg_kernels::{Slices, Touch, Touch6, TouchPaper};
 
@@ -61,7 +61,7 @@ pub(crate) fn touched_tagged(
 /// produces the same arrays as srlg-core.
 pub(crate) fn touched_paper(
     params: &Params,
-    contacts: &[(IpPair, u32)],
+    contacts: &[(Ipv4Pair, u32)],
     seed: u64,
 ) -> (Vec<Recorder16>, Vec<Recorder16>) {
     let (finder, counter) = (*params.finder().rsra().unwrap(), *params.counter().rows().unwrap());

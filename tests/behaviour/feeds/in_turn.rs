@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use srlg::config::Scheme;
 use srlg::ingest::{Arrival, Feed, Taken};
-use srlg::{Error, IpPair, SlidingDetector};
+use srlg::{Error, Ipv4Pair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
 
@@ -52,7 +52,7 @@ impl Call {
         running: u64,
         window: u32,
         is_closing: bool,
-    ) -> (Vec<IpPair>, u32) {
+    ) -> (Vec<Ipv4Pair>, u32) {
         let slice = running.checked_add_signed(-self.late).unwrap();
         let mut pairs = pairs(self.host, self.peers);
         let mut give = |waits| match (self.is_long, waits) {
@@ -78,7 +78,7 @@ impl Call {
         (pairs, self.late.max(0) as u32)
     }
 
-    fn ingest(&self, one: &SlidingDetector, pairs: &[IpPair], late: u32) {
+    fn ingest(&self, one: &SlidingDetector, pairs: &[Ipv4Pair], late: u32) {
         match self.is_long {
             true => one.ingest_late(&long(pairs), late),
             false => one.ingest_late(pairs, late),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 
 use crate::small;
 
@@ -23,8 +23,8 @@ pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     for slice in 3..=6 {
         detector.skip_to(slice.into()).unwrap();
-        let pair = |n: u32| IpPair { inside: n % 7, peer: n.wrapping_mul(0x9e37_79b9) ^ slice };
-        let pairs: Vec<IpPair> = (0..contacts).map(pair).collect();
+        let pair = |n: u32| Ipv4Pair { inside: n % 7, peer: n.wrapping_mul(0x9e37_79b9) ^ slice };
+        let pairs: Vec<Ipv4Pair> = (0..contacts).map(pair).collect();
         let (late, now) = pairs.split_at(pairs.len() / 3);
         detector.ingest(now).unwrap();
         detector.ingest_late(late, 1).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use srlg::config::Scheme;
 use srlg::state::{Checkpoints, Snapshot};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 
 pub(crate) fn small() -> Config {
     Config {
@@ -23,7 +23,7 @@ pub(crate) fn snapshot(slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     for slice in slice.saturating_sub(3)..=slice {
         detector.skip_to(slice).unwrap();
-        let pair = |peer| IpPair { inside: slice as u32, peer };
+        let pair = |peer| Ipv4Pair { inside: slice as u32, peer };
         detector.ingest(&(0..300).map(pair).collect::<Vec<_>>()).unwrap();
     }
     detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())

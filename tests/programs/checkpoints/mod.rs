@@ -8,7 +8,7 @@ mod killed;
 use std::fs;
 
 use srlg::state::Checkpoints;
-use srlg::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector};
 
 use folder::{Folder, latest, small, snapshot};
 
@@ -24,7 +24,7 @@ fn newest_checkpoint_is_restored_and_the_newest_two_stay() {
     let loaded = checkpoints.latest(&small().validate().unwrap()).unwrap().snapshot.unwrap();
     assert!(loaded == snapshot(3));
     let mut restored = SlidingDetector::new(small(), Device::Cpu).unwrap();
-    restored.ingest(&[IpPair { inside: 1, peer: 1 }]).unwrap();
+    restored.ingest(&[Ipv4Pair { inside: 1, peer: 1 }]).unwrap();
     restored.restore(&loaded).unwrap();
     assert_eq!(restored.slice(), 3);
     assert!(restored.snapshot().unwrap().with_attachment(loaded.attachment().into()) == loaded);
@@ -33,7 +33,7 @@ fn newest_checkpoint_is_restored_and_the_newest_two_stay() {
 // A restored detector has lost the touches since its checkpoint. It must therefore ingest the same pairs again.
 #[test]
 fn restored_detector_ingests_pairs_again_that_it_knew_before() {
-    let pairs: Vec<IpPair> = (0..20_000).map(|n| IpPair { inside: 1, peer: n % 500 }).collect();
+    let pairs: Vec<Ipv4Pair> = (0..20_000).map(|n| Ipv4Pair { inside: 1, peer: n % 500 }).collect();
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     let empty = detector.snapshot().unwrap();
     detector.ingest(&pairs).unwrap();

@@ -8,7 +8,7 @@ use super::Backbone;
 use super::flow::{Flow, TICKS};
 use super::peers::Peers;
 use super::rng::Rng;
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 use std::collections::VecDeque;
 
 /// Purpose numbers of the random streams for shuffling and for planted hosts. No source of flows uses these numbers.
@@ -28,7 +28,7 @@ pub(crate) trait Source: Send {
 pub struct Slices {
     seed: u64,
     sources: Vec<Box<dyn Source>>,
-    planted: Vec<Vec<IpPair>>,
+    planted: Vec<Vec<Ipv4Pair>>,
     period: u32,
     /// Number of slices in which a planted host contacts each of its peers once.
     round: u32,
@@ -77,7 +77,7 @@ impl Slices {
     }
 
     /// Appends the packets that flows send in the running slice, and moves the flows to their next buckets.
-    fn background_packets(&mut self, packets: &mut Vec<IpPair>) {
+    fn background_packets(&mut self, packets: &mut Vec<Ipv4Pair>) {
         for mut flow in self.waiting.pop_front().unwrap_or_default() {
             while flow.next_slice() == Some(self.slice) {
                 packets.push(flow.pair);
@@ -87,7 +87,7 @@ impl Slices {
         }
     }
 
-    fn planted_packets(&self, packets: &mut Vec<IpPair>) {
+    fn planted_packets(&self, packets: &mut Vec<Ipv4Pair>) {
         let turn = u64::from((self.slice - self.period) % self.round);
         for pairs in &self.planted {
             let share = |turn: u64| (pairs.len() as u64 * turn / u64::from(self.round)) as usize;
@@ -97,9 +97,9 @@ impl Slices {
 }
 
 impl Iterator for Slices {
-    type Item = Vec<IpPair>;
+    type Item = Vec<Ipv4Pair>;
 
-    fn next(&mut self) -> Option<Vec<IpPair>> {
+    fn next(&mut self) -> Option<Vec<Ipv4Pair>> {
         if self.slice >= self.end {
             return None;
         }
@@ -132,11 +132,11 @@ fn wait(waiting: &mut VecDeque<Vec<Flow>>, front: u32, end: u32, flow: Flow) {
     waiting[bucket].push(flow);
 }
 
-fn planted_pairs(model: &Backbone) -> Vec<Vec<IpPair>> {
+fn planted_pairs(model: &Backbone) -> Vec<Vec<Ipv4Pair>> {
     let pairs = |(number, point): (usize, &super::PlantedHost)| {
         let mut rng = Rng::new(model.seed, PLANTED_STREAM + number as u64);
         let mut peers = Peers::new(point.kind, &mut rng);
-        let draw = |_| IpPair { inside: point.host, peer: peers.draw(&mut rng) };
+        let draw = |_| Ipv4Pair { inside: point.host, peer: peers.draw(&mut rng) };
         (0..point.cardinality).map(draw).collect()
     };
     model.planted.iter().enumerate().map(pairs).collect()

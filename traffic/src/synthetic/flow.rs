@@ -4,7 +4,7 @@
 //! part i. This time depends only on the flow and on i.
 
 use super::rng::{Rng, mix};
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 
 /// Number of ticks per slice. Packet times have a resolution of one tick.
 pub(crate) const TICKS: u32 = 256;
@@ -38,7 +38,7 @@ impl FlowModel {
         }
     }
 
-    pub(crate) fn draw(self, rng: &mut Rng, pair: IpPair, start: u32) -> Flow {
+    pub(crate) fn draw(self, rng: &mut Rng, pair: Ipv4Pair, start: u32) -> Flow {
         let packets = rng.pareto(1.0, TAIL, self.most_packets) as u32;
         // A flow with one packet has length 0.
         let length = match packets {
@@ -51,7 +51,7 @@ impl FlowModel {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Flow {
-    pub(crate) pair: IpPair,
+    pub(crate) pair: Ipv4Pair,
     /// Tick at which the flow starts.
     start: u32,
     /// Length of the flow, in ticks.
@@ -62,7 +62,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) const fn new(pair: IpPair, start: u32, length: u32, packets: u32) -> Self {
+    pub(crate) const fn new(pair: Ipv4Pair, start: u32, length: u32, packets: u32) -> Self {
         Self { pair, start, length, packets, sent: 0 }
     }
 
@@ -103,7 +103,7 @@ mod tests {
         let mut rng = Rng::new(5, 0);
         let model = FlowModel::new(46, 1.0);
         for index in 0..2_000 {
-            let mut flow = model.draw(&mut rng, IpPair { inside: index, peer: 9 }, index * 100);
+            let mut flow = model.draw(&mut rng, Ipv4Pair { inside: index, peer: 9 }, index * 100);
             let mut previous = flow.start;
             while flow.next_slice().is_some() {
                 let tick = flow.packet_tick();
@@ -121,7 +121,7 @@ mod tests {
             let model = FlowModel::new(mean, 1.0);
             let flows = 400_000;
             let sum: u64 = (0..flows)
-                .map(|_| u64::from(model.draw(&mut rng, IpPair::default(), 0).packets))
+                .map(|_| u64::from(model.draw(&mut rng, Ipv4Pair::default(), 0).packets))
                 .sum();
             let measured = sum as f64 / f64::from(flows);
             // E[X^2] <= 2/1.2 C^1.2 gives a standard deviation below 1300 at a mean of 46. The mean of 400,000 draws

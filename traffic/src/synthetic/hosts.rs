@@ -10,7 +10,7 @@ use super::network::{INSIDE_HOSTS, inside_host};
 use super::peers::{Kind, Peers};
 use super::rng::Rng;
 use rustc_hash::FxHashSet;
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 use std::ops::Range;
 
 /// Fraction of all hosts that are staying hosts, which exist in every period and have heavy-tailed cardinalities.
@@ -90,7 +90,7 @@ impl Background {
     ) {
         let mut peers = Peers::new(kind, rng);
         for _ in 0..count {
-            let pair = IpPair { inside: host, peer: peers.draw(rng) };
+            let pair = Ipv4Pair { inside: host, peer: peers.draw(rng) };
             let start = active.start + rng.below(active.end - active.start);
             begin(self.flows.draw(rng, pair, start));
         }

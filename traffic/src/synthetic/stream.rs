@@ -8,7 +8,7 @@
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
 use super::scatter;
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 
 /// Number of pairs in a window per heavy host. A host has 3.40 pairs on average, and 0.6 % of the hosts are heavy.
 const PAIRS_PER_HEAVY_HOST: f64 = 3.40 / 0.006;
@@ -77,9 +77,9 @@ impl Stream {
 }
 
 impl Iterator for Stream {
-    type Item = IpPair;
+    type Item = Ipv4Pair;
 
-    fn next(&mut self) -> Option<IpPair> {
+    fn next(&mut self) -> Option<Ipv4Pair> {
         let index = if self.rng.unit() < PASSING_SHARE {
             self.sums.len() as u32 + self.rng.below(self.passing)
         } else {
@@ -87,7 +87,7 @@ impl Iterator for Stream {
         };
         let peer = scatter(self.counter ^ self.key);
         self.counter = self.counter.wrapping_add(1);
-        Some(IpPair { inside: inside_host(index), peer })
+        Some(Ipv4Pair { inside: inside_host(index), peer })
     }
 }
 
@@ -100,16 +100,16 @@ mod tests {
 
     const LOAD: u32 = 1_000_000;
 
-    fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
+    fn super_points(pairs: &FxHashSet<Ipv4Pair>) -> usize {
         let counts = cardinalities(pairs.iter().copied());
         counts.into_values().filter(|&count| count >= 1024).count()
     }
 
     #[test]
     fn pairs_are_distinct_and_make_as_many_super_points_as_model_a() {
-        let pairs: FxHashSet<IpPair> = Stream::new(1, LOAD).take(LOAD as usize).collect();
+        let pairs: FxHashSet<Ipv4Pair> = Stream::new(1, LOAD).take(LOAD as usize).collect();
         assert_eq!(pairs.len(), LOAD as usize);
-        let model: FxHashSet<IpPair> = Model::Backbone.slices(1, 300, LOAD).flatten().collect();
+        let model: FxHashSet<Ipv4Pair> = Model::Backbone.slices(1, 300, LOAD).flatten().collect();
         // There are 1760 heavy hosts, and P(X > 1024) = (48 / 1024)^1.1 = 3.5 % of them are super points: 61, with a
         // standard deviation of 7.7. The standard deviation of the difference of two such numbers is sqrt(2) times as
         // large. The bound is five standard deviations.

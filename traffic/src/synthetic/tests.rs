@@ -5,13 +5,13 @@ use approx::{abs_diff_eq, assert_abs_diff_eq};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns a checksum of packets that depends on their order.
-pub(super) fn checksum(packets: impl Iterator<Item = IpPair>) -> u64 {
+pub(super) fn checksum(packets: impl Iterator<Item = Ipv4Pair>) -> u64 {
     let packed = packets.map(|pair| u64::from(pair.inside) << 32 | u64::from(pair.peer));
     packed.fold(0, |sum, pair| mix(sum ^ pair))
 }
 
-pub(super) fn cardinalities(pairs: impl Iterator<Item = IpPair>) -> FxHashMap<Address, u32> {
-    let distinct: FxHashSet<IpPair> = pairs.collect();
+pub(super) fn cardinalities(pairs: impl Iterator<Item = Ipv4Pair>) -> FxHashMap<Address, u32> {
+    let distinct: FxHashSet<Ipv4Pair> = pairs.collect();
     let mut counts = FxHashMap::default();
     for pair in distinct {
         *counts.entry(pair.inside).or_default() += 1;
@@ -43,7 +43,7 @@ fn planted_hosts_have_the_planted_cardinality_in_every_full_window_and_in_a_shor
     for (slices, period, pairs) in [(50, 20, 5000), (7, 300, 0)] {
         let planted = three_planted();
         let traffic = Backbone { slices, period, pairs, planted, ..Backbone::default() };
-        let all: Vec<Vec<IpPair>> = traffic.slices().collect();
+        let all: Vec<Vec<Ipv4Pair>> = traffic.slices().collect();
         for window in all.windows(period as usize).chain([&all[..]]) {
             let counts = cardinalities(window.iter().flatten().copied());
             assert!(traffic.planted.iter().all(|point| counts[&point.host] == point.cardinality));
@@ -62,10 +62,10 @@ fn distinct_pairs_of_a_period_are_the_wanted_number_within_5_percent() {
             packets_per_pair: 5,
             ..Backbone::default()
         };
-        let all: Vec<Vec<IpPair>> = traffic.slices().collect();
+        let all: Vec<Vec<Ipv4Pair>> = traffic.slices().collect();
         for start in [0, period as usize / 2, period as usize] {
             let window = &all[start..start + period as usize];
-            let distinct: FxHashSet<IpPair> = window.iter().flatten().copied().collect();
+            let distinct: FxHashSet<Ipv4Pair> = window.iter().flatten().copied().collect();
             let ratio = distinct.len() as f64 / f64::from(pairs);
             // Windows across the border of a period may contain two bursts of a host, or none.
             assert!(abs_diff_eq!(ratio, 1.0, epsilon = 0.05), "{ratio} of {pairs} from {start}");
@@ -98,7 +98,7 @@ fn the_number_of_super_points_follows_the_tail() {
 
 #[test]
 fn benchmark_pairs_are_distinct_and_of_the_given_hosts() {
-    let pairs: FxHashSet<IpPair> = distinct_pairs(9, 1000, 300_000).collect();
+    let pairs: FxHashSet<Ipv4Pair> = distinct_pairs(9, 1000, 300_000).collect();
     assert_eq!(pairs.len(), 300_000);
     let hosts: FxHashSet<Address> = pairs.iter().map(|pair| pair.inside).collect();
     assert_eq!(hosts.len(), 1000);

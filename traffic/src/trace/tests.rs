@@ -95,7 +95,7 @@ fn real_traces_have_as_many_records_as_their_statistics_state() {
 fn a_record_is_a_pair_of_either_end_unless_both_are_one() {
     let pairs = |source, destination| Record { time_ms: 0, source, destination }.pairs().collect();
     let both: Vec<_> = pairs(1, 2);
-    assert_eq!(both, [IpPair { inside: 1, peer: 2 }, IpPair { inside: 2, peer: 1 }]);
+    assert_eq!(both, [Ipv4Pair { inside: 1, peer: 2 }, Ipv4Pair { inside: 2, peer: 1 }]);
     assert_eq!(pairs(3, 3), []);
 }
 

@@ -107,7 +107,7 @@ impl AlertManager {
 mod tests {
     use std::net::IpAddr;
 
-    use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
+    use srlg_host::{Config as Sizes, Device, Ipv4Pair, SlidingDetector};
     use srlg_input::ViewOptions;
     use srlg_input::contact::Role;
 
@@ -159,7 +159,7 @@ mod tests {
 
         fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notification> {
             let Self { manager, detector, opposite } = self;
-            let pairs = peers.map(|peer| IpPair { inside: 0x0a00_0007, peer });
+            let pairs = peers.map(|peer| Ipv4Pair { inside: 0x0a00_0007, peer });
             detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
             let view_alerts = &mut manager.by_view[0];
             let mut closing = detector.begin_close().unwrap();

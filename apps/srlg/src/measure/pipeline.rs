@@ -27,8 +27,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use srlg_host::ingest::{Arrival, Feed, Ip6Pair};
-use srlg_host::{Error, IpPair, SlidingDetector};
+use srlg_host::ingest::{Arrival, Feed};
+use srlg_host::{Error, IpPair, Ipv4Pair, SlidingDetector};
 use srlg_input::contact::{Contact, Host, Sampling};
 use srlg_input::live::{ContactSink, SinkError};
 
@@ -98,8 +98,8 @@ pub(crate) struct ViewPipeline {
 
 #[derive(Default)]
 struct Pairs {
-    v4: Vec<IpPair>,
-    v6: Vec<Ip6Pair>,
+    v4: Vec<Ipv4Pair>,
+    v6: Vec<IpPair>,
     /// Number of contacts since the last push.
     contacts: u64,
 }
@@ -379,8 +379,8 @@ impl Pairs {
     #[inline(always)]
     fn push(&mut self, (host, peer): (Host, Host)) {
         match (host.as_v4(), peer.as_v4()) {
-            (Some(inside), Some(peer)) => self.v4.push(IpPair { inside, peer }),
-            _ => self.v6.push(Ip6Pair::new(host.into(), peer.into())),
+            (Some(inside), Some(peer)) => self.v4.push(Ipv4Pair { inside, peer }),
+            _ => self.v6.push(IpPair::new(host.into(), peer.into())),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use srlg_host::IpPair;
+use srlg_host::Ipv4Pair;
 
 use super::network_messages::{Message, of_pairs};
 use super::network_traffic::{Random, configuration, sizes};
@@ -23,7 +23,7 @@ fn of_slice(probe: usize, slice: u64) -> Vec<Message> {
     let first = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * NEW_PER_ROUTER) & 0xF_FFFF;
     let is_on = ON.contains(&slice);
     let peers = first..first + if is_on { NEW_PER_ROUTER } else { 0 };
-    let pairs: Vec<_> = peers.map(|peer| IpPair { inside: TARGET, peer }).collect();
+    let pairs: Vec<_> = peers.map(|peer| Ipv4Pair { inside: TARGET, peer }).collect();
     of_pairs(sizes(), probe, slice, &pairs, 1 << 20)
 }
 

@@ -12,7 +12,7 @@ const SLICES: std::ops::Range<u64> = 5000..5040;
 
 /// Returns the contacts of router number `probe` in `slice`.
 fn contacts(probe: usize, slice: u64) -> Vec<Contact> {
-    let contact = |(ms, pair): (u64, srlg_host::IpPair)| {
+    let contact = |(ms, pair): (u64, srlg_host::Ipv4Pair)| {
         let [inside, peer] = [pair.inside, pair.peer].map(Ipv4Addr::from_bits);
         Contact::new((slice * 1000 + ms) * 1_000_000, inside.into(), peer.into())
     };

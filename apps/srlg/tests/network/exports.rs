@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant, SystemTime};
 
-use srlg_host::IpPair;
+use srlg_host::Ipv4Pair;
 
 use crate::input::{assert_slices_are, pairs};
 use crate::net::{Net, run, unpacked};
@@ -15,14 +15,14 @@ const SAMPLING: &str = r#"{"least":10,"most":10,"unknown":false}"#;
 
 /// Returns a NetFlow v5 datagram of up to 30 flows. The number before each pair is the millisecond of `second` at which
 /// the flow ended. The datagram is exported at the end of the second, with a sampling rate of 1 in 10.
-fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
+fn datagram(second: u64, flows: &[(u64, Ipv4Pair)]) -> Vec<u8> {
     const UPTIME: u32 = 1_000_000;
     let mut bytes = vec![0, 5, 0, flows.len() as u8];
     for word in [UPTIME, second as u32, 999_000_000, 0] {
         bytes.extend(word.to_be_bytes());
     }
     bytes.extend([0, 0, 0x40, 10]);
-    for (ms, IpPair { inside, peer }) in flows {
+    for (ms, Ipv4Pair { inside, peer }) in flows {
         let last = UPTIME - (999 - *ms as u32);
         for word in [*inside, *peer, 0, 0, 1, 60, last, last, 0x3039_0050, 0x0002_0600, 0, 0] {
             bytes.extend(word.to_be_bytes());

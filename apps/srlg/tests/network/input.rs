@@ -7,17 +7,17 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use srlg_cli::network::Network;
-use srlg_host::{Device, IpPair, SlidingDetector};
+use srlg_host::{Device, Ipv4Pair, SlidingDetector};
 
 use crate::net::unpacked;
 use crate::network_traffic::Random;
 
 /// Returns the 200 pairs of a slice, whose inside hosts are chosen from 40 hosts.
-pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
+pub fn pairs(seed: u64, slice: u64) -> Vec<Ipv4Pair> {
     let mut random = Random(seed << 32 | slice);
     let mut pair = |_| {
         let inside = 0x0A00_0000 + random.below(40) as u32;
-        IpPair { inside, peer: 0xC000_0000 + random.below(1 << 20) as u32 }
+        Ipv4Pair { inside, peer: 0xC000_0000 + random.below(1 << 20) as u32 }
     };
     (0..200).map(&mut pair).collect()
 }
@@ -26,12 +26,12 @@ pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
 pub fn csv(
     folder: &Path,
     name: &str,
-    pairs: impl Fn(u64) -> Vec<IpPair>,
+    pairs: impl Fn(u64) -> Vec<Ipv4Pair>,
     slices: Range<u64>,
 ) -> PathBuf {
     let mut text = "time_ms,src,dst\n".to_owned();
     for slice in slices {
-        for (ms, IpPair { inside, peer }) in (0..).zip(pairs(slice)) {
+        for (ms, Ipv4Pair { inside, peer }) in (0..).zip(pairs(slice)) {
             let [inside, peer] = [inside, peer].map(Ipv4Addr::from_bits);
             writeln!(text, "{},{inside},{peer}", slice * 1000 + ms).unwrap();
         }
@@ -45,7 +45,7 @@ pub fn csv(
 pub fn assert_slices_are(
     payloads: &BTreeMap<(u64, String), Vec<u8>>,
     network: &Network,
-    pairs: impl Fn(u64) -> Vec<IpPair>,
+    pairs: impl Fn(u64) -> Vec<Ipv4Pair>,
     slices: Range<u64>,
 ) {
     let detector = || SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();

@@ -1,5 +1,5 @@
-//! Collectors of many sites must close slices in time, and their memory must not grow. The sites are connections of this
-//! process, which send slices to the broker as probes do.
+//! Collectors of many sites must close slices in time, and their memory must not grow. The sites are connections of
+//! this process, which send slices to the broker as probes do.
 //!
 //! `SRLG_SECONDS=600` sets the duration in seconds. `SRLG_SITES=1000` and `SRLG_PAIRS=2000` set the number of sites
 //! without sketches, and of their pairs per view and slice.
@@ -19,7 +19,7 @@ use srlg_cli::network::subjects::{PART_HEADER, Part, slice};
 use srlg_cli::network::{NetworkVersion, bucket};
 use srlg_host::ingest::PairBatch;
 use srlg_host::state::SlicePairs;
-use srlg_host::{Device, IpPair, SlidingDetector};
+use srlg_host::{Device, Ipv4Pair, SlidingDetector};
 use srlg_system::now_ms;
 use srlg_traffic::synthetic::mix;
 use tokio::task::JoinSet;
@@ -66,10 +66,10 @@ impl Deltas {
     /// Number of pairs per view, site and slice. One pair in ten belongs to the host that all sites see.
     const PAIRS: u32 = 5_000;
 
-    fn pairs(random: &mut Random) -> Vec<IpPair> {
+    fn pairs(random: &mut Random) -> Vec<Ipv4Pair> {
         let pair = |index| {
             let inside = if index % 10 == 0 { 0 } else { random.below(65_536) as u32 };
-            IpPair { inside: 0x0A00_0000 + inside, peer: random.below(1 << 32) as u32 }
+            Ipv4Pair { inside: 0x0A00_0000 + inside, peer: random.below(1 << 32) as u32 }
         };
         (0..Self::PAIRS).map(pair).collect()
     }
@@ -135,8 +135,8 @@ impl Sites for Deltas {
     }
 }
 
-/// A thousand sites without sketches, which send pairs. Some sites are silent, late, restarted or flooded, or repeat what
-/// they have sent.
+/// A thousand sites without sketches, which send pairs. Some sites are silent, late, restarted or flooded, or repeat
+/// what they have sent.
 struct Pairs {
     version: NetworkVersion,
     /// Number of pairs per view, site and slice.
@@ -145,10 +145,10 @@ struct Pairs {
 
 impl Pairs {
     /// Returns a pair of a site. The hosts of the network have Zipf's distribution.
-    fn pair(site: u64, number: u64) -> IpPair {
+    fn pair(site: u64, number: u64) -> Ipv4Pair {
         let random = mix(site << 32 | number);
         let rank = 65_536_f64.powf((random >> 40) as f64 / f64::from(1 << 24));
-        IpPair { inside: 0x0A00_0000 + rank as u32, peer: random as u32 }
+        Ipv4Pair { inside: 0x0A00_0000 + rank as u32, peer: random as u32 }
     }
 
     /// Returns the pairs of a slice. They are chosen from five times as many pairs of the site.
@@ -159,7 +159,7 @@ impl Pairs {
         for number in 0..self.count {
             let pair = match is_flooded && number % 2 == 0 {
                 // A flood from forged sources.
-                true => IpPair { inside: 0x0A01_0001, peer: random.below(1 << 32) as u32 },
+                true => Ipv4Pair { inside: 0x0A01_0001, peer: random.below(1 << 32) as u32 },
                 false => Self::pair(site, random.below(5 * self.count)),
             };
             let [inside, peer] = [pair.inside, pair.peer].map(Ipv4Addr::from_bits);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use async_nats::HeaderMap;
 use srlg_cli::network::payload::{Payload, ViewState, state_bytes};
 use srlg_cli::network::subjects::{PART_HEADER, Part};
-use srlg_host::{Config, Device, IpPair, SlidingDetector};
+use srlg_host::{Config, Device, Ipv4Pair, SlidingDetector};
 
 use super::network_traffic::{PROBES, VERSION, seen, sizes};
 
@@ -42,7 +42,7 @@ pub(crate) fn of_pairs(
     config: Config,
     probe: usize,
     called: u64,
-    pairs: &[IpPair],
+    pairs: &[Ipv4Pair],
     bytes: usize,
 ) -> Vec<Message> {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();

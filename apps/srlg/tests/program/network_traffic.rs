@@ -12,7 +12,7 @@ use serde_json::Value;
 use srlg_cli::config::Config;
 use srlg_cli::network::{Network, NetworkVersion, VersionId};
 use srlg_host::state::{Checkpoints, Snapshot};
-use srlg_host::{Config as Sizes, Device, IpPair, SliceReport, SlidingDetector, SuperPoint};
+use srlg_host::{Config as Sizes, Device, Ipv4Pair, SliceReport, SlidingDetector, SuperPoint};
 
 pub(crate) const PROBES: [&str; 3] = ["a", "b", "c"];
 
@@ -69,17 +69,17 @@ impl Random {
 }
 
 /// Returns the pairs that router number `probe` sees in `slice`.
-pub(crate) fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
+pub(crate) fn seen(probe: usize, slice: u64) -> Vec<Ipv4Pair> {
     let mut random = Random(slice << 8 | probe as u64);
     let mut pairs = Vec::new();
     for inside in SPREAD {
         for index in 0..2 {
             let peer = 0xC000_0000 | (probe as u32) << 20 | (slice as u32 * 2 + index) & 0xF_FFFF;
-            pairs.push(IpPair { inside, peer });
+            pairs.push(Ipv4Pair { inside, peer });
         }
     }
     // 400 hosts have about ten peers each.
-    pairs.extend((0..200).map(|_| IpPair {
+    pairs.extend((0..200).map(|_| Ipv4Pair {
         inside: 0x0A01_0000 + random.below(400) as u32,
         peer: 0xD000_0000 + random.below(1 << 24) as u32,
     }));

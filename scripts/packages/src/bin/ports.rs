@@ -5,15 +5,14 @@ use std::error::Error;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
-use srlg::ingest::Ip6Pair;
-use srlg::{Config, Device, SlidingDetector};
+use srlg::{Config, Device, SlidingDetector, IpPair};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let plan = Config::for_load(1000, 60, 1_000_000, 8_000_000)?;
     let mut detector = SlidingDetector::new(plan.config, Device::Cpu)?;
     let (keyed, host): (RandomState, IpAddr) = (RandomState::new(), "2001:db8::7".parse()?);
     let ports =
-        (1..=3000_u16).map(|port| Ip6Pair::with_hash(host, keyed.hash_one(("192.0.2.1", port))));
+        (1..=3000_u16).map(|port| IpPair::with_hash(host, keyed.hash_one(("192.0.2.1", port))));
     detector.ingest(&ports.collect::<Vec<_>>())?;
     let closing = detector.begin_close()?;
     let estimate = closing.cardinality_within(host, 1)?;

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use srlg::state::{Checkpoints, Delta};
-use srlg::{Config, Device, IpPair, SlidingDetector};
+use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("srlg-sites-{}", std::process::id()));
@@ -12,8 +12,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut sites =
         [SlidingDetector::new(config, Device::Cpu)?, SlidingDetector::new(config, Device::Cpu)?];
     for (half, site) in (0..).zip(&mut sites) {
-        let pairs: Vec<IpPair> = (0..800)
-            .map(|peer| IpPair { inside: 0x0a00_0001, peer: half * 800 + peer })
+        let pairs: Vec<Ipv4Pair> = (0..800)
+            .map(|peer| Ipv4Pair { inside: 0x0a00_0001, peer: half * 800 + peer })
             .collect();
         site.ingest(&pairs)?;
     }

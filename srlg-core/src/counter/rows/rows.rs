@@ -127,7 +127,7 @@ fn start(params: &RowsParams, row: u32, inside: Address) -> usize {
 mod tests {
     use super::*;
     use crate::recorder::Recorder16;
-    use crate::{ArrayParams, Config, IpPair, RsraSizes, Scheme};
+    use crate::{ArrayParams, Config, Ipv4Pair, RsraSizes, Scheme};
     extern crate std;
     use std::vec::Vec;
 
@@ -160,7 +160,7 @@ mod tests {
     fn tally_counts_a_position_only_while_every_row_is_in_the_window() {
         let params = small();
         let mut recorders = untouched(&params);
-        let (inside, pair) = (0x0a00_0001, IpPair { inside: 0x0a00_0001, peer: 77 });
+        let (inside, pair) = (0x0a00_0001, Ipv4Pair { inside: 0x0a00_0001, peer: 77 });
         Rows::new(&params, &recorders).touch(&pair, 0);
         let position = params.position(77);
         let weight = |recorders: &[Recorder16], ages| {

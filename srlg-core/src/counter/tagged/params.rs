@@ -14,7 +14,7 @@ use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{HashFamily, Key, Keys, hashing};
 use crate::ids::{IdKeys, Ip6Ids};
-use crate::pair::Ip6Pair;
+use crate::pair::IpPair;
 use crate::view::ArrayParams;
 
 /// The sizes and keys of an array of lines.
@@ -170,7 +170,7 @@ impl TaggedParams {
     /// Returns `pair` with its IDs.
     #[inline(always)]
     #[must_use]
-    pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
+    pub fn ids(&self, pair: IpPair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
     }
 }

@@ -6,7 +6,7 @@ use crate::counter::Look;
 use crate::ids::HostId;
 use crate::pair::Address;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, HashFamily, Ip6Pair, IpPair, Scheme};
+use crate::{ArrayParams, Config, HashFamily, IpPair, Ipv4Pair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::vec;
@@ -71,7 +71,7 @@ proptest! {
         let params = small(seed);
         let recorders = untouched(&params);
         for (inside, peer, age) in touches {
-            Lines::new(&params, &recorders).touch(&[IpPair { inside, peer }], age);
+            Lines::new(&params, &recorders).touch(&[Ipv4Pair { inside, peer }], age);
         }
         for inside in 0..5 {
             let span = Span::whole(5, 1);
@@ -92,7 +92,7 @@ proptest! {
         let params = small(seed);
         let words = |touches: &[(u32, u32)], batch: usize| {
             let recorders = untouched(&params);
-            let pairs: Vec<IpPair> = touches.iter().map(|&(inside, peer)| IpPair { inside, peer }).collect();
+            let pairs: Vec<Ipv4Pair> = touches.iter().map(|&(inside, peer)| Ipv4Pair { inside, peer }).collect();
             pairs.chunks(batch).for_each(|pairs| Lines::new(&params, &recorders).touch(pairs, 0));
             recorders.iter().map(ReadRecorder::word).collect::<Vec<_>>()
         };
@@ -107,7 +107,7 @@ proptest! {
 fn touches_with_and_without_a_look_leave_the_same_words() {
     let params = small(3);
     let touch = |number: u32| {
-        let pair = IpPair { inside: number % 7, peer: number.wrapping_mul(0x9e37_79b9) };
+        let pair = Ipv4Pair { inside: number % 7, peer: number.wrapping_mul(0x9e37_79b9) };
         Contact::new(&params, &pair).fine(&params, params.step(number % 3))
     };
     let touches: Vec<Touch> = (0..500).map(touch).collect();
@@ -135,9 +135,9 @@ fn touches_with_and_without_a_look_leave_the_same_words() {
 fn own_touches_without_foreigners_are_all_visible() {
     let params = small(1);
     let recorders = untouched(&params);
-    let pairs: Vec<IpPair> = (0..30).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<Ipv4Pair> = (0..30).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     Lines::new(&params, &recorders).touch(&pairs, 3);
-    let place = |pair: &IpPair| Contact::new(&params, pair).fine(&params, 0).place();
+    let place = |pair: &Ipv4Pair| Contact::new(&params, pair).fine(&params, 0).place();
     let mut positions: Vec<u32> = pairs.iter().map(place).collect();
     positions.sort_unstable();
     positions.dedup();
@@ -154,7 +154,7 @@ fn echoes_never_hide_a_touch_in_the_window() {
         let recorders = untouched(&params);
         let mut alone = vec![u32::MAX; params.recorders()];
         for i in 0..200u32 {
-            let (pair, age) = (IpPair { inside: i % 5, peer: i * 7919 }, i % 5);
+            let (pair, age) = (Ipv4Pair { inside: i % 5, peer: i * 7919 }, i % 5);
             Lines::new(&params, &recorders).touch(&[pair], age);
             let touch = Contact::new(&params, &pair).fine(&params, params.step(age));
             let place = touch.place() as usize;
@@ -191,7 +191,7 @@ fn a_popular_peer_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
     let mut touches = [0u32; LINE as usize];
     for inside in 0..20_000 {
-        let touch = Contact::new(&params, &IpPair { inside, peer: 1234 }).fine(&params, 0);
+        let touch = Contact::new(&params, &Ipv4Pair { inside, peer: 1234 }).fine(&params, 0);
         touches[(touch.place() % LINE) as usize] += 1;
     }
     assert!(touches.iter().all(|n| n.abs_diff(625) < 6 * 25), "{touches:?}");
@@ -208,7 +208,7 @@ fn touches_of_both_families_equal_the_pinned_vectors() {
         let config = Config { scheme, hash, seed: 5, linear_width: 1 << 14, ..Config::default() };
         let params = *config.validate().unwrap().counter().tagged().unwrap();
         let contact =
-            |[inside, peer]: [_; 2]| Contact::new(&params, &params.ids(Ip6Pair { inside, peer }));
+            |[inside, peer]: [_; 2]| Contact::new(&params, &params.ids(IpPair { inside, peer }));
         let coarse = (0..).map(|low| [v6, [0x2001_0db8, 1, 0, low]]);
         let is_coarse = |&pair: &[_; 2]| contact(pair).coarse(&params, 0).is_some();
         let coarse = coarse.into_iter().find(is_coarse).unwrap();

@@ -5,7 +5,7 @@ use super::chance::AgeHistogram;
 use super::tests::{config, params, untouched, whole, words};
 use super::*;
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{Config, IpPair, Params};
+use crate::{Config, Ipv4Pair, Params};
 
 use approx::abs_diff_eq;
 extern crate std;
@@ -41,7 +41,7 @@ impl Random {
 /// the test chooses a random slot instead of hashing pairs until one is sampled.
 fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Random) -> (u32, u64) {
     let peer = random.next() as u32;
-    params.touch_of(&IpPair { inside, peer }, random.next() as u32, age)
+    params.touch_of(&Ipv4Pair { inside, peer }, random.next() as u32, age)
 }
 
 /// Returns cells that `samples` sampled pairs touched, at ages spread evenly over a window. Each host has three of

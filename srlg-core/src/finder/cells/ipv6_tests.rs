@@ -5,7 +5,7 @@ use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
 use super::*;
 use crate::pair::Limbs;
-use crate::{Config, HashFamily, Ip6Pair, Scheme};
+use crate::{Config, HashFamily, IpPair, Scheme};
 extern crate std;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -149,7 +149,7 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
         let scheme = Scheme::Tagged { cell_bits, lines: 2304, tags: 64 };
         let params = params(Config { scheme, hash, seed: 5, threshold: 64, ..Config::default() });
         for &(inside, peer, place, word) in cells {
-            let pair = params.ids(Ip6Pair { inside, peer });
+            let pair = params.ids(IpPair { inside, peer });
             let pair_hash = params.pair_hash(&pair);
             assert!(params.is_sampled(pair_hash), "{inside:x?} {peer:x?}");
             assert_eq!(

@@ -10,7 +10,7 @@ use crate::error::ConfigError;
 use crate::getters::getters;
 use crate::hash::{HashFamily, Key, Keys, hashing};
 use crate::ids::{IdKeys, Ip6Ids};
-use crate::pair::{ADDRESS_BITS, Ip6Pair};
+use crate::pair::{ADDRESS_BITS, IpPair};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
@@ -144,7 +144,7 @@ impl CellsParams {
     /// Returns `pair` with the IDs of its hosts.
     #[inline(always)]
     #[must_use]
-    pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
+    pub fn ids(&self, pair: IpPair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
     }
 

@@ -4,7 +4,7 @@
 use super::chance::AgeHistogram;
 use super::tests::whole;
 use super::*;
-use crate::{Config, HashFamily, IpPair, Scheme};
+use crate::{Config, HashFamily, Ipv4Pair, Scheme};
 
 use approx::assert_abs_diff_eq;
 
@@ -62,7 +62,7 @@ fn cells_and_words_equal_the_pinned_vectors() {
         for (inside, slot, place, name, word) in vectors {
             let spot = params.spot(inside, slot);
             assert_eq!((spot.place, spot.name), (place, name), "{inside:#x} {slot}");
-            let of = |age| params.touch_of(&IpPair { inside, peer: PEER }, slot << 12, age);
+            let of = |age| params.touch_of(&Ipv4Pair { inside, peer: PEER }, slot << 12, age);
             assert_eq!(of(0), (place, word), "{inside:#x} {slot}");
             assert_eq!(of(5), (place, word + 5 * step), "{inside:#x} {slot}");
             assert_eq!(of(2048), (place, u64::MAX), "{inside:#x} {slot}");
@@ -81,7 +81,7 @@ fn sampled_peers_and_their_slots_equal_the_pinned_vectors() {
         (small(), [(2, 51), (4, 60), (5, 50), (6, 24), (7, 56)]),
     ] {
         let hash =
-            |low: u32| params.pair_hash(&IpPair { inside: 0x0a00_0001, peer: 0x0800_0000 | low });
+            |low: u32| params.pair_hash(&Ipv4Pair { inside: 0x0a00_0001, peer: 0x0800_0000 | low });
         let mut sampled = (0..256).filter(|&low| params.is_sampled(hash(low)));
         for (low, slot) in expected {
             assert_eq!(sampled.next(), Some(low));

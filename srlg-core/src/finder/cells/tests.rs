@@ -5,7 +5,7 @@ use super::*;
 use crate::epoch::Span;
 use crate::pair::{BATCH, Limbs};
 use crate::recorder::{ReadRecorder, Recorder};
-use crate::{ArrayParams, Config, HashFamily, IpPair, Scheme};
+use crate::{ArrayParams, Config, HashFamily, Ipv4Pair, Scheme};
 extern crate std;
 use approx::assert_abs_diff_eq;
 use proptest::prelude::*;
@@ -65,8 +65,8 @@ proptest! {
         seed: u64,
     ) {
         let params = params(Config { hash, seed, ..config(cell_bits, threshold) });
-        let pair_hash = params.pair_hash(&IpPair { inside, peer });
-        let (place, word) = params.touch_of(&IpPair { inside, peer }, pair_hash, age);
+        let pair_hash = params.pair_hash(&Ipv4Pair { inside, peer });
+        let (place, word) = params.touch_of(&Ipv4Pair { inside, peer }, pair_hash, age);
         prop_assert!((place as usize) < params.recorders());
         let owner = params.owner(place, word);
         prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(inside)));
@@ -98,7 +98,7 @@ proptest! {
             for number in [node, 3] {
                 age_all(&mut nodes[number], &params, epoch - clocks[number]);
                 clocks[number] = epoch;
-                CellArray::new(&params, &nodes[number]).touch(&IpPair { inside, peer }, late);
+                CellArray::new(&params, &nodes[number]).touch(&Ipv4Pair { inside, peer }, late);
             }
         }
         let end = 70 + jump;
@@ -114,8 +114,8 @@ proptest! {
 #[test]
 fn batches_touch_what_single_pairs_touch() {
     let params = params(config(12, 64));
-    let pairs: [IpPair; BATCH] =
-        std::array::from_fn(|i| IpPair { inside: i as u32 % 5, peer: i as u32 * 77 });
+    let pairs: [Ipv4Pair; BATCH] =
+        std::array::from_fn(|i| Ipv4Pair { inside: i as u32 % 5, peer: i as u32 * 77 });
     let (batch, single) = (untouched(&params), untouched(&params));
     let cells = CellArray::new(&params, &batch);
     cells.find_touches(&pairs, 3, |touch| cells.apply(&[touch]));
@@ -133,7 +133,7 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
         let params = params.hashing_by(hash);
         let (mut slots, mut cells) = ([0u32; 64], [0u32; 64]);
         for peer in 0..1 << 18 {
-            let pair = IpPair { inside: 0x0a00_0001 + peer % 64, peer };
+            let pair = Ipv4Pair { inside: 0x0a00_0001 + peer % 64, peer };
             let hash = params.pair_hash(&pair);
             if params.is_sampled(hash) {
                 slots[word::slot_of(hash) as usize] += 1;
@@ -151,7 +151,7 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
 #[test]
 fn a_host_has_64_cells_but_for_slots_that_meet() {
     let params = params(config(18, 1024));
-    let pairs = (0..200_000).map(|peer| IpPair { inside: 7, peer });
+    let pairs = (0..200_000).map(|peer| Ipv4Pair { inside: 7, peer });
     let cells = untouched(&params);
     pairs.for_each(|pair| CellArray::new(&params, &cells).touch(&pair, 0));
     let places: HashSet<u32> = params.spots(7).iter().map(|spot| spot.place).collect();
@@ -193,7 +193,7 @@ fn what_is_older_than_all_ages_is_untouched() {
     for cell_bits in [12, 15, 18, 24] {
         let params = params(config(cell_bits, 8));
         let most = params.most_ages();
-        let touched = |age| params.touch_of(&IpPair { inside: 1, peer: 2 }, 0, age).1;
+        let touched = |age| params.touch_of(&Ipv4Pair { inside: 1, peer: 2 }, 0, age).1;
         assert_eq!(touched(most + 1), u64::MAX);
         assert_eq!(touched(u32::MAX), u64::MAX);
         for age in [0, 1, most / 2, most] {

@@ -38,12 +38,12 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
 }
 
 /// A run of pairs: smallest pair number, maximum number of distinct pairs, number of pairs, lateness in epochs, pairs
-/// per call, and whether the pairs are [`Ip6Pair`]s.
+/// per call, and whether the pairs are [`IpPair`]s.
 type Run = (u32, u32, usize, u32, usize, bool);
 
-fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
+fn pairs(&(start, differing, count, ..): &Run) -> Vec<Ipv4Pair> {
     let number = |i: u32| start + (i.wrapping_mul(0x9e37_79b9) >> 8) % differing;
-    let pair = |number: u32| IpPair { inside: number % 11, peer: number };
+    let pair = |number: u32| Ipv4Pair { inside: number % 11, peer: number };
     (0..count as u32).map(number).map(pair).collect()
 }
 
@@ -55,13 +55,13 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     prop::collection::vec((0..1u32 << 20, differing, count, late, batch, any::<bool>()), 0..6)
 }
 
-/// Returns the pairs of `run` as [`Ip6Pair`]s, with hosts and peers of both families.
-fn pairs6(run: &Run) -> Vec<Ip6Pair> {
+/// Returns the pairs of `run` as [`IpPair`]s, with hosts and peers of both families.
+fn pairs6(run: &Run) -> Vec<IpPair> {
     let limbs = |number: u32| match number % 2 {
         0 => [0, 0, 0xffff, number],
         _ => [0x2001_0db8, number, 0, 1],
     };
-    let pair = |IpPair { inside, peer }| Ip6Pair { inside: limbs(inside), peer: limbs(peer / 2) };
+    let pair = |Ipv4Pair { inside, peer }| IpPair { inside: limbs(inside), peer: limbs(peer / 2) };
     pairs(run).into_iter().map(pair).collect()
 }
 
@@ -112,16 +112,16 @@ proptest! {
 fn an_address_equal_to_the_id_of_an_ipv6_host_is_another_peer() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
         let params = params(7, 56, hash);
-        let pairs = |is_v6| -> Vec<Ip6Pair> {
+        let pairs = |is_v6| -> Vec<IpPair> {
             let pair = |number| {
                 let inside = [0, 0, 0xffff, number];
-                let v6 = Ip6Pair { inside, peer: [0x2001_0db8, number, 0, 1] };
-                let v4 = Ip6Pair { inside, peer: [0, 0, 0xffff, params.pair_ids(v6).peer()] };
+                let v6 = IpPair { inside, peer: [0x2001_0db8, number, 0, 1] };
+                let v4 = IpPair { inside, peer: [0, 0, 0xffff, params.pair_ids(v6).peer()] };
                 if is_v6 { v6 } else { v4 }
             };
             (0..500).map(pair).collect()
         };
-        let ids = |pairs: &[Ip6Pair]| -> Vec<srlg_core::Ip6Ids> {
+        let ids = |pairs: &[IpPair]| -> Vec<srlg_core::Ip6Ids> {
             pairs.iter().map(|&pair| params.pair_ids(pair)).collect()
         };
         let both = [pairs(true), pairs(false)];

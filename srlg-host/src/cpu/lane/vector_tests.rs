@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
 use srlg_core::{
-    Config, HashFamily, Ip6Pair, IpPair, Params, Recorder, RsraSizes, Scheme, for_scheme,
+    Config, HashFamily, IpPair, Ipv4Pair, Params, Recorder, RsraSizes, Scheme, for_scheme,
 };
 
 use super::*;
@@ -71,9 +71,9 @@ proptest! {
         ] {
             let params = params(scheme);
             for_scheme!(&params, Types => {
-                let pair = |inside, peer| IpPair { inside, peer };
-                let several = on_all_levels!(ingest<IpPair, Types> as level => left(level, pair, params, &calls));
-                let alone = on_all_levels!(ingest_alone<IpPair, Types> as level => left(level, pair, params, &calls));
+                let pair = |inside, peer| Ipv4Pair { inside, peer };
+                let several = on_all_levels!(ingest<Ipv4Pair, Types> as level => left(level, pair, params, &calls));
+                let alone = on_all_levels!(ingest_alone<Ipv4Pair, Types> as level => left(level, pair, params, &calls));
                 prop_assert!(alone == several);
             });
         }
@@ -82,9 +82,9 @@ proptest! {
             0 => [0, 0, 0xffff, number],
             _ => [0x2001_0db8, 0, number, 1],
         };
-        let pair = |inside, peer| Ip6Pair { inside: limbs(inside), peer: limbs(peer) };
-        let several = on_all_levels!(ingest<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &calls));
-        let alone = on_all_levels!(ingest_alone<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &calls));
+        let pair = |inside, peer| IpPair { inside: limbs(inside), peer: limbs(peer) };
+        let several = on_all_levels!(ingest<IpPair, TaggedTypes> as level => left(level, pair, params, &calls));
+        let alone = on_all_levels!(ingest_alone<IpPair, TaggedTypes> as level => left(level, pair, params, &calls));
         prop_assert!(alone == several);
     }
 }

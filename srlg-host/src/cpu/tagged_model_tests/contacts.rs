@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 
 /// Neighbouring and extreme addresses of both families, and addresses that differ only in high bits. The last host has
 /// no contacts.
@@ -32,21 +32,21 @@ const fn v6(host: u128) -> IpAddr {
 pub(super) type Contact = (usize, u32);
 
 /// Returns the pair of a contact, with an IPv6 address for every second stranger and every fourth peer.
-pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
+pub(super) fn pair(&(host, peer): &Contact) -> IpPair {
     let any = |number: u32, is_v6| match is_v6 {
         true => v6(0x2001_0db8_0001 << 80 | u128::from(number)),
         false => v4(number),
     };
     let number = || (host as u32).wrapping_mul(0x9e37_79b1);
     let host = HOSTS.get(host).copied().unwrap_or_else(|| any(number(), host % 2 == 1));
-    Ip6Pair::new(host, any(peer, peer % 4 == 3))
+    IpPair::new(host, any(peer, peer % 4 == 3))
 }
 
-/// Returns the pair as an [`IpPair`] if both addresses are IPv4 and the address of the peer is even.
+/// Returns the pair as an [`Ipv4Pair`] if both addresses are IPv4 and the address of the peer is even.
 ///
-/// IPv4 pairs whose peer has an odd address are ingested as [`Ip6Pair`]s.
-pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {
+/// IPv4 pairs whose peer has an odd address are ingested as [`IpPair`]s.
+pub(super) fn short(pair: &IpPair) -> Option<Ipv4Pair> {
     let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.peer)];
     let [IpAddr::V4(inside), IpAddr::V4(peer)] = hosts else { return None };
-    peer.to_bits().is_multiple_of(2).then(|| IpPair::new(inside, peer))
+    peer.to_bits().is_multiple_of(2).then(|| Ipv4Pair::new(inside, peer))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use srlg_core::{Config, Estimate, EstimateRange, Ip6Pair, IpPair, Tally};
+use srlg_core::{Config, Estimate, EstimateRange, IpPair, Ipv4Pair, Tally};
 use srlg_reference::{TaggedEstimate, TaggedModel, TaggedTally};
 
 use super::contacts::{Contact, HOSTS, pair, short};
@@ -45,16 +45,16 @@ impl Node {
     }
 
     pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
-        let pairs: Vec<Ip6Pair> = contacts.iter().map(pair).collect();
+        let pairs: Vec<IpPair> = contacts.iter().map(pair).collect();
         pairs.iter().for_each(|&pair| self.model.touch(pair, late));
         std::thread::scope(|scope| {
             for pairs in pairs.chunks(pairs.len().div_ceil(threads).max(1)) {
                 let detector = &self.detector;
                 scope.spawn(move || {
-                    let is_long = |pair: &&Ip6Pair| short(pair).is_none();
-                    let long: Vec<Ip6Pair> = pairs.iter().filter(is_long).copied().collect();
+                    let is_long = |pair: &&IpPair| short(pair).is_none();
+                    let long: Vec<IpPair> = pairs.iter().filter(is_long).copied().collect();
                     detector.ingest_late(&long, late).unwrap();
-                    let short: Vec<IpPair> = pairs.iter().filter_map(short).collect();
+                    let short: Vec<Ipv4Pair> = pairs.iter().filter_map(short).collect();
                     detector.ingest_late(&short, late).unwrap();
                 });
             }

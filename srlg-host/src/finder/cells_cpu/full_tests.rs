@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use srlg_core::finder::cells::CellArray;
-use srlg_core::{Config, Ip6Pair, ReadRecorder, Recorder, Recorder64, Scheme};
+use srlg_core::{Config, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn full(params: &CellsParams, contacts: u32, is_v6: bool) -> Vec<Recorder64> {
     for number in 0..5 * cells.len() as u32 {
         let host = number / contacts;
         let inside = if is_v6 { [0x2001_0db8, host, 0, 1] } else { [0, 0, 0xffff, host] };
-        let pair = Ip6Pair { inside, peer: [0, 0, 0xffff, number] };
+        let pair = IpPair { inside, peer: [0, 0, 0xffff, number] };
         CellArray::new(params, &cells).touch(&params.ids(pair), 0);
     }
     cells

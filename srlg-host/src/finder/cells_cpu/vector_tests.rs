@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use srlg_core::finder::cells::CellArray;
-use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, ReadRecorder, Recorder, Recorder64, Scheme};
+use srlg_core::{Config, HashFamily, IpPair, Ipv4Pair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
 use crate::vectors::on_all_levels;
@@ -16,8 +16,8 @@ fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> 
         let inside = (contact % hosts).wrapping_mul(0x9e37_79b1);
         let cells = CellArray::new(params, &cells);
         match inside % 2 {
-            0 => cells.touch(&IpPair { inside, peer: contact }, age),
-            _ => cells.touch(&params.ids(Ip6Pair { inside: [inside; 4], peer: [contact; 4] }), age),
+            0 => cells.touch(&Ipv4Pair { inside, peer: contact }, age),
+            _ => cells.touch(&params.ids(IpPair { inside: [inside; 4], peer: [contact; 4] }), age),
         }
     }
     cells.iter().map(ReadRecorder::word).collect()

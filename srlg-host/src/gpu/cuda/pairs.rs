@@ -7,12 +7,12 @@ use crate::ingest::pairs::Family;
 /// Pairs in the memory of a CUDA device.
 ///
 /// Each pair is `[inside, peer]`. An address consists of one 32-bit word, or of four words in an
-/// [`Ip6Pair`](crate::ingest::Ip6Pair). The detector reads the pairs without copying them.
+/// [`IpPair`](crate::IpPair). The detector reads the pairs without copying them.
 ///
 /// - Pairs in cudarc types (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) have a stream. This stream and the
 ///   detector wait for each other on the device. If cudarc tracks events, as it does by default, the detector also
 ///   waits for earlier writes to the pairs in other streams.
-/// - Pairs in cust types (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust` and have
+/// - Pairs in cust types (`DeviceSlice` and `DeviceBuffer` of `Ipv4Pair` or `IpPair`) need the feature `cust` and have
 ///   no stream. An ingest therefore waits for all work on the device before it reads the pairs, and returns only after
 ///   they have been read.
 ///
@@ -38,10 +38,10 @@ pub enum PairsView<'a> {
     Cudarc6(CudaView<'a, [u32; 8]>),
     /// IPv4 pairs in a cust type.
     #[cfg(feature = "cust")]
-    Cust(&'a cust::memory::DeviceSlice<srlg_core::IpPair>),
+    Cust(&'a cust::memory::DeviceSlice<srlg_core::Ipv4Pair>),
     /// Pairs of any two addresses in a cust type.
     #[cfg(feature = "cust")]
-    Cust6(&'a cust::memory::DeviceSlice<srlg_core::Ip6Pair>),
+    Cust6(&'a cust::memory::DeviceSlice<srlg_core::IpPair>),
 }
 
 impl PairsView<'_> {
@@ -81,6 +81,6 @@ device_pairs! {
 
 #[cfg(feature = "cust")]
 device_pairs! {
-    cust::memory::DeviceSlice<srlg_core::IpPair>: Cust, |pairs| pairs;
-    cust::memory::DeviceSlice<srlg_core::Ip6Pair>: Cust6, |pairs| pairs;
+    cust::memory::DeviceSlice<srlg_core::Ipv4Pair>: Cust, |pairs| pairs;
+    cust::memory::DeviceSlice<srlg_core::IpPair>: Cust6, |pairs| pairs;
 }

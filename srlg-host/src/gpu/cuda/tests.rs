@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use srlg_core::{Config, FINDER, IpPair};
+use srlg_core::{Config, FINDER, Ipv4Pair};
 use srlg_kernels::for_each_entry_point;
 use srlg_traffic::skip::skip;
 
@@ -100,7 +100,7 @@ fn let_it_trap() {
     let params = Config::default().validate().unwrap();
     let lost = backend(Cuda::open(0).unwrap(), Device::Cuda(0), params).unwrap();
     let mut other = SlidingDetector::new(Config::default(), Device::Cuda(0)).unwrap();
-    other.ingest(&[IpPair { inside: 1, peer: 2 }]).unwrap();
+    other.ingest(&[Ipv4Pair { inside: 1, peer: 2 }]).unwrap();
     other.flush().unwrap();
     let recorders = u32::try_from(params.arrays()[FINDER].recorders).unwrap();
     assert!(lost.gather(FINDER, &[recorders - 1]).is_ok());

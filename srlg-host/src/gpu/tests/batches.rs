@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 
 use super::simulated::{Operation, SimulatedGpu};
 use super::{cpu, on, small};
@@ -41,7 +41,7 @@ fn pairs_go_to_the_device_from_where_they_were_pushed() {
     let after = counted(&gpu);
     // There are 60 IPv4 pairs and 30 other pairs, which take three upload buffers of 416 bytes. The host did
     // not access pinned memory, so it copied no pairs.
-    let bytes = 60 * size_of::<IpPair>() + 30 * size_of::<Ip6Pair>();
+    let bytes = 60 * size_of::<Ipv4Pair>() + 30 * size_of::<IpPair>();
     assert_eq!(after[0] - before[0], 2 + 3);
     assert_eq!(after[1] - before[1], bytes as u32);
     assert_eq!(after[2] - before[2], 0);

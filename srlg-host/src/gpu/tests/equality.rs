@@ -4,7 +4,7 @@ mod events;
 
 use proptest::prelude::*;
 use srlg_core::counter::tagged::Grouping;
-use srlg_core::{ARRAYS, Ages, Config, HostId, Ip6Pair, Scheme, Span};
+use srlg_core::{ARRAYS, Ages, Config, HostId, IpPair, Scheme, Span};
 use srlg_kernels::cells::KeptHost;
 use srlg_kernels::survey::SUMS;
 use srlg_traffic::family::ip;
@@ -84,11 +84,11 @@ fn pinned_pairs_count_in_the_slice_that_closes_next() {
 #[test]
 fn a_detector_of_the_paper_rejects_all_ipv6_pairs() {
     let gpu = on(&SimulatedGpu::new(1), small_paper()).unwrap();
-    gpu.ingest::<Ip6Pair>(&[]).unwrap();
-    gpu.ingest_pinned(&gpu.pinned_pairs::<Ip6Pair>(0).unwrap()).unwrap();
+    gpu.ingest::<IpPair>(&[]).unwrap();
+    gpu.ingest_pinned(&gpu.pinned_pairs::<IpPair>(0).unwrap()).unwrap();
     let refused = [
-        gpu.ingest(&[Ip6Pair::default()]),
-        gpu.ingest_pinned(&gpu.pinned_pairs::<Ip6Pair>(1).unwrap()),
+        gpu.ingest(&[IpPair::default()]),
+        gpu.ingest_pinned(&gpu.pinned_pairs::<IpPair>(1).unwrap()),
     ];
     assert!(refused.iter().all(|it| matches!(it, Err(Error::Ip6InPaper))), "{refused:?}");
 }
@@ -102,11 +102,11 @@ fn types_of_pairs_that_change_within_an_upload_buffer_equal_one_on_the_cpu() {
         for slice in 0..3 {
             let pairs = contacts(7, 200);
             for (number, pairs) in (slice..).zip(pairs.chunks(11)) {
-                let v6 = pairs.iter().map(|pair| Ip6Pair {
+                let v6 = pairs.iter().map(|pair| IpPair {
                     inside: [0x2001_0db8, 0, 0, pair.inside],
                     ..(*pair).into()
                 });
-                let v6: Vec<Ip6Pair> = v6.collect();
+                let v6: Vec<IpPair> = v6.collect();
                 let count = (number * 5 % 12) as usize;
                 for detector in [&gpu, &cpu] {
                     detector.ingest(pairs).unwrap();
@@ -129,9 +129,9 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
         let (simulated, pairs) = (SimulatedGpu::new(order), contacts(2, 300));
         let params = small().validate().unwrap();
         let mut gpu = GpuBackend::new(simulated.clone(), Device::Cpu, params).unwrap();
-        let v6: Vec<Ip6Pair> = pairs
+        let v6: Vec<IpPair> = pairs
             .iter()
-            .map(|pair| Ip6Pair {
+            .map(|pair| IpPair {
                 inside: [0x2001_0db8, 0, 0, pair.inside],
                 peer: [0x2001_0db8, 1, 0, pair.peer],
             })
@@ -264,7 +264,7 @@ fn more_candidates_than_the_device_has_room_for_equal_those_on_the_cpu() {
             let pairs = contacts(hosts, 640);
             for detector in [&gpu, &cpu] {
                 detector.ingest(&pairs).unwrap();
-                let v6 = pairs.iter().filter(|pair| pair.inside % 3 == 0).map(|pair| Ip6Pair {
+                let v6 = pairs.iter().filter(|pair| pair.inside % 3 == 0).map(|pair| IpPair {
                     inside: [0x2001_0db8, 0, 0, pair.inside],
                     ..(*pair).into()
                 });

@@ -33,7 +33,7 @@ fn a_later_failure_to_pin_memory_is_harmless() {
     let mut detector = on(&gpu, small()).unwrap();
     detector.ingest(&contacts(3, 200)).unwrap();
     gpu.fail(Operation::Pin, 0);
-    let error = detector.pinned_pairs::<srlg_core::IpPair>(100).unwrap_err();
+    let error = detector.pinned_pairs::<srlg_core::Ipv4Pair>(100).unwrap_err();
     assert!(matches!(error, Error::PinnedMemory { .. }), "{error}");
     let mut cpu = SlidingDetector::new(small(), Device::Cpu).unwrap();
     cpu.ingest(&contacts(3, 200)).unwrap();
@@ -53,7 +53,7 @@ fn a_failed_device_returns_an_error() {
             let mut a_slice = || -> Result<(), Error> {
                 detector.ingest(&contacts(5, 200))?;
                 detector.flush()?;
-                detector.ingest_pinned(&detector.pinned_pairs::<srlg_core::IpPair>(60)?)?;
+                detector.ingest_pinned(&detector.pinned_pairs::<srlg_core::Ipv4Pair>(60)?)?;
                 detector.cardinality([10, 0, 0, 1].into())?;
                 let (state, delta) = (detector.snapshot()?, detector.delta(1)?);
                 detector.merge_snapshot(&state)?;

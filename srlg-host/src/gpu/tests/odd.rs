@@ -2,7 +2,7 @@
 //!
 //! An array that has an odd number of recorders ends within a 32-bit word, but kernels compare and swap whole words.
 
-use srlg_core::{Config, FINDER, HashFamily, Ip6Pair, IpPair, Scheme};
+use srlg_core::{Config, FINDER, HashFamily, IpPair, Ipv4Pair, Scheme};
 
 use super::simulated::SimulatedGpu;
 use super::{ROUGH, contacts, cpu, on, small, small_paper};
@@ -42,7 +42,7 @@ fn assert_recorders_travel(config: Config) {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();
         if detector.params().finder().cells().is_some() {
             // With more than 2^18 cells, the cells of these pairs are in one bank.
-            let v6 = |pair: &IpPair| Ip6Pair { inside: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
+            let v6 = |pair: &Ipv4Pair| IpPair { inside: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
             detector.ingest_late(&contacts(1, 500).iter().map(v6).collect::<Vec<_>>(), 1).unwrap();
         }
     }

@@ -1,7 +1,7 @@
 //! Tests of searches that exceed limits, and of searches whose results need several copies.
 
 use proptest::prelude::*;
-use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, Scheme};
+use srlg_core::{Config, HashFamily, IpPair, Ipv4Pair, Scheme};
 
 use super::simulated::SimulatedGpu;
 use super::{cpu, on, small, small_paper};
@@ -9,12 +9,12 @@ use crate::finder::Overload;
 
 /// Returns the pairs of host number `host` and its `peers` peers. Hosts whose number is a multiple of 3 have IPv6
 /// addresses.
-fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
+fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = IpPair> {
     let number = host.wrapping_mul(0x9e37_79b1);
     (0..peers).map(move |peer| {
-        let pair = IpPair { inside: number, peer: (peer + host).wrapping_mul(0x85eb_ca6b) };
+        let pair = Ipv4Pair { inside: number, peer: (peer + host).wrapping_mul(0x85eb_ca6b) };
         match host % 3 {
-            0 => Ip6Pair { inside: [0x2001_0db8, number, 0, 1], ..pair.into() },
+            0 => IpPair { inside: [0x2001_0db8, number, 0, 1], ..pair.into() },
             _ => pair.into(),
         }
     })
@@ -44,7 +44,7 @@ proptest! {
         for (hosts, first, strangers) in slices {
             let pairs = (3 * first..).zip(hosts).flat_map(|(host, peers)| peers_of(host, peers));
             let strangers = (0..strangers).flat_map(|stranger| peers_of(1000 + stranger, 2));
-            let pairs: Vec<Ip6Pair> = pairs.chain(strangers).collect();
+            let pairs: Vec<IpPair> = pairs.chain(strangers).collect();
             gpu.ingest(&pairs).unwrap();
             cpu.ingest(&pairs).unwrap();
             prop_assert_eq!(gpu.close_slice().unwrap(), cpu.close_slice().unwrap());
@@ -58,11 +58,11 @@ proptest! {
 #[test]
 fn search_that_the_limits_refuse_ends_as_on_the_cpu() {
     let config = Config { linear_width: 512, threshold: 8, ..small_paper() };
-    let crowd = |i: u32| IpPair {
+    let crowd = |i: u32| Ipv4Pair {
         inside: (i % 1800).wrapping_mul(0x9e37_79b1),
         peer: i.wrapping_mul(0x85eb_ca6b),
     };
-    let pairs: Vec<IpPair> = (0..40_000).map(crowd).collect();
+    let pairs: Vec<Ipv4Pair> = (0..40_000).map(crowd).collect();
     let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(3), config).unwrap(), cpu(config));
     gpu.ingest(&pairs).unwrap();
     cpu.ingest(&pairs).unwrap();

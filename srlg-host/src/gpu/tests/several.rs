@@ -5,7 +5,7 @@
 
 use std::thread;
 
-use srlg_core::{Config, IpPair};
+use srlg_core::{Config, Ipv4Pair};
 
 use super::simulated::{Operation, SimulatedGpu};
 use super::{cpu, on, small, small_paper};
@@ -17,9 +17,9 @@ use crate::error::Error;
 const PEERS: u32 = 80;
 
 /// Returns the contacts in `slice` that device `number` of `count` sees. Each device sees some peers of each host.
-fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
+fn part(slice: u64, number: usize, count: usize) -> Vec<Ipv4Pair> {
     let is_seen = |contact: &u32| (contact / 4) as usize % count == number;
-    let pair = |contact: u32| IpPair {
+    let pair = |contact: u32| Ipv4Pair {
         inside: (contact % 4).wrapping_mul(0x0101_3501),
         peer: (slice as u32 * 4 * PEERS + contact).wrapping_mul(0x9e37_79b9),
     };

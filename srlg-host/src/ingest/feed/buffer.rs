@@ -3,7 +3,7 @@
 //! Pairs of each type are stored in order of arrival, in runs of equal time. All memory is allocated at creation, for
 //! `capacity` pairs and `capacity` runs of each type.
 
-use srlg_core::{Ip6Pair, IpPair};
+use srlg_core::{IpPair, Ipv4Pair};
 
 use super::running::{Arrival, RunningSlice, Time};
 use crate::backend::{Backend, Pairs};
@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::ingest::pairs::{Pair, PairSlice};
 
 pub(super) struct FeedBuffer {
-    v4: Runs<IpPair>,
-    v6: Runs<Ip6Pair>,
+    v4: Runs<Ipv4Pair>,
+    v6: Runs<IpPair>,
     capacity: usize,
     /// The slice that will be running when new pairs are ingested.
     next: u64,

@@ -18,7 +18,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use srlg_core::{BATCH, IpPair};
+use srlg_core::{BATCH, Ipv4Pair};
 use zerocopy::transmute;
 
 use super::lock::{lock, try_lock};
@@ -50,7 +50,7 @@ impl FewPairs {
 
     /// Appends `pairs` and returns true if there is room for all of them before `end`. Only the feed may call this.
     #[inline]
-    pub(super) fn append(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
+    pub(super) fn append(&self, pairs: &[Ipv4Pair], end: &FewEnd) -> bool {
         let first = self.next.load(Relaxed);
         let next = first + pairs.len() as u64;
         let has_room = next <= end.0;
@@ -64,7 +64,10 @@ impl FewPairs {
     }
 
     /// Passes all pairs to `ingest` and takes them out if `ingest` succeeds.
-    pub(super) fn take<E>(&self, ingest: impl FnOnce(&[IpPair]) -> Result<(), E>) -> Result<(), E> {
+    pub(super) fn take<E>(
+        &self,
+        ingest: impl FnOnce(&[Ipv4Pair]) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.take_from(&mut lock(&self.taken), ingest)
     }
 
@@ -74,7 +77,7 @@ impl FewPairs {
     pub(super) fn try_take<E>(
         &self,
         end: &mut FewEnd,
-        ingest: impl FnOnce(&[IpPair]) -> Result<(), E>,
+        ingest: impl FnOnce(&[Ipv4Pair]) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(mut taken) = try_lock(&self.taken) else { return Ok(()) };
         self.take_from(&mut taken, ingest)?;
@@ -85,13 +88,13 @@ impl FewPairs {
     fn take_from<E>(
         &self,
         taken: &mut u64,
-        ingest: impl FnOnce(&[IpPair]) -> Result<(), E>,
+        ingest: impl FnOnce(&[Ipv4Pair]) -> Result<(), E>,
     ) -> Result<(), E> {
         let next = self.next.load(Acquire);
         if *taken == next {
             return Ok(());
         }
-        let mut pairs = [IpPair::default(); ROOM];
+        let mut pairs = [Ipv4Pair::default(); ROOM];
         for (number, pair) in (*taken..next).zip(&mut pairs) {
             *pair = transmute!(self.places[number as usize % ROOM].load(Relaxed));
         }

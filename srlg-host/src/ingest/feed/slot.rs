@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use srlg_core::{Ages, IpPair};
+use srlg_core::{Ages, Ipv4Pair};
 
 use super::buffer::FeedBuffer;
 use super::few::{FewEnd, FewPairs};
@@ -63,7 +63,7 @@ impl FeedSlot {
     /// Stores the IPv4 `pairs` of a short call and returns true if there is room before `end`. Only the feed may call
     /// this.
     #[inline]
-    pub(super) fn append_few(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
+    pub(super) fn append_few(&self, pairs: &[Ipv4Pair], end: &FewEnd) -> bool {
         !self.ended.load(Relaxed) && self.few.append(pairs, end)
     }
 
@@ -163,7 +163,7 @@ impl FeedSlot {
     }
 }
 
-fn scan(backend: &dyn Backend, pairs: &[IpPair]) -> Result<(), Error> {
+fn scan(backend: &dyn Backend, pairs: &[Ipv4Pair]) -> Result<(), Error> {
     backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default())
 }
 

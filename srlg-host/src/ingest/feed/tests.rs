@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use srlg_core::{ARRAYS, COUNTER, FINDER, IpPair};
+use srlg_core::{ARRAYS, COUNTER, FINDER, Ipv4Pair};
 
 use super::slot::FeedState;
 use super::*;
@@ -20,8 +20,8 @@ fn detector() -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-fn pairs(inside: u32, peers: u32) -> Vec<IpPair> {
-    (0..peers).map(|peer| IpPair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
+fn pairs(inside: u32, peers: u32) -> Vec<Ipv4Pair> {
+    (0..peers).map(|peer| Ipv4Pair { inside, peer: peer.wrapping_mul(0x9e37_79b9) }).collect()
 }
 
 fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
@@ -118,8 +118,8 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let mut left = Vec::new();
     for peer in 0..4 {
         left.push((feed.slot.buffer().len(), feed.known.may_keep));
-        feed.ingest(&[IpPair { inside: 2, peer }]).unwrap();
-        plain.ingest(&[IpPair { inside: 2, peer }]).unwrap();
+        feed.ingest(&[Ipv4Pair { inside: 2, peer }]).unwrap();
+        plain.ingest(&[Ipv4Pair { inside: 2, peer }]).unwrap();
     }
     let expected = [(10_000, true), (10_000 - 4096, true), (10_000 - 2 * 4096, true), (0, false)];
     assert_eq!(left, expected);

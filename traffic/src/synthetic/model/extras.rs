@@ -1,6 +1,6 @@
 //! Sources of flows that replace model A or are added to it.
 
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 
 use super::{Extra, PERIOD, own_hosts, ticks_of};
 use crate::synthetic::calendar::Source;
@@ -50,7 +50,7 @@ impl Source for Flood {
         for &inside in &self.victims {
             let mut peers = Peers::new(Kind::FloodVictim, &mut rng);
             for _ in 0..self.sources_per_victim {
-                let pair = IpPair { inside, peer: peers.draw(&mut rng) };
+                let pair = Ipv4Pair { inside, peer: peers.draw(&mut rng) };
                 begin(Flow::new(pair, first + rng.below(PERIOD * TICKS), 0, 1));
             }
         }
@@ -115,7 +115,7 @@ impl Source for SlowScan {
             let mut peers = Peers::new(Kind::Scanner, &mut rng);
             let distance = f64::from(PERIOD * TICKS) / f64::from(scanner.targets);
             for target in 0..scanner.targets {
-                let pair = IpPair { inside: scanner.host, peer: peers.draw(&mut rng) };
+                let pair = Ipv4Pair { inside: scanner.host, peer: peers.draw(&mut rng) };
                 let offset = (f64::from(target) + scanner.phase) * distance;
                 begin(Flow::new(pair, first + offset as u32, 0, 1));
             }
@@ -196,7 +196,7 @@ impl Source for FlashCrowd {
             let moment = ticks.start + (place * f64::from(PERIOD * TICKS)) as u32;
             let mut peers = Peers::new(Kind::Server, &mut rng);
             for _ in 0..clients {
-                let pair = IpPair { inside, peer: peers.draw(&mut rng) };
+                let pair = Ipv4Pair { inside, peer: peers.draw(&mut rng) };
                 begin(Flow::new(pair, moment, VISIT * TICKS, PACKETS));
             }
         }

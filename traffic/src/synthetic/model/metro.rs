@@ -15,7 +15,7 @@ use super::super::network::{INSIDE_HOSTS, inside_host};
 use super::super::peers::{Kind, Peers};
 use super::super::rng::Rng;
 use super::{PACKETS_PER_PAIR, PERIOD, ticks_of};
-use srlg_core::{Address, IpPair};
+use srlg_core::{Address, Ipv4Pair};
 
 pub(super) struct Class {
     kind: Kind,
@@ -87,7 +87,7 @@ impl Source for Metro {
                 let cycle = class.on_off.then(|| Cycle::of(self.seed, host));
                 let mut peers = Peers::new(class.kind, &mut rng);
                 for _ in 0..contacts {
-                    let pair = IpPair { inside: host, peer: peers.draw(&mut rng) };
+                    let pair = Ipv4Pair { inside: host, peer: peers.draw(&mut rng) };
                     let mut start = first + rng.below(PERIOD * TICKS);
                     while cycle.is_some_and(|cycle| !cycle.is_on(start)) {
                         start = first + rng.below(PERIOD * TICKS);

@@ -5,14 +5,14 @@ use super::metro::CLASSES;
 use super::*;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
 use rustc_hash::{FxHashMap, FxHashSet};
-use srlg_core::IpPair;
+use srlg_core::Ipv4Pair;
 
-fn all_slices(model: Model, load: u32, slices: u32) -> Vec<Vec<IpPair>> {
+fn all_slices(model: Model, load: u32, slices: u32) -> Vec<Vec<Ipv4Pair>> {
     model.slices(1, slices, load).collect()
 }
 
 /// Maps each peer of `host` to the slices in which it exchanges packets with `host`.
-fn visits(slices: &[Vec<IpPair>], host: Address) -> FxHashMap<Address, Vec<usize>> {
+fn visits(slices: &[Vec<Ipv4Pair>], host: Address) -> FxHashMap<Address, Vec<usize>> {
     let mut visits: FxHashMap<Address, Vec<usize>> = FxHashMap::default();
     for (slice, packets) in slices.iter().enumerate() {
         for pair in packets.iter().filter(|pair| pair.inside == host) {
@@ -58,7 +58,7 @@ fn distinct_pairs_of_a_window_are_the_load_within_5_percent() {
         let all = all_slices(model, load, slices);
         for start in (0..=all.len().saturating_sub(300)).step_by(75) {
             let window = &all[start..all.len().min(start + 300)];
-            let distinct: FxHashSet<IpPair> = window.iter().flatten().copied().collect();
+            let distinct: FxHashSet<Ipv4Pair> = window.iter().flatten().copied().collect();
             let ratio = distinct.len() as f64 / f64::from(load);
             assert!(abs_diff_eq!(ratio, 1.0, epsilon = 0.05), "{model}: {ratio} from {start}");
         }
@@ -154,7 +154,7 @@ fn crowds_arrive_within_six_slices_and_come_back() {
 #[test]
 fn persistent_pairs_are_in_every_slice_of_a_stream_longer_than_a_period() {
     let all = all_slices(Model::Persistent, 5_000, 700);
-    let distinct = |slice: &[IpPair]| slice.iter().copied().collect::<FxHashSet<IpPair>>();
+    let distinct = |slice: &[Ipv4Pair]| slice.iter().copied().collect::<FxHashSet<Ipv4Pair>>();
     let first = distinct(&all[0]);
     assert_eq!(first.len(), 5_000);
     assert!(all.iter().all(|slice| slice.len() == 5_000 && distinct(slice) == first));

@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 
-use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
+use srlg_host::{Config as Sizes, Device, Ipv4Pair, SlidingDetector};
 
 use super::*;
 use crate::notification::{Detail, Notification, SiteCount};
@@ -52,7 +52,7 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
         let detail = Some(Detail::default());
         Evidence { detail, sites: vec![fra], sites_without_details, ..Evidence::default() }
     };
-    let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<_> = (0..2_000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     let whole = Condition::default();
     (0..2 * WINDOW).for_each(|_| close(&mut view_alerts, &mut detector, whole, evidence));
@@ -69,7 +69,7 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
 fn an_alert_without_details_is_updated_when_they_arrive_while_its_count_is_high() {
     let (mut view_alerts, mut detector) = view_alerts();
     let whys = |peers: u32, has_details, view_alerts: &mut ViewAlerts, detector: &mut _| {
-        let pairs: Vec<_> = (0..peers).map(|peer| IpPair { inside: 7, peer }).collect();
+        let pairs: Vec<_> = (0..peers).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
         SlidingDetector::ingest(detector, &pairs).unwrap();
         let detail = Some(Detail::default()).filter(|_| has_details);
         let evidence = |_, _| Evidence { detail: detail.clone(), ..Evidence::default() };
@@ -86,7 +86,7 @@ fn an_alert_without_details_is_updated_when_they_arrive_while_its_count_is_high(
 #[test]
 fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
     let (mut view_alerts, mut detector) = view_alerts();
-    let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<_> = (0..2_000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
     let host = IpAddr::from([0, 0, 0, 7]);
@@ -111,7 +111,7 @@ fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
 #[test]
 fn rates_are_unknown_while_the_input_is_lost() {
     let (mut view_alerts, mut detector) = view_alerts();
-    let pairs: Vec<_> = (0..2_000).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<_> = (0..2_000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
     let mut followed = Vec::new();
     for (bits, is_input_lost) in
@@ -182,7 +182,7 @@ impl WithPast {
 
     /// Closes a slice in which the host has `peers` peers, and returns the changes of its alert.
     fn close(&mut self, peers: u32) -> Vec<Alert> {
-        let pairs: Vec<_> = (0..peers).map(|peer| IpPair { inside: 7, peer }).collect();
+        let pairs: Vec<_> = (0..peers).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
         self.detector.ingest(&pairs).unwrap();
         let Self { view_alerts, detector, .. } = self;
         close(view_alerts, detector, Condition::default(), |_, _| Evidence::default());

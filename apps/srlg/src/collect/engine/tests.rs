@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_nats::HeaderMap;
 use srlg_host::state::Delta;
-use srlg_host::{Config as Sizes, Device, IpPair};
+use srlg_host::{Config as Sizes, Device, Ipv4Pair};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -71,7 +71,7 @@ fn delta(config: Sizes, slice: u64, probe: u32) -> Delta {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
     let from = (slice as u32 % 10 * 200 + probe) * 100_000;
-    let pair = |peer: u32| IpPair { inside: peer.wrapping_mul(0x9E37_79B9), peer };
+    let pair = |peer: u32| Ipv4Pair { inside: peer.wrapping_mul(0x9E37_79B9), peer };
     detector.ingest(&(from..from + 26_000).map(pair).collect::<Vec<_>>()).unwrap();
     detector.delta(1).unwrap()
 }
@@ -109,7 +109,7 @@ fn deltas_of_50_000_recorders_merge_200_times_a_second() {
 fn small_delta(config: Sizes, slice: u64) -> Delta {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
-    let pairs: Vec<_> = (0..200).map(|peer| IpPair { inside: 7, peer }).collect();
+    let pairs: Vec<_> = (0..200).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
     detector.ingest(&pairs).unwrap();
     detector.delta(1).unwrap()
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use srlg_host::ingest::PairBatch;
 use srlg_host::state::Snapshot;
-use srlg_host::{Config, Device, IpPair, SlidingDetector};
+use srlg_host::{Config, Device, Ipv4Pair, SlidingDetector};
 use srlg_input::Position;
 use srlg_input::contact::Role;
 use srlg_input::live::ContactSink;
@@ -60,27 +60,27 @@ fn site_of(is_live: bool, network: &Network, folder: &Path) -> (ProbeSite, Arc<O
     )
 }
 
-fn contacts(slices: Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
+fn contacts(slices: Range<u64>) -> impl Iterator<Item = (u64, Ipv4Pair)> {
     contacts_from(0, slices)
 }
 
 /// Returns 300 pairs per slice, whose peers are numbered from `first`. Every seventh pair is up to 3 slices late.
-fn contacts_from(first: u32, slices: Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
+fn contacts_from(first: u32, slices: Range<u64>) -> impl Iterator<Item = (u64, Ipv4Pair)> {
     slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
             let late = if index % 7 == 0 { u64::from(index % 4) } else { 0 };
-            let pair = IpPair { inside: index % 5, peer: first + index * 1000 + slice as u32 };
+            let pair = Ipv4Pair { inside: index % 5, peer: first + index * 1000 + slice as u32 };
             ((slice - late) * SECOND + u64::from(index), pair)
         })
     })
 }
 
-fn contact(time_ns: u64, pair: IpPair) -> Contact {
+fn contact(time_ns: u64, pair: Ipv4Pair) -> Contact {
     let (inside, peer) = Family::Mixed.hosts(pair);
     Contact::new(time_ns, peer.into(), inside.into())
 }
 
-fn take(site: &mut ProbeSite, contacts: impl Iterator<Item = (u64, IpPair)>) {
+fn take(site: &mut ProbeSite, contacts: impl Iterator<Item = (u64, Ipv4Pair)>) {
     let contacts: Vec<_> = contacts.map(|(time, pair)| contact(time, pair)).collect();
     site.ingest(&contacts).unwrap();
 }
@@ -109,7 +109,7 @@ fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Sn
 /// Returns the state at `slice` of a detector that has counted every contact in the slice of its time.
 fn expected(
     network: &Network,
-    contacts: impl Iterator<Item = (u64, IpPair)>,
+    contacts: impl Iterator<Item = (u64, Ipv4Pair)>,
     slice: u64,
 ) -> Snapshot {
     let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
@@ -192,7 +192,7 @@ fn an_invalid_timestamp_is_counted_and_does_not_move_the_clock() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut site, outbox) = site(&network, folder.path());
     take(&mut site, contacts(100..101));
-    take(&mut site, [(u64::MAX, IpPair { inside: 1, peer: 2 })].into_iter());
+    take(&mut site, [(u64::MAX, Ipv4Pair { inside: 1, peer: 2 })].into_iter());
     take(&mut site, contacts(101..102));
     let totals = site.finish().unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
@@ -270,7 +270,7 @@ fn pairs_between_slices_go_out(most_pairs: usize) {
     let mut sink = threaded.sink();
     let Threaded { mut site, outbox } = threaded;
     site.advance(100 * SECOND).unwrap();
-    let pairs = |peers: Range<u32>| peers.map(|peer| (100 * SECOND, IpPair { inside: 1, peer }));
+    let pairs = |peers: Range<u32>| peers.map(|peer| (100 * SECOND, Ipv4Pair { inside: 1, peer }));
     let mut take = |peers| {
         let contacts: Vec<_> = pairs(peers).map(|(time, pair)| contact(time, pair)).collect();
         sink.accept(&contacts).unwrap();
@@ -300,7 +300,7 @@ fn a_position_is_stored_with_the_slice_that_contains_all_contacts_before_it() {
     site.advance(100 * SECOND).unwrap();
     // Both contacts belong to slice 100, and the second one arrives after that slice was sent.
     for (offset, now_ns) in [(1, 101 * SECOND), (2, 101 * SECOND + 1)] {
-        sink.accept(&[contact(100 * SECOND, IpPair { inside: 1, peer: offset as u32 })]).unwrap();
+        sink.accept(&[contact(100 * SECOND, Ipv4Pair { inside: 1, peer: offset as u32 })]).unwrap();
         site.site.record_position(&position(offset));
         site.advance(now_ns).unwrap();
         assert_eq!(outbox.position(), Some(position(1)));
@@ -349,7 +349,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
         let now_ns = 100 * SECOND + block * SECOND / BLOCKS;
         let time_ns = now_ns - (index % 9) * SECOND / 4;
         let peer = (thread << 24 | block << 12 | index) as u32 + 1000;
-        (time_ns, IpPair { inside: index as u32 % 3, peer })
+        (time_ns, Ipv4Pair { inside: index as u32 % 3, peer })
     };
     let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
     let sinks: Vec<_> = (0..THREADS).map(|_| threaded.sink()).collect();

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use proptest::prelude::*;
-use srlg_core::{Address, Config, HashFamily, Ip6Pair, IpPair, RsraSizes, Scheme};
+use srlg_core::{Address, Config, HashFamily, IpPair, Ipv4Pair, RsraSizes, Scheme};
 use srlg_traffic::family::ip;
 
 use crate::detector::SlidingDetector;
@@ -133,8 +133,8 @@ fn any_host(place: usize) -> IpAddr {
     }
 }
 
-/// Evaluates `$work` with `$contacts` as [`Ip6Pair`]s if this is requested and the detector accepts them, and as
-/// [`IpPair`]s otherwise.
+/// Evaluates `$work` with `$contacts` as [`IpPair`]s if this is requested and the detector accepts them, and as
+/// [`Ipv4Pair`]s otherwise.
 macro_rules! of_type {
     (($detector:expr, $contacts:expr), |$pairs:ident| $work:expr) => {{
         let (contacts, is_long) = $contacts;
@@ -143,12 +143,12 @@ macro_rules! of_type {
                 0 => Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(peer)).into(),
                 _ => ip(peer),
             };
-            let pair = |&(host, peer): &(usize, u32)| Ip6Pair::new(any_host(host), address(peer));
-            let $pairs: &[Ip6Pair] = &contacts.iter().map(pair).collect::<Vec<_>>();
+            let pair = |&(host, peer): &(usize, u32)| IpPair::new(any_host(host), address(peer));
+            let $pairs: &[IpPair] = &contacts.iter().map(pair).collect::<Vec<_>>();
             $work
         } else {
-            let pair = |&(host, peer): &(usize, u32)| IpPair { inside: HOSTS[host], peer };
-            let $pairs: &[IpPair] = &contacts.iter().map(pair).collect::<Vec<_>>();
+            let pair = |&(host, peer): &(usize, u32)| Ipv4Pair { inside: HOSTS[host], peer };
+            let $pairs: &[Ipv4Pair] = &contacts.iter().map(pair).collect::<Vec<_>>();
             $work
         }
     }};

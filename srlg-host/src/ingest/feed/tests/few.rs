@@ -5,7 +5,7 @@ use super::*;
 /// Number of pairs to feed. The pairs fill several batches, and some pairs are still waiting at the end.
 const PEERS: u32 = 500;
 
-fn feed_singly(feed: &mut Feed, pairs: &[IpPair]) {
+fn feed_singly(feed: &mut Feed, pairs: &[Ipv4Pair]) {
     pairs.chunks(1).for_each(|pair| feed.ingest(pair).unwrap());
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::ingest::Feed;
 use crate::report::StageTimes;
-use crate::{Config, Device, IpPair, SlidingDetector};
+use crate::{Config, Device, Ipv4Pair, SlidingDetector};
 
 /// Number of closes in a round. The first [`UNCOUNTED`] closes are not measured.
 const CLOSES: usize = 25;
@@ -23,9 +23,9 @@ fn never_pause(mut feed: Feed, mut seed: u64, ends: &AtomicBool) -> Duration {
     let random = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         let mixed = (seed ^ (seed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        IpPair { inside: (mixed >> 44) as u32, peer: mixed as u32 }
+        Ipv4Pair { inside: (mixed >> 44) as u32, peer: mixed as u32 }
     });
-    let pairs: Vec<IpPair> = random.take(1 << 20).collect();
+    let pairs: Vec<Ipv4Pair> = random.take(1 << 20).collect();
     let calls = pairs.chunks(256).cycle().take_while(|_| !ends.load(Relaxed));
     let times = calls.map(|pairs| {
         let start = Instant::now();
