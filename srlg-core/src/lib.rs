@@ -16,21 +16,50 @@
 //!
 //! # Example
 //!
+//! This program finds a host in each window. It uses hidden items, so it needs an exact version of this crate. In place
+//! of the vectors and the map, a program without an allocator uses arrays.
+//!
 //! ```
 //! use srlg_core::counter::{Counter, Lines, TaggedCounter};
-//! use srlg_core::{ArrayParams, Config, Ipv4Pair, ReadRecorder, Recorder, Recorder16};
+//! use srlg_core::finder::cells::touch_cells;
+//! use srlg_core::{ArrayParams, Config, Ipv4Pair, ReadRecorder, Recorder, Recorder16, Recorder64, age_all};
+//! use std::collections::BTreeMap;
 //!
-//! let params = Config::default().validate()?;
-//! let tagged = params.counter().tagged().expect("the default scheme");
-//! let recorders: Vec<Recorder16> =
-//!     (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
-//! let lines = Lines::new(tagged, &recorders);
-//! let pairs: Vec<Ipv4Pair> = (0..1000).map(|peer| Ipv4Pair { inside: 7, peer }).collect();
-//! lines.touch(&pairs, 0);
-//! let span = params.span(0, 300);
-//! let tally = TaggedCounter::tally(lines, 7.into(), span, 0..tagged.width());
-//! let estimate = params.estimate(&[tally], span, &[]);
-//! assert!((estimate.cardinality - 1000.0).abs() < 5.0 * estimate.std_error);
+//! let params = Config { window: 3, ..Config::default() }.validate()?;
+//! let (cells, tagged) = (params.finder().cells().unwrap(), params.counter().tagged().unwrap());
+//! let mut finder: Vec<_> = (0..cells.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
+//! let mut counter: Vec<_> = (0..tagged.recorders()).map(|_| Recorder16::new(Recorder16::UNTOUCHED)).collect();
+//! for slice in 0..6 {
+//!     // Host 7 contacts 1000 new peers in each of the first three slices.
+//!     let peers = if slice < 3 { slice * 1000..(slice + 1) * 1000 } else { 0..0 };
+//!     let pairs: Vec<_> = peers.map(|peer| Ipv4Pair { inside: 7, peer }).collect();
+//!     pairs.iter().for_each(|pair| touch_cells(cells, &finder, pair, 0));
+//!     Lines::new(tagged, &counter).touch(&pairs, 0);
+//!
+//!     // The slice closes: hosts with several cells in the window are candidates.
+//!     let span = params.span(slice.into(), 3);
+//!     let mut candidates = BTreeMap::<u32, u32>::new();
+//!     for (place, cell) in (0..).zip(&finder) {
+//!         let word = cell.word();
+//!         if cells.age(word) < span.finder_ages && let Some(host) = cells.host(cells.owner(place, word)) {
+//!             *candidates.entry(host).or_default() += 1;
+//!         }
+//!     }
+//!     let lines = Lines::new(tagged, &counter);
+//!     let tally = |host: u32| TaggedCounter::tally(lines, host.into(), span, 0..tagged.width());
+//!     candidates.retain(|_, held| *held >= 4);
+//!     let found: Vec<_> = candidates.keys().map(|&host| (host, params.estimate(&[tally(host)], span, &[]))).collect();
+//!     let expected = [1000.0, 2000.0, 3000.0, 2000.0, 1000.0].get(slice as usize);
+//!     assert_eq!(found.len(), expected.into_iter().count());
+//!     for ((host, estimate), expected) in found.iter().zip(expected) {
+//!         assert!(*host == 7 && (estimate.cardinality - expected).abs() < 5.0 * estimate.std_error);
+//!     }
+//!
+//!     // The window moves by one slice.
+//!     let [finder_step, counter_step] = params.age_steps(params.ages(u64::from(slice) + 1, 1));
+//!     age_all(&mut finder, finder_step, 0);
+//!     age_all(&mut counter, counter_step as u16, 0);
+//! }
 //! # Ok::<(), srlg_core::ConfigError>(())
 //! ```
 #![no_std]
