@@ -56,7 +56,7 @@ pair! {
     ///
     /// Each address is `u32::from(Ipv4Addr)`, so 10.0.0.1 is `0x0a00_0001`. A pair consists of eight bytes without
     /// padding, so a slice of pairs can be read and sent as plain bytes.
-    Ipv4Pair of Address
+    Ipv4Pair of u32
 }
 
 impl TryFrom<IpPair> for Ipv4Pair {
@@ -87,7 +87,7 @@ pair! {
     /// IPv4-mapped IPv6 address is treated as the IPv4 address. A pair of two IPv4-mapped addresses therefore touches
     /// the same recorders as the [`Ipv4Pair`] of the two IPv4 addresses. A pair consists of 32 bytes without padding.
     /// For IPv4 pairs, [`Ipv4Pair`] is faster.
-    IpPair of Limbs
+    IpPair of [u32; 4]
 }
 
 impl IpPair {
@@ -105,6 +105,23 @@ impl IpPair {
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.
         Self { inside: limbs(inside), peer: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
+    }
+}
+
+impl From<IpPair> for (IpAddr, IpAddr) {
+    /// Returns the addresses of the inside host and its peer.
+    ///
+    /// ```
+    /// use srlg::IpPair;
+    /// use std::net::IpAddr;
+    ///
+    /// let addresses: (IpAddr, IpAddr) = ("2001:db8::1".parse()?, "192.0.2.7".parse()?);
+    /// assert_eq!(<(IpAddr, IpAddr)>::from(IpPair::from(addresses)), addresses);
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[inline]
+    fn from(IpPair { inside, peer }: IpPair) -> Self {
+        (host(inside), host(peer))
     }
 }
 
