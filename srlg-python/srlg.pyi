@@ -18,6 +18,7 @@ __all__ = [
     "Estimate",
     "Health",
     "InputError",
+    "LateRowsError",
     "LateRowsWarning",
     "Peer",
     "Report",
@@ -72,7 +73,10 @@ class StateError(Error):
     """A snapshot, a delta or a list of pairs is damaged, or does not fit the detector."""
 
 class InputError(Error):
-    """A file or a table cannot be read, or too many rows of a table are too late."""
+    """A file or a table cannot be read."""
+
+class LateRowsError(InputError):
+    """More than 1 % of the rows of a table are late by at least a window."""
 
 class BusyError(Error):
     """Another thread has exclusive access to the object."""

@@ -21,11 +21,12 @@ create_exception!(
     Error,
     "A snapshot, a delta or a list of pairs is damaged, or does not fit the detector."
 );
+create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
 create_exception!(
     srlg,
+    LateRowsError,
     InputError,
-    Error,
-    "A file or a table cannot be read, or too many rows of a table are too late."
+    "More than 1 % of the rows of a table are late by at least a window."
 );
 create_exception!(srlg, BusyError, Error, "Another thread has exclusive access to the object.");
 create_exception!(

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use srlg::time::SliceClock;
 
-use crate::error::{InputError, LateRowsWarning};
+use crate::error::{LateRowsError, LateRowsWarning};
 
 /// Maximum percentage of rows that a scan may drop with a warning only, unless the caller allows more.
 const MOST_PERCENT: u64 = 1;
@@ -102,7 +102,7 @@ impl LateRows {
         }
         self.is_reported = true;
         let text = self.text(rows, clock);
-        Err(InputError::new_err(format!(
+        Err(LateRowsError::new_err(format!(
             "cannot scan the table: {text}; late=\"drop\" allows this"
         )))
     }

@@ -40,7 +40,8 @@ mod module {
     use crate::detector::Detector;
     #[pymodule_export]
     use crate::error::{
-        BusyError, ConfigError, DeviceError, Error, InputError, LateRowsWarning, StateError,
+        BusyError, ConfigError, DeviceError, Error, InputError, LateRowsError, LateRowsWarning,
+        StateError,
     };
     #[pymodule_export]
     use crate::read::{Contacts, read};

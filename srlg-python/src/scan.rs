@@ -41,7 +41,7 @@ const BLOCK: usize = 1 << 12;
 /// reports. Other late rows are dropped, and `too_late` of the scan counts them.
 ///
 /// If rows were dropped, LateRowsWarning is issued before the report of the last slice, or when the scan is discarded
-/// earlier. If more than 1 % of the rows were dropped, InputError is raised instead of that report. With `late="drop"`,
+/// earlier. If more than 1 % of the rows were dropped, LateRowsError is raised instead of that report. With `late="drop"`,
 /// the warning replaces the exception. If at least 90 % of the rows were dropped and all of them are at least a window
 /// older than the first row, the message names the first row.
 ///

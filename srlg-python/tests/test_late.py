@@ -14,7 +14,7 @@ import numpy
 import numpy.typing
 import pyarrow
 import pytest
-from pairs import one_host
+from pairs import assert_close, exact, one_host, pairs
 
 import srlg
 
@@ -48,6 +48,10 @@ def scan(seconds: Seconds, **options: Any) -> srlg.Scan:
     data = pyarrow.table({"t": times, "src": inside, "dst": peer})
     detector = srlg.Detector(threshold=64, window=WINDOW, device="cpu")
     options.setdefault("detector", detector)
+    return scan_table(data, **options)
+
+
+def scan_table(data: pyarrow.Table, **options: Any) -> srlg.Scan:
     return srlg.scan(
         data, time="t", source="src", destination="dst", inside=["10.0.0.0/8"], **options
     )
@@ -75,7 +79,7 @@ def unexpected_warnings_fail() -> Iterator[None]:
 def test_rows_in_random_order_raise_after_the_reports_before_the_last_one() -> None:
     seconds = shuffled(10_000)
     reports, found = scan(seconds), []
-    with pytest.raises(srlg.InputError) as caught:
+    with pytest.raises(srlg.LateRowsError) as caught:
         for report in reports:
             found.append(report)
     assert counts(caught.value) == (too_late(seconds), 10_000)
@@ -86,6 +90,24 @@ def test_rows_in_random_order_raise_after_the_reports_before_the_last_one() -> N
     assert found
     assert (found[0].slice, last.slice) == (START_S + int(seconds[0]), START_S + 99)
     assert list(reports) == []
+
+
+def test_a_million_shuffled_rows_raise_and_sorted_ones_are_all_counted() -> None:
+    inside, peer = pairs(range(1_000_000))
+    seconds = numpy.random.default_rng(7).permutation(in_order(1_000_000) // 100)
+    times = pyarrow.array(START_S + seconds, pyarrow.timestamp("s"))
+    data = pyarrow.table({"t": times, "src": inside, "dst": peer})
+    detectors = [srlg.Detector(threshold=512, window=100, device="cpu") for _ in range(2)]
+    reports = scan_table(data, detector=srlg.Detector(threshold=512, window=10, device="cpu"))
+    with pytest.raises(srlg.LateRowsError):
+        list(reports)
+    assert reports.too_late > 800_000
+    # The sorted rows are counted like those of a window that is long enough for the shuffled ones.
+    *_, last = scan_table(data.sort_by("t"), detector=detectors[0])
+    *_, expected = scan_table(data, detector=detectors[1])
+    assert last.slice == expected.slice
+    assert_close(last.super_points, exact(inside, peer), 512)
+    assert detectors[0].snapshot() == detectors[1].snapshot()
 
 
 def test_sorted_rows_cause_no_warning() -> None:
@@ -99,7 +121,7 @@ def test_one_per_cent_of_late_rows_causes_a_warning_and_one_row_more_an_exceptio
         reports = list(scan(ending_late(5000, 50)))
     assert [counts(warning.message) for warning in caught] == [(50, 5000)]
     assert len(reports) == 50
-    with pytest.raises(srlg.InputError) as raised:
+    with pytest.raises(srlg.LateRowsError) as raised:
         list(scan(ending_late(5000, 51)))
     assert counts(raised.value) == (51, 5000)
 
@@ -126,7 +148,7 @@ def test_the_last_report_comes_after_the_warning_or_not_at_all() -> None:
     assert list(reports) == []
     reports = scan(ending_late(5000, 51))
     assert len(list(itertools.islice(reports, 49))) == 49
-    with pytest.raises(srlg.InputError):
+    with pytest.raises(srlg.LateRowsError):
         next(reports)
     assert list(reports) == []
 
@@ -159,7 +181,7 @@ def test_other_values_of_late_are_rejected(late: str) -> None:
 
 def is_first_row_named(seconds: Seconds) -> str | None:
     """Scans rows, and returns the message about the late rows if it names the first row."""
-    with pytest.raises(srlg.InputError) as caught:
+    with pytest.raises(srlg.LateRowsError) as caught:
         list(scan(seconds))
     text = str(caught.value)
     assert counts(text) == (too_late(seconds), len(seconds))
@@ -201,7 +223,7 @@ def test_the_first_row_is_named_if_nine_tenths_are_late_and_older_by_a_window() 
 def test_without_a_first_row_ahead_the_greatest_lateness_is_stated() -> None:
     seconds = ending_late(5000, 60, by=40)
     seconds[-1] -= 3
-    with pytest.raises(srlg.InputError) as caught:
+    with pytest.raises(srlg.LateRowsError) as caught:
         list(scan(seconds))
     assert "window longer than 43s" in str(caught.value)
     detector = srlg.Detector(threshold=64, window=44, device="cpu")
@@ -234,7 +256,7 @@ def test_a_discarded_scan_does_not_warn_without_dropped_rows_or_after_an_excepti
     del reports
     # After an exception, the caller knows that the scan has failed.
     reports = scan(shuffled(10_000))
-    with pytest.raises(srlg.InputError):
+    with pytest.raises(srlg.LateRowsError):
         list(reports)
     del reports
 
